@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemdUnit } from "@nodeyard/sliver";
 import { expect, onTestFinished, test } from "vitest";
-import { systemdUnit } from "../../packages/sliver/src/enrol/parts.ts";
 import { requireSystemd } from "../../testing/systemd/index.ts";
 
 const unit = (name: string) => readFileSync(join(import.meta.dirname, "../debian", name), "utf8");

@@ -1,20 +1,27 @@
 /**
  * `npm run build`: builds the packages into their `dist`, and the programs of a sliver host into one folder of the sliver package's `dist`.
  * `-- --verify` installs and runs the result; `-- --pack FOLDER` writes the files of a release into FOLDER: what npm installs, an SBOM and
- * the licences. `-- --bundle FOLDER`: only the programs of a sliver host, into FOLDER.
+ * the licences; `-- --deb FOLDER` writes the Debian packages. `-- --bundle FOLDER`: only the programs of a sliver host, into FOLDER.
  */
+import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "./build.ts";
 import { bundle, verifyBundle } from "./bundle.ts";
+import { debianPackages } from "./debian.ts";
 import { pack, writeParts } from "./release.ts";
 import { verify } from "./verify.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
 const { values } = parseArgs({
-  options: { verify: { type: "boolean" }, pack: { type: "string" }, bundle: { type: "string" } },
+  options: {
+    verify: { type: "boolean" },
+    pack: { type: "string" },
+    deb: { type: "string" },
+    bundle: { type: "string" },
+  },
 });
 try {
   if (values.bundle !== undefined) {
@@ -28,6 +35,11 @@ try {
   if (values.pack !== undefined) {
     const folder = resolve(values.pack);
     for (const file of [...pack(dists, folder), ...writeParts(root, folder)]) console.log(`wrote ${file}`);
+  }
+  if (values.deb !== undefined) {
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    for (const file of debianPackages(root, programs, resolve(values.deb), version))
+      console.log(`wrote ${file}`);
   }
   if (values.verify) {
     const page = join(root, "docs/how-to/install.md");

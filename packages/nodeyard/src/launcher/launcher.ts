@@ -126,8 +126,8 @@ export class Launcher {
 
   /** What a process before this one noted on this machine, for estimates: TIMING_EVENTS, oldest first. */
   recall(events: readonly PastEvent[]): void {
-    const { clock } = this.#options;
-    this.#parts.handles.timings.recall(events, clock.now());
+    const { clock, tree } = this.#options;
+    this.#parts.handles.timings.recall(events, clock.now(), tree.clockOffset());
   }
 
   /** Takes a new configuration without a restart of what did not change. */
@@ -190,8 +190,7 @@ export class Launcher {
   }
 
   #onView(event: ViewEvent): void {
-    const { handles, loop, leases, minReady, launches, deletions, serving } = this.#parts;
-    handles.timings.onEvent(event);
+    const { loop, leases, minReady, launches, deletions, serving } = this.#parts;
     if (event.type === "complete") this.#tellComplete();
     else loop.pushView(event);
     if ((event.type === "node" || event.type === "request") && event.after === undefined)
@@ -226,9 +225,10 @@ export class Launcher {
       stepsUnderWay: handles.stepsUnderWay,
       now: () => ages.now(),
       verdict: (request) => loop.verdict(request),
-      standings: (request, durations) => loop.standings(request, durations),
-      standingsOfLabel: (label, durations) => loop.standingsOfLabel(label, durations),
+      standings: (request) => loop.standings(request),
+      standingsOfLabel: (label) => loop.standingsOfLabel(label),
       closed: () => serving.closed(),
+      launches: (pool) => loop.launches(pool),
       history: this.#options.history,
     };
   }

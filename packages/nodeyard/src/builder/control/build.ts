@@ -3,7 +3,6 @@ import { hexId, messageOf } from "@nodeyard/runtime";
 import { ensurePath, orUndefined, type Stat, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
 import { type Held, isInterrupted } from "../../coordination/index.ts";
-import { logEvent } from "../../telemetry/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
@@ -108,7 +107,7 @@ async function begin(
   try {
     await disk.begin(intent);
     const record = await createRecord(context, held, work, build);
-    logEvent(log, "build.started", { image: image.name, build, cause: work.cause, formats });
+    log.info({ image: image.name, build, cause: work.cause, formats }, "build started");
     const { folder } = disk;
     const order = {
       image,
@@ -122,10 +121,9 @@ async function begin(
     const began = context.clock.monotonic();
     const failure = await runBuild(context, held, order, intent, page, signal).catch(messageOf);
     counters.level("builder.last_run", treeSeconds(context), { image: image.name });
-    const ms = Math.round(context.clock.monotonic() - began);
-    await measure(context, intent, formats, failure, ms);
+    await measure(context, intent, formats, failure, context.clock.monotonic() - began);
     await disk.reclaim(intent);
-    await finish(context, record, work, { failure, ms });
+    await finish(context, record, work, failure);
     if (failure === undefined) await clearRequest(context, image.name, work.request);
     counters.add("builder.builds", 1, { image: image.name, result: resultOf(failure) });
     return { ended: failure === undefined ? "ready" : "failed", build };
@@ -199,18 +197,18 @@ async function finish(
   context: BuilderContext,
   record: HeldBuild,
   { image }: Work,
-  { failure, ms }: { readonly failure: string | undefined; readonly ms: number },
+  failure: string | undefined,
 ): Promise<void> {
   const { disk, log } = context;
   const { username, pythonPath, shellType } = image;
-  const about = { image: image.name, build: record.id, ms };
+  const about = { image: image.name, build: record.id };
   if (failure === undefined) {
     await beginTrial(context, image, record.id);
     await record.write({ state: "ready", username, pythonPath, shellType });
-    logEvent(log, "build.ready", about);
+    log.info(about, "build ready");
     return;
   }
-  logEvent(log, "build.failed", { ...about, why: failure });
+  log.error({ ...about, why: failure }, "build failed");
   await disk.remove(baseName(image.name, record.id));
   await record.write({ state: "failed", username, pythonPath, shellType });
 }

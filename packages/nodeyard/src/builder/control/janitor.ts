@@ -10,7 +10,6 @@ import {
 import { messageOf } from "@nodeyard/runtime";
 import { orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
-import { logEvent } from "../../telemetry/index.ts";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
 import { heldBuild, heldUpload, underLock } from "./records.ts";
@@ -161,13 +160,13 @@ async function endBuild(
       ...below.map((each) => ({ op: "delete" as const, path: each })),
       { op: "delete", path, version },
     ]);
-    logEvent(log, "build.deleted", { image, build });
+    log.info({ image, build }, "deleted a build");
     return true;
   }
   // It counts as a failure, so that a build that kills its builder is not repeated at once.
   const state = what === "settle-build" ? "failed" : "deleting";
   await heldBuild(context, held, image, record, version).write({ state });
-  if (state === "failed") logEvent(log, "build.abandoned", { image, build });
+  if (state === "failed") log.warn({ image, build }, "marked a build as failed: its builder is gone");
   return true;
 }
 
@@ -243,7 +242,7 @@ async function endUpload(
   const about = { image, build, provider: name, upload };
   if (abandoned) {
     await record.write({ state: "failed", externalId: null });
-    logEvent(log, "upload.abandoned", about);
+    log.warn(about, "marked an upload as failed: its builder is gone");
     return true;
   }
   await tree.commit([
@@ -251,7 +250,7 @@ async function endUpload(
     { op: "delete", path: held.parent },
     { op: "delete", path, version: record.version },
   ]);
-  logEvent(log, "upload.deleted", about);
+  log.info(about, "deleted an upload");
   return true;
 }
 

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec /usr/lib/nodeyard/node /usr/lib/nodeyard/node_modules/nodeyard/src/bin/nodeyard.cjs "$@"
