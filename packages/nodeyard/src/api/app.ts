@@ -4,7 +4,7 @@ import { NotReady } from "./errors.ts";
 import { type Visibility, visibilityOf } from "./http/caller.ts";
 import { problem } from "./http/problem.ts";
 import type { AppParts } from "./known.ts";
-import { addRoutes, HEALTH } from "./routes.ts";
+import { addBackup, addRoutes, HEALTH } from "./routes.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -65,6 +65,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     return fail(request, reply, 500, "Internal error; see the log.");
   });
   addRoutes(app, parts);
+  if (door.bySocket) addBackup(app, parts);
   return app;
 }
 

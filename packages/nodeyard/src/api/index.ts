@@ -1,4 +1,12 @@
 export { ListenError } from "./errors.ts";
 export { isLoopback } from "./http/caller.ts";
 export { HttpApi, type ListenAddress } from "./http-api.ts";
-export type { Known, Page, Readiness, Sources, Work } from "./known.ts";
+export {
+  BACKUP_PATH,
+  type Backup,
+  type Known,
+  type Page,
+  type Readiness,
+  type Sources,
+  type Work,
+} from "./known.ts";

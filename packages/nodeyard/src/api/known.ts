@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import type { Clock } from "@nodeyard/runtime";
 import type { ImageWork, OperationHandles } from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
@@ -26,6 +27,15 @@ export interface Page {
   readonly text: string;
 }
 
+/** Where a process serves a copy of its tree, by its Unix socket alone. */
+export const BACKUP_PATH = "/api/v1/backup";
+
+/** A copy of the embedded tree, to be read once. */
+export interface Backup {
+  readonly bytes: number;
+  readonly stream: Readable;
+}
+
 /** Where answers come from. Asked again for each request: a process listens before it knows anything. */
 export interface Sources {
   /** Undefined: the tree has not been seen yet. */
@@ -36,6 +46,8 @@ export interface Sources {
   /** Undefined: no builder runs in this process. */
   work(): readonly Work[] | undefined;
   metrics(): Promise<Page>;
+  /** Absent: the process holds no embedded tree. */
+  readonly backup?: () => Promise<Backup>;
 }
 
 /** What answers are made with; one for all the addresses that a process listens on. */

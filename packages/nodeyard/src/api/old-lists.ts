@@ -1,5 +1,6 @@
 import { deadLetterPath } from "@nodeyard/model";
 import {
+  type AgeFormat,
   buildColumns,
   buildRow,
   type Column,
@@ -41,7 +42,7 @@ export const oldLists: Readonly<Record<string, OldList>> = {
           build,
           provider,
           record.id,
-        ]).map((upload) => uploadRow(upload, handles, json)),
+        ]).map((upload) => uploadRow(upload, handles, agesIn(json))),
       ),
   },
   "/dib-image-list": {
@@ -51,7 +52,7 @@ export const oldLists: Readonly<Record<string, OldList>> = {
       sorted(view.images.names()).flatMap((image) => {
         const paused = view.images.get(image)?.paused ?? false;
         return sortedBy([...view.images.builds(image).values()], ({ id }) => [id]).map((record) =>
-          buildRow({ image, record, paused }, handles, json),
+          buildRow({ image, record, paused }, handles, agesIn(json)),
         );
       }),
   },
@@ -62,7 +63,7 @@ export const oldLists: Readonly<Record<string, OldList>> = {
       const { state } = handles.tree.session();
       if (state !== "connected") throw new NotReady(`the connection to the tree is ${state}`);
       const { items } = await listImages(handles);
-      return items.map((item) => imageRow(item, handles, json));
+      return items.map((item) => imageRow(item, handles, agesIn(json)));
     },
   },
   "/node-list": { columns: oldNodeColumns, rows: async (known, { nodeId }) => nodes(known, nodeId) },
@@ -97,6 +98,10 @@ function* requests({ view }: Known): Generator<Row> {
 function labels({ components }: View): readonly string[] {
   const pools = [...components.values()].filter(({ kind }) => kind === "pool");
   return sorted(new Set(pools.flatMap(({ record }) => record.supportedLabels)));
+}
+
+function agesIn(json: boolean): AgeFormat {
+  return json ? "epoch" : "text";
 }
 
 function sorted(names: Iterable<string>): readonly string[] {

@@ -4,7 +4,7 @@ import { NotReady } from "./errors.ts";
 import { wantsJson } from "./http/accept.ts";
 import type { Visibility } from "./http/caller.ts";
 import { type Body, replyWith } from "./http/reply.ts";
-import type { AppParts, Work } from "./known.ts";
+import { type AppParts, BACKUP_PATH, type Work } from "./known.ts";
 import { fieldsOf, keyOf, oldBody, type Query } from "./old-body.ts";
 import { type OldList, oldLists } from "./old-lists.ts";
 
@@ -87,6 +87,16 @@ function addWork(app: FastifyInstance, { sources }: AppParts): void {
     if (work === undefined) return reply.callNotFound();
     const body = { v: 1, work: work.map((one) => workRow(one, request.visibility)) };
     return reply.header("cache-control", "no-store").send(body);
+  });
+}
+
+/** `GET /api/v1/backup`: the whole tree, the credentials in its records included: for the owner's socket alone. */
+export function addBackup(app: FastifyInstance, { sources }: AppParts): void {
+  app.get(BACKUP_PATH, async (_, reply) => {
+    const copy = await sources.backup?.();
+    if (copy === undefined) return reply.callNotFound();
+    const { bytes, stream } = copy;
+    return reply.headers({ "content-length": bytes, "content-type": "application/vnd.sqlite3" }).send(stream);
   });
 }
 

@@ -1,5 +1,4 @@
 import { type ImageBuildRecord, paths } from "@nodeyard/model";
-import type { Clock } from "@nodeyard/runtime";
 import { plain } from "../listing/index.ts";
 import {
   explain,
@@ -10,6 +9,7 @@ import {
   queryMembers,
 } from "../operations/index.ts";
 import { CommandError, TimedOut } from "./errors.ts";
+import { settledIn } from "./patience.ts";
 import type { Session } from "./session.ts";
 
 const LOOK_MS = 10_000;
@@ -98,16 +98,6 @@ async function howFar(
   if (!io.isTerminal) return name;
   const work = (await imageWork(handles, image)).find((one) => one.build === build);
   return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
-}
-
-function settledIn(clock: Clock, ms: number, event: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.setTimer(ms, resolve);
-    void event.then(() => {
-      timer.cancel();
-      resolve();
-    });
-  });
 }
 
 const MB = 1_000_000;

@@ -133,6 +133,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/image-changes.ts")).defineImport,
   },
   {
+    name: "backup",
+    summary: 'save the tree of "nodeyard up" to a file, while it runs or not',
+    load: async () => (await import("./commands/backup.ts")).defineBackup,
+  },
+  {
+    name: "restore",
+    summary: "restore a saved tree into the state folder; refused while a Nodeyard runs on it",
+    load: async () => (await import("./commands/backup.ts")).defineRestore,
+  },
+  {
     name: "alien-image-list",
     summary: "list images in clouds that Nodeyard made and that have no record; changes nothing",
     load: async () => (await import("./commands/clouds.ts")).defineAlienImages,

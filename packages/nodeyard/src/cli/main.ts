@@ -56,6 +56,52 @@ Exit codes: ${Object.entries(EXIT_CODES)
   .join("\n            ")}
 `;
 
+/** Options that may stand before the command, and after it unless it has one of that name itself. */
+function globalOptions(): readonly Option[] {
+  return [
+    new Option("-c, --config <file>", "configuration (nodepool.yaml)"),
+    new Option("-s, --secure <file>", "file with the credentials that nodepool.yaml refers to"),
+    new Option("--state <dir>", "state folder"),
+    new Option("--debug", "log debug messages, too"),
+    new Option(
+      "--log-format <format>",
+      "default: text on a terminal or in a file, journald where stderr is systemd's journal, else json",
+    ).choices(["text", "json", "journald"]),
+    new Option("--log-level <levels>", "LEVEL or AREA=LEVEL, separated by commas; default: info"),
+    new Option("--log-file <file>", "log to this file instead of stderr; made anew when it was moved away"),
+  ];
+}
+
+/** Global options that stand after the command: `nodeyard list -c FILE`. */
+class Inherited {
+  readonly #options = new WeakSet<Option>();
+  #command: Command | null = null;
+
+  /** Lets a command and those beneath it take what they have no option of their own for. */
+  add(command: Command): void {
+    const names = new Set(command.options.map(({ long }) => long));
+    for (const option of globalOptions()) {
+      if (names.has(option.long)) continue;
+      this.#options.add(option.hideHelp());
+      command.addOption(option);
+    }
+    for (const inner of command.commands) this.add(inner);
+  }
+
+  from(command: Command): void {
+    this.#command = command;
+  }
+
+  values(): GlobalOptions {
+    const values: Record<string, unknown> = {};
+    for (let command = this.#command; command !== null; command = command.parent)
+      for (const option of command.options)
+        if (this.#options.has(option))
+          values[option.attributeName()] ??= command.getOptionValue(option.attributeName());
+    return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+  }
+}
+
 /** Help was asked for, of a program that has loaded at most one command: that of the whole lists the arguments of all. */
 class HelpNeedsAll extends Error {}
 
@@ -71,18 +117,8 @@ async function createProgram(
   const program = new Command("nodeyard")
     .description("Nodeyard hands out test machines, all together or not at all.")
     .version(`Nodeyard version: ${VERSION}`, "--version", "print the version")
-    .option("-c, --config <file>", "configuration (nodepool.yaml)")
-    .option("-s, --secure <file>", "file with the credentials that nodepool.yaml refers to")
-    .option("--state <dir>", "state folder")
-    .option("--debug", "log debug messages, too")
-    .addOption(
-      new Option(
-        "--log-format <format>",
-        "default: text on a terminal or in a file, journald where stderr is systemd's journal, else json",
-      ).choices(["text", "json", "journald"]),
-    )
-    .option("--log-level <levels>", "LEVEL or AREA=LEVEL, separated by commas; default: info")
-    .option("--log-file <file>", "log to this file instead of stderr; made anew when it was moved away")
+    // A command may have an option of the same name, as the filter --state of lists, and "run" passes options on.
+    .enablePositionalOptions()
     .addHelpText("after", EXAMPLES)
     .helpOption("-h, --help", "print this help, or the help of a command")
     .showSuggestionAfterError()
@@ -94,7 +130,13 @@ async function createProgram(
       getErrHelpWidth: () => io.columns,
       outputError: (text, write) => write(usageLine(text)),
     });
-  const inner: Session = { ...session, options: () => program.opts<GlobalOptions>() };
+  for (const option of globalOptions()) program.addOption(option);
+  const inherited = new Inherited();
+  const inner: Session = {
+    ...session,
+    options: () => ({ ...inherited.values(), ...program.opts<GlobalOptions>() }),
+  };
+  program.hook("preAction", (_, command) => inherited.from(command));
   if (quick)
     program
       .configureHelp({
@@ -105,10 +147,13 @@ async function createProgram(
       .hook("preSubcommand", async (_, command) => {
         const entry = COMMANDS.find(({ name }) => name === command.name());
         (await entry?.load())?.(command, inner);
+        inherited.add(command);
       });
   for (const { name, summary, load } of COMMANDS) {
     const command = program.command(name).description(summary);
-    if (!quick) (await load())(command, inner);
+    if (quick) continue;
+    (await load())(command, inner);
+    inherited.add(command);
   }
   return program;
 }

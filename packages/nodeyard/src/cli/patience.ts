@@ -28,3 +28,14 @@ export function patiently<T>(clock: Clock, work: Promise<T>): Promise<T> {
   const late = () => new CommandError("cli.no_answer", `no answer within ${PATIENCE_MS / 1000} s`);
   return within(clock, PATIENCE_MS, late, work);
 }
+
+/** Resolves at the event, or after `ms` milliseconds. */
+export function settledIn(clock: Clock, ms: number, event: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(ms, resolve);
+    void event.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
+}

@@ -1,5 +1,5 @@
 import type { Lease, NodeRecord } from "@nodeyard/model";
-import { age, type Column, columns, type Row } from "../listing/index.ts";
+import { ageIn, type Column, columns, type Row } from "../listing/index.ts";
 import { labelsText } from "./arguments.ts";
 
 export const leaseColumns: readonly Column[] = [
@@ -11,7 +11,7 @@ export const leaseColumns: readonly Column[] = [
   ...columns({ "Time Left": "time_left" }),
 ];
 
-export function leaseRow(lease: Lease, now: number): Row {
+export function leaseRow(lease: Lease, now: number, ages: "text" | "seconds" = "text"): Row {
   return {
     id: lease.id,
     state: lease.state,
@@ -19,7 +19,8 @@ export function leaseRow(lease: Lease, now: number): Row {
     labels: lease.labels,
     request: lease.request,
     nodes: lease.nodes,
-    time_left: age((lease.expires - now) / 1000),
+    time_left: ageIn(ages, (lease.expires - now) / 1000),
+    age: ageIn(ages, (now - lease.created) / 1000),
     expires: new Date(lease.expires).toISOString(),
   };
 }

@@ -7,7 +7,7 @@ import {
   treeNow,
 } from "../operations/index.ts";
 import { type Column, columns, type Row } from "./columns.ts";
-import { age } from "./table.ts";
+import { type AgeFormat, ageIn } from "./table.ts";
 
 /** Columns of `image-list`, with Nodepool's headings and keys. */
 export const uploadColumns = columns({
@@ -22,14 +22,16 @@ export const uploadColumns = columns({
 });
 
 /** Columns of `dib-image-list`, with Nodepool's headings and keys. */
-export const buildColumns = columns({
-  ID: "id",
-  Image: "image",
-  Builder: "builder",
-  Formats: "formats",
-  State: "state",
-  Age: "age",
-});
+export const buildColumns: readonly Column[] = [
+  ...columns({ ID: "id", Image: "image", Builder: "builder", Formats: "formats" }),
+  // The old command line shows the pause in place of the state.
+  {
+    heading: "State",
+    key: "state",
+    show: ({ state, paused }) => (paused === true ? `paused (${state})` : `${state}`),
+  },
+  ...columns({ Age: "age" }),
+];
 
 /** Columns of `image-status`, with Nodepool's headings and keys. */
 export const imageColumns = columns({
@@ -39,11 +41,11 @@ export const imageColumns = columns({
   "Build Request Age": "build_request_age",
 });
 
-/** A line of `image-list`. `json`: times as numbers, for programs. */
+/** A line of `image-list`. `ages`: how times are written. */
 export function uploadRow(
   { image, build, provider, record }: ListedUpload,
   handles: OperationHandles,
-  json: boolean,
+  ages: AgeFormat,
 ): Row {
   return {
     id: build,
@@ -53,41 +55,41 @@ export function uploadRow(
     external_name: record.externalName,
     external_id: record.externalId,
     state: record.state,
-    age: ageOf(record.stateTime, handles, json),
+    age: ageOf(record.stateTime, handles, ages),
   };
 }
 
-/** People see "paused" where the old command line shows it; `--json` has the state as it is, and the pause beside it. */
+/** A line of `dib-image-list`. `ages`: how times are written. */
 export function buildRow(
   { image, record, paused }: ListedBuild,
   handles: OperationHandles,
-  json: boolean,
+  ages: AgeFormat,
 ): Row {
   return {
     id: `${image}-${record.id}`,
     image,
     builder: record.builder,
     formats: record.formats,
-    state: paused && !json ? `paused (${record.state})` : record.state,
+    state: record.state,
     paused,
-    age: ageOf(record.stateTime, handles, json),
+    age: ageOf(record.stateTime, handles, ages),
   };
 }
 
 /** The column that `image-status` has besides Nodepool's. */
 export const trialColumn: Column = { heading: "Trial", key: "trial" };
 
-/** A line of `image-status`. `json`: times as numbers, for programs. */
+/** A line of `image-status`. `ages`: how times are written. */
 export function imageRow(
   { image, paused, request, canary }: ImageStatus,
   handles: OperationHandles,
-  json: boolean,
+  ages: AgeFormat,
 ): Row {
   return {
     image,
     paused,
     build_request: request?.state ?? null,
-    build_request_age: ageOf(request?.at ?? null, handles, json),
+    build_request_age: ageOf(request?.at ?? null, handles, ages),
     trial: canary === null ? null : trialText(canary),
     canary,
   };
@@ -102,8 +104,7 @@ function trialText({ candidate, tallies, share, last }: Canary): string | null {
   return last && `${last.build.slice(0, 8)} ${last.verdict}: ${last.why}`;
 }
 
-/** In JSON the second of the change, as the old web API has it under this name (docs/contract/operations.md, "Old web lists"). */
-function ageOf(seconds: number | null, handles: OperationHandles, json: boolean): string | number | null {
-  if (seconds === null) return null;
-  return json ? Math.floor(seconds) : age(treeNow(handles) / 1000 - seconds);
+function ageOf(seconds: number | null, handles: OperationHandles, ages: AgeFormat): string | number | null {
+  if (seconds === null || ages === "epoch") return seconds && Math.floor(seconds);
+  return ageIn(ages, treeNow(handles) / 1000 - seconds);
 }

@@ -17,4 +17,4 @@ export {
   requestColumns,
   requestRow,
 } from "./rows.ts";
-export { age, cell, plain, renderTable, span, Table } from "./table.ts";
+export { type AgeFormat, age, ageIn, cell, plain, renderTable, span, Table } from "./table.ts";

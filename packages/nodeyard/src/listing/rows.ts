@@ -1,7 +1,7 @@
 import { type RequestRecord, slotPlace } from "@nodeyard/model";
 import type { ListedNode } from "../operations/index.ts";
 import { type Column, columns, type Row } from "./columns.ts";
-import { age } from "./table.ts";
+import { type AgeFormat, ageIn } from "./table.ts";
 
 /** Columns of `list`, with Nodepool's headings and keys. */
 export const nodeColumns: readonly Column[] = columns({
@@ -46,7 +46,11 @@ export const nodeDetailColumns: readonly Column[] = [
 ];
 
 /** Everything that `--detail` shows; `now` is tree time in milliseconds. */
-export function nodeRow({ record, locked, deadLetter }: ListedNode, now: number): Row {
+export function nodeRow(
+  { record, locked, deadLetter }: ListedNode,
+  now: number,
+  ages: Exclude<AgeFormat, "epoch"> = "text",
+): Row {
   return {
     id: record.id,
     provider: record.provider,
@@ -55,7 +59,7 @@ export function nodeRow({ record, locked, deadLetter }: ListedNode, now: number)
     public_ipv4: record.publicIpv4,
     ipv6: record.publicIpv6,
     state: record.state,
-    age: record.stateTime === null ? null : age(now / 1000 - record.stateTime),
+    age: record.stateTime === null ? null : ageIn(ages, now / 1000 - record.stateTime),
     locked: locked ? "locked" : "unlocked",
     pool: record.pool,
     hostname: record.hostname,

@@ -55,6 +55,17 @@ function widthOf(text: string): number {
   return /^[\x20-\x7e]*$/.test(text) ? text.length : [...text].length;
 }
 
+/**
+ * How ages are written. `text`: for people. `seconds`: for programs that read the command line. `epoch`: the second of the change, which the
+ * old web API gives builds and uploads under the name of an age (docs/contract/operations.md, "Columns").
+ */
+export type AgeFormat = "text" | "seconds" | "epoch";
+
+/** An age, or the rest of a time, in seconds. */
+export function ageIn(format: Exclude<AgeFormat, "epoch">, seconds: number): string | number {
+  return format === "text" ? age(seconds) : Math.max(0, Math.floor(seconds));
+}
+
 /** Seconds as `DD:HH:MM:SS`; a time in the future counts as now. */
 export function age(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));

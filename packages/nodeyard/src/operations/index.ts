@@ -2,6 +2,7 @@ export { treeNow } from "@nodeyard/tree";
 export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export { type Erased, eraseProvider } from "./erase.ts";
 export * from "./explain/index.ts";
+export { registeredBuilders, registeredPools } from "./explain/tree-facts.ts";
 export {
   type Following,
   followLease,

@@ -1,5 +1,5 @@
 import { messageOf } from "@nodeyard/runtime";
-import { HttpApi, type ListenAddress, type Page, type Readiness } from "../api/index.ts";
+import { type Backup, HttpApi, type ListenAddress, type Page, type Readiness } from "../api/index.ts";
 import type { Config, WebappConfig } from "../config/index.ts";
 import { type Machine, VERSION } from "../machine/index.ts";
 import {
@@ -61,6 +61,8 @@ export interface FrontParts {
   readonly log: ProcessLog;
   readonly drivers: Drivers;
   readonly config: Config;
+  /** Makes copies of the process's own tree; absent: it has none. */
+  readonly backup?: () => Promise<Backup>;
 }
 
 /** A process as seen from outside: HTTP, Prometheus and statsd, for the roles that run in it. */
@@ -89,7 +91,7 @@ export class Front {
 
   private constructor(parts: FrontParts) {
     this.#parts = parts;
-    const { machine, log } = parts;
+    const { machine, log, backup } = parts;
     this.#api = new HttpApi({
       clock: machine.clock,
       log: log.area("api"),
@@ -98,6 +100,7 @@ export class Front {
         readiness: () => this.#readiness(),
         stuck: () => this.stuck(),
         work: () => this.#work(),
+        ...(backup && { backup }),
         metrics: () => this.#page(),
       },
     });

@@ -1,5 +1,6 @@
 export type { TcpOptions } from "@nodeyard/tree";
 export type { ConfigFiles } from "../config/index.ts";
+export { backupTree, restoreTree } from "./backup.ts";
 export { startBuilder, startLauncher } from "./daemon.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { fileExists, makeKey, makeStateFolder, readText, writePrivate } from "./edge/files.ts";

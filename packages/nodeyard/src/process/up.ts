@@ -12,6 +12,7 @@ import type { Machine } from "../machine/index.ts";
 import type { Log, ProcessLog } from "../telemetry/index.ts";
 import { BuilderRole, wantsBuilder } from "./builder-role.ts";
 import { Drivers } from "./driver-registry.ts";
+import { backupsOf } from "./edge/backups.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
@@ -81,7 +82,13 @@ export async function startUp(
   const opened: Opened = {};
   try {
     const places = listenAddresses(options.front, config.webapp, stateFolder);
-    const front = await Front.open(places, { machine, log, drivers, config });
+    const front = await Front.open(places, {
+      machine,
+      log,
+      drivers,
+      config,
+      backup: backupsOf(tree, stateFolder),
+    });
     opened.front = front;
     // First: while a provider is slow to open, clients can already see and ask.
     opened.server = await serve(tree, options, machine, listen);

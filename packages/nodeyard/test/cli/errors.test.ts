@@ -53,6 +53,10 @@ describe("help and usage", () => {
     expect([code, out]).toEqual([1, ""]);
     expect(err).toMatch(/Usage: nodeyard sliverd [\s\S]* run /);
   });
+  test("global options may stand after the command", async () => {
+    const { code, err } = await run("info", "x", "-c", "/no/such.yaml");
+    expect([code, err]).toEqual([1, expect.stringContaining("/no/such.yaml:1:1: the file cannot be read")]);
+  });
   test("--version", async () => {
     expect(await site.run("--version")).toMatchObject({
       code: 0,

@@ -23,7 +23,7 @@ const trial = (change: Partial<Canary> | null) =>
   imageRow(
     { image: "small", paused: false, request: null, canary: change && { ...canary, ...change } },
     { ...handles, tree },
-    false,
+    "text",
   ).trial;
 
 test("what people see of a trial: how it goes, else how the last one ended and why", () => {

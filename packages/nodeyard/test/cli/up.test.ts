@@ -97,6 +97,38 @@ describe("a Nodeyard of one process, and its clients", () => {
     expect(err).toMatch(/^nodeyard: no launcher serves a provider "fake-clout".* known: fake-cloud\n$/);
   });
 
+  test("lists are filtered, ages are seconds in JSON, and a name that nobody knows is no empty list", async () => {
+    const { lease } = await site.json<Granted>("request", "small:2", "large", "--wait");
+    const of = (...words: string[]) => site.json<(ListedNode & { age: number })[]>("list", ...words);
+    const small = await of("--label", "small", "--state", "in-use", "--state", "hold", "--pool", "main");
+    expect(small.map(({ age }) => age >= 0 && Number.isInteger(age))).toEqual([true, true]);
+    expect(await of("--provider", "fake-cloud", "--state", "ready")).toEqual([]);
+    expect(await site.json("list", "--leases", "--label", "large", "--state", "granted")).toMatchObject([
+      { id: lease, age: expect.any(Number), time_left: expect.any(Number) },
+    ]);
+    for (const [words, code, text] of [
+      [["--state", "radey"], 2, "is not a state here; states: "],
+      [["--provider", "fake-clout"], 1, 'no launcher serves a provider "fake-clout"'],
+      [["--pool", "mian"], 1, 'no launcher has a pool "mian", and nothing in this list has it; known: main'],
+      [["--label", "smal"], 1, "known: large, small"],
+      [["--leases", "--pool", "main"], 2, "cannot be used with option"],
+    ] as const) {
+      const ended = await site.run("list", ...words);
+      expect([ended.code, ended.out]).toEqual([code, ""]);
+      expect(ended.err).toContain(text);
+    }
+    await site.run("release", lease);
+  });
+
+  test("--watch prints again what has changed, until a signal", async () => {
+    const watch = site.start("list", "--leases", "--watch", "--json");
+    await expect.poll(() => watch.out).toMatch(/\]\n$/);
+    const { lease } = await site.json<Granted>("request", "small", "--wait");
+    await expect.poll(() => watch.out, { timeout: 30_000 }).toContain(lease);
+    expect(await watch.kill("SIGINT")).toMatchObject({ code: 0, err: "" });
+    await site.run("release", lease);
+  });
+
   test("--timeout gives the request back, with a code of its own", async () => {
     const first = await site.json<Granted>("request", "small:5", "--wait");
     const { code, err } = await site.run("request", "small:5", "--wait", "--timeout", "1s");

@@ -112,6 +112,7 @@ async function printNode(
   { json }: JsonOption,
 ): Promise<void> {
   const node = await listedNode(handles, id);
-  const rows = node === undefined ? [] : [nodeRow(node, treeNow(handles))];
+  const ages = json === true ? "seconds" : "text";
+  const rows = node === undefined ? [] : [nodeRow(node, treeNow(handles), ages)];
   printRows(io, rows, nodeColumns, { json: json === true });
 }

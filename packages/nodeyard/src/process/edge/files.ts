@@ -76,7 +76,7 @@ export function writePrivate(path: string, text: string): void {
 }
 
 /** What is half there is of no use; that it cannot be removed says nothing new. */
-function discard(path: string): void {
+export function discard(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {

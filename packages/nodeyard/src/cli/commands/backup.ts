@@ -1,0 +1,44 @@
+import type { Command } from "commander";
+import { backupTree, restoreTree } from "../../process/index.ts";
+import { UsageError } from "../errors.ts";
+import { printJson } from "../listing.ts";
+import { type Session, stateOf } from "../session.ts";
+
+interface Options {
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+export function defineBackup(command: Command, session: Session): void {
+  command
+    .argument("<path>", "file to write; only you can read it")
+    .option("--json", "an object on stdout: path, state_folder")
+    .action(async (path: string, { json }: Options) => {
+      const folder = embeddedOf(session);
+      await backupTree(folder, path, session.machine);
+      if (json === true) printJson(session.io, { path, state_folder: folder });
+      else session.io.out(`the tree of ${folder} is backed up in ${path}\n`);
+    });
+}
+
+export function defineRestore(command: Command, session: Session): void {
+  command
+    .argument("<path>", "file that backup wrote")
+    .option("--force", "replace the tree that is in the state folder")
+    .option("--json", "an object on stdout: path, state_folder")
+    .action((path: string, { force, json }: Options) => {
+      const folder = embeddedOf(session);
+      restoreTree(folder, path, force === true);
+      if (json === true) printJson(session.io, { path, state_folder: folder });
+      else session.io.out(`the tree of ${folder} is that of ${path}; start it with: nodeyard up\n`);
+    });
+}
+
+/** Both are of a state folder: a ZooKeeper has means of its own. */
+function embeddedOf(session: Session): string {
+  if (session.options().config !== undefined)
+    throw new UsageError(
+      "-c has no effect here: the embedded tree is in a state folder, which --state DIR names; back up a ZooKeeper by its own means, and images by export-image-data",
+    );
+  return stateOf(session);
+}

@@ -1,0 +1,83 @@
+import type { Command } from "commander";
+import type { Row } from "../listing/index.ts";
+import { type OperationHandles, registeredPools } from "../operations/index.ts";
+import { CommandError, UsageError } from "./errors.ts";
+import { demandProvider } from "./names.ts";
+import type { Session } from "./session.ts";
+
+/** What a list is limited to: rows with one of the values of each filter. */
+export interface Filters {
+  readonly state?: readonly string[];
+  readonly provider?: readonly string[];
+  readonly pool?: readonly string[];
+  readonly label?: readonly string[];
+}
+
+type Filter = keyof Filters;
+
+/** Keys of rows that a filter looks at, the first that a row has. */
+const KEYS: Readonly<Record<Filter, readonly string[]>> = {
+  state: ["state"],
+  provider: ["provider"],
+  pool: ["pool"],
+  label: ["label", "labels", "node_types"],
+};
+
+/** Gives a list its filters. `states`: those there are. */
+export function addFilters(command: Command, names: readonly Filter[], states: readonly string[]): void {
+  for (const name of names)
+    command.option(
+      `--${name} <${name}>`,
+      `only rows with this ${name}; may be repeated`,
+      (value: string, before: readonly string[] = []) => {
+        if (name === "state" && !states.includes(value))
+          throw new UsageError(
+            `--state ${JSON.stringify(value)} is not a state here; states: ${states.join(", ")}`,
+          );
+        return [...before, value];
+      },
+    );
+}
+
+/** The rows that pass all filters. A name that nobody knows is an error: an empty list would read as "there is none left". */
+export async function filtered(
+  session: Session,
+  handles: OperationHandles,
+  rows: readonly Row[],
+  filters: Filters,
+): Promise<readonly Row[]> {
+  let left = rows;
+  for (const name of ["state", "provider", "pool", "label"] as const) {
+    const wanted = filters[name];
+    // A list that filters by another key has done so.
+    if (wanted === undefined) continue;
+    for (const value of wanted)
+      if (name !== "state" && !rows.some((row) => valuesOf(row, name).includes(value)))
+        await demandName(session, handles, name, value);
+    left = left.filter((row) => valuesOf(row, name).some((value) => wanted.includes(String(value))));
+  }
+  return left;
+}
+
+function valuesOf(row: Row, name: Filter): readonly unknown[] {
+  const key = KEYS[name].find((one) => row[one] !== undefined);
+  return key === undefined ? [] : [row[key]].flat();
+}
+
+async function demandName(
+  session: Session,
+  handles: OperationHandles,
+  name: Exclude<Filter, "state">,
+  value: string,
+): Promise<void> {
+  if (name === "provider") return demandProvider(session, handles, value);
+  const pools = await registeredPools(handles.tree);
+  const known = new Set(
+    pools.flatMap((pool) => (name === "pool" ? [pool.name ?? ""] : [...pool.supportedLabels])),
+  );
+  if (known.has(value)) return;
+  throw new CommandError(
+    `cli.no_${name}`,
+    `no launcher has a ${name} ${JSON.stringify(value)}, and nothing in this list has it; known: ${[...known].sort().join(", ") || "none"}`,
+  );
+}

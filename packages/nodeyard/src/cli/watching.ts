@@ -1,0 +1,41 @@
+import type { OperationHandles } from "../operations/index.ts";
+import { settledIn } from "./patience.ts";
+import type { Session } from "./session.ts";
+
+/** Between two prints: what changes faster cannot be read. */
+const PAUSE_MS = 1_000;
+/** A lost event delays, never loses. */
+const RESYNC_MS = 30_000;
+
+/** Calls `print` now and after changes beneath `root`, until a signal ends it, which is no failure. */
+export async function watching(
+  { machine }: Session,
+  { tree }: OperationHandles,
+  root: string,
+  print: () => Promise<void>,
+): Promise<void> {
+  const { clock } = machine;
+  let isStopped = false;
+  const stop = Promise.withResolvers<void>();
+  const ignore = machine.onSignal(() => {
+    isStopped = true;
+    stop.resolve();
+  });
+  let changed = Promise.withResolvers<void>();
+  const feed = tree.feed(root, {
+    // Of a lock only whether it is held is shown.
+    interest: (path) => (/\/lock(\/|$)/.test(path) ? "name" : "data"),
+    onChange: () => changed.resolve(),
+  });
+  try {
+    while (!isStopped) {
+      changed = Promise.withResolvers();
+      await print();
+      await settledIn(clock, PAUSE_MS, stop.promise);
+      await settledIn(clock, RESYNC_MS, Promise.race([changed.promise, stop.promise]));
+    }
+  } finally {
+    ignore();
+    await feed.close();
+  }
+}

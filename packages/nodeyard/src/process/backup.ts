@@ -1,0 +1,38 @@
+import { openEmbeddedTree, restoreEmbeddedTree } from "@nodeyard/tree";
+import { BACKUP_PATH } from "../api/index.ts";
+import type { Machine } from "../machine/index.ts";
+import { fetchToFile } from "./edge/fetch-to-file.ts";
+import { fileExists, isSocket, makeStateFolder } from "./edge/files.ts";
+import { ProcessError } from "./errors.ts";
+import { HTTP_SOCKET } from "./front.ts";
+
+/**
+ * Writes a copy of a state folder's tree to `file`, whole or not at all: by the process that runs on the folder, or from its file when none
+ * does. Rejects with ProcessError, StoreRefused or StoreFailed.
+ */
+export async function backupTree(stateFolder: string, file: string, machine: Machine): Promise<void> {
+  const socket = `${stateFolder}/${HTTP_SOCKET}`;
+  if (isSocket(socket) && (await fetchToFile({ socket, path: BACKUP_PATH, file }))) return;
+  if (!fileExists(`${stateFolder}/tree.sqlite`))
+    throw new ProcessError(
+      "process.no_tree",
+      `the state folder ${stateFolder} holds no tree; name another with --state DIR`,
+    );
+  const tree = await openEmbeddedTree({ folder: stateFolder, clock: machine.clock, random: machine.random });
+  try {
+    await tree.backup(file);
+  } finally {
+    await tree.close();
+  }
+}
+
+/** Puts a backup in the place of a state folder's tree. `force`: also of one that is there. Throws ProcessError or StoreRefused. */
+export function restoreTree(stateFolder: string, file: string, force: boolean): void {
+  makeStateFolder(stateFolder);
+  if (!force && fileExists(`${stateFolder}/tree.sqlite`))
+    throw new ProcessError(
+      "process.tree_exists",
+      `the state folder ${stateFolder} holds a tree already: back it up first with "nodeyard backup", then restore with --force`,
+    );
+  restoreEmbeddedTree({ folder: stateFolder, backup: file });
+}

@@ -1,0 +1,24 @@
+import { createReadStream, fstatSync, openSync } from "node:fs";
+import type { EmbeddedTree } from "@nodeyard/tree";
+import type { Backup } from "../../api/index.ts";
+import { discard } from "./files.ts";
+
+/** Copies of a tree for whoever asks the process that holds it, one made at a time; of none a file is left. */
+export function backupsOf(tree: EmbeddedTree, folder: string): () => Promise<Backup> {
+  let last: Promise<unknown> = Promise.resolve();
+  const copy = async () => {
+    const path = `${folder}/backup.sqlite`;
+    await tree.backup(path);
+    try {
+      const fd = openSync(path, "r");
+      return { bytes: fstatSync(fd).size, stream: createReadStream(path, { fd }) };
+    } finally {
+      discard(path);
+    }
+  };
+  return () => {
+    const made = last.then(copy);
+    last = made.catch(() => {});
+    return made;
+  };
+}
