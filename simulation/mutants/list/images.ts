@@ -88,6 +88,13 @@ export const IMAGES: readonly Mutant[] = [
   ]),
   ...faultsIn(`${BUILDER}/control/build.ts`, [
     {
+      name: "a-build-of-unknown-end-loses-its-files",
+      breaks: "rule 6",
+      find: "await disk.reclaim(intent).catch(() => {});\n    throw error;",
+      put: "await disk.reclaim(intent).catch(() => {});\n    await disk.remove(baseName(image.name, build));\n    throw error;",
+      tests: [`${TESTS}/life`],
+    },
+    {
       name: "builds-go-without-a-trial",
       breaks: "promise: a new build is tried first",
       find: "await beginTrial(context, image, record.id);",

@@ -210,6 +210,13 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
   ]),
   ...faultsIn(`${SCHEDULER}/requests.ts`, [
     {
+      name: "put-back-and-not-looked-at",
+      breaks: "rule 4",
+      find: 'state.timers.delete("request", id);\n    }\n    if (waiting',
+      put: "}\n    if (waiting",
+      tests: [`${TESTS}/requests`],
+    },
+    {
       name: "declines-what-others-may-serve",
       breaks: "protocol: components",
       find: "if (!able && others.length === 0) {",
