@@ -20,7 +20,14 @@ export class Container {
     const made = new Container(
       spawn(
         "systemd-nspawn",
-        [...words, `--bind-ro=${release}:/release`, `--directory=${root}`, "--console=pipe", "--boot"],
+        [
+          ...words,
+          `--bind-ro=${release}:/release`,
+          `--directory=${root}`,
+          `--machine=nodeyard-${process.pid}`,
+          "--console=pipe",
+          "--boot",
+        ],
         { stdio: ["ignore", "inherit", "inherit"] },
       ),
     );

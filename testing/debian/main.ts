@@ -29,6 +29,13 @@ diskimages:
 labels: []
 providers: []
 `;
+/** Slivers in memory. */
+const SLIVERD = {
+  node: "node-1",
+  backEnd: "memory",
+  stateFolder: "/var/lib/nodeyard-sliverd",
+  keySet: { v: 1, version: 1, keys: [{ kid: "k1", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] },
+};
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "nodeyard-debian-"));
@@ -102,9 +109,14 @@ async function check(host: Container): Promise<void> {
   await host.run("nodeyard -c /etc/nodeyard/nodepool.yaml image-build tiny --wait");
   await host.run("systemctl is-active nodeyard-launcher nodeyard-builder");
 
-  say("installs the sliver manager");
+  say("installs the sliver manager, and systemd learns that it serves");
   // What slivers need of the system is not here: none are made.
   await host.run("dpkg --force-depends --install /release/new/nodeyard-sliverd_*.deb; sliverd --version");
+  await host.run(`mkdir /etc/nodeyard-sliver /run/systemd/system/nodeyard-sliverd.service.d
+    echo '${JSON.stringify(SLIVERD)}' >/etc/nodeyard-sliver/sliverd.json
+    printf '[Service]\nEnvironment=NODEYARD_SLIVER_TESTING=1\n' >/run/systemd/system/nodeyard-sliverd.service.d/memory.conf
+    systemctl daemon-reload
+    systemctl start nodeyard-sliverd`);
   await host.run("dpkg --purge nodeyard-sliverd; test ! -e /usr/lib/nodeyard-sliverd");
 
   say("removes and purges");
@@ -113,7 +125,7 @@ async function check(host: Container): Promise<void> {
   await host.run("test -e /etc/nodeyard/nodepool.yaml");
   await host.run(scriptOf(PAGE, "purge"));
   await host.run(
-    "test ! -e /etc/nodeyard; test ! -e /var/log/nodeyard; test -e /var/lib/nodeyard/tree.sqlite",
+    "test ! -e /etc/nodeyard; test ! -e /var/log/nodeyard; test ! -e /var/lib/nodeyard-builder; test -e /var/lib/nodeyard/tree.sqlite",
   );
 }
 

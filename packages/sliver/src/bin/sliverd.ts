@@ -55,6 +55,9 @@ async function main(args: readonly string[]): Promise<number> {
   process.on("SIGUSR2", () => {
     for (const text of dumpOf(daemon.manager, systemClock.monotonic())) log(`info ${text}\n`);
   });
+  process.on("SIGHUP", () =>
+    log(`info SIGHUP: ${options.config} is read at the start only; restart sliverd, slivers keep running\n`),
+  );
   log(`info sliverd ${manifest.version} on node ${config.node}, back end ${config.backEnd}\n`);
   report("ready");
   // The loop's timers do not keep a process; the daemon runs until it is stopped.

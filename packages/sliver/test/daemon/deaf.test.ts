@@ -13,7 +13,7 @@ afterAll(() => rig.stop());
 test("whoever reads its log may go: it answers, and ends as it is asked to", async () => {
   await rig.deafen();
   for (let line = 0; line < LINES; line++) {
-    rig.dump();
+    rig.signal("SIGUSR2");
     expect((await rig.launcher.status(AbortSignal.timeout(60_000))).node).toBe("node-1");
   }
   expect(await rig.end("SIGTERM")).toBe(0);

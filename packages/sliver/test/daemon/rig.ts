@@ -90,9 +90,8 @@ export class DaemonRig {
     return closed;
   }
 
-  /** It says what it is busy with. */
-  dump(): void {
-    this.#child!.kill("SIGUSR2");
+  signal(name: "SIGHUP" | "SIGUSR2"): void {
+    this.#child!.kill(name);
   }
 
   /** The exit code, or the signal. */

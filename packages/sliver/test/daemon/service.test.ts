@@ -15,7 +15,9 @@ test.skipIf(requireSystemd())(
     await rig.start([], { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: "300000" });
     await systemd.until((reports) => reports.filter((report) => report === "WATCHDOG=1").length > 1);
     expect(systemd.reports[0]).toBe("READY=1");
-    await rig.end("SIGTERM");
+    rig.signal("SIGHUP");
+    await expect.poll(() => rig.errors.join("")).toContain("is read at the start only");
+    expect(await rig.end("SIGTERM")).toBe(0);
     await systemd.until((reports) => reports.includes("STOPPING=1"));
   },
 );
