@@ -105,7 +105,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: 'const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;',
       put: 'const free = record.state === "ready" && record.allocatedTo === null;',
-      tests: [`${TESTS}/nodes`],
+      tests: [`${TESTS}/nodes`, `${TESTS}/requests`],
     },
     {
       name: "offers-promised-nodes",
@@ -198,7 +198,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
       breaks: "promise: order by pool priority",
       find: "found.sort((a, b) => a.policy.priority - b.policy.priority);",
       put: "found.sort((a, b) => b.policy.priority - a.policy.priority);",
-      tests: [`${TESTS}/planning`],
+      tests: [`${TESTS}/planning`, `${TESTS}/requests`],
     },
     {
       name: "one-bad-event-stops-the-turn",

@@ -329,3 +329,30 @@ describe("the life of a handler", () => {
     expect(accepted(output.actions)).toEqual(["100-0000000002"]);
   });
 });
+
+describe("one decision, on a whole picture", () => {
+  test("a request that is handled stays with its handler, whatever changes about pools meanwhile", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    const declined = { declined_by: ["launcher-gone/main"] };
+    expect(accepted(fixture.request("100-0000000001", declined))).toEqual(["100-0000000001"]);
+    const key = "another";
+    expect(fixture.tell({ type: "component", key, after: component(key) })).toEqual([]);
+    expect(fixture.state.waiting.size).toBe(0);
+  });
+
+  test("nothing is declined before the whole tree has been seen", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "complete", complete: false });
+    expect(fixture.request("100-0000000001", { node_types: ["unknown"] })).toEqual([]);
+    expect(fixture.tell({ type: "complete", complete: true })).toMatchObject([{ type: "decline" }]);
+  });
+
+  test("the preferred pool looks first: no request is noted as yielding to one that serves it at once", () => {
+    const [first, second] = [pool({ provider: "a", priority: 1 }), pool({ provider: "b", priority: 2 })];
+    const fixture = new SchedulerFixture(policy([second, first]));
+    const event = { type: "request", id: "100-0000000001", after: requestEntry("100-0000000001") } as const;
+    const { actions, verdicts } = reduce(fixture.state, [event], 0, 0);
+    expect(actions).toMatchObject([{ type: "accept", pool: "a/main" }]);
+    expect(verdicts).toEqual([]);
+  });
+});
