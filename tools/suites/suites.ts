@@ -44,7 +44,10 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "seeds",
-    about: "kept seeds of the simulation, mutants, and histories replayed on real stores",
-    include: ["simulation/{simulation,replay/replay}.test.ts"],
+    about: "kept seeds of the simulation, mutants, histories replayed on real stores, and a day of requests",
+    include: [
+      "simulation/{simulation,replay/replay}.test.ts",
+      "packages/nodeyard/test/launcher/estimate-day.test.ts",
+    ],
   },
 ];

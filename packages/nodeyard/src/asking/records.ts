@@ -33,13 +33,13 @@ const askSchema = z.object({ v: z.literal(1), about: aboutSchema, withinMs: z.nu
 export type Ask = z.infer<typeof askSchema>;
 
 const estimateSchema = z.object({
-  /** From now, milliseconds; the second is one that it seldom takes longer than. */
+  /** From now, milliseconds: mostly, and eight times of ten between the others. */
+  likelyMs: z.number(),
   fromMs: z.number(),
   toMs: z.number(),
-  sure: z.enum(["well", "roughly", "guess"]),
-  /** Launches and deliveries that it rests on. */
+  /** Launches and uses of the label that were seen lately. */
   launches: z.number(),
-  deliveries: z.number(),
+  uses: z.number(),
 });
 
 /** Where a request, or a request for one node of a label, stands in one pool. */
@@ -56,6 +56,8 @@ const standingSchema = z.object({
   position: z.number().nullable(),
   waiting: z.number(),
   estimate: estimateSchema.nullable(),
+  /** Why there is no estimate, of the scheduler's `unknownReasons`; null also where the request is not served. */
+  unknown: z.string().nullable(),
 });
 /** What one pool of one launcher would do for a request now. */
 export type PoolStanding = z.infer<typeof standingSchema>;

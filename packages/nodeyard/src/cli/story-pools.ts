@@ -1,14 +1,15 @@
 import { span } from "../listing/index.ts";
-import { iso, type PoolLine, type Story, verdictMeaning, type Wait } from "../operations/index.ts";
+import {
+  iso,
+  type PoolLine,
+  type Story,
+  unknownMeaning,
+  verdictMeaning,
+  type Wait,
+} from "../operations/index.ts";
 import { factRow, sinceText } from "./story-values.ts";
 
 type Estimate = Omit<NonNullable<Story["estimate"]>, "pool">;
-
-const SURE: Readonly<Record<Estimate["sure"], string>> = {
-  well: "well founded",
-  roughly: "rough",
-  guess: "a guess",
-};
 
 /** What every pool says, one after the other; those that have nothing to do with it as a number. */
 export function poolsText(
@@ -35,7 +36,7 @@ function poolText(
   now: number,
   columns: number,
 ): string[] {
-  const { code, facts, outlook, position, waiting, since, nextTry, estimate } = line;
+  const { code, facts, outlook, position, waiting, since, nextTry, estimate, unknown } = line;
   const place = position === null ? "" : `, position ${position} of ${waiting}`;
   const where = several ? `${line.pool} of ${line.member}` : line.pool;
   const says = verdictMeaning(code, facts) ?? "a reason that this release does not know";
@@ -43,7 +44,9 @@ function poolText(
   // What was just said in full need not be said again.
   const again = told?.code === code && (told.facts.pool ?? line.pool) === line.pool;
   const next = nextTry === null || nextTry <= now ? "" : `next try ${iso(nextTry)}`;
-  const likely = estimate === null ? "" : `estimate: ${estimateText(estimate)}`;
+  const why = unknown === null ? null : unknownMeaning(unknown);
+  const likely =
+    estimate === null ? (why === null ? "" : `no estimate: ${why}`) : `estimate: ${estimateText(estimate)}`;
   return [
     `  ${where}: ${outlook}${place}`,
     ...[`${says} (${code})${sinceText(since, now)}`, again ? "" : factRow(rest, now), next, likely]
@@ -52,15 +55,18 @@ function poolText(
   ];
 }
 
-/** "in 40 s to 2 min (a guess, from 2 launches and 0 deliveries seen lately)". */
-export function estimateText({ fromMs, toMs, sure, launches, deliveries }: Estimate): string {
-  const [from, to] = [span(fromMs / 1_000), span(toMs / 1_000)];
-  const when = from === to ? `in ${to}` : `in ${from} to ${to}`;
+/** "in 1 min (40 s to 2 min, from 12 launches and 40 uses seen lately)". */
+export function estimateText({ likelyMs, fromMs, toMs, launches, uses }: Estimate): string {
+  const [likely, from, to] = [likelyMs, fromMs, toMs].map((ms) => span(ms / 1_000));
   const basis = [
     ...(launches > 0 ? [counted(launches, "launch", "launches")] : []),
-    ...(deliveries > 0 ? [counted(deliveries, "delivery", "deliveries")] : []),
+    ...(uses > 0 ? [counted(uses, "use", "uses")] : []),
   ];
-  return `${when} (${[SURE[sure], ...(basis.length === 0 ? [] : [`from ${basis.join(" and ")} seen lately`])].join(", ")})`;
+  const notes = [
+    ...(from === to ? [] : [`${from} to ${to}`]),
+    ...(basis.length === 0 ? [] : [`from ${basis.join(" and ")} seen lately`]),
+  ];
+  return `in ${likely}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`;
 }
 
 function counted(count: number, one: string, many: string): string {

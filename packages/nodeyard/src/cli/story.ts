@@ -25,7 +25,7 @@ export function storyText(story: Story, { journal, now, columns }: StoryContext)
   lines.push("", `Next: ${next}${tryText(waitsFor, now)}`);
   if (story.estimate !== null)
     lines.push(`Estimate: ${estimateText(story.estimate)} in ${story.estimate.pool}.`);
-  else if (pools.length > 0) lines.push("Estimate: none; there is no recent data.");
+  else if (pools.some(({ unknown }) => unknown !== null)) lines.push("Estimate: none; each pool says why.");
   if (pools.length > 0) lines.push("", "Pools:", ...poolsText(pools, waitsFor, now, columns));
   if (story.image !== undefined) lines.push(...imageText(story.image, now));
   lines.push(...silentText(story));

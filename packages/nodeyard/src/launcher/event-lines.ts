@@ -1,5 +1,5 @@
 import type { NodeRecord } from "@nodeyard/model";
-import { type Journal, type JournalEvent, journalEvents, type Log } from "../telemetry/index.ts";
+import { type Journal, type JournalEvent, type Log, logEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 import type { ServingPool } from "./handles.ts";
 
@@ -11,28 +11,19 @@ export function eventLines(journal: Journal, log: Log, view: Pick<View, "nodes" 
   return {
     write(event) {
       journal.write(event);
-      const { level } = journalEvents[event.event];
-      if (level !== null) log[level](fieldsOf(event, view), TEXTS.get(event.event)!);
+      logEvent(log, event.event, fieldsOf(event, view));
     },
   };
 }
 
-const TEXTS: ReadonlyMap<string, string> = new Map(
-  Object.entries(journalEvents).map(([event, { meaning }]) => [
-    event,
-    `${meaning[0]!.toLowerCase()}${meaning.slice(1)}`,
-  ]),
-);
-
 function fieldsOf(
-  { event, request, node, facts, record }: JournalEvent,
+  { request, node, facts, record }: JournalEvent,
   { nodes, requests }: Pick<View, "nodes" | "requests">,
 ): object {
   const of = record ?? (node === undefined ? undefined : nodes.byId.get(node)?.record);
   const asks = request ?? (typeof facts.request === "string" ? facts.request : of?.allocatedTo) ?? undefined;
   const eventId = asks === undefined ? undefined : requests.byId.get(asks)?.record.eventId;
   return {
-    event,
     ...(eventId == null ? {} : { event_id: eventId }),
     ...(asks === undefined ? {} : { request: asks }),
     ...(node === undefined ? {} : { node }),
@@ -66,7 +57,19 @@ export function noteUse(
   const isMaker = ours.some((pool) => pool.id === record.launcher);
   const serves = ours.some(({ open, name }) => open.config.name === record.provider && name === record.pool);
   if (isMaker || (serves && !isRegistered(view, record.launcher)))
-    journal.write({ event, node: id, facts: { from: before.record.state }, record });
+    journal.write({
+      event,
+      node: id,
+      facts: { from: before.record.state, ...usedFor(before.record, record) },
+      record,
+    });
+}
+
+/** How long a node was in use, for estimates after a restart. */
+function usedFor({ state, stateTime }: NodeRecord, after: NodeRecord): object {
+  if (state !== "in-use" || stateTime === null || after.stateTime === null) return {};
+  const ms = Math.round(Math.max(0, after.stateTime - stateTime) * 1_000);
+  return { label: after.type.join(","), ms };
 }
 
 function isRegistered({ components }: Pick<View, "components">, pool: string | null): boolean {

@@ -126,8 +126,8 @@ export class Launcher {
 
   /** What a process before this one noted on this machine, for estimates: TIMING_EVENTS, oldest first. */
   recall(events: readonly PastEvent[]): void {
-    const { clock, tree } = this.#options;
-    this.#parts.handles.timings.recall(events, clock.now(), tree.clockOffset());
+    const { clock } = this.#options;
+    this.#parts.handles.timings.recall(events, clock.now());
   }
 
   /** Takes a new configuration without a restart of what did not change. */
@@ -190,7 +190,8 @@ export class Launcher {
   }
 
   #onView(event: ViewEvent): void {
-    const { loop, leases, minReady, launches, deletions, serving } = this.#parts;
+    const { handles, loop, leases, minReady, launches, deletions, serving } = this.#parts;
+    handles.timings.onEvent(event);
     if (event.type === "complete") this.#tellComplete();
     else loop.pushView(event);
     if ((event.type === "node" || event.type === "request") && event.after === undefined)
@@ -225,10 +226,9 @@ export class Launcher {
       stepsUnderWay: handles.stepsUnderWay,
       now: () => ages.now(),
       verdict: (request) => loop.verdict(request),
-      standings: (request) => loop.standings(request),
-      standingsOfLabel: (label) => loop.standingsOfLabel(label),
+      standings: (request, durations) => loop.standings(request, durations),
+      standingsOfLabel: (label, durations) => loop.standingsOfLabel(label, durations),
       closed: () => serving.closed(),
-      launches: (pool) => loop.launches(pool),
       history: this.#options.history,
     };
   }

@@ -2,6 +2,7 @@ import { messageOf, type Timer } from "@nodeyard/runtime";
 import {
   type Action,
   createState,
+  type Durations,
   explain,
   type Output,
   reduce,
@@ -66,17 +67,12 @@ export class Loop {
   }
 
   /** Where a request stands in each pool here. */
-  standings(request: RequestEntry): readonly Standing[] {
-    return standingsOf(this.#state, this.#context.ages.moment(), request);
+  standings(request: RequestEntry, durations: Durations): readonly Standing[] {
+    return standingsOf(this.#state, this.#context.ages.moment(), request, durations);
   }
 
-  standingsOfLabel(label: string): readonly Standing[] {
-    return standingsOfLabel(this.#state, this.#context.ages.moment(), label);
-  }
-
-  /** Whether a pool makes nodes when asked. */
-  launches(pool: string): boolean {
-    return this.#state.pools.get(pool)?.policy.launches ?? true;
+  standingsOfLabel(label: string, durations: Durations): readonly Standing[] {
+    return standingsOfLabel(this.#state, this.#context.ages.moment(), label, durations);
   }
 
   /** Ids that controllers work on, and how much waits. */

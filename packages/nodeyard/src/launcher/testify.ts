@@ -1,10 +1,11 @@
+import { decodeLease, leaseIdOf, leasePath } from "@nodeyard/model";
 import type { About, PoolStanding, Testimony, UnderWay } from "../asking/index.ts";
-import type { Standing, Verdict } from "../scheduler/index.ts";
+import type { Durations, Standing, Verdict } from "../scheduler/index.ts";
 import { type History, noHistory, type Subject } from "../telemetry/index.ts";
-import { poolKey, type RequestEntry, type View } from "../view/index.ts";
+import { type NodeEntry, poolKey, type RequestEntry, type View } from "../view/index.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
 import type { ClosedProvider } from "./providers/served.ts";
-import { estimate, type Timings } from "./timings.ts";
+import type { Timings } from "./timings.ts";
 
 /** What a launcher knows, for whoever asks. */
 export interface Witness {
@@ -14,11 +15,9 @@ export interface Witness {
   /** Tree time, milliseconds. */
   now(): number;
   verdict(request: string): Verdict | undefined;
-  standings(request: RequestEntry): readonly Standing[];
-  standingsOfLabel(label: string): readonly Standing[];
+  standings(request: RequestEntry, durations: Durations): readonly Standing[];
+  standingsOfLabel(label: string, durations: Durations): readonly Standing[];
   closed(): readonly ClosedProvider[];
-  /** Whether a pool makes nodes when asked; false: they are there already. */
-  launches(pool: string): boolean;
   /** Undefined: this process keeps no journal. */
   readonly history?: ((subject: Subject) => Promise<History>) | undefined;
 }
@@ -46,14 +45,15 @@ function standingsFor(
 ): PoolStanding[] {
   const labels = request?.record.nodeTypes ?? (label === undefined ? undefined : [label]);
   if (labels === undefined) return [];
-  const standings = request === undefined ? witness.standingsOfLabel(labels[0]!) : witness.standings(request);
-  const open = standings.map((standing): PoolStanding => {
+  const durations = durationsOf(witness);
+  const standings =
+    request === undefined
+      ? witness.standingsOfLabel(labels[0]!, durations)
+      : witness.standings(request, durations);
+  const open = standings.map(({ forecast, ...standing }): PoolStanding => {
     // Since when it is made stands in the verdict of the request.
     const since = standing.outlook === "serves" ? (verdict?.since ?? null) : standing.since;
-    const known = { ...standing, since };
-    const asked = { ...known, launches: witness.launches(standing.pool) && standing.facts.launches !== 0 };
-    const seen = witness.timings.seen(standing.pool, labels);
-    return { ...known, estimate: estimate(asked, seen, witness.now()) ?? null };
+    return { ...standing, since, ...estimateOf(witness, standing.pool, labels, forecast) };
   });
   const closed = witness.closed().flatMap((provider) => closedPools(provider, labels));
   // A pool that goes on as it was configured before stands once: with what it says itself, if it had the labels before.
@@ -95,7 +95,49 @@ function closedPools(
       position: null,
       waiting: 0,
       estimate: null,
+      unknown: null,
     }));
+}
+
+function durationsOf({ timings, view, now }: Witness): Durations {
+  return {
+    used: (label) => timings.usesOf(label),
+    launched: (pool, label) => timings.launchesOf(pool, label),
+    leftOf: ({ record }: NodeEntry) => {
+      const id = leaseIdOf(record.requestor);
+      const entry = id === undefined ? undefined : view.own.get(leasePath(id));
+      if (id === undefined || entry === undefined) return Number.POSITIVE_INFINITY;
+      try {
+        return Math.max(0, decodeLease(id, entry.data).expires - now());
+      } catch {
+        // The keeper of leases reports it.
+        return Number.POSITIVE_INFINITY;
+      }
+    },
+  };
+}
+
+/** Eight of ten equally likely times are between the first and the last that are told. */
+function estimateOf(
+  { timings }: Witness,
+  pool: string,
+  labels: readonly string[],
+  forecast: Standing["forecast"],
+): Pick<PoolStanding, "estimate" | "unknown"> {
+  if (forecast === null || typeof forecast === "string") return { estimate: null, unknown: forecast };
+  const part = (share: number) => Math.round(forecast[Math.floor(share * (forecast.length - 1))]!);
+  const each = (known: (label: string) => readonly number[]) =>
+    Math.min(...labels.map((label) => known(label).length));
+  return {
+    estimate: {
+      likelyMs: part(0.5),
+      fromMs: part(0.1),
+      toMs: part(0.9),
+      launches: each((label) => timings.launchesOf(pool, label)),
+      uses: each((label) => timings.usesOf(label)),
+    },
+    unknown: null,
+  };
 }
 
 function stepsOf({ stepsUnderWay, view }: Witness, { node, request }: About): UnderWay[] {

@@ -141,7 +141,7 @@ function checksOf(state: State, pool: LocalPool, need: Resources, launches: numb
   ];
 }
 
-function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Resources {
+export function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Resources {
   return ignoresQuota ? {} : (state.policy.providers.get(provider)?.quota ?? {});
 }
 

@@ -10,6 +10,7 @@ export {
   type Tally,
   together,
 } from "./failure-rule.ts";
+export { type Durations, unknownReasons } from "./forecast.ts";
 export type { Failures } from "./gates.ts";
 export { reduce } from "./reduce.ts";
 export { closedBecause, freeSlots, type PlannedSlot, slotLabelOf } from "./slots.ts";

@@ -1,6 +1,7 @@
 import { newRequest } from "@nodeyard/model";
 import type { RequestEntry } from "../view/index.ts";
 import { hostVerdict } from "./explain.ts";
+import { type Durations, type Forecast, forecast } from "./forecast.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
 import { isInert } from "./requests.ts";
 import { type PoolState, type State, type Turn, treeTimeOf } from "./state.ts";
@@ -33,44 +34,65 @@ export interface Standing {
   readonly position: number | null;
   /** How many wait in this pool. */
   readonly waiting: number;
+  /** When it has its nodes, if this pool serves it; null: it will not. */
+  readonly forecast: Forecast | null;
 }
 
 /** Both clocks, as in a turn. */
 type At = Pick<Turn, "now" | "steady">;
 
-/** What every pool here thinks of a request, whatever it waits for at last. Changes nothing; costs what a plan in each pool costs. */
-export function standingsOf(state: State, at: At, entry: RequestEntry): readonly Standing[] {
+/** What every pool here thinks of a request, whatever it waits for at last. Changes nothing; costs what a plan and a forecast in each pool cost. */
+export function standingsOf(
+  state: State,
+  at: At,
+  entry: RequestEntry,
+  durations: Durations,
+): readonly Standing[] {
   const { id, record } = entry;
   const waiting = state.waiting.get(id) ?? { id, relativePriority: record.relativePriority, record };
-  return [...state.pools.values()].map((pool) => standingIn(state, at, pool, waiting));
+  return [...state.pools.values()].map((pool) => standingIn(state, at, pool, waiting, durations));
 }
 
 /** What would become of a request for one node of a label that came now, last in every line. */
-export function standingsOfLabel(state: State, at: At, label: string): readonly Standing[] {
+export function standingsOfLabel(
+  state: State,
+  at: At,
+  label: string,
+  durations: Durations,
+): readonly Standing[] {
   const record = newRequest({ state: "requested", nodeTypes: [label], requestor: "explain" }, at.now / 1_000);
-  return standingsOf(state, at, {
-    id: "999-9999999999",
-    record: { ...record, id: "999-9999999999" },
-    version: 0,
-  });
+  return standingsOf(
+    state,
+    at,
+    {
+      id: "999-9999999999",
+      record: { ...record, id: "999-9999999999" },
+      version: 0,
+    },
+    durations,
+  );
 }
 
-function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting): Standing {
+function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting, durations: Durations): Standing {
   const { policy } = pool;
   const handling = state.handling.of(waiting.id);
   const line = lineOf(state, pool, waiting);
   const judged = judge(state, at, pool, waiting, handling?.pool === policy.key);
   const noted = state.verdicts.get(waiting.id);
   const same = noted?.code === judged.code && (noted.facts.pool ?? policy.key) === policy.key;
-  const position = judged.outlook === "declines" || judged.outlook === "lacks" ? null : line.position;
+  const away = judged.outlook === "declines" || judged.outlook === "lacks";
+  const launching = !policy.launches || judged.facts.launches === 0 ? [] : waiting.record.nodeTypes;
   return {
     pool: policy.key,
     provider: policy.provider,
     since: same ? noted.since : null,
     nextTry: same ? (noted.nextTry ?? null) : null,
     ...judged,
-    position,
+    position: away ? null : line.position,
     waiting: line.length,
+    forecast: away
+      ? null
+      : forecast({ state, now: at.now, policy, durations }, waiting, judged.code, launching),
   };
 }
 

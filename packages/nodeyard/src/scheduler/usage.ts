@@ -35,6 +35,11 @@ export class Usage {
     return this.#sums.get(key)?.amount ?? nothing;
   }
 
+  /** What a holder takes. */
+  held(holder: string): Resources {
+    return this.#holders.get(holder)?.amount ?? nothing;
+  }
+
   /** Keys that something is held under. */
   get size(): number {
     return this.#sums.size;

@@ -15,7 +15,13 @@ export {
   type PastEvent,
   type Subject,
 } from "./journal.ts";
-export { type JournalEventName, journalEvents, NODE_FIELDS } from "./journal-events.ts";
+export {
+  imageEvents,
+  type JournalEventName,
+  journalEvents,
+  logEvent,
+  NODE_FIELDS,
+} from "./journal-events.ts";
 export { Live, LiveTask, type LiveWork, RESTS } from "./live.ts";
 export {
   LOG_AREAS,

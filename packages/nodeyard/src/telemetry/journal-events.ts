@@ -1,3 +1,5 @@
+import type { Log } from "./log.ts";
+
 /** What an event of the journal means, and how the log tells it. */
 interface EventKind {
   /** One line, for `explain` and, with a small first letter, as the text of the line in the log. */
@@ -60,7 +62,7 @@ export const journalEvents = {
   "node.given-up": warn("A launch was given up before it ended", "request", "error"),
   "node.claimed": info("A ready node was allocated to a request", "request"),
   "node.in-use": info("The user of a node began to use it", "from"),
-  "node.returned": info("The user of a node gave it back", "from"),
+  "node.returned": info("The user of a node gave it back", "from", "ms"),
   "node.held": info("A node was put on hold", "from"),
   "node.deleting": info("The deletion of a node began", "attempt", "from"),
   "node.deleted": info("A node's machine and record are gone", "from"),
@@ -88,5 +90,43 @@ export const journalEvents = {
   ),
 } as const satisfies Readonly<Record<string, EventKind>>;
 
+/** Events of the builder. They are in the log alone: what images did, their records tell. */
+export const imageEvents = {
+  "build.started": info("Build started", "image", "build", "cause", "formats"),
+  "build.ready": info("Build ready", "image", "build", "ms"),
+  "build.failed": error("Build failed", "image", "build", "ms", "why"),
+  "build.given-up": warn("The build was given up", "build", "error"),
+  "build.aborted": error("The build was aborted", "build", "error"),
+  "build.abandoned": warn("Marked a build as failed: its builder is gone", "image", "build"),
+  "build.deleted": info("Deleted a build", "image", "build"),
+  "upload.started": info(
+    "Upload started",
+    ...["image", "build", "provider", "upload", "name", "bytes", "format"],
+  ),
+  "upload.ready": info("Upload ready", "image", "build", "provider", "upload", "external_id", "ms"),
+  "upload.failed": error("Upload failed", "image", "build", "provider", "upload", "ms", "error"),
+  "upload.given-up": warn("The upload was given up", "upload", "error"),
+  "upload.aborted": error("The upload was aborted", "upload", "error"),
+  "upload.abandoned": warn(
+    "Marked an upload as failed: its builder is gone",
+    ...["image", "build", "provider", "upload"],
+  ),
+  "upload.deleted": info("Deleted an upload", "image", "build", "provider", "upload"),
+  "trial.started": info("Started the trial of a build", "image", "build", "share"),
+  "trial.ended": info("The trial of a build ended", "image", "build", "verdict", "why"),
+  "trial.failed": error("A build failed its trial: no new node boots from it", "image", "build", "why"),
+} as const satisfies Readonly<Record<string, EventKind>>;
+
 /** Names of events; an interface: `explain` tells a history by them. */
 export type JournalEventName = keyof typeof journalEvents;
+
+const events: Readonly<Record<string, EventKind>> = { ...journalEvents, ...imageEvents };
+const texts: ReadonlyMap<string, string> = new Map(
+  Object.entries(events).map(([event, { meaning }]) => [event, meaning[0]!.toLowerCase() + meaning.slice(1)]),
+);
+
+/** Writes the line of an event. */
+export function logEvent(log: Log, event: JournalEventName | keyof typeof imageEvents, fields: object): void {
+  const { level } = events[event]!;
+  if (level !== null) log[level]({ event, ...fields }, texts.get(event)!);
+}

@@ -26,6 +26,7 @@ function answer(sizes: readonly number[], pools: number) {
       position: null,
       waiting: 0,
       estimate: null,
+      unknown: null,
     }),
   );
   return { ...who, testimony: { wait: null, pools: standings, underWay: [], events, problem: null } };

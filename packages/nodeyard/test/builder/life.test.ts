@@ -5,6 +5,7 @@ import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { createMemoryTree, type EmbeddedTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Builder } from "../../src/builder/index.ts";
+import { imageEvents } from "../../src/telemetry/index.ts";
 import { type Host, makeHost, openTree, startBuilder, until } from "./rig.ts";
 
 let host: Host;
@@ -113,6 +114,21 @@ test("a request is answered by a build that began after it, and only then goes",
     () => log.lines,
   );
   expect(log.lines.filter(({ text }) => text === "build ready")).toHaveLength(3);
+  await until(
+    () => log.lines.some(({ text }) => text === "deleted a build"),
+    "the oldest goes",
+    () => log.lines,
+  );
+  const events = log.lines.flatMap(({ facts }) => ("event" in facts ? [facts] : []));
+  for (const { event, ...fields } of events as { readonly event: keyof typeof imageEvents }[]) {
+    const known: readonly string[] = imageEvents[event].facts;
+    expect(known, event).toEqual(expect.arrayContaining(Object.keys(fields)));
+  }
+  const [first] = log.lines
+    .filter(({ text }) => text === "build ready")
+    .map(({ facts }) => facts as { build: string });
+  const life = events.filter((fields) => "build" in fields && fields.build === first?.build);
+  expect(life.map(({ event }) => event)).toEqual(["build.started", "build.ready", "build.deleted"]);
 });
 
 test("a build that failed leaves the request; who asks again is not kept waiting by the back-off", async () => {

@@ -43,6 +43,15 @@ describe("help and usage", () => {
     expect(code).toBe(1);
     expect(err).toContain("Usage: nodeyard");
   });
+  test.each([
+    ["--log-level", "loud", /"loud" is neither LEVEL nor AREA=LEVEL; levels are debug, info/],
+    ["--log-level", "info,drivers=debug", /"drivers=debug" is neither .* areas process, launcher, .*driver/],
+    ["--log-file", "/no-such-folder/x.log", /ENOENT.*name a file that can be written/],
+  ])("%s %s is refused before anything starts", async (option, value, why) => {
+    const { code, line } = await failure(option, value, "-c", site.config, "up");
+    expect(code).toBe(2);
+    expect(line).toMatch(why);
+  });
   test("--help teaches by example", async () => {
     const { code, out } = await run("--help");
     expect(code).toBe(0);

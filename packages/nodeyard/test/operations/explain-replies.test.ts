@@ -51,12 +51,13 @@ function standing(fields: Partial<PoolStanding>): PoolStanding {
     position: null,
     waiting: 0,
     estimate: null,
+    unknown: null,
     ...fields,
   };
 }
 
 const estimate = (fromMs: number) =>
-  ({ fromMs, toMs: 2 * fromMs, sure: "roughly", launches: 4, deliveries: 0 }) as const;
+  ({ likelyMs: fromMs, fromMs, toMs: 2 * fromMs, launches: 4, uses: 0 }) as const;
 
 let handles: OperationHandles;
 beforeEach(async () => {

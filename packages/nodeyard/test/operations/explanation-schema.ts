@@ -62,12 +62,11 @@ const seconds = z.number();
 
 const estimate = z.strictObject({
   pool: z.string(),
+  likely_seconds: seconds,
   from_seconds: seconds,
   to_seconds: seconds,
-  /** How sure: "well" rests on ten samples or more, "guess" on fewer than three or on a try that may fail. */
-  sure: z.enum(["well", "roughly", "guess"]),
   launches: z.int(),
-  deliveries: z.int(),
+  uses: z.int(),
 });
 
 /** What `explain --json` prints, strictly: keys are never renamed or removed within a version; times are ISO 8601, of the tree. */
@@ -105,6 +104,7 @@ export const explanationSchema = z.strictObject({
       position: z.int().nullable(),
       waiting: z.int(),
       estimate: estimate.nullable(),
+      no_estimate: z.string().nullable(),
     }),
   ),
   steps: z.array(

@@ -37,15 +37,15 @@ describe("killed and started again", () => {
 
   test("estimates rest on what the process before saw", async () => {
     const first = await site.up();
-    const granted = await site.json<Granted>("request", "small", "small", "--wait");
+    const granted = await site.json<Granted>("request", "small:3", "--wait");
     const seen = async () => {
       const { pools } = explanationSchema.parse(await site.json<unknown>("explain", "label", "small"));
       return pools.map(({ estimate }) => estimate?.launches ?? 0);
     };
-    expect(await seen()).toEqual([2]);
+    expect(await seen()).toEqual([3]);
     await first.kill("SIGTERM");
     await site.up();
-    await expect.poll(seen).toEqual([2]);
+    await expect.poll(seen).toEqual([3]);
     await site.run("release", granted.lease);
   });
 

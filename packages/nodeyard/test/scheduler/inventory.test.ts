@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { HOST_BACK_MS } from "../../src/scheduler/hosts.ts";
 import { explain, reduce, standingsOf } from "../../src/scheduler/index.ts";
 import { Inventory } from "../../src/scheduler/inventory.ts";
-import { node, policy, pool, request, SchedulerFixture } from "./world.ts";
+import { node, policy, pool, request, SchedulerFixture, unseen } from "./world.ts";
 
 const id = (number: number, priority = 200) => `${priority}-${String(number).padStart(10, "0")}`;
 const host = (number: number) => String(number).padStart(10, "0");
@@ -203,7 +203,7 @@ test("a host costs the same however many wait: nobody else is looked at", () => 
   const second = reduce(fixture.state, [free(1)], 0);
   expect(second.actions).toMatchObject([{ type: "accept", request: id(0) }]);
   expect(second.verdicts.map(({ request }) => request)).toEqual([id(0)]);
-  expect(standingsOf(fixture.state, { now: 0, steady: 0 }, request(id(4_000), two))).toMatchObject([
+  expect(standingsOf(fixture.state, { now: 0, steady: 0 }, request(id(4_000), two), unseen)).toMatchObject([
     { pool: lab.key, outlook: "waits", code: "nodes.none-free", position: 4_000, waiting: 4_999 },
   ]);
 });

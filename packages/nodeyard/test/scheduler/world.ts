@@ -2,6 +2,7 @@ import { type ComponentRecord, decodeNode, decodeRequest, newComponent } from "@
 import {
   type Action,
   createState,
+  type Durations,
   failureRule,
   type LocalPool,
   type Policy,
@@ -89,6 +90,13 @@ export function policy(pools: readonly LocalPool[], fields: Partial<Policy> = {}
     ...fields,
   };
 }
+
+/** Durations that nobody has seen. */
+export const unseen: Durations = {
+  used: () => [],
+  launched: () => [],
+  leftOf: () => Number.POSITIVE_INFINITY,
+};
 
 /** A scheduler that is told things one after the other, with what it answered. */
 export class SchedulerFixture {

@@ -258,8 +258,11 @@ export class Manager {
     this.#unsure.add(task.incarnation);
     this.failures.note(outcome);
     if (unenforced !== undefined) this.#unenforced.set(task.incarnation, unenforced);
-    if (error !== undefined)
-      this.options.log.error(`${failedStep ?? "wait"} of ${task.name}: ${messageOf(error)}`);
+    const { log } = this.options;
+    if (error !== undefined) log.error(`${failedStep ?? "wait"} of ${task.name}: ${messageOf(error)}`);
+    // What only gets other amounts, as loans come and go, would be most of the log.
+    else if (task.steps.some((step) => step !== "configure"))
+      log.info(`${task.steps.join(", ")} of ${task.name}`);
     this.requestSync();
   }
 

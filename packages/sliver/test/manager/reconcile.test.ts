@@ -42,6 +42,9 @@ describe("reconciling, by the numbers of the invariants", () => {
     await rig.list(1, "ada", "bob");
     await rig.list(2, "bob");
     expect(rig.found).toEqual(["bob:running"]);
+    // Each sliver's life, as the log has it; one that only gets other amounts is not worth a line.
+    const made = (one: string) => `create, configure, start of ${one}`;
+    expect([...rig.log].sort()).toEqual([made("ada"), made("bob"), "destroy of ada"]);
   });
 
   test("22: what waits to be created is not, before Create; and stays away after Destroy", async () => {

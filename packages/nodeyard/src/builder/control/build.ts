@@ -3,6 +3,7 @@ import { hexId, messageOf } from "@nodeyard/runtime";
 import { ensurePath, orUndefined, type Stat, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
 import { type Held, isInterrupted } from "../../coordination/index.ts";
+import { logEvent } from "../../telemetry/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
@@ -107,7 +108,7 @@ async function begin(
   try {
     await disk.begin(intent);
     const record = await createRecord(context, held, work, build);
-    log.info({ image: image.name, build, cause: work.cause, formats }, "build started");
+    logEvent(log, "build.started", { image: image.name, build, cause: work.cause, formats });
     const { folder } = disk;
     const order = {
       image,
@@ -121,9 +122,10 @@ async function begin(
     const began = context.clock.monotonic();
     const failure = await runBuild(context, held, order, intent, page, signal).catch(messageOf);
     counters.level("builder.last_run", treeSeconds(context), { image: image.name });
-    await measure(context, intent, formats, failure, context.clock.monotonic() - began);
+    const ms = Math.round(context.clock.monotonic() - began);
+    await measure(context, intent, formats, failure, ms);
     await disk.reclaim(intent);
-    await finish(context, record, work, failure);
+    await finish(context, record, work, { failure, ms });
     if (failure === undefined) await clearRequest(context, image.name, work.request);
     counters.add("builder.builds", 1, { image: image.name, result: resultOf(failure) });
     return { ended: failure === undefined ? "ready" : "failed", build };
@@ -197,18 +199,18 @@ async function finish(
   context: BuilderContext,
   record: HeldBuild,
   { image }: Work,
-  failure: string | undefined,
+  { failure, ms }: { readonly failure: string | undefined; readonly ms: number },
 ): Promise<void> {
   const { disk, log } = context;
   const { username, pythonPath, shellType } = image;
-  const about = { image: image.name, build: record.id };
+  const about = { image: image.name, build: record.id, ms };
   if (failure === undefined) {
     await beginTrial(context, image, record.id);
     await record.write({ state: "ready", username, pythonPath, shellType });
-    log.info(about, "build ready");
+    logEvent(log, "build.ready", about);
     return;
   }
-  log.error({ ...about, why: failure }, "build failed");
+  logEvent(log, "build.failed", { ...about, why: failure });
   await disk.remove(baseName(image.name, record.id));
   await record.write({ state: "failed", username, pythonPath, shellType });
 }

@@ -10,6 +10,7 @@ import {
 import { messageOf } from "@nodeyard/runtime";
 import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
+import { logEvent } from "../../telemetry/index.ts";
 import { judgeCanary } from "../core/canary.ts";
 import type { BuilderContext } from "./context.ts";
 
@@ -49,7 +50,7 @@ export async function beginTrial(
       last: old === null ? (before?.last ?? null) : { build: old, verdict: "dropped", why, at: now },
     };
   });
-  if (begun) log.info({ image: image.name, build, share: rules.share }, "started the trial of a build");
+  if (begun) logEvent(log, "trial.started", { image: image.name, build, share: rules.share });
 }
 
 /** Ends the trials that have shown enough. Failures are logged; the next sweep retries. */
@@ -92,8 +93,8 @@ async function judge(
   if (!written || end === undefined) return;
   counters.add("builder.canaries", 1, { image, verdict: end.verdict });
   const about = { image, build: end.build, why: end.why };
-  if (end.verdict === "rolled-back") log.error(about, "a build failed its trial: no new node boots from it");
-  else log.info(about, `the trial of a build ended: ${end.verdict}`);
+  if (end.verdict === "rolled-back") logEvent(log, "trial.failed", about);
+  else logEvent(log, "trial.ended", { ...about, verdict: end.verdict });
 }
 
 /** Changes the record against whoever writes it meanwhile. False: `next` wanted nothing, or too many wrote. */

@@ -10,6 +10,7 @@ import {
 import { messageOf } from "@nodeyard/runtime";
 import { orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
+import { logEvent } from "../../telemetry/index.ts";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
 import { heldBuild, heldUpload, underLock } from "./records.ts";
@@ -160,13 +161,13 @@ async function endBuild(
       ...below.map((each) => ({ op: "delete" as const, path: each })),
       { op: "delete", path, version },
     ]);
-    log.info({ image, build }, "deleted a build");
+    logEvent(log, "build.deleted", { image, build });
     return true;
   }
   // It counts as a failure, so that a build that kills its builder is not repeated at once.
   const state = what === "settle-build" ? "failed" : "deleting";
   await heldBuild(context, held, image, record, version).write({ state });
-  if (state === "failed") log.warn({ image, build }, "marked a build as failed: its builder is gone");
+  if (state === "failed") logEvent(log, "build.abandoned", { image, build });
   return true;
 }
 
@@ -242,7 +243,7 @@ async function endUpload(
   const about = { image, build, provider: name, upload };
   if (abandoned) {
     await record.write({ state: "failed", externalId: null });
-    log.warn(about, "marked an upload as failed: its builder is gone");
+    logEvent(log, "upload.abandoned", about);
     return true;
   }
   await tree.commit([
@@ -250,7 +251,7 @@ async function endUpload(
     { op: "delete", path: held.parent },
     { op: "delete", path, version: record.version },
   ]);
-  log.info(about, "deleted an upload");
+  logEvent(log, "upload.deleted", about);
   return true;
 }
 

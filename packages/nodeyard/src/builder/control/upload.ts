@@ -10,6 +10,7 @@ import { deadline, messageOf } from "@nodeyard/runtime";
 import { ignoreExisting, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
 import { beforeEffect, FenceLost, guarded, type Held } from "../../coordination/index.ts";
+import { logEvent } from "../../telemetry/index.ts";
 import { baseName } from "../core/files.ts";
 import { BuilderError } from "../errors.ts";
 import type { FileFacts } from "../runs/disk.ts";
@@ -106,9 +107,11 @@ async function carryOut(
   signal: AbortSignal,
 ): Promise<"ready" | "failed"> {
   const { log, clock } = context;
-  const { provider, format } = job;
+  const { provider } = job;
   const { record, file } = work;
   const about = { image: job.image, build: job.build, provider: provider.name, upload: record.id };
+  const began = clock.monotonic();
+  const took = () => Math.round(clock.monotonic() - began);
   const tag: ImageTag = {
     installation: context.installation,
     provider: provider.name,
@@ -118,7 +121,8 @@ async function carryOut(
   };
   try {
     const order = orderOf(context, job, work, tag);
-    log.info({ ...about, name: order.name, bytes: file.size }, "upload started");
+    const { name, format } = order;
+    logEvent(log, "upload.started", { ...about, name, bytes: file.size, format });
     const upload = (step: StepContext) => provider.store.upload(order, step);
     const externalId = await runSteps(
       guarded(upload, () => beforeEffect(context, record.held)),
@@ -132,11 +136,11 @@ async function carryOut(
     );
     await runHook(context, job, { externalId, file: file.path, page: work.page }, signal);
     await record.write({ state: "ready", externalId, externalName: order.name, format });
-    log.info(about, "upload ready");
+    logEvent(log, "upload.ready", { ...about, external_id: externalId, ms: took() });
     return "ready";
   } catch (error) {
     if (error instanceof FenceLost || error instanceof TreeError) throw error;
-    log.error({ ...about, error: messageOf(error) }, "upload failed");
+    logEvent(log, "upload.failed", { ...about, ms: took(), error: messageOf(error) });
     const externalId = await discard(context, job, record, tag, signal);
     await record.write({ state: "failed", externalId });
     return "failed";

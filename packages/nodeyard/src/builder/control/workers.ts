@@ -2,6 +2,7 @@ import { jitter, messageOf } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
 import { Controller, FenceLost, isInterrupted, mayAct } from "../../coordination/index.ts";
+import { logEvent } from "../../telemetry/index.ts";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
 import { buildChoice, uploadChoice } from "./choices.ts";
@@ -158,16 +159,15 @@ export class Workers {
     return Number.POSITIVE_INFINITY;
   }
 
-  #failed(what: string, key: string, error: unknown): void {
+  #failed(what: "build" | "upload", key: string, error: unknown): void {
     const { log, counters, random } = this.#context;
     const about = { [what]: key, error: messageOf(error) };
     // What does not end in time when the builder stops loses its tree.
     const stops = this.#options.signal.aborted;
-    if (stops || error instanceof FenceLost || isInterrupted(error))
-      log.warn(about, `the ${what} was given up`);
+    if (stops || error instanceof FenceLost || isInterrupted(error)) logEvent(log, `${what}.given-up`, about);
     else {
       counters.add("builder.unexpected", 1, { place: what });
-      log.error(about, `the ${what} was aborted`);
+      logEvent(log, `${what}.aborted`, about);
     }
     this.#setAside(key, jitter(random, TROUBLE_MS), messageOf(error));
   }

@@ -147,7 +147,6 @@ async function conclude(
 ): Promise<Handled> {
   if (outcomes.every((outcome) => outcome.result === "ready")) {
     await fulfil(request, nodes);
-    context.timings.delivered(pool.key, treeNow(context));
     const { createdTime } = request.record;
     // Who asks need not say when it was.
     const ms = createdTime === null ? null : Math.max(0, Math.round(treeNow(context) - createdTime * 1000));

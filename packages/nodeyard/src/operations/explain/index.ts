@@ -8,7 +8,7 @@ import { requestStory } from "./request-story.ts";
 import type { Story, StoryKind } from "./story.ts";
 
 export type { BuildCode, UploadCode } from "./codes.ts";
-export { meaningOf, verdictMeaning } from "./meaning.ts";
+export { meaningOf, unknownMeaning, verdictMeaning } from "./meaning.ts";
 export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
 export { type Explanation, isMoment, iso, toExplanation } from "./shape.ts";
 export type { LifeStep } from "./steps.ts";

@@ -1,4 +1,4 @@
-import { standingCodes, verdictCodes } from "../../scheduler/index.ts";
+import { standingCodes, unknownReasons, verdictCodes } from "../../scheduler/index.ts";
 import { type JournalEventName, journalEvents, type PastEvent } from "../../telemetry/index.ts";
 import { imageCodes, labelCodes, uploadCodes } from "./codes.ts";
 
@@ -18,6 +18,11 @@ export function verdictMeaning(code: unknown, facts: Readonly<Record<string, unk
   const tables = [verdictCodes, standingCodes, labelCodes, imageCodes, uploadCodes];
   const known = tables.find((codes) => Object.hasOwn(codes, code));
   return known === undefined ? null : ((known as Readonly<Record<string, string>>)[code] ?? null);
+}
+
+/** Why there is no estimate, in a line; null for a reason that only a later release knows. */
+export function unknownMeaning(reason: string): string | null {
+  return (unknownReasons as Readonly<Record<string, string>>)[reason] ?? null;
 }
 
 function factsOf(facts: unknown): Readonly<Record<string, unknown>> {

@@ -65,7 +65,8 @@ function soonest(pools: readonly PoolLine[]): Story["estimate"] {
   // Once it is being made in one pool, what others would take does not matter.
   const serving = pools.filter(({ outlook }) => outlook === "serves");
   for (const { pool, estimate } of serving.length > 0 ? serving : pools)
-    if (estimate !== null && (best === null || estimate.fromMs < best.fromMs)) best = { ...estimate, pool };
+    if (estimate !== null && (best === null || estimate.likelyMs < best.likelyMs))
+      best = { ...estimate, pool };
   return best;
 }
 

@@ -1,4 +1,4 @@
-import { meaningOf, verdictMeaning } from "./meaning.ts";
+import { meaningOf, unknownMeaning, verdictMeaning } from "./meaning.ts";
 import type { ImageLines, Story } from "./story.ts";
 
 /** What `explain` says, for programs. */
@@ -20,9 +20,10 @@ export function toExplanation(story: Story, file: string) {
     waits_for: waitsFor && reason(waitsFor, waitsFor.meaning),
     next,
     estimate: estimate && estimated(estimate, estimate.pool),
-    pools: story.pools.map((line) => ({
+    pools: story.pools.map(({ unknown, ...line }) => ({
       ...reason(line, verdictMeaning(line.code, line.facts)),
       estimate: line.estimate && estimated(line.estimate, line.pool),
+      no_estimate: unknown && unknownMeaning(unknown),
     })),
     steps: story.steps.map(({ began, ms, ...step }) => ({
       ...step,
@@ -73,10 +74,15 @@ export function iso(ms: number | null): string | null {
 }
 
 function estimated(
-  { fromMs, toMs, sure, launches, deliveries }: Omit<NonNullable<Story["estimate"]>, "pool">,
+  { likelyMs, fromMs, toMs, launches, uses }: Omit<NonNullable<Story["estimate"]>, "pool">,
   pool: string,
 ) {
-  return { pool, from_seconds: fromMs / 1_000, to_seconds: toMs / 1_000, sure, launches, deliveries };
+  const seconds = {
+    likely_seconds: likelyMs / 1_000,
+    from_seconds: fromMs / 1_000,
+    to_seconds: toMs / 1_000,
+  };
+  return { pool, ...seconds, launches, uses };
 }
 
 function imageOf({ builds, trial, builders }: ImageLines) {

@@ -1,0 +1,289 @@
+import type { Resources } from "@nodeyard/driver";
+import { type Random, seededRandom } from "@nodeyard/runtime";
+import type { NodeEntry } from "../view/index.ts";
+import { quotaOf } from "./capacity.ts";
+import { type Course, play, type Return, type Turn } from "./course.ts";
+import { total } from "./nodeset.ts";
+import type { PoolState, State } from "./state.ts";
+import type { LocalPool, VerdictCode } from "./types.ts";
+import { usedOfPool, usedOfProvider } from "./usage.ts";
+import { compareWaiting, type Waiting } from "./waits.ts";
+
+/** How long things took lately, milliseconds, in no order; empty: not known. */
+export interface Durations {
+  /** From when a node of a label was given to its user until it was given back. */
+  used(label: string): readonly number[];
+  /** Launches of a label in a pool. */
+  launched(pool: string, label: string): readonly number[];
+  /** A node in use is given back after this many milliseconds at the latest. */
+  leftOf(node: NodeEntry): number;
+}
+
+/** Why it cannot be said when a request gets its nodes. */
+export const unknownReasons = {
+  "no-launches": "too few launches of the label were seen lately",
+  "no-uses": "it depends on how long users keep their nodes, and too few were given back lately to know that",
+  uneven: "it depends on how long users keep their nodes, which differs too much",
+  shared: "other pools wait for the same quota",
+  held: "what it waits for is taken by nodes that are held",
+  overdue: "it takes longer than nearly all launches that were seen lately",
+  mixed: "it wants hosts of several labels, for each of which others wait",
+  unforeseen: "nobody knows when what it waits for ends",
+} as const;
+
+export type UnknownReason = keyof typeof unknownReasons;
+
+/** Equally likely times from now until a request has its nodes, milliseconds, the shortest first. */
+export type Forecast = readonly number[] | UnknownReason;
+
+/** Waiting that ends when those in front have what they want and users give nodes back. */
+const FORESEEN: ReadonlySet<string> = new Set<VerdictCode>([
+  "queue.next",
+  "queue.behind",
+  "queue.starting",
+  "capacity.pool",
+  "capacity.provider",
+  "capacity.concurrency",
+  "capacity.reserved",
+  "nodes.none-free",
+]);
+
+/** With fewer durations nothing is said; those of users differ more than those of launches. */
+const FEW = 3;
+const FEW_USES = 10;
+/** Courses that are played: fewer where a long queue makes each of them expensive. */
+const COURSES = 64;
+const LEAST_COURSES = 8;
+const MOST_STEPS = 50_000;
+
+interface Scene {
+  readonly state: State;
+  /** Tree time, milliseconds. */
+  readonly now: number;
+  readonly policy: LocalPool;
+  readonly durations: Durations;
+}
+
+/**
+ * When a pool has served all that come before a request, and then the request. Courses of the pool are played with durations drawn from
+ * those that were seen lately: each request in order begins as soon as there is room. Not foreseen are later requests of a
+ * higher priority, and launches that fail. `code`: why it waits there. `made`: those of its labels that have to be launched.
+ */
+export function forecast(scene: Scene, waiting: Waiting, code: string, made: readonly string[]): Forecast {
+  const { policy, durations } = scene;
+  if (made.some((label) => durations.launched(policy.key, label).length < FEW)) return "no-launches";
+  const self: Turn = {
+    need: needIn(scene, waiting),
+    pools: 1,
+    begin: (random, at) => ({ ready: at + launchOf(scene, made, random), returns: [] }),
+  };
+  if (code === "handling") return ofLaunches(scene, waiting, made);
+  if (code === "pool.can") return playAll({ limit: {}, used: {}, holders: [], turns: [self] });
+  if (!FORESEEN.has(code)) return "unforeseen";
+  return policy.launches ? ofCapacity(scene, waiting, self) : ofHosts(scene, waiting, self);
+}
+
+function ofCapacity(scene: Scene, waiting: Waiting, self: Turn): Forecast {
+  const { state, policy } = scene;
+  const { provider } = policy;
+  const pools = [...state.pools.values()];
+  const rival = (pool: PoolState) =>
+    pool.policy.provider === provider && pool.policy.key !== policy.key && pool.queue.size > 0;
+  if (Object.keys(quotaOf(state, policy)).length > 0 && pools.some(rival)) return "shared";
+  const before = earlier(pools.find((pool) => pool.policy === policy)!.queue, waiting);
+  const most = state.policy.providers.get(provider)?.maxConcurrency ?? Number.POSITIVE_INFINITY;
+  return ofUsers(
+    scene,
+    before,
+    [...state.nodes.values()].filter(({ record }) => record.provider === provider),
+    {
+      limit: { ...named("pool", policy.limits), ...named("quota", quotaOf(state, policy)), launching: most },
+      used: {
+        ...named("pool", usedOfPool(state, policy)),
+        ...named("quota", usedOfProvider(state, provider)),
+        launching: state.usage.of(`launching ${provider}`).instances ?? 0,
+      },
+      self,
+    },
+  );
+}
+
+/** Hosts are not made: what is free of a label counts. */
+function ofHosts(scene: Scene, waiting: Waiting, self: Turn): Forecast {
+  const { state, policy } = scene;
+  const [label, ...others] = new Set(waiting.record.nodeTypes);
+  if (label === undefined || others.length > 0) return "mixed";
+  const { inventory } = state.pools.get(policy.key)!;
+  const line = [...state.waiting.values()].filter(
+    ({ id, record }) => inventory.has(id) && record.nodeTypes.includes(label),
+  );
+  const hosts = [...state.nodes.values()].filter(
+    ({ record }) =>
+      record.provider === policy.provider && record.pool === policy.name && record.type.includes(label),
+  );
+  const idle = hosts.filter(({ id }) => state.idle.has(id)).length;
+  const limit = { [`host ${label}`]: hosts.length };
+  const used = { [`host ${label}`]: hosts.length - idle };
+  return ofUsers(scene, earlier(line.sort(compareWaiting), waiting), hosts, { limit, used, self });
+}
+
+/** It is being made: of the launches that were seen only those say anything that took longer than this one has. */
+function ofLaunches(
+  { state, now, policy, durations }: Scene,
+  { id, record }: Waiting,
+  made: readonly string[],
+): Forecast {
+  const since = state.requests.get(id)?.record.stateTime ?? record.stateTime ?? 0;
+  const elapsed = Math.max(0, now - since * 1_000);
+  const each = [...new Set(made)].map((label) => durations.launched(policy.key, label));
+  const rest = slowest(each).flatMap((ms) => (ms > elapsed ? [ms - elapsed] : []));
+  if (made.length === 0) return [0];
+  return rest.length < FEW ? "overdue" : sure(rest.sort((a, b) => a - b));
+}
+
+function slowest(each: readonly (readonly number[])[]): readonly number[] {
+  const mean = (values: readonly number[]) => values.reduce((sum, ms) => sum + ms, 0) / values.length;
+  return each.reduce((slow, values) => (slow.length > 0 && mean(slow) >= mean(values) ? slow : values), []);
+}
+
+interface Room {
+  readonly limit: Resources;
+  readonly used: Resources;
+  readonly self: Turn;
+}
+
+/** With users in the way it takes more than the durations of launches. */
+function ofUsers(
+  scene: Scene,
+  before: readonly Waiting[],
+  nodes: readonly NodeEntry[],
+  { limit, used, self }: Room,
+): Forecast {
+  const { durations, policy } = scene;
+  const launches = before.flatMap(({ record }) => record.nodeTypes);
+  if (policy.launches && launches.some((label) => durations.launched(policy.key, label).length < FEW))
+    return "no-launches";
+  const users = [...before.map(({ record }) => record.nodeTypes), ...nodes.map(({ record }) => record.type)];
+  if (users.some(([label]) => durations.used(label ?? "").length < FEW_USES)) return "no-uses";
+  return playAll({
+    limit,
+    used,
+    holders: nodes.map((node) => holderOf(scene, node)),
+    turns: [...before.map((waiting) => turnOf(scene, waiting)), self],
+  });
+}
+
+function playAll(course: Course): Forecast {
+  // The same question gets the same answer.
+  const random = seededRandom(COURSES);
+  const affordable = Math.floor(MOST_STEPS / (course.turns.length + course.holders.length));
+  const count = Math.min(COURSES, Math.max(LEAST_COURSES, affordable));
+  const times = Array.from({ length: count }, () => play(course, random)).sort((a, b) => a - b);
+  return times.at(-1) === Number.POSITIVE_INFINITY ? "held" : sure(times);
+}
+
+/** What is mostly not within a factor of two of the middle is no estimate. A second more or less matters to nobody. */
+function sure(times: readonly number[]): Forecast {
+  const middle = times[times.length >> 1]!;
+  const near = times.filter((ms) => ms <= 2 * middle + 1_000 && 2 * ms + 1_000 >= middle);
+  return near.length >= 0.8 * times.length ? times : "uneven";
+}
+
+function earlier(line: Iterable<Waiting>, waiting: Waiting): Waiting[] {
+  const found: Waiting[] = [];
+  for (const each of line) {
+    if (compareWaiting(each, waiting) >= 0) break;
+    found.push(each);
+  }
+  return found;
+}
+
+/** A request that comes before: all its nodes are given back together, as a job does. */
+function turnOf(scene: Scene, waiting: Waiting): Turn {
+  const { state, policy, durations } = scene;
+  const { nodeTypes } = waiting.record;
+  const need = needIn(scene, waiting);
+  const { launching = 0, ...kept } = need;
+  return {
+    need,
+    pools: [...state.pools.values()].filter(
+      ({ queue, inventory }) => queue.has(waiting) || inventory.has(waiting.id),
+    ).length,
+    begin: (random, at) => {
+      const ready = at + (policy.launches ? launchOf(scene, nodeTypes, random) : 0);
+      const returned = ready + pick(random, durations.used(nodeTypes[0] ?? ""));
+      return {
+        ready,
+        returns: [
+          { at: ready, amount: { launching } },
+          { at: returned, amount: kept },
+        ],
+      };
+    },
+  };
+}
+
+/** What somebody who has a node now gives back, and when. */
+function holderOf(scene: Scene, node: NodeEntry): (random: Random) => readonly Return[] {
+  const { now, policy, durations } = scene;
+  const { state, stateTime, allocatedTo, type } = node.record;
+  const label = type[0] ?? "";
+  const elapsed = Math.max(0, now - (stateTime ?? 0) * 1_000);
+  const made = state === "init" || state === "building";
+  const uses = durations.used(label);
+  const longer = uses.filter((ms) => ms > elapsed);
+  const left = durations.leftOf(node);
+  const amount = amountOf(scene, node);
+  return (random) => {
+    if (state === "hold") return [{ at: Number.POSITIVE_INFINITY, amount }];
+    if (state === "in-use") {
+      // One that is kept for longer than any that was seen may be kept for as long again.
+      const rest = longer.length === 0 ? 2 * random.float() * elapsed : pick(random, longer) - elapsed;
+      return [{ at: Math.min(rest, left), amount }];
+    }
+    const launch = made ? Math.max(0, pick(random, durations.launched(policy.key, label)) - elapsed) : 0;
+    const given = allocatedTo !== null && (made || state === "ready");
+    const returned = { at: launch + (given ? pick(random, uses) : 0), amount };
+    return made ? [{ at: launch, amount: { launching: 1 } }, returned] : [returned];
+  };
+}
+
+/** What a request takes in its pool. */
+function needIn({ state, policy }: Scene, { record: { nodeTypes } }: Waiting): Resources {
+  const amount = total(policy, nodeTypes);
+  const most = state.policy.providers.get(policy.provider)?.maxConcurrency ?? Number.POSITIVE_INFINITY;
+  return {
+    ...named("pool", amount),
+    ...named("quota", amount),
+    ...named("host", counted(nodeTypes)),
+    launching: policy.launches ? Math.min(nodeTypes.length, most) : 0,
+  };
+}
+
+function amountOf({ state, policy }: Scene, { id, record: { pool, type } }: NodeEntry): Resources {
+  const amount = state.usage.held(id);
+  return {
+    ...(pool === policy.name ? named("pool", amount) : {}),
+    ...named("quota", amount),
+    ...named("host", counted(type)),
+  };
+}
+
+/** One set of names for amounts of several limits. */
+function named(of: "pool" | "quota" | "host", amounts: Resources): Resources {
+  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [`${of} ${name}`, amount]));
+}
+
+function counted(labels: readonly string[]): Resources {
+  const counts: Record<string, number> = {};
+  for (const label of labels) counts[label] = (counts[label] ?? 0) + 1;
+  return counts;
+}
+
+function launchOf({ policy, durations }: Scene, labels: readonly string[], random: Random): number {
+  return Math.max(0, ...labels.map((label) => pick(random, durations.launched(policy.key, label))));
+}
+
+function pick(random: Random, values: readonly number[]): number {
+  return values[Math.floor(random.float() * values.length)] ?? 0;
+}
