@@ -4,7 +4,7 @@ import type { Log } from "./log.ts";
 interface EventKind {
   /** One line, for `explain` and, with a small first letter, as the text of the line in the log. */
   readonly meaning: string;
-  /** Of the line in the log; null: whoever writes the event writes its lines. */
+  /** Of the line in the log; null: whoever writes the event writes lines of its own. */
   readonly level: "debug" | "info" | "warn" | "error" | null;
   /** Names of its facts, which are fields of the line. */
   readonly facts: readonly string[];
@@ -67,7 +67,7 @@ export const journalEvents = {
   "node.deleting": info("The deletion of a node began", "attempt", "from"),
   "node.deleted": info("A node's machine and record are gone", "from"),
   "node.delete-failed": warn("An attempt to delete a node failed", "attempt", "error", "retryMs"),
-  "node.dead-letter": error(
+  "node.dead-letter": kind(null)(
     "Many tries to delete a node failed; it is retried rarely",
     ...["provider", "attempts", "error"],
   ),

@@ -69,7 +69,7 @@ export class Deletions {
   }
 
   async #failed(node: string, error: string): Promise<number> {
-    const { view, ages, clock, journal, random } = this.#context;
+    const { view, ages, clock, log, journal, random } = this.#context;
     const provider = view.nodes.byId.get(node)?.record.provider ?? null;
     const now = clock.monotonic();
     const before = this.#tries.get(node);
@@ -82,6 +82,8 @@ export class Deletions {
     const pause = deletionPause(random, tries, dead);
     const facts = { attempt: tries.failed, error, retryMs: Math.round(pause) };
     journal.write({ event: "node.delete-failed", node, facts });
+    if (dead)
+      log.error({ node, provider, ...facts }, `a node cannot be deleted; see "nodeyard explain ${node}"`);
     if (dead && marked === undefined) {
       const since = ages.treeTimeOf(tries.since);
       await this.#mark({ node, provider, attempts: tries.failed, since, error });
