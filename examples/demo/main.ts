@@ -98,14 +98,13 @@ async function demo(): Promise<number> {
   return 0;
 
   async function stay(of: Machine, howTo: string): Promise<number> {
-    say(whatNext(howTo));
     const { failed } = up!;
     let isLost = false;
     void failed.then(({ message }) => {
       isLost = true;
       complain(`${message} (log: ${logFile})`);
     });
-    return untilStopped(of, log, async () => ({
+    const stopped = untilStopped(of, log, async () => ({
       failed,
       async close(graceMs) {
         if (!isLost) {
@@ -116,6 +115,9 @@ async function demo(): Promise<number> {
         up = undefined;
       },
     }));
+    // Signals are heard by now: who reads this may send one at once.
+    say(whatNext(howTo));
+    return stopped;
   }
 }
 
