@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { basename } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { isatty } from "node:tty";
 import { type Io, main } from "../cli/index.ts";
@@ -36,5 +37,13 @@ function write(descriptor: number, text: string): void {
   }
 }
 
+/** Nodepool's daemons, by the name of a link to this program; `nodepool` takes the same words as `nodeyard`. */
+const OLD_NAMES: Readonly<Record<string, readonly string[]>> = {
+  "nodepool-launcher": ["launcher"],
+  "nodepool-builder": ["builder"],
+};
+const isVersion = process.argv[2] === "--version";
+const command = (!isVersion && OLD_NAMES[basename(process.argv[1] ?? "")]) || [];
+
 // Everything is written and closed by now; nothing that was forgotten may keep the process. No await here: nodeyard.cjs requires this file.
-void main(process.argv.slice(2), io, systemMachine()).then((code) => process.exit(code));
+void main([...command, ...process.argv.slice(2)], io, systemMachine()).then((code) => process.exit(code));

@@ -36,6 +36,17 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/request.ts")).defineRequest,
   },
   {
+    name: "run",
+    summary:
+      "lease a node, run a command on it by ssh, and release it whatever happens (run LABEL -- COMMAND)",
+    load: async () => (await import("./commands/run.ts")).defineRun,
+  },
+  {
+    name: "shell",
+    summary: "lease a node, log in to it by ssh, and release it afterwards",
+    load: async () => (await import("./commands/run.ts")).defineShell,
+  },
+  {
     name: "release",
     summary: "release leases; their nodes are returned at once",
     load: async () => (await import("./commands/release.ts")).defineRelease,

@@ -9,6 +9,9 @@ export class CommandError extends NodeyardError {}
 /** What was waited for did not come within `--timeout`. */
 export class TimedOut extends errorClass("cli.timeout") {}
 
+/** `run` and `shell` had no node to run anything on. */
+export class NoNode extends errorClass("cli.no_node") {}
+
 /** A signal ended the waiting. */
 export class Interrupted extends errorClass("cli.interrupted") {}
 
@@ -28,10 +31,12 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   1: "failure; the last line on stderr says why",
   2: "usage error; nothing was done",
   124: "--timeout passed before what was waited for",
+  125: "`run` and `shell` got no node; when they did, their code is that of ssh: the command's own, or 255 without a connection",
 };
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommandFailed) return error.exitCode;
   if (error instanceof UsageError) return 2;
+  if (error instanceof NoNode) return 125;
   return error instanceof TimedOut ? 124 : 1;
 }

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import type { Row } from "../listing/index.ts";
 import { type OperationHandles, registeredPools } from "../operations/index.ts";
 import { CommandError, UsageError } from "./errors.ts";
-import { demandProvider } from "./names.ts";
 import type { Session } from "./session.ts";
 
 /** What a list is limited to: rows with one of the values of each filter. */
@@ -70,7 +69,11 @@ async function demandName(
   name: Exclude<Filter, "state">,
   value: string,
 ): Promise<void> {
-  if (name === "provider") return demandProvider(session, handles, value);
+  if (name === "provider") {
+    // It reads configurations, which a list that finds something does without.
+    const { demandProvider } = await import("./names.ts");
+    return demandProvider(session, handles, value);
+  }
   const pools = await registeredPools(handles.tree);
   const known = new Set(
     pools.flatMap((pool) => (name === "pool" ? [pool.name ?? ""] : [...pool.supportedLabels])),

@@ -117,7 +117,7 @@ async function createProgram(
   const program = new Command("nodeyard")
     .description("Nodeyard hands out test machines, all together or not at all.")
     .version(`Nodeyard version: ${VERSION}`, "--version", "print the version")
-    // A command may have an option of the same name, as the filter --state of lists, and "run" passes options on.
+    // A command may have an option of the same name, as the filter --state of lists.
     .enablePositionalOptions()
     .addHelpText("after", EXAMPLES)
     .helpOption("-h, --help", "print this help, or the help of a command")

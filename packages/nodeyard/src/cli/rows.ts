@@ -46,16 +46,22 @@ function some(names: readonly string[]): string {
 
 /** The command that logs in to a node, or undefined where SSH is not how it is reached. Safe to paste into a shell. */
 export function sshLine(node: NodeRecord): string | undefined {
+  const words = sshWords(node);
+  return words && ["ssh", ...words.map(quote)].join(" ");
+}
+
+/** Port and target for ssh, or undefined where SSH is not how the node is reached. */
+export function sshWords(node: NodeRecord): readonly string[] | undefined {
   const { interfaceIp, connectionPort, username } = node;
   if (interfaceIp === null || typeof connectionPort !== "number") return undefined;
   if (node.connectionType !== null && node.connectionType !== "ssh") return undefined;
   const target = username === null ? interfaceIp : `${username}@${interfaceIp}`;
   const port = connectionPort === 22 ? [] : ["-p", String(connectionPort)];
-  return ["ssh", ...port, quote(target)].join(" ");
+  // A leading dash would be read as an option.
+  return [...port, target.startsWith("-") ? `./${target}` : target];
 }
 
-/** A name may come from a configuration or a cloud; a leading dash would be read as an option. */
-function quote(text: string): string {
-  const safe = text.startsWith("-") ? `./${text}` : text;
-  return /^[A-Za-z0-9@%+=:,./_-]+$/.test(safe) ? safe : `'${safe.replaceAll("'", `'\\''`)}'`;
+/** One word of a shell; a name may come from a configuration or a cloud. */
+export function quote(text: string): string {
+  return /^[A-Za-z0-9@%+=:,./_-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

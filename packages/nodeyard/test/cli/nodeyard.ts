@@ -27,8 +27,9 @@ export class Running {
     words: readonly string[],
     env: Readonly<Record<string, string>> = {},
     through: readonly string[] = [],
+    program = BIN,
   ) {
-    const [command, ...rest] = [...through, process.execPath, ...FLAGS, BIN, ...words];
+    const [command, ...rest] = [...through, process.execPath, ...FLAGS, program, ...words];
     this.child = spawn(command!, rest, {
       env: { ...process.env, NODEYARD_STATE: "", ...env },
       stdio: ["ignore", "pipe", "pipe"],

@@ -13,6 +13,7 @@ import type { ProcessLog } from "../../telemetry/index.ts";
 import { parseAddress } from "../arguments.ts";
 import { CommandFailed, UsageError } from "../errors.ts";
 import { logOf } from "../log.ts";
+import { addOldOptions, type OldOptions, oldDaemon } from "../old-daemon.ts";
 import { filesOf, type Session, stateOf } from "../session.ts";
 
 interface UpOptions extends WebappOptions {
@@ -48,7 +49,7 @@ export function defineUp(command: Command, session: Session): void {
 
 /** `nodeyard launcher` */
 export function defineLauncher(command: Command, session: Session): void {
-  addWebappOptions(command, "webapp of the configuration, else 0.0.0.0:8005").action(
+  addWebappOptions(addOldOptions(command), "webapp of the configuration, else 0.0.0.0:8005").action(
     (options: WebappOptions) =>
       run(session, options, { configured: "always", socket: true }, async (wish, log, stopping) => {
         const running = await startLauncher(wish, session.machine, log, stopping);
@@ -64,16 +65,18 @@ interface BuilderOptions extends WebappOptions {
 
 /** `nodeyard builder` */
 export function defineBuilder(command: Command, session: Session): void {
-  command
+  addOldOptions(command)
     .option("--build-workers <n>", "concurrent builds; default: 1", count)
     .option("--upload-workers <n>", "concurrent uploads; default: 4", count);
-  addWebappOptions(command, "nowhere").action(({ webapp, webappToken, ...workers }: BuilderOptions) => {
-    const options = { ...(webapp !== undefined && { webapp }), ...(webappToken && { webappToken }) };
-    return run(session, options, { configured: "never", socket: false }, async (wish, log, stopping) => {
-      const running = await startBuilder({ ...wish, ...workers }, session.machine, log, stopping);
-      return { running, facts: { config: wish.files.path }, text: "the builder runs" };
-    });
-  });
+  addWebappOptions(command, "nowhere").action(
+    ({ buildWorkers, uploadWorkers, ...options }: BuilderOptions) => {
+      const workers = { ...(buildWorkers && { buildWorkers }), ...(uploadWorkers && { uploadWorkers }) };
+      return run(session, options, { configured: "never", socket: false }, async (wish, log, stopping) => {
+        const running = await startBuilder({ ...wish, ...workers }, session.machine, log, stopping);
+        return { running, facts: { config: wish.files.path }, text: "the builder runs" };
+      });
+    },
+  );
 }
 
 /** What every daemon is started with. */
@@ -90,15 +93,21 @@ async function run(
     stopping: AbortSignal,
   ) => Promise<{ readonly running: Stoppable; readonly facts: object; readonly text: string }>,
 ): Promise<void> {
-  const log = logOf(session);
-  const front = frontWish(options, unless);
-  const wish = { stateFolder: stateOf(session), files: filesOf(session), ...(front && { front }) };
-  const exitCode = await untilStopped(session.machine, log, async (stopping) => {
-    const { running, facts, text } = await start(wish, log, stopping);
-    if (!stopping.aborted) log.info(facts, text);
-    return running;
-  });
-  if (exitCode !== 0) throw new CommandFailed(exitCode);
+  const old = oldDaemon(session, options);
+  try {
+    const log = logOf(old.session);
+    for (const warning of old.warnings) log.warn({}, warning);
+    const front = frontWish(options, unless);
+    const wish = { stateFolder: stateOf(session), files: filesOf(session), ...(front && { front }) };
+    const exitCode = await untilStopped(session.machine, log, async (stopping) => {
+      const { running, facts, text } = await start(wish, log, stopping);
+      if (!stopping.aborted) log.info(facts, text);
+      return running;
+    });
+    if (exitCode !== 0) throw new CommandFailed(exitCode);
+  } finally {
+    old.end();
+  }
 }
 
 function tcpOf({ listen, tlsCert, tlsKey, tlsCa }: UpOptions): TcpOptions | undefined {
@@ -120,7 +129,7 @@ function count(text: string): number {
 }
 
 /** Options of every daemon's web interface, as commander has them. */
-interface WebappOptions {
+interface WebappOptions extends OldOptions {
   /** False: --no-webapp. */
   readonly webapp?: { readonly host: string; readonly port: number } | false;
   readonly webappToken?: string;

@@ -30,7 +30,12 @@ export function runSliverd(words: readonly string[]): Promise<number> {
       "process.no_sliverd",
       "the package @nodeyard/sliver is not installed here: npm install @nodeyard/sliver",
     );
-  const child = spawn(process.execPath, [...SLIVERD_FLAGS, program, ...words], { stdio: "inherit" });
+  return runProgram(process.execPath, [...SLIVERD_FLAGS, program, ...words]);
+}
+
+/** Runs a program on this terminal until it ends; resolves with its exit code. Signals are passed on to it. */
+export function runProgram(command: string, words: readonly string[]): Promise<number> {
+  const child = spawn(command, words, { stdio: "inherit" });
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   for (const signal of PASSED_ON) process.on(signal, pass);
   return new Promise<number>((resolve, reject) => {

@@ -1,0 +1,93 @@
+import { messageOf } from "@nodeyard/runtime";
+import type { Command } from "commander";
+import { type OperationHandles, readNode } from "../../operations/index.ts";
+import { makeKnownHosts, runProgram } from "../../process/index.ts";
+import { parseLabels } from "../arguments.ts";
+import { CommandError, CommandFailed, NoNode, TimedOut, UsageError } from "../errors.ts";
+import { askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
+import { quote, sshWords } from "../rows.ts";
+import { type Session, withTree } from "../session.ts";
+import { addLeaseOptions } from "./request.ts";
+
+interface RunOptions extends LeaseOptions {
+  readonly identity?: string;
+}
+
+export function defineRun(command: Command, session: Session): void {
+  define(command)
+    .argument("<command...>", "what to run there, after --; each word arrives as it is given")
+    .action((label: string, words: readonly string[], options: RunOptions) =>
+      onNode(session, label, options, ["-o", "BatchMode=yes"], words),
+    );
+}
+
+export function defineShell(command: Command, session: Session): void {
+  define(command).action((label: string, options: RunOptions) => onNode(session, label, options, ["-t"], []));
+}
+
+function define(command: Command): Command {
+  return addLeaseOptions(command)
+    .option("--identity <file>", "private key to log in with; default: what ssh finds")
+    .argument("<label>", "label of the node", (text: string) => {
+      const [label, ...more] = parseLabels([text]);
+      if (more.length > 0)
+        throw new UsageError(`${JSON.stringify(text)}: one node only; request more with "nodeyard request"`);
+      return label;
+    });
+}
+
+/** Leases a node, runs ssh on it, and gives the lease back whatever happens. Rejects with CommandFailed, whose code is that of ssh. */
+async function onNode(
+  session: Session,
+  label: string,
+  options: RunOptions,
+  sshOptions: readonly string[],
+  words: readonly string[],
+): Promise<void> {
+  const code = await withTree(session, (handles) =>
+    leaseAndRun(session, handles, label, options, [...sshOptions], words),
+  ).catch((error: unknown) => {
+    if (error instanceof TimedOut) throw error;
+    // Any other code could be the command's.
+    throw new NoNode(messageOf(error), { cause: error });
+  });
+  if (code !== 0) throw new CommandFailed(code);
+}
+
+async function leaseAndRun(
+  session: Session,
+  handles: OperationHandles,
+  label: string,
+  options: RunOptions,
+  sshOptions: string[],
+  words: readonly string[],
+): Promise<number> {
+  let code = 0;
+  await askAndUse(session, handles, [label], options, async (asked) => {
+    const lease = await awaitNodes(session, handles, asked, options);
+    // From here on signals are for ssh, and the lease is given back when that has ended.
+    const ignore = session.machine.onSignal(() => {});
+    try {
+      asked.ignoreSignals();
+      const node = await readNode(handles, lease.nodes[0] ?? "");
+      const login = node && sshWords(node);
+      if (node === undefined || login === undefined)
+        throw new CommandError(
+          "cli.no_ssh",
+          `node ${lease.nodes[0]} of label ${label} is not reached by SSH`,
+        );
+      const knownHosts = makeKnownHosts(node);
+      if (options.identity !== undefined) sshOptions.push("-i", options.identity, "-o", "IdentitiesOnly=yes");
+      sshOptions.push("-o", `UserKnownHostsFile=${knownHosts.file}`, "-o", "StrictHostKeyChecking=yes");
+      try {
+        code = await runProgram("ssh", [...sshOptions, ...login, ...words.map(quote)]);
+      } finally {
+        knownHosts.remove();
+      }
+    } finally {
+      await giveBack(session, handles, lease);
+      ignore();
+    }
+  });
+  return code;
+}

@@ -1,0 +1,163 @@
+import type { Lease } from "@nodeyard/model";
+import { deadline, messageOf } from "@nodeyard/runtime";
+import { plain } from "../listing/index.ts";
+import type { Machine } from "../machine/index.ts";
+import {
+  askForNodes,
+  followLease,
+  type LeaseProgress,
+  type OperationHandles,
+  releaseLease,
+  youngestNode,
+} from "../operations/index.ts";
+import { labelsText } from "./arguments.ts";
+import { CommandError, Interrupted, TimedOut } from "./errors.ts";
+import { patiently, rejectedAt } from "./patience.ts";
+import { Progress } from "./progress.ts";
+import type { Session } from "./session.ts";
+
+/** What nodes are leased with. */
+export interface LeaseOptions {
+  /** Milliseconds, waiting included. */
+  readonly for: number;
+  readonly priority: string;
+  /** For the nodes to be ready, milliseconds. */
+  readonly timeout?: number;
+}
+
+/** A launcher reports the end of a lease; waiting stops by itself only when none does. */
+const EXPIRY_SLACK_MS = 10_000;
+
+/** A lease that was asked for, and how its nodes are waited for. */
+export interface Asked {
+  readonly lease: Lease;
+  /** From now on signals are the caller's to hear. */
+  ignoreSignals(): void;
+  /** Resolves with the granted lease. Rejects when it fails, or is not granted within `timeout` milliseconds, or at a signal. */
+  granted(timeout: number | undefined, onChange?: (progress: LeaseProgress) => void): Promise<Lease>;
+}
+
+/**
+ * Asks for nodes, and calls `use` with the lease. Until that has ended, the first signal makes `granted` reject and a second one ends the
+ * process.
+ */
+export async function askAndUse(
+  session: Session,
+  handles: OperationHandles,
+  labels: readonly string[],
+  options: LeaseOptions,
+  use: (asked: Asked) => Promise<void>,
+): Promise<void> {
+  const { machine } = session;
+  const youngest = await youngestNode(handles);
+  // Before the lease is made: a signal that comes in between must not leave it behind.
+  const { interrupted, ignore } = listen(machine);
+  try {
+    const lease = await askForNodes(handles, {
+      labels,
+      owner: `${machine.user}@${machine.hostname}`,
+      forMs: options.for,
+      priority: options.priority,
+    });
+    const granted: Asked["granted"] = (timeout, onChange = () => {}) =>
+      arrival(session, handles, lease, { youngest, interrupted, onChange }, timeout);
+    await use({ lease, granted, ignoreSignals: ignore });
+  } finally {
+    ignore();
+  }
+}
+
+/** Waits for the nodes with progress on stderr, and gives the lease back when that is given up, unless it is to be kept. */
+export async function awaitNodes(
+  session: Session,
+  handles: OperationHandles,
+  { lease, granted }: Asked,
+  { timeout, keep }: { readonly timeout?: number | undefined; readonly keep?: boolean | undefined },
+): Promise<Lease> {
+  const { io, machine } = session;
+  io.err(`lease ${lease.id} asks for ${plain(labelsText(lease.labels))}\n`);
+  const start = machine.clock.monotonic();
+  const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
+  const unwatch = handles.tree.onSession(({ state }) => progress.connection(state));
+  try {
+    return await granted(timeout, (state) => progress.show(state));
+  } catch (error) {
+    const isGivenUp = error instanceof TimedOut || error instanceof Interrupted;
+    if (isGivenUp && keep !== true) await giveBack(session, handles, lease);
+    else if (isGivenUp)
+      io.err(`lease ${lease.id} continues; release it with: nodeyard release ${lease.id}\n`);
+    throw error;
+  } finally {
+    unwatch();
+  }
+}
+
+/** Gives a lease back, for as long as a person waits, and says what became of it. */
+export async function giveBack(
+  { io, machine }: Session,
+  handles: OperationHandles,
+  lease: Lease,
+): Promise<void> {
+  const { id, expires } = lease;
+  try {
+    await patiently(machine.clock, releaseLease(handles, id));
+    io.err(`released ${id}\n`);
+  } catch (error) {
+    const until = new Date(expires).toISOString();
+    io.err(
+      `cannot release lease ${id} (${messageOf(error)}): it expires at ${until}; to release it: nodeyard release ${id}\n`,
+    );
+  }
+}
+
+/** A promise that rejects at the first signal; the second ends the process. */
+function listen(machine: Machine): { readonly interrupted: Promise<never>; ignore(): void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {});
+  let isInterrupted = false;
+  const ignore = machine.onSignal((signal) => {
+    if (isInterrupted) machine.exit(1);
+    isInterrupted = true;
+    reject(new Interrupted(`stopped waiting: ${signal}`));
+  });
+  return { interrupted: promise, ignore };
+}
+
+interface Follow {
+  /** The youngest node before the lease was made. */
+  readonly youngest: string;
+  readonly interrupted: Promise<never>;
+  readonly onChange: (progress: LeaseProgress) => void;
+}
+
+/** Resolves with the granted lease. Rejects when it fails, is interrupted, or is not granted within `timeout` milliseconds. */
+async function arrival(
+  session: Session,
+  handles: OperationHandles,
+  lease: Lease,
+  { youngest, interrupted, onChange }: Follow,
+  timeout: number | undefined,
+): Promise<Lease> {
+  const { machine } = session;
+  const following = followLease(handles, lease, youngest, onChange);
+  // While nobody answers, the end of the lease is known here alone.
+  const leaseMs = lease.expires - lease.created + EXPIRY_SLACK_MS;
+  const limit = deadline(machine.clock, Math.min(timeout ?? leaseMs, leaseMs), () =>
+    timeout !== undefined && timeout < leaseMs
+      ? new TimedOut(`the nodes of lease ${lease.id} were not ready within ${timeout / 1_000} s (--timeout)`)
+      : new CommandError("cli.expired", `lease ${lease.id} expired before its nodes were ready`),
+  );
+  const over = rejectedAt(limit.signal);
+  try {
+    const ended = await Promise.race([interrupted, following.ended, over]);
+    if (ended.state === "granted") return ended;
+    await releaseLease(handles, lease.id);
+    throw new CommandError(
+      "cli.declined",
+      `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard explain ${lease.request ?? lease.id}" says why`,
+    );
+  } finally {
+    limit.cancel();
+    await patiently(machine.clock, following.close()).catch(() => {});
+  }
+}
