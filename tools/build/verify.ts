@@ -74,7 +74,9 @@ function runPrograms(folder: string, manifest: PackageJson): string[] {
 
 /** Runs a program with the installed ones and those of the system in PATH, and nothing else of this process's environment. */
 function execute(folder: string, cwd: string, [program, ...words]: readonly string[]): string {
-  const env = { HOME: join(folder, "home"), PATH: `${join(folder, "bin")}:/usr/bin:/bin` };
+  // Of its own also for root, whose default is shared with whatever runs on the machine.
+  const NODEYARD_STATE = join(folder, "state");
+  const env = { HOME: join(folder, "home"), NODEYARD_STATE, PATH: `${join(folder, "bin")}:/usr/bin:/bin` };
   // Far beyond what it takes on a busy machine: for what hangs.
   return execFileSync(program!, words, { cwd, env, encoding: "utf8", stdio: "pipe", timeout: 120_000 });
 }
