@@ -2,7 +2,7 @@ import type { Driver, Evidence, ProviderConfig, Resources, Scanner } from "@node
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { LabelPolicy } from "../scheduler/index.ts";
-import type { Counters, History, Journal, Log, Subject } from "../telemetry/index.ts";
+import type { Counters, History, Journal, Log, Span, Subject } from "../telemetry/index.ts";
 import type { Identity } from "./providers/served.ts";
 
 /** The part of the configuration that the launcher works by. */
@@ -33,6 +33,8 @@ export interface LauncherOptions {
   readonly stateFolder?: string;
   /** What the journal has of a thing, for those who ask; absent: this process remembers nothing. */
   readonly history?: (subject: Subject) => Promise<History>;
+  /** Takes the spans of requests; absent: none are made. */
+  readonly trace?: (span: Span) => void;
   /** Requests between acceptance and the start of their last launch, at most. */
   readonly maxStarting?: number;
 }

@@ -19,21 +19,23 @@ import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { Serving } from "./providers/serving.ts";
 import { Tasks } from "./tasks.ts";
 import { Timings } from "./timings.ts";
+import { traceEvents } from "./trace-events.ts";
 
 export type Parts = ReturnType<typeof assemble>;
 
 /** Makes the parts of a launcher and connects them; nothing runs yet. `config` gives what is in force. */
 export function assemble(options: LauncherOptions, installation: string, config: () => LauncherConfig) {
-  const { tree, clock, random, scan, log, counters, identity } = options;
+  const { tree, clock, random, scan, log, counters, identity, trace } = options;
   const ages = new AgeClock({ tree, clock });
   const view = new View({ tree, clock, random, log, counters });
+  const lines = eventLines(options.journal, log, view);
   const handles: Handles = {
     tree,
     view,
     clock,
     random,
     log,
-    journal: eventLines(options.journal, log, view),
+    journal: trace === undefined ? lines : traceEvents(lines, view, () => ages.now(), trace),
     counters,
     live: new Live(clock),
     ages,

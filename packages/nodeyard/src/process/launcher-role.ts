@@ -3,7 +3,7 @@ import { createScanner } from "@nodeyard/keyscan";
 import { paths } from "@nodeyard/model";
 import type { Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
-import { Election } from "../coordination/index.ts";
+import { Election, settledWithin } from "../coordination/index.ts";
 import { Launcher, type LauncherConfig, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
 import { VERSION } from "../machine/index.ts";
 import {
@@ -18,7 +18,14 @@ import {
   type StatsdSample,
   waitingGauges,
 } from "../metrics/index.ts";
-import { type FileJournal, JOURNAL, Live, openJournal } from "../telemetry/index.ts";
+import {
+  type FileJournal,
+  JOURNAL,
+  Live,
+  openJournal,
+  openTraces,
+  type TraceExport,
+} from "../telemetry/index.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { type Role, type RoleParts, treeReadiness } from "./role.ts";
@@ -29,6 +36,16 @@ export interface LauncherParts extends RoleParts {
   readonly stateFolder: string;
 }
 
+/** For the last spans of a process that stops, milliseconds: the collector may be away. */
+const TRACES_MS = 2_000;
+
+/** What it writes to, and closes. */
+interface Kept {
+  readonly journal: FileJournal;
+  readonly evidence: FileEvidence;
+  readonly traces: TraceExport | undefined;
+}
+
 /** A launcher with its journal and host key scanner, and what is seen of it: of the tree, its own limits, and how it fares. */
 export class LauncherRole implements Role {
   readonly known: Role["known"];
@@ -37,6 +54,7 @@ export class LauncherRole implements Role {
   readonly #launcher: Launcher;
   readonly #journal: FileJournal;
   readonly #evidence: FileEvidence;
+  readonly #traces: TraceExport | undefined;
   readonly #population: Population;
   readonly #election: Election | undefined;
   readonly #ignoreDump: () => void;
@@ -47,6 +65,7 @@ export class LauncherRole implements Role {
     const { machine, tree, config, drivers, front, stateFolder } = parts;
     const { clock, random, hostname } = machine;
     const log = parts.log.area("launcher");
+    const traces = await openTraces(machine.env, { version: VERSION, hostname });
     makeStateFolder(stateFolder);
     const journal = openJournal(
       { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },
@@ -64,6 +83,7 @@ export class LauncherRole implements Role {
         history: (subject) => journal.read(subject),
         evidence,
         stateFolder,
+        ...(traces === undefined ? {} : { trace: traces.emit }),
         counters: front.counters,
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),
@@ -72,19 +92,16 @@ export class LauncherRole implements Role {
       const launcher = await Launcher.start(options, stopping);
       // Nothing waits for it: estimates are better with it, and all else does without.
       void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
-      return new LauncherRole(parts, launcher, { journal, evidence });
+      return new LauncherRole(parts, launcher, { journal, evidence, traces });
     } catch (error) {
       evidence.close();
       await journal.close();
+      await traces?.close();
       throw error;
     }
   }
 
-  private constructor(
-    parts: LauncherParts,
-    launcher: Launcher,
-    { journal, evidence }: { readonly journal: FileJournal; readonly evidence: FileEvidence },
-  ) {
+  private constructor(parts: LauncherParts, launcher: Launcher, { journal, evidence, traces }: Kept) {
     const { machine, tree, config, log, front } = parts;
     const { clock, random, hostname, pid } = machine;
     const { counters, changed } = front;
@@ -93,6 +110,7 @@ export class LauncherRole implements Role {
     this.#launcher = launcher;
     this.#journal = journal;
     this.#evidence = evidence;
+    this.#traces = traces;
     this.known = { view: launcher.view, handles: { tree, clock, random } };
     this.#population = new Population(launcher.view, changed);
     const live = new Live(clock);
@@ -150,6 +168,8 @@ export class LauncherRole implements Role {
     this.#population.close();
     await this.#election?.close();
     await this.#journal.close();
+    if (this.#traces !== undefined)
+      await settledWithin(this.#parts.machine.clock, TRACES_MS, this.#traces.close());
     this.#evidence.close();
   }
 

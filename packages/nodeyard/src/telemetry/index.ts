@@ -3,6 +3,7 @@ export { type FileJournal, openJournal } from "./edge/journal-file.ts";
 export { readJournal } from "./edge/journal-reader.ts";
 export { isJournald } from "./edge/line-sink.ts";
 export { createLog, type LogFormat, type LogOptions } from "./edge/pino-log.ts";
+export { openTraces, type TraceExport } from "./edge/trace-export.ts";
 export {
   defaultLimits,
   type History,
@@ -44,3 +45,4 @@ export {
   levelNames,
   type Measure,
 } from "./measures.ts";
+export type { Span } from "./span.ts";

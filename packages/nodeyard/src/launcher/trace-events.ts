@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+import type { NodeRecord } from "@nodeyard/model";
+import type { Journal, JournalEvent, Span } from "../telemetry/index.ts";
+import type { View } from "../view/index.ts";
+
+/** Requests and nodes that are traced at once, at most; of more, the oldest are not. */
+const MOST = 10_000;
+
+/** A request that a pool has taken. Times are tree time, milliseconds. */
+interface Traced {
+  readonly trace: string;
+  readonly span: string;
+  readonly created: number;
+  readonly accepted: number;
+  readonly attributes: Span["attributes"];
+}
+
+/** A node that is launched for it. */
+interface Launched {
+  readonly request: Traced;
+  readonly span: string;
+  readonly began: number;
+}
+
+/** Of the journal's `node.step`. */
+interface StepFacts {
+  readonly of: string;
+  readonly attempt: number;
+  readonly step: string;
+  readonly began: number;
+  readonly ms: number;
+  readonly error?: string;
+}
+
+/**
+ * A journal whose events of one request also make a trace: a span of the request, from its creation to its end, in it the wait for a pool
+ * and the launch of each node, and in that the driver's steps. The ids are made of the request's id and age, so that all launchers that
+ * work on a request make spans of one trace.
+ */
+export function traceEvents(
+  journal: Journal,
+  { requests }: Pick<View, "requests">,
+  now: () => number,
+  emit: (span: Span) => void,
+): Journal {
+  const taken = new Map<string, Traced>();
+  const launches = new Map<string, Launched>();
+
+  const accept = (id: string, facts: JournalEvent["facts"]) => {
+    const record = requests.byId.get(id)?.record;
+    const accepted = now();
+    const created = record?.createdTime == null ? accepted : Math.round(record.createdTime * 1000);
+    const trace = idOf(32, id, created);
+    const { provider, pool, labels, nodes } = facts as { readonly [key: string]: string };
+    const attributes = { request: id, provider, pool, labels: String(labels), nodes: Number(nodes) };
+    const asked = { ...attributes, requestor: record?.requestor ?? "", event_id: record?.eventId ?? "" };
+    const one = { trace, span: idOf(16, id, created), created, accepted, attributes: asked };
+    keep(taken, id, one);
+    const span = idOf(16, id, "waits", accepted);
+    emit({
+      trace,
+      id: span,
+      parent: one.span,
+      name: "wait for a pool",
+      start: created,
+      end: accepted,
+      attributes,
+    });
+  };
+
+  const end = (id: string, error?: string) => {
+    const one = taken.get(id);
+    if (one === undefined) return;
+    taken.delete(id);
+    const { trace, span, created, attributes } = one;
+    emit({
+      trace,
+      id: span,
+      name: "request",
+      start: created,
+      end: now(),
+      attributes,
+      ...(error && { error }),
+    });
+  };
+
+  const endLaunch = (node: string, record: NodeRecord | undefined, error?: string) => {
+    const launch = launches.get(node);
+    if (launch === undefined) return;
+    launches.delete(node);
+    const { request, span, began } = launch;
+    const { provider, pool, type, externalId } = record ?? {};
+    emit({
+      trace: request.trace,
+      id: span,
+      parent: request.span,
+      name: `launch ${type?.join(",") ?? "a node"}`,
+      start: began,
+      end: now(),
+      attributes: {
+        node,
+        provider: provider ?? "",
+        pool: pool ?? "",
+        server_id: JSON.stringify(externalId ?? null),
+      },
+      ...(error && { error }),
+    });
+  };
+
+  const step = (node: string, facts: JournalEvent["facts"]) => {
+    const launch = launches.get(node);
+    if (launch === undefined) return;
+    const { of, attempt, step, began, ms, error } = facts as unknown as StepFacts;
+    emit({
+      trace: launch.request.trace,
+      id: idOf(16, node, of, attempt, step, began),
+      parent: launch.span,
+      name: `${of}: ${step}`,
+      start: began,
+      end: began + ms,
+      attributes: { node, attempt },
+      ...(error && { error }),
+    });
+  };
+
+  const note = ({ event, request, node, facts, record }: JournalEvent): void => {
+    if (event === "request.accepted") accept(request!, facts);
+    else if (event === "request.fulfilled") end(request!);
+    else if (event === "request.lost" || (event === "request.declined" && facts.state === "failed"))
+      end(request!, String(facts.reason ?? facts.error));
+    else if (event === "node.created") {
+      const of = taken.get(String(facts.request));
+      if (of !== undefined)
+        keep(launches, node!, { request: of, span: idOf(16, node, of.trace), began: now() });
+    } else if (event === "node.step") step(node!, facts);
+    else if (event === "node.ready") endLaunch(node!, record);
+    else if (event === "node.failed" || event === "node.given-up")
+      endLaunch(node!, record, String(facts.why ?? facts.error));
+  };
+
+  return {
+    write(event) {
+      journal.write(event);
+      note(event);
+    },
+  };
+}
+
+function keep<T>(all: Map<string, T>, id: string, one: T): void {
+  all.set(id, one);
+  for (const oldest of all.keys()) {
+    if (all.size <= MOST) return;
+    all.delete(oldest);
+  }
+}
+
+/** An id of so many hexadecimal digits, the same for the same words. */
+function idOf(digits: number, ...words: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(words)).digest("hex").slice(0, digits);
+}
