@@ -11,6 +11,7 @@ export const SLIVER_HOST: readonly Mutant[] = [
       breaks: "rule 10",
       find: "if (order < 0) throw stale(version, state);",
       put: "",
+      tests: [`${TESTS}/core/deliver`],
     },
     {
       name: "what-cannot-be-held-goes",

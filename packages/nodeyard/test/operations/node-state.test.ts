@@ -1,6 +1,6 @@
 import { decodeNode, encodeNode, type NodeState, newNode, paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { createMemoryTree } from "@nodeyard/tree";
+import { CommitFailed, createMemoryTree, type Tree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import { deleteNode, holdNode } from "../../src/operations/index.ts";
 
@@ -37,4 +37,23 @@ test("a node that is being deleted may be deleted again", async () => {
   const { handles, id, now } = await nodeIn("deleting");
   await deleteNode(handles, id);
   expect(await now()).toBe(1);
+});
+
+test("an operator whose lock has gone by the time of the write writes nothing", async () => {
+  const { handles, id, now } = await nodeIn("ready");
+  const { tree } = handles;
+  const parent = paths.nodeLock(id);
+  const commit: Tree["commit"] = async (ops) => {
+    if (ops.some(({ path }) => path === paths.node(id)))
+      for (const name of await tree.children(parent)) await tree.delete(`${parent}/${name}`);
+    return tree.commit(ops);
+  };
+  const robbed = new Proxy(tree, {
+    get(_, key: keyof Tree) {
+      const method = key === "commit" ? commit : tree[key];
+      return typeof method === "function" ? method.bind(tree) : method;
+    },
+  });
+  await expect(deleteNode({ ...handles, tree: robbed }, id)).rejects.toBeInstanceOf(CommitFailed);
+  expect(await now()).toBe(0);
 });

@@ -156,3 +156,13 @@ describe("rule 6: the lock of a request that cannot be read", () => {
     expect(counters.value("launcher.unexpected")).toBe(0);
   });
 });
+
+test("rule 6: the lock of a request that cannot be read stays, and that of one that is gone goes after eight hours", async () => {
+  const world = new World();
+  const [unreadable, gone] = ["100-0000000001", "100-0000000002"];
+  await world.put(paths.request(unreadable), "nonsense");
+  for (const id of [unreadable, gone]) await world.folder(paths.requestLock(id));
+  await world.start("a", launcherConfig([fakeProvider()]));
+  await world.run(8 * HOUR + TWO_SWEEPS);
+  expect(world.children(paths.requestsLock)).toEqual([unreadable]);
+}, 60_000);
