@@ -63,6 +63,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/list.ts")).defineList,
   },
   {
+    name: "top",
+    summary: "show the nodes of each provider, requests and leases by state, and again when they change",
+    load: async () => (await import("./commands/top.ts")).defineTop,
+  },
+  {
     name: "leaks",
     summary: "compare clouds with the records, and show what the launchers' sweeps would do; changes nothing",
     load: async () => (await import("./commands/clouds.ts")).defineLeaks,
@@ -163,6 +168,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary:
       "delete the records of a provider's uploads and nodes from the tree; deletes nothing in its cloud, and cannot be undone",
     load: async () => (await import("./commands/erase.ts")).defineErase,
+  },
+  {
+    name: "doctor",
+    summary: "look at configuration, disk, process, tree, clock, launchers and clouds, and say what to do",
+    load: async () => (await import("./commands/doctor.ts")).defineDoctor,
   },
   {
     name: "config-validate",

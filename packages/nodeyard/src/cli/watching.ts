@@ -7,11 +7,11 @@ const PAUSE_MS = 1_000;
 /** A lost event delays, never loses. */
 const RESYNC_MS = 30_000;
 
-/** Calls `print` now and after changes beneath `root`, until a signal ends it, which is no failure. */
+/** Calls `print` now and after changes beneath any of `roots`, until a signal ends it, which is no failure. */
 export async function watching(
   { machine }: Session,
   { tree }: OperationHandles,
-  root: string,
+  roots: readonly string[],
   print: () => Promise<void>,
 ): Promise<void> {
   const { clock } = machine;
@@ -22,11 +22,9 @@ export async function watching(
     stop.resolve();
   });
   let changed = Promise.withResolvers<void>();
-  const feed = tree.feed(root, {
-    // Of a lock only whether it is held is shown.
-    interest: (path) => (/\/lock(\/|$)/.test(path) ? "name" : "data"),
-    onChange: () => changed.resolve(),
-  });
+  // Of a lock only whether it is held is shown.
+  const interest = (path: string) => (/\/lock(\/|$)/.test(path) ? "name" : "data");
+  const feeds = roots.map((root) => tree.feed(root, { interest, onChange: () => changed.resolve() }));
   try {
     while (!isStopped) {
       changed = Promise.withResolvers();
@@ -36,6 +34,6 @@ export async function watching(
     }
   } finally {
     ignore();
-    await feed.close();
+    await Promise.all(feeds.map((feed) => feed.close()));
   }
 }

@@ -81,7 +81,7 @@ function list(
           printSkipped(session.io, skipped);
         };
         if (options.watch !== true) return print();
-        return watching(session, handles, options.leases === true ? LEASES : root, print);
+        return watching(session, handles, [options.leases === true ? LEASES : root], print);
       }),
     );
 }

@@ -1,0 +1,153 @@
+import { messageOf } from "@nodeyard/runtime";
+import type { Command } from "commander";
+import { formatFinding, readConfig, validateConfig } from "../../config/index.ts";
+import { plain } from "../../listing/index.ts";
+import { type OperationHandles, registeredPools } from "../../operations/index.ts";
+import {
+  askSocket,
+  DEFAULT_CONFIG,
+  Drivers,
+  fileExists,
+  freeSpace,
+  HTTP_SOCKET,
+  isSocket,
+  loadModule,
+  openConfig,
+  surveyLeaks,
+} from "../../process/index.ts";
+import { CommandFailed } from "../errors.ts";
+import { printJson } from "../listing.ts";
+import { logOf } from "../log.ts";
+import { filesOf, placeOf, type Session, stateOf, withTree } from "../session.ts";
+
+/** What one look found. */
+interface Diagnosis {
+  readonly check: string;
+  readonly ok: boolean;
+  /** What is there; or what is wrong, with the remedy. */
+  readonly text: string;
+}
+
+type Look = () => Promise<string>;
+
+/** From this difference on, deletion by age is suspended (docs/design/time.md). */
+const MAX_SKEW_MS = 30_000;
+/** A tree that cannot be written stops everything. */
+const MIN_FREE_BYTES = 512 * 1024 * 1024;
+const MIN_FREE_SHARE = 0.02;
+
+export function defineDoctor(command: Command, session: Session): void {
+  command
+    .option("--json", "an array of objects on stdout: check, ok, text")
+    .addHelpText(
+      "after",
+      "\nLooks at configuration, disk, process, tree, clock, launchers and clouds. Each line is ok, or says what to do; exit code 1 if one is\nnot. In the tree it makes one znode, which it deletes at once.",
+    )
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const found: Diagnosis[] = [];
+      const look = async (check: string, at: Look) => {
+        const one = await at().then(
+          (text) => ({ check, ok: true, text }),
+          (error: unknown) => ({ check, ok: false, text: messageOf(error) }),
+        );
+        found.push(one);
+        if (json !== true)
+          session.io.out(`${one.ok ? "ok    " : "WRONG "} ${check.padEnd(14)} ${plain(one.text)}\n`);
+        return one.ok;
+      };
+      await lookAtMachine(session, look);
+      if (json === true) printJson(session.io, found);
+      if (found.some(({ ok }) => !ok)) throw new CommandFailed(1);
+    });
+}
+
+async function lookAtMachine(
+  session: Session,
+  look: (check: string, at: Look) => Promise<boolean>,
+): Promise<void> {
+  const state = stateOf(session);
+  const hasConfig = placeOf(session).files !== undefined || fileExists(DEFAULT_CONFIG);
+  const isRight = hasConfig && (await look("configuration", () => configuration(session)));
+  if (fileExists(state)) await look("disk", () => disk(state));
+  const socket = `${state}/${HTTP_SOCKET}`;
+  if (fileExists(socket)) await look("process", () => daemon(socket));
+  const inTree =
+    (at: (handles: OperationHandles) => Promise<string>): Look =>
+    () =>
+      withTree(session, at);
+  const isThere = await look(
+    "tree",
+    inTree(async ({ tree }) => `connected (${tree.session().state})`),
+  );
+  if (!isThere) return;
+  await look("clock", inTree(clock));
+  await look("launchers", inTree(launchers));
+  if (isRight)
+    await look(
+      "clouds",
+      inTree((handles) => clouds(session, handles)),
+    );
+}
+
+async function configuration(session: Session): Promise<string> {
+  const files = filesOf(session);
+  const read = await readConfig(files, { env: session.machine.env, drivers: new Drivers(loadModule) });
+  if ("unreadable" in read) throw new Error(formatFinding(read.unreadable));
+  const { exitCode, findings } = validateConfig({ ...read.input, strict: true });
+  const [first, ...others] = findings;
+  if (exitCode === 0) return files.path;
+  const more = others.length === 0 ? "" : `; and ${others.length} more`;
+  throw new Error(
+    `${first === undefined ? files.path : formatFinding(first)}${more}: nodeyard -c ${files.path} config-validate --strict`,
+  );
+}
+
+async function disk(folder: string): Promise<string> {
+  const { bytes, share } = freeSpace(folder);
+  const left = `${Math.floor(bytes / 1024 / 1024)} MiB (${Math.floor(share * 100)} %) free for ${folder}`;
+  if (bytes >= MIN_FREE_BYTES && share >= MIN_FREE_SHARE) return left;
+  throw new Error(`only ${left}: free disk space, or move the state folder`);
+}
+
+async function daemon(socket: string): Promise<string> {
+  if (!isSocket(socket)) throw new Error(`${socket} is no socket: remove it, and restart the daemon`);
+  const { status, text } = await askSocket(socket, "/ready").catch((error: unknown) => {
+    throw new Error(`nothing answers on ${socket} (${messageOf(error)}): start the daemon, or see its log`);
+  });
+  if (status === 200) return "ready";
+  throw new Error(`the daemon is not ready: ${text.trim()}; see its log`);
+}
+
+/** The tree's clock is the server's: it stamps what is made. */
+async function clock({ tree, clock }: OperationHandles): Promise<string> {
+  const asked = clock.now();
+  const { path, stat } = await tree.create("/nodeyard/doctor-", undefined, {
+    sequential: true,
+    ephemeral: true,
+  });
+  const ahead = (asked + clock.now()) / 2 - stat.ctime;
+  await tree.delete(path);
+  const seconds = (Math.abs(ahead) / 1_000).toFixed(1);
+  const text = `this machine's clock is ${seconds} s ${ahead < 0 ? "behind" : "ahead of"} the tree's`;
+  if (Math.abs(ahead) <= MAX_SKEW_MS) return text;
+  throw new Error(`${text}: set both by NTP (chronyc tracking)`);
+}
+
+async function launchers({ tree }: OperationHandles): Promise<string> {
+  const pools = await registeredPools(tree);
+  const hosts = new Set(pools.map(({ hostname }) => hostname));
+  if (pools.length > 0) return `${pools.length} pools on ${[...hosts].sort().join(", ")}`;
+  throw new Error("no launcher has registered a pool, so every request waits: start one, or see its log");
+}
+
+async function clouds(session: Session, handles: OperationHandles): Promise<string> {
+  const drivers = new Drivers(loadModule);
+  const { config } = await openConfig(filesOf(session), session.machine, drivers);
+  const question = { handles, config, drivers, log: logOf(session), only: undefined };
+  const { found, failures } = await surveyLeaks(question);
+  const failed = failures.map(({ provider, error }) => `${provider} could not be asked (${error})`);
+  if (failed.length > 0) throw new Error(`${failed.join("; ")}: check its credentials and its address`);
+  const differences =
+    found.length === 0 ? "" : `; ${found.length} differences with the records: nodeyard leaks`;
+  return `${config.providers.length} providers${differences}`;
+}

@@ -1,0 +1,33 @@
+import { statfsSync } from "node:fs";
+import { request } from "node:http";
+
+/** Bytes that this user can still write beneath a folder, and the share of the disk that they are. */
+export function freeSpace(folder: string): { readonly bytes: number; readonly share: number } {
+  const { bavail, blocks, bsize } = statfsSync(folder);
+  return { bytes: bavail * bsize, share: blocks === 0 ? 1 : bavail / blocks };
+}
+
+/** Milliseconds. */
+const ANSWER_MS = 5_000;
+
+/** What the process that listens on a Unix socket answers to GET. Rejects when it does not within five seconds. */
+export function askSocket(
+  socketPath: string,
+  path: string,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+  const asking = request(
+    { socketPath, path, headers: { host: "nodeyard" }, timeout: ANSWER_MS },
+    (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (part: string) => {
+        text += part;
+      });
+      answer.once("error", reject).once("end", () => resolve({ status: answer.statusCode ?? 0, text }));
+    },
+  );
+  asking.once("error", reject);
+  asking.once("timeout", () => asking.destroy(new Error(`no answer within ${ANSWER_MS / 1_000} s`)));
+  asking.end();
+  return promise;
+}
