@@ -22,6 +22,8 @@ export interface ProcessLog extends Log {
   area(name: LogArea): Log;
   /** Sets the levels, over those that the process was started with; at once, for every area. */
   setLevels(over: LogLevels): void;
+  /** Resolves when all lines are written, before the process ends; a slow disk holds it up for two seconds. */
+  flush(): Promise<void>;
 }
 
 /** A line of the log before it is written. */
@@ -36,5 +38,5 @@ export function memoryLog(): ProcessLog & { readonly lines: LogLine[] } {
   const lines: LogLine[] = [];
   const at = (level: LogLevel) => (facts: object, text: string) => void lines.push({ level, facts, text });
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  return { lines, ...log, area: () => log, setLevels: () => {} };
+  return { lines, ...log, area: () => log, setLevels: () => {}, flush: async () => {} };
 }

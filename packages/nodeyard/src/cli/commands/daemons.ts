@@ -103,7 +103,7 @@ async function run(
       const { running, facts, text } = await start(wish, log, stopping);
       if (!stopping.aborted) log.info(facts, text);
       return running;
-    });
+    }).finally(() => log.flush());
     if (exitCode !== 0) throw new CommandFailed(exitCode);
   } finally {
     old.end();

@@ -7,6 +7,8 @@ const MAX_WAITING = 4 << 20;
 const AGAIN_MS = 100;
 /** How often at the end of the process, at most. */
 const LAST_TRIES = 20;
+/** A process that ends waits this long for a disk that is slow, milliseconds. */
+const FLUSH_MS = 2_000;
 /** Of a file that is made: the group may read it. */
 const MODE = 0o640;
 
@@ -16,8 +18,9 @@ const NOTHING = Buffer.alloc(0);
 
 /**
  * Writes lines to a descriptor, or to the end of a file, and makes nobody wait for the disk. A file that was moved away, as logrotate does,
- * is made anew before the next line. What cannot be written is kept, and tried again with the next line. What is left at the end of the
- * process is written then; `kill -9` loses the lines of the last moment.
+ * is made anew before the next line. What cannot be written is kept, and tried again with the next line. A process that ends in order
+ * flushes; what is left at any other end is written then, and a write that was under way twice, rather than not at all. `kill -9` loses
+ * the lines of the last moment.
  */
 export class LineSink {
   readonly #file: string | undefined;
@@ -29,7 +32,7 @@ export class LineSink {
   /** What is being written, or was not written whole. */
   #batch: Uint8Array = NOTHING;
   #busy = false;
-  #underWay = false;
+  #writing: Promise<void> = Promise.resolve();
   #dropped = 0;
 
   /** `onRoom` is called with the number of lines that were dropped, when there is room again. Throws what opening the file throws. */
@@ -49,7 +52,15 @@ export class LineSink {
       this.#waiting.push(line);
       this.#size += line.length;
     }
-    if (!this.#busy) void this.#writeAll();
+    if (!this.#busy) this.#writing = this.#writeAll();
+  }
+
+  /** Resolves when nothing waits any more, or waits for a disk or reader that is too slow for the end of a process. */
+  async flush(): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const limit = setTimeout(resolve, FLUSH_MS);
+    await Promise.race([this.#writing, late]);
+    clearTimeout(limit);
   }
 
   async #writeAll(): Promise<void> {
@@ -78,16 +89,12 @@ export class LineSink {
   }
 
   async #writeSome(): Promise<void> {
-    this.#underWay = true;
     try {
       const { bytesWritten } = await calls.write(this.#descriptor, this.#batch);
       this.#batch = this.#batch.subarray(bytesWritten);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
-      this.#underWay = false;
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-    } finally {
-      this.#underWay = false;
     }
   }
 
@@ -105,8 +112,6 @@ export class LineSink {
   }
 
   #writeLast(): void {
-    // The process waits for a write that is under way.
-    if (this.#underWay) this.#batch = NOTHING;
     for (let tries = 0; this.#hasBatch() && tries < LAST_TRIES; ) {
       try {
         this.#batch = this.#batch.subarray(writeSync(this.#descriptor, this.#batch));

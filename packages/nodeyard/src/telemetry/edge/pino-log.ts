@@ -50,6 +50,7 @@ export function createLog({ levels, format, to }: LogOptions): ProcessLog {
     error: (facts, text) => process.error(facts, text),
     area: (name) => areas[name],
     setLevels,
+    flush: () => sink.flush(),
   };
 }
 
