@@ -152,6 +152,25 @@ test("a second session has ephemerals of its own, which go when it is closed", a
   await expect(other.get("/mine")).rejects.toMatchObject({ code: "tree.closed" });
 });
 
+test("a restored tree gives out no sequence number that the lost one gave out after the backup", async () => {
+  const number = async () =>
+    Number((await tree.create("/n/", bytes(""), { sequential: true })).path.slice(3));
+  await tree.create("/n");
+  expect(await number()).toBe(0);
+  const backup = join(folder, "backup.sqlite");
+  await tree.backup(backup);
+  expect(await number()).toBe(1);
+  await tree.close();
+  restoreEmbeddedTree({ folder, backup });
+  tree = await open();
+  const after = await number();
+  expect(after).toBeGreaterThan(1_000_000);
+  expect(after).toBeLessThan(2 ** 31);
+  await tree.close();
+  tree = await open();
+  expect(await number()).toBe(after + 1);
+});
+
 test("a backup is restored whole, and zxids go on above everything the lost tree told", async () => {
   await tree.create("/a", bytes("kept"));
   const backup = join(folder, "backup.sqlite");

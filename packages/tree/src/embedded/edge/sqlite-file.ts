@@ -10,6 +10,8 @@ import { sync } from "./sync.ts";
 
 /** 2024-01-01T00:00:00Z in seconds: epochs after a restore are seconds since then, which fit 31 bits until 2092. */
 const EPOCH_ORIGIN = 1_704_067_200;
+/** Sequence numbers of one parent that the original of a copy may have given out since, at most. */
+const LOST_NUMBERS = 1_000_000;
 
 /**
  * The tree's file, opened for this process alone.
@@ -79,6 +81,7 @@ export class SqliteFile {
     // Above both, so that session ids are not given out twice either.
     const boot = (stale ? opened : meta("boot")) + 1n;
     this.#transaction(() => {
+      if (copied) this.#countAbove(zxid >> 32n);
       this.#meta.run(zxid, "zxid");
       this.#meta.run(boot, "boot");
       this.#meta.run(file, "file");
@@ -86,6 +89,14 @@ export class SqliteFile {
     });
     writeOpenings(this.#path, boot);
     return { zxid, boot: Number(boot), znodes: this.#readZnodes(), sessions: this.#readSessions() };
+  }
+
+  /**
+   * Sequence numbers go on from the new epoch: none is given out again that the original gave out after the copy was made. A node with
+   * the number of a lost one would find that one's machine under its tag, with its user.
+   */
+  #countAbove(epoch: bigint): void {
+    this.#db.prepare("UPDATE znode SET cversion = max(cversion + ?, ?)").run(LOST_NUMBERS, epoch);
   }
 
   /**
