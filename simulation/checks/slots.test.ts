@@ -47,6 +47,12 @@ test("a slot that is freed before its minute is over breaks the rule, also after
   expect(() => does(61_000, "launcher-2", locks("delete"), ...frees)).toThrow("a deserted slot rests");
 });
 
+test("of a use that was over before a launcher could see its lock, the rest is counted from the begin", () => {
+  const does = inUse();
+  does(500, "zuul", unlocks("zuul"));
+  does(60_001, "launcher-2", locks("delete"), ...frees);
+});
+
 test("a slot that was returned is free at once", () => {
   const does = inUse();
   does(1_000, "zuul", sets(NODE, node("used")));

@@ -10,6 +10,8 @@ const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
 const HAS: ReadonlySet<unknown> = new Set(["testing", "ready", "in-use", "used", "hold"]);
 /** The slot of a node whose user's session was lost is given to no other node for 60 s (rule 1), milliseconds. */
 const REST_MS = 60_000;
+/** A launcher reads a node's record and its lock at different moments: it may never see the lock of a user who left this soon, milliseconds. */
+const UNSEEN_MS = 500;
 
 interface Claim {
   readonly backing: string;
@@ -27,6 +29,8 @@ export class Slots implements Rule {
   readonly #provider: string;
   /** When the user of a node in use left without returning it, by node. */
   readonly #deserted = new Map<string, number>();
+  /** Since when a node is in use. */
+  readonly #used = new Map<string, number>();
 
   constructor(provider = "") {
     this.#provider = provider;
@@ -34,10 +38,11 @@ export class Slots implements Rule {
 
   onWrite(write: AppliedWrite, { nodes, nodeLocks, now, left }: Replay): void {
     const looked = new Set<string>();
-    for (const node of left) if (this.#isUsed(nodes.get(node))) this.#deserted.set(node, now);
+    for (const node of left)
+      if (this.#isUsed(nodes.get(node))) this.#deserted.set(node, this.#restsFrom(node, now));
     for (const op of write.ops) {
       const node = NODE.exec(op.path)?.[1];
-      if (node !== undefined && op.op !== "check") this.#node(write, node, nodes, looked);
+      if (node !== undefined && op.op !== "check") this.#node(write, node, nodes, looked, now);
       const slot = SLOT.exec(op.path);
       if (slot === null || op.op === "check") continue;
       const before = this.claims.get(op.path);
@@ -58,9 +63,23 @@ export class Slots implements Rule {
     }
   }
 
-  #node(write: AppliedWrite, id: string, nodes: ReadonlyMap<string, Znode>, looked: Set<string>): void {
+  /** Of a use that nobody may have seen, its begin is all that a launcher knows. */
+  #restsFrom(id: string, end: number): number {
+    const began = this.#used.get(id) ?? end;
+    return end - began < UNSEEN_MS ? began : end;
+  }
+
+  #node(
+    write: AppliedWrite,
+    id: string,
+    nodes: ReadonlyMap<string, Znode>,
+    looked: Set<string>,
+    now: number,
+  ): void {
     looked.add(id);
     const data = nodes.get(id)?.data;
+    if (data?.state !== "in-use") this.#used.delete(id);
+    else if (!this.#used.has(id)) this.#used.set(id, now);
     // Its user returned it, or it is gone.
     if (data === undefined || data.state === "used" || data.state === "hold") this.#deserted.delete(id);
     if (data?.state === "in-use") return;
