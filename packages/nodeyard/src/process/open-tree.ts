@@ -1,4 +1,4 @@
-import { messageOf } from "@nodeyard/runtime";
+import { type Clock, messageOf } from "@nodeyard/runtime";
 import { connectZooKeeperTree, socketPath, type Tree, unixConnector, type WriteEnded } from "@nodeyard/tree";
 import { type ConfigFiles, connectionString, type ZookeeperConfig } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
@@ -76,7 +76,7 @@ async function connect(
   log: Log | undefined,
 ): Promise<Tree> {
   try {
-    return await connectZooKeeperTree({
+    const tree = await connectZooKeeperTree({
       servers,
       chroot: config.chroot,
       clock,
@@ -86,6 +86,8 @@ async function connect(
       onWrite: writesTo(log),
       ...(config.tls === null ? {} : { tls: tlsOf(config.tls) }),
     });
+    if (log !== undefined) noteOutages(tree, servers, clock, log);
+    return tree;
   } catch (error) {
     if (error instanceof ProcessError) throw error;
     const remedy =
@@ -98,6 +100,20 @@ async function connect(
       { cause: error },
     );
   }
+}
+
+/** What goes wrong elsewhere during an outage follows from it: its begin and end have a line each. */
+function noteOutages(tree: Tree, servers: string, clock: Clock, log: Log): void {
+  let since: number | undefined;
+  tree.onSession(({ state }) => {
+    if (state === "suspended" && since === undefined) {
+      since = clock.monotonic();
+      log.warn({ servers }, "lost the connection to ZooKeeper; will retry until it is back");
+    } else if (state === "connected" && since !== undefined) {
+      log.info({ servers, ms: Math.round(clock.monotonic() - since) }, "connected to ZooKeeper again");
+      since = undefined;
+    }
+  });
 }
 
 function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {

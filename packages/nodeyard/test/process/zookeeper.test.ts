@@ -71,6 +71,13 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     }
   });
 
+  test("an outage has a line when it begins, and one when it ends", async () => {
+    await zookeeper.restart();
+    await launcher.told("lost the connection to ZooKeeper");
+    await launcher.told("connected to ZooKeeper again");
+    expect(launcher.err.match(/lost the connection to ZooKeeper/g)).toHaveLength(1);
+  });
+
   test("SIGTERM takes its pools out of the registry and ends with 0", async () => {
     const { code } = await launcher.kill("SIGTERM");
     expect(code).toBe(0);
