@@ -63,7 +63,7 @@ export const journalEvents = {
   "node.claimed": info("A ready node was allocated to a request", "request"),
   "node.in-use": info("The user of a node began to use it", "from"),
   "node.returned": info("The user of a node gave it back", "from", "ms"),
-  "node.held": info("A node was put on hold", "from"),
+  "node.held": info("A node was put on hold", "from", "ms"),
   "node.deleting": info("The deletion of a node began", "attempt", "from"),
   "node.deleted": info("A node's machine and record are gone", "from"),
   "node.delete-failed": warn("An attempt to delete a node failed", "attempt", "error", "retryMs"),
