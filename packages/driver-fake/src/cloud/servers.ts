@@ -45,7 +45,8 @@ export type Status = "BUILD" | "ACTIVE" | "ERROR" | "DELETED";
  */
 export class Servers {
   readonly #entries = new Map<string, Entry>();
-  readonly #byTag = new Map<string, Entry>();
+  /** Live machines of each tag, the oldest first: it is the tag's. */
+  readonly #byTag = new Map<string, Set<Entry>>();
   readonly #live = new Set<Entry>();
   readonly #zones = new Map<string, number>();
   #used: Resources = {};
@@ -65,7 +66,7 @@ export class Servers {
 
   /** The live machine of a tag. */
   ofTag(tag: Tag): FakeServer | undefined {
-    return this.#byTag.get(tagKey(tag))?.server;
+    return this.#byTag.get(tagKey(tag))?.values().next().value?.server;
   }
 
   /** What the live machines take together. */
@@ -115,7 +116,7 @@ export class Servers {
     this.#live.add(entry);
     this.#used = add(this.#used, server.resources);
     this.#zones.set(server.az, this.inZone(server.az) + 1);
-    if (key !== undefined && !this.#byTag.has(key)) this.#byTag.set(key, entry);
+    if (key !== undefined) this.#byTag.set(key, (this.#byTag.get(key) ?? new Set()).add(entry));
   }
 
   #delete(id: string, at: number, keepsRecord: boolean): void {
@@ -130,15 +131,10 @@ export class Servers {
     if (!keepsRecord && entry.server.lagMs === 0) this.#entries.delete(id);
   }
 
-  /** Another machine of the tag, where there is one, is the tag's from now on. */
   #untag(entry: Entry, key: string): void {
-    if (this.#byTag.get(key) !== entry) return;
-    this.#byTag.delete(key);
-    for (const other of this.#live) {
-      if (other.server.tag === null || tagKey(other.server.tag) !== key) continue;
-      this.#byTag.set(key, other);
-      return;
-    }
+    const servers = this.#byTag.get(key);
+    servers?.delete(entry);
+    if (servers?.size === 0) this.#byTag.delete(key);
   }
 }
 
