@@ -1,4 +1,4 @@
-import { openEmbeddedTree, restoreEmbeddedTree } from "@nodeyard/tree";
+import { openEmbeddedTree, restoreEmbeddedTree, StoreRefused } from "@nodeyard/tree";
 import { BACKUP_PATH } from "../api/index.ts";
 import type { Machine } from "../machine/index.ts";
 import { fetchToFile } from "./edge/fetch-to-file.ts";
@@ -18,7 +18,18 @@ export async function backupTree(stateFolder: string, file: string, machine: Mac
       "process.no_tree",
       `the state folder ${stateFolder} holds no tree; name another with --state DIR`,
     );
-  const tree = await openEmbeddedTree({ folder: stateFolder, clock: machine.clock, random: machine.random });
+  const tree = await openEmbeddedTree({
+    folder: stateFolder,
+    clock: machine.clock,
+    random: machine.random,
+  }).catch((error: unknown) => {
+    if (!(error instanceof StoreRefused) || error.code !== "tree.store_in_use") throw error;
+    throw new ProcessError(
+      "process.no_backup",
+      `the Nodeyard that runs on ${stateFolder} has no ${HTTP_SOCKET}, by which it is asked for a backup: run it without --no-webapp, or stop it for the backup`,
+      { cause: error },
+    );
+  });
   try {
     await tree.backup(file);
   } finally {

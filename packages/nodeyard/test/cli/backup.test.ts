@@ -12,6 +12,13 @@ afterEach(() => site.close());
 
 const leases = async () => (await site.json<{ id: string }[]>("list", "--leases")).map(({ id }) => id);
 
+test("a process without its HTTP socket is not asked, and the way out is named", async () => {
+  const up = site.start("-c", site.config, "up", "--no-webapp");
+  await up.told("Nodeyard is up");
+  const refused = await site.run("backup", join(site.folder, "none"));
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("run it without --no-webapp")]);
+});
+
 test("a tree is backed up while it is used and while it is not, and restored only where nothing is lost", async () => {
   const [live, cold] = [join(site.folder, "live"), join(site.folder, "cold")];
   const none = await site.run("backup", live);
