@@ -58,7 +58,10 @@ export function makeScene(
         scene.troubled &&
         (client.startsWith("launcher-") || LOSES.test(client)) &&
         network.float() < LOST / 5;
-      if (lost) scene.count("lost event");
+      if (lost) {
+        scene.count("lost event");
+        check.missed(client, clock.now() - scene.jumped);
+      }
       return lost;
     },
   });

@@ -37,6 +37,8 @@ export class Replay {
    * and its next write is off by as much (rule 8: jumps above 30 s are noticed).
    */
   readonly believed = new Map<string, number>();
+  /** When a launcher last lost an event of the tree, by client, milliseconds. */
+  readonly missed = new Map<string, number>();
   /** Nodes whose last user left with the present write. */
   readonly left = new Set<string>();
   /** Nodes whose locks a session held when it ended, by session. */

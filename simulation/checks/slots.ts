@@ -27,8 +27,8 @@ export class Slots implements Rule {
   /** By path. */
   readonly claims = new Map<string, Claim>();
   readonly #provider: string;
-  /** When the user of a node in use left without returning it, by node. */
-  readonly #deserted = new Map<string, number>();
+  /** When the use of a node began whose user left without returning it, and when that was. */
+  readonly #deserted = new Map<string, { readonly began: number; readonly end: number }>();
   /** Since when a node is in use. */
   readonly #used = new Map<string, number>();
 
@@ -36,10 +36,11 @@ export class Slots implements Rule {
     this.#provider = provider;
   }
 
-  onWrite(write: AppliedWrite, { nodes, nodeLocks, now, left }: Replay): void {
+  onWrite(write: AppliedWrite, { nodes, nodeLocks, now, left, missed }: Replay): void {
     const looked = new Set<string>();
     for (const node of left)
-      if (this.#isUsed(nodes.get(node))) this.#deserted.set(node, this.#restsFrom(node, now));
+      if (this.#isUsed(nodes.get(node)))
+        this.#deserted.set(node, { began: this.#used.get(node) ?? now, end: now });
     for (const op of write.ops) {
       const node = NODE.exec(op.path)?.[1];
       if (node !== undefined && op.op !== "check") this.#node(write, node, nodes, looked, now);
@@ -47,7 +48,7 @@ export class Slots implements Rule {
       if (slot === null || op.op === "check") continue;
       const before = this.claims.get(op.path);
       if (before !== undefined) looked.add(before.node);
-      if (op.op === "delete") this.#free(write, op.path, now);
+      if (op.op === "delete") this.#free(write, op.path, now, missed.get(write.client));
       else {
         const claim = { backing: slot[1]!, slot: Number(slot[2]), node: nodeOf(op) };
         this.#claim(write, claim, nodes);
@@ -61,12 +62,6 @@ export class Slots implements Rule {
       if (node?.data.state !== "ready" || nodeLocks.holder(id) !== write.client)
         this.#checkNode(write, id, node);
     }
-  }
-
-  /** Of a use that nobody may have seen, its begin is all that a launcher knows. */
-  #restsFrom(id: string, end: number): number {
-    const began = this.#used.get(id) ?? end;
-    return end - began < UNSEEN_MS ? began : end;
   }
 
   #node(
@@ -101,12 +96,15 @@ export class Slots implements Rule {
       throw new Broken("no more slots than there are", write, `${node}: slot ${slot} of ${use.slots}`);
   }
 
-  #free(write: AppliedWrite, path: string, now: number): void {
+  /** `missed`: when the launcher last lost an event. Of a lock that it may not have seen, it only knows when the use began. */
+  #free(write: AppliedWrite, path: string, now: number, missed = Number.NEGATIVE_INFINITY): void {
     const claim = this.claims.get(path);
     this.claims.delete(path);
-    const since = this.#deserted.get(claim?.node ?? "");
-    if (since === undefined) return;
+    const use = this.#deserted.get(claim?.node ?? "");
+    if (use === undefined) return;
     this.#deserted.delete(claim!.node);
+    const isUnseen = use.end - use.began < UNSEEN_MS || missed >= use.began - UNSEEN_MS;
+    const since = isUnseen ? use.began : use.end;
     if (now - since < REST_MS)
       throw new Broken("a deserted slot rests", write, `${path}: after ${Math.round(now - since)} ms`);
   }
