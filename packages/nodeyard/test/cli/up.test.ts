@@ -152,11 +152,13 @@ describe("a Nodeyard of one process, and its clients", () => {
   });
 
   test("a terminal that is closed while waiting gives the request back", async () => {
-    const asking = site.start("request", "small", "large:5", "--wait");
+    const first = await site.json<Granted>("request", "small:5", "--wait");
+    const asking = site.start("request", "small:5", "--wait");
     await asking.told("asks for");
     const { code, err } = await asking.kill("SIGHUP");
     expect(code).toBe(1);
     expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: stopped waiting: SIGHUP\n$/);
+    await site.run("release", first.lease);
     await expect.poll(() => site.json("list", "--leases")).toEqual([]);
   });
 
