@@ -1,15 +1,17 @@
-import { add, exceeded, type Resources, subtract } from "@nodeyard/driver";
 import { Heap, type Random } from "@nodeyard/runtime";
+
+/** Amounts of the limited resources of a course, each at its place: a course is played so often that names would cost too much. */
+export type Amounts = readonly number[];
 
 /** What comes back at a time, milliseconds from now. */
 export interface Return {
   readonly at: number;
-  readonly amount: Resources;
+  readonly amount: Amounts;
 }
 
 /** One that gets its nodes when there is room for them. */
 export interface Turn {
-  readonly need: Resources;
+  readonly need: Amounts;
   /** Pools in which it waits; one of them serves it. */
   readonly pools: number;
   /** It gets its room: when it has its nodes, and what comes back when. */
@@ -18,8 +20,8 @@ export interface Turn {
 
 /** A pool with those that have nodes, and those that come next. */
 export interface Course {
-  readonly limit: Resources;
-  readonly used: Resources;
+  /** What is left now of each limit. */
+  readonly free: Amounts;
   /** What each of those who have nodes now gives back. */
   readonly holders: readonly ((random: Random) => readonly Return[])[];
   /** In order; the last is the one that is asked about. */
@@ -27,23 +29,24 @@ export interface Course {
 }
 
 /** Plays one possible course. Returns after how many milliseconds the last turn has its nodes; Infinity: never. */
-export function play({ limit, used, holders, turns }: Course, random: Random): number {
+export function play({ free, holders, turns }: Course, random: Random): number {
   const coming = new Heap<Return>((a, b) => a.at - b.at);
   for (const holder of holders) for (const each of holder(random)) coming.push(each);
-  let taken = used;
+  const left = [...free];
+  const last = turns.at(-1);
   let at = 0;
   for (const turn of turns) {
-    const last = turn === turns.at(-1);
-    if (!last && turn.pools > 1 && random.float() * turn.pools > 1) continue;
-    while (exceeded(limit, taken, turn.need) !== undefined) {
+    if (turn !== last && turn.pools > 1 && random.float() * turn.pools > 1) continue;
+    const { need } = turn;
+    while (need.some((amount, index) => amount > 0 && amount > left[index]!)) {
       const next = coming.pop();
       if (next === undefined || next.at === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
       at = Math.max(at, next.at);
-      taken = subtract(taken, next.amount);
+      for (let index = 0; index < left.length; index++) left[index]! += next.amount[index]!;
     }
-    taken = add(taken, turn.need);
+    for (let index = 0; index < left.length; index++) left[index]! -= need[index]!;
     const { ready, returns } = turn.begin(random, at);
-    if (last) return ready;
+    if (turn === last) return ready;
     for (const each of returns) coming.push(each);
   }
   return at;

@@ -2,7 +2,7 @@ import type { Resources } from "@nodeyard/driver";
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { NodeEntry } from "../view/index.ts";
 import { quotaOf } from "./capacity.ts";
-import { type Course, play, type Return, type Turn } from "./course.ts";
+import { type Amounts, type Course, play, type Return, type Turn } from "./course.ts";
 import { total } from "./nodeset.ts";
 import type { PoolState, State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
@@ -28,6 +28,7 @@ export const unknownReasons = {
   held: "what it waits for is taken by nodes that are held",
   overdue: "it takes longer than nearly all launches that were seen lately",
   mixed: "it wants hosts of several labels, for each of which others wait",
+  far: "too many requests wait before it",
   unforeseen: "nobody knows when what it waits for ends",
 } as const;
 
@@ -51,7 +52,7 @@ const FORESEEN: ReadonlySet<string> = new Set<VerdictCode>([
 /** With fewer durations nothing is said; those of users differ more than those of launches. */
 const FEW = 3;
 const FEW_USES = 10;
-/** Courses that are played: fewer where a long queue makes each of them expensive. */
+/** Courses that are played: fewer where a long queue makes each of them expensive, and none where that would hold up the launcher. */
 const COURSES = 64;
 const LEAST_COURSES = 8;
 const MOST_STEPS = 50_000;
@@ -64,6 +65,15 @@ interface Scene {
   readonly durations: Durations;
 }
 
+/** The same with what is limited there. */
+interface Limited extends Scene {
+  /** By the names of `named`. */
+  readonly limit: Resources;
+  readonly used: Resources;
+  /** The request that is asked about gets its room. */
+  readonly begin: Turn["begin"];
+}
+
 /**
  * When a pool has served all that come before a request, and then the request. Courses of the pool are played with durations drawn from
  * those that were seen lately: each request in order begins as soon as there is room. Not foreseen are later requests of a
@@ -72,18 +82,14 @@ interface Scene {
 export function forecast(scene: Scene, waiting: Waiting, code: string, made: readonly string[]): Forecast {
   const { policy, durations } = scene;
   if (made.some((label) => durations.launched(policy.key, label).length < FEW)) return "no-launches";
-  const self: Turn = {
-    need: needIn(scene, waiting),
-    pools: 1,
-    begin: (random, at) => ({ ready: at + launchOf(scene, made, random), returns: [] }),
-  };
+  const begin: Turn["begin"] = (random, at) => ({ ready: at + launchOf(scene, made, random), returns: [] });
   if (code === "handling") return ofLaunches(scene, waiting, made);
-  if (code === "pool.can") return playAll({ limit: {}, used: {}, holders: [], turns: [self] });
+  if (code === "pool.can") return playAll({ free: [], holders: [], turns: [{ need: [], pools: 1, begin }] });
   if (!FORESEEN.has(code)) return "unforeseen";
-  return policy.launches ? ofCapacity(scene, waiting, self) : ofHosts(scene, waiting, self);
+  return policy.launches ? ofCapacity(scene, waiting, begin) : ofHosts(scene, waiting, begin);
 }
 
-function ofCapacity(scene: Scene, waiting: Waiting, self: Turn): Forecast {
+function ofCapacity(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast {
   const { state, policy } = scene;
   const { provider } = policy;
   const pools = [...state.pools.values()];
@@ -92,24 +98,22 @@ function ofCapacity(scene: Scene, waiting: Waiting, self: Turn): Forecast {
   if (Object.keys(quotaOf(state, policy)).length > 0 && pools.some(rival)) return "shared";
   const before = earlier(pools.find((pool) => pool.policy === policy)!.queue, waiting);
   const most = state.policy.providers.get(provider)?.maxConcurrency ?? Number.POSITIVE_INFINITY;
-  return ofUsers(
-    scene,
-    before,
-    [...state.nodes.values()].filter(({ record }) => record.provider === provider),
-    {
-      limit: { ...named("pool", policy.limits), ...named("quota", quotaOf(state, policy)), launching: most },
-      used: {
-        ...named("pool", usedOfPool(state, policy)),
-        ...named("quota", usedOfProvider(state, provider)),
-        launching: state.usage.of(`launching ${provider}`).instances ?? 0,
-      },
-      self,
-    },
-  );
+  const nodes = [...state.nodes.values()].filter(({ record }) => record.provider === provider);
+  const limit = {
+    ...named("pool", policy.limits),
+    ...named("quota", quotaOf(state, policy)),
+    launching: most,
+  };
+  const used = {
+    ...named("pool", usedOfPool(state, policy)),
+    ...named("quota", usedOfProvider(state, provider)),
+    launching: state.usage.of(`launching ${provider}`).instances ?? 0,
+  };
+  return ofUsers({ ...scene, limit, used, begin }, [...before, waiting], nodes);
 }
 
 /** Hosts are not made: what is free of a label counts. */
-function ofHosts(scene: Scene, waiting: Waiting, self: Turn): Forecast {
+function ofHosts(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast {
   const { state, policy } = scene;
   const [label, ...others] = new Set(waiting.record.nodeTypes);
   if (label === undefined || others.length > 0) return "mixed";
@@ -124,7 +128,8 @@ function ofHosts(scene: Scene, waiting: Waiting, self: Turn): Forecast {
   const idle = hosts.filter(({ id }) => state.idle.has(id)).length;
   const limit = { [`host ${label}`]: hosts.length };
   const used = { [`host ${label}`]: hosts.length - idle };
-  return ofUsers(scene, earlier(line.sort(compareWaiting), waiting), hosts, { limit, used, self });
+  const before = earlier(line.sort(compareWaiting), waiting);
+  return ofUsers({ ...scene, limit, used, begin }, [...before, waiting], hosts);
 }
 
 /** It is being made: of the launches that were seen only those say anything that took longer than this one has. */
@@ -146,30 +151,20 @@ function slowest(each: readonly (readonly number[])[]): readonly number[] {
   return each.reduce((slow, values) => (slow.length > 0 && mean(slow) >= mean(values) ? slow : values), []);
 }
 
-interface Room {
-  readonly limit: Resources;
-  readonly used: Resources;
-  readonly self: Turn;
-}
-
-/** With users in the way it takes more than the durations of launches. */
-function ofUsers(
-  scene: Scene,
-  before: readonly Waiting[],
-  nodes: readonly NodeEntry[],
-  { limit, used, self }: Room,
-): Forecast {
-  const { durations, policy } = scene;
-  const launches = before.flatMap(({ record }) => record.nodeTypes);
-  if (policy.launches && launches.some((label) => durations.launched(policy.key, label).length < FEW))
-    return "no-launches";
-  const users = [...before.map(({ record }) => record.nodeTypes), ...nodes.map(({ record }) => record.type)];
-  if (users.some(([label]) => durations.used(label ?? "").length < FEW_USES)) return "no-uses";
+/** With users in the way it takes more than the durations of launches. `line`: who comes before, and at last the request itself. */
+function ofUsers(scene: Limited, line: readonly Waiting[], nodes: readonly NodeEntry[]): Forecast {
+  const { durations, policy, limit, used } = scene;
+  if ((line.length + nodes.length) * LEAST_COURSES > MOST_STEPS) return "far";
+  const before = line.slice(0, -1).map(({ record }) => record.nodeTypes);
+  const launches = policy.launches ? new Set(before.flat()) : [];
+  for (const label of launches) if (durations.launched(policy.key, label).length < FEW) return "no-launches";
+  const users = new Set([...before, ...nodes.map(({ record }) => record.type)].map(([label]) => label ?? ""));
+  for (const label of users) if (durations.used(label).length < FEW_USES) return "no-uses";
+  const turns = line.map((waiting) => turnOf(scene, waiting));
   return playAll({
-    limit,
-    used,
+    free: limited(scene, limit).map((most, index) => most - limited(scene, used)[index]!),
     holders: nodes.map((node) => holderOf(scene, node)),
-    turns: [...before.map((waiting) => turnOf(scene, waiting)), self],
+    turns: turns.with(-1, { ...turns.at(-1)!, begin: scene.begin }),
   });
 }
 
@@ -177,7 +172,7 @@ function playAll(course: Course): Forecast {
   // The same question gets the same answer.
   const random = seededRandom(COURSES);
   const affordable = Math.floor(MOST_STEPS / (course.turns.length + course.holders.length));
-  const count = Math.min(COURSES, Math.max(LEAST_COURSES, affordable));
+  const count = Math.max(LEAST_COURSES, Math.min(COURSES, affordable));
   const times = Array.from({ length: count }, () => play(course, random)).sort((a, b) => a - b);
   return times.at(-1) === Number.POSITIVE_INFINITY ? "held" : sure(times);
 }
@@ -199,11 +194,13 @@ function earlier(line: Iterable<Waiting>, waiting: Waiting): Waiting[] {
 }
 
 /** A request that comes before: all its nodes are given back together, as a job does. */
-function turnOf(scene: Scene, waiting: Waiting): Turn {
+function turnOf(scene: Limited, waiting: Waiting): Turn {
   const { state, policy, durations } = scene;
   const { nodeTypes } = waiting.record;
-  const need = needIn(scene, waiting);
-  const { launching = 0, ...kept } = need;
+  const { launching = 0, ...kept } = needIn(scene, waiting);
+  const [need, launched, given] = [{ ...kept, launching }, { launching }, kept].map((amount) =>
+    limited(scene, amount),
+  ) as [Amounts, Amounts, Amounts];
   return {
     need,
     pools: [...state.pools.values()].filter(
@@ -215,8 +212,8 @@ function turnOf(scene: Scene, waiting: Waiting): Turn {
       return {
         ready,
         returns: [
-          { at: ready, amount: { launching } },
-          { at: returned, amount: kept },
+          { at: ready, amount: launched },
+          { at: returned, amount: given },
         ],
       };
     },
@@ -224,7 +221,7 @@ function turnOf(scene: Scene, waiting: Waiting): Turn {
 }
 
 /** What somebody who has a node now gives back, and when. */
-function holderOf(scene: Scene, node: NodeEntry): (random: Random) => readonly Return[] {
+function holderOf(scene: Limited, node: NodeEntry): (random: Random) => readonly Return[] {
   const { now, policy, durations } = scene;
   const { state, stateTime, allocatedTo, type } = node.record;
   const label = type[0] ?? "";
@@ -233,7 +230,8 @@ function holderOf(scene: Scene, node: NodeEntry): (random: Random) => readonly R
   const uses = durations.used(label);
   const longer = uses.filter((ms) => ms > elapsed);
   const left = durations.leftOf(node);
-  const amount = amountOf(scene, node);
+  const amount = limited(scene, amountOf(scene, node));
+  const launching = limited(scene, { launching: 1 });
   return (random) => {
     if (state === "hold") return [{ at: Number.POSITIVE_INFINITY, amount }];
     if (state === "in-use") {
@@ -244,7 +242,7 @@ function holderOf(scene: Scene, node: NodeEntry): (random: Random) => readonly R
     const launch = made ? Math.max(0, pick(random, durations.launched(policy.key, label)) - elapsed) : 0;
     const given = allocatedTo !== null && (made || state === "ready");
     const returned = { at: launch + (given ? pick(random, uses) : 0), amount };
-    return made ? [{ at: launch, amount: { launching: 1 } }, returned] : [returned];
+    return made ? [{ at: launch, amount: launching }, returned] : [returned];
   };
 }
 
@@ -267,6 +265,11 @@ function amountOf({ state, policy }: Scene, { id, record: { pool, type } }: Node
     ...named("quota", amount),
     ...named("host", counted(type)),
   };
+}
+
+/** Of the amounts those that are limited, in the order of the limits. */
+function limited({ limit }: Limited, amounts: Resources): Amounts {
+  return Object.keys(limit).map((name) => amounts[name] ?? 0);
 }
 
 /** One set of names for amounts of several limits. */

@@ -171,6 +171,14 @@ describe("nothing is said", () => {
     expect(standingsOf(hosts.state, hosts.at, request(id(1), both), steady)[0]!.forecast).toBe("mixed");
   });
 
+  test("where so many wait before it that the question would hold up the launcher", () => {
+    const { fixture, ask } = full([1]);
+    const ids = Array.from({ length: 7_000 }, (_, at) => id(at));
+    fixture.tell(...ids.map((each) => ({ type: "request" as const, id: each, after: request(each) })));
+    expect(ask(6_000)(steady)).toHaveLength(8);
+    expect(ask(6_900)(steady)).toBe("far");
+  });
+
   test("of a launch that takes longer than all, or of what ends when an operator or a cloud wants it", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.request(id(1));
