@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { secondTry } from "./tools/suites/second-try.ts";
 import { SLOW } from "./tools/suites/suites.ts";
 
 /** Minutes each, most of it spent waiting: last, one of them would run alone at the end. */
@@ -32,6 +33,7 @@ function suite(name: string, include: readonly string[], exclude: readonly strin
 
 export default defineConfig({
   test: {
+    ...secondTry,
     projects: [
       suite("quick", ALL, [...NOT_HERE, ...SLOW.flatMap(({ include }) => include)]),
       ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE)),

@@ -21,6 +21,8 @@ const vitest = await startVitest(
     run: true,
     watch: false,
     bail: 1,
+    // A fault that shows in one of two tries is caught.
+    retry: 0,
     maxWorkers: 1,
     reporters: [{}],
     coverage: { enabled: false },

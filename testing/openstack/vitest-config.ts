@@ -1,12 +1,15 @@
 import { defineConfig } from "vitest/config";
+import { secondTry } from "../../tools/suites/second-try.ts";
 
 const common = { pool: "forks", testTimeout: 600_000, hookTimeout: 900_000 } as const;
 
 /** The suites that need the control plane; `npm test` does not run them, `npm run test:openstack` skips none. */
 export default defineConfig({
   test: {
+    ...secondTry,
     projects: [
       {
+        extends: true,
         // Each in projects of its own, all services alive: they do not disturb one another.
         test: {
           ...common,
@@ -21,6 +24,7 @@ export default defineConfig({
         },
       },
       {
+        extends: true,
         // It stops services, so it must not run while other suites measure on the same cloud.
         test: {
           ...common,

@@ -101,12 +101,9 @@ export function neighbours(): (attack: string, work: string) => Promise<number> 
         attacker.kill();
       }
     }
-    return middle(beside) / middle(alone);
+    // The least disturbed of each: what else runs on the machine only takes, and a neighbour without protection loses in every round.
+    return Math.max(...beside) / Math.max(...alone);
   }
 
   return kept;
-}
-
-function middle(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
