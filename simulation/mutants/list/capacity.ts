@@ -37,6 +37,13 @@ export const CAPACITY: readonly Mutant[] = [
       tests: [`${TESTS}/scheduler/planning`],
     },
     {
+      name: "nothing-is-kept-for-who-is-put-back",
+      breaks: "promise: small work does not delay the head",
+      find: "  yield* putBack.values();",
+      put: "  yield* [...putBack.values()].slice(0, 0);",
+      tests: [`${TESTS}/scheduler/requests`],
+    },
+    {
       name: "no-tenant-limit",
       breaks: "rule 3",
       find: "if (tenant === null || limit === undefined) return undefined;\n  const need",

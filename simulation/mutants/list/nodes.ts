@@ -145,6 +145,13 @@ export const NODES: readonly Mutant[] = [
   ]),
   ...faultsIn(`${LAUNCHER}/nodes/node-lock.ts`, [
     {
+      name: "who-is-promised-an-unreadable-node-is-declined",
+      breaks: "rule 6",
+      find: 'if (error instanceof RecordError) return "busy";',
+      put: 'if (error instanceof RecordError && error.code.length === 0) return "busy";',
+      tests: [`${RULES}/rule-06-unreadable`],
+    },
+    {
       name: "frees-what-is-promised",
       breaks: "rule 1",
       find: "const forgotten = allocatedTo !== null && (await isForgotten(context, allocatedTo));",

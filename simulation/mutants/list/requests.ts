@@ -157,8 +157,8 @@ export const REQUESTS: readonly Mutant[] = [
     {
       name: "lost-work-is-never-tried-again",
       breaks: "rule 4",
-      find: 'return { type: "handled", request, retryMs, unsure: outcome === "lost" };',
-      put: 'return { type: "handled", request, retryMs: retryMs + 1e9, unsure: false };',
+      find: 'return { type: "handled", request, retryMs, unsure, putBack };',
+      put: 'return { type: "handled", request, retryMs: retryMs + 1e9, unsure: false, putBack };',
     },
   ]),
 ];

@@ -212,7 +212,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "put-back-and-not-looked-at",
       breaks: "rule 4",
-      find: 'state.timers.delete("request", id);\n    }\n    if (waiting',
+      find: "leavePlace(state, id);\n    }\n    if (waiting",
       put: "}\n    if (waiting",
       tests: [`${TESTS}/requests`],
     },

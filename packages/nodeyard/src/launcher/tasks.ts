@@ -175,7 +175,8 @@ export class Tasks {
       this.#context.journal.write({ event: "request.withdrawn", request, facts: {} });
     if (outcome === "replan" || outcome === "busy" || outcome === "lost") {
       const retryMs = this.#retry(request, 200, 30_000);
-      return { type: "handled", request, retryMs, unsure: outcome === "lost" };
+      const [unsure, putBack] = [outcome === "lost", outcome === "replan"];
+      return { type: "handled", request, retryMs, unsure, putBack };
     }
     this.#failures.delete(request);
     return { type: "handled", request };

@@ -2,7 +2,7 @@ import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { MIN_READY } from "@nodeyard/model";
 import { heldBy, quotaKey } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
-import type { Blocked, Scope, State, Turn } from "./state.ts";
+import type { Blocked, PoolState, Scope, State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./usage.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
@@ -152,7 +152,7 @@ function missing({ scope, used, limit }: Check, behind: string | undefined, laun
 }
 
 /**
- * What is kept in a scope for heads of queues that wait for capacity and come before this request: so small work passes
+ * What is kept in a scope for heads of queues that wait for capacity or their next try and come before this request: so small work passes
  * only when it does not delay them. In its own pool a head keeps all it needs; from other pools of its provider only
  * that of which it is short, so that a pool at its own limit does not hold up others.
  */
@@ -165,7 +165,7 @@ function keptFor(
   let amount: Resources = {};
   let head: string | undefined;
   const seen = new Set<string>([waiting.id]);
-  for (const { policy, blocked } of state.pools.values()) {
+  for (const { policy, blocked } of held(state)) {
     if (blocked === undefined || policy.provider !== pool.provider || seen.has(blocked.id)) continue;
     const own = policy.key === pool.key;
     if (!own && (scope === "pool" || !blocked.scopes.has(scope))) continue;
@@ -175,6 +175,26 @@ function keptFor(
     head ??= blocked.id;
   }
   return { amount, head };
+}
+
+/** Its pool tries it again after a pause: those behind it must not take what it needs until then. */
+export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting): void {
+  const { nodeTypes } = waiting.record;
+  const scopes: ReadonlySet<Scope> = new Set(["pool", "provider", "launching"]);
+  const blocked = {
+    id: waiting.id,
+    waiting,
+    need: total(policy, nodeTypes),
+    launches: nodeTypes.length,
+    scopes,
+  };
+  state.putBack.set(waiting.id, { policy, blocked });
+}
+
+/** Heads of queues, and those that were put back from there for a pause. */
+function* held({ pools, putBack }: State): Iterable<{ policy: LocalPool; blocked: Blocked | undefined }> {
+  yield* pools.values();
+  yield* putBack.values();
 }
 
 /**

@@ -1,5 +1,5 @@
 import { allocate, lookAtNewcomers } from "./allocate.ts";
-import { isQuotaWanted } from "./capacity.ts";
+import { isQuotaWanted, keepPlace } from "./capacity.ts";
 import { onGateDue, onQuotaRefused, triedBy } from "./gates.ts";
 import { onHostDue } from "./hosts.ts";
 import { onBuilders, onImageDue, wakeForImage } from "./images.ts";
@@ -20,7 +20,7 @@ import { type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { TimerKind } from "./timers.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
 import { onUnreadable } from "./unreadable.ts";
-import { wakeStarts } from "./waiting.ts";
+import { leavePlace, wakeStarts } from "./waiting.ts";
 
 /** Pieces of deferred work done in one turn, at most: a turn stays short whatever waits. */
 const BUDGET = 256;
@@ -193,6 +193,13 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
     // One that we gave up half-way need not wait for a sweep; one of another launcher's is not asked for twice a minute.
     if (entry.record.state === "pending" && handling.pool === "") return;
     state.timers.set("request", request, nextTry);
+    const pool = state.pools.get(handling.pool);
+    if (event.putBack === true && pool !== undefined)
+      keepPlace(state, pool, {
+        id: request,
+        relativePriority: entry.record.relativePriority,
+        record: entry.record,
+      });
     setVerdict(state, turn, request, "retry.later", {}, nextTry);
   } else state.todo.requests.add(request);
 }
@@ -232,6 +239,7 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   node: reconsider,
   busy: (state, _, node) => release(state, node),
   request: (state, turn, id) => {
+    leavePlace(state, id);
     state.todo.requests.add(id);
     if (state.complete && state.pending.has(id)) reset(state, turn, id);
   },

@@ -2,7 +2,7 @@ import { MIN_READY } from "@nodeyard/model";
 import type { RequestEntry } from "../view/index.ts";
 import { onSlotRequest } from "./slots.ts";
 import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
-import { enqueue, stopWaiting, wakeTenant } from "./waiting.ts";
+import { enqueue, leavePlace, stopWaiting, wakeTenant } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
 /** After a min-ready request was declined by all, nothing is asked for the label for this long, milliseconds. */
@@ -23,7 +23,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
     if (before?.record.state !== "requested") {
       releaseAllocations(state, id);
       // Its lock was another's, who put it back: what it was to wait for is over.
-      state.timers.delete("request", id);
+      leavePlace(state, id);
     }
     if (waiting !== undefined && sameForUs(waiting, after)) return;
     classify(state, turn, after);
@@ -41,7 +41,7 @@ export function forget(state: State, turn: Turn, id: string): void {
   state.todo.requests.delete(id);
   state.yields.delete(id);
   state.timers.delete("yield", id);
-  state.timers.delete("request", id);
+  leavePlace(state, id);
   clearVerdict(state, turn, id);
 }
 

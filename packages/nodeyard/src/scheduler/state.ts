@@ -49,6 +49,9 @@ export interface PoolState {
   readonly hosts: Hosts<Waiting>;
 }
 
+/** A request that its pool will try again after a pause, and for which room is kept there meanwhile. */
+export type PutBack = { readonly policy: LocalPool; readonly blocked: Blocked };
+
 /** What a turn has to look at: left by events, worked off within the turn's budget. */
 interface Todo {
   /** Nodes to look at again, because something they depend on changed. */
@@ -97,6 +100,8 @@ export interface State {
   readonly waiting: Map<string, Waiting>;
   readonly waits: Waits;
   readonly handling: Handlings;
+  /** By request, as long as its timer "request" runs. */
+  readonly putBack: Map<string, PutBack>;
   /** When a request first yielded to another pool, steady milliseconds. */
   readonly yields: Map<string, number>;
   readonly verdicts: Map<string, Verdict>;
@@ -165,6 +170,7 @@ export function createState(): State {
     waiting: new Map(),
     waits: new Waits(compareWaiting),
     handling: new Handlings(),
+    putBack: new Map(),
     yields: new Map(),
     verdicts: new Map(),
     nodes: new Map(),

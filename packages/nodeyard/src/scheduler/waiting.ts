@@ -36,6 +36,14 @@ export function dirtyProvider(state: State, provider: string): void {
     if (policy.provider === provider && blocked !== undefined) state.todo.pools.add(policy.key);
 }
 
+/** It is tried again, or waits for nothing any more. */
+export function leavePlace(state: State, id: string): void {
+  const place = state.putBack.get(id);
+  state.timers.delete("request", id);
+  if (!state.putBack.delete(id)) return;
+  dirtyProvider(state, place!.policy.provider);
+}
+
 /** Takes a request out of all that it waits in. Returns it as it stood there; undefined when it did not wait. */
 export function stopWaiting(state: State, id: string): Waiting | undefined {
   const waiting = state.waiting.get(id);

@@ -131,6 +131,28 @@ for (const when of ["seen before", "new to the launcher"]) {
   });
 }
 
+test("rule 6: a free node whose record cannot be read by the time it is locked costs its request nothing", async () => {
+  const world = new World();
+  const { counters } = await world.start(
+    "a",
+    launcherConfig([fakeProvider("cloud", {}, { "max-servers": 2 })]),
+  );
+  const free = await world.makeNode({ state: "ready", type: ["small"], provider: "cloud", pool: "main" });
+  await world.run(100);
+  let spoilt = false;
+  world.fault = ({ kind, path }) => {
+    if (kind === "write" && path.startsWith(paths.nodeLock(free)) && !spoilt) {
+      spoilt = true;
+      void world.other.set(paths.node(free), Buffer.from("nonsense"));
+    }
+    return undefined;
+  };
+  const { nodes } = await world.fulfilled(await world.ask());
+  expect(spoilt).toBe(true);
+  expect(nodes).not.toContain(free);
+  expect(counters.value("launcher.unexpected", { place: "handler" })).toBe(0);
+});
+
 describe("rule 6: the lock of a request that cannot be read", () => {
   test("stands as long as the request does, and a live contender for ever", async () => {
     const world = new World();

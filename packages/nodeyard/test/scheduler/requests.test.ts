@@ -264,6 +264,21 @@ describe("the life of a handler", () => {
     expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
   });
 
+  test("what one that was put back needs is kept until it is tried again, or goes", () => {
+    const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 3 } })]));
+    const [first, second] = ["100-0000000001", "200-0000000002"] as const;
+    expect(accepted(fixture.request(first, { node_types: ["small", "small", "small"] }))).toEqual([first]);
+    fixture.tell({ type: "handled", request: first, retryMs: 500, putBack: true });
+    expect(fixture.request(second)).not.toContainEqual(expect.objectContaining({ type: "accept" }));
+    expect(fixture.state.verdicts.get(second)).toMatchObject({
+      code: "capacity.reserved",
+      facts: { kept_for: first },
+    });
+    expect(accepted(fixture.wait(500))).toEqual([first]);
+    fixture.tell({ type: "handled", request: first, retryMs: 500, putBack: true });
+    expect(accepted(fixture.gone("request", first))).toEqual([second]);
+  });
+
   test("a pending request of nobody's is reset by the sweep, once at a time", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.request("100-0000000001", { state: "pending" });

@@ -1,4 +1,4 @@
-import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
+import { decodeNode, decodeRequest, paths, RecordError } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { orUndefined } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
@@ -6,7 +6,7 @@ import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts"
 
 /**
  * Takes a node's lock without waiting, never making the node's own path. The record is the view's: the first write checks its
- * version, and reads it anew when someone was quicker.
+ * version, and reads it anew when someone was quicker. A record that has become unreadable meanwhile is someone else's: "busy".
  */
 export async function lockNode(context: RecordHandles, id: string): Promise<HeldNode | "busy" | "gone"> {
   const held = await context.fence.lock(paths.nodeLock(id));
@@ -19,6 +19,7 @@ export async function lockNode(context: RecordHandles, id: string): Promise<Held
       return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
   } catch (error) {
     await context.fence.release(held);
+    if (error instanceof RecordError) return "busy";
     throw error;
   }
   await context.fence.release(held);
