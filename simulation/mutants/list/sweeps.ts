@@ -124,6 +124,13 @@ export const SWEEPS: readonly Mutant[] = [
   ]),
   ...faultsIn(`${LAUNCHER}/age-clock.ts`, [
     {
+      name: "a-clock-that-is-set-while-a-launcher-starts-is-believed",
+      breaks: "rule 8",
+      find: "this.#doubt = Math.abs(jump) > JUMP_MS ? { off: 0, agreed: 0 } : undefined;",
+      put: "this.#doubt = Math.abs(jump) > JUMP_MS * 1e6 ? { off: 0, agreed: 0 } : undefined;",
+      tests: [`${RULES}/rule-08-ages`],
+    },
+    {
       name: "jumps-are-believed",
       breaks: "rule 8",
       find: "} else this.#doubt ??= { off: real - steady, agreed: 0 };",

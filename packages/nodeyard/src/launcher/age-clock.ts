@@ -14,6 +14,7 @@ const AGREE = 3;
 export class AgeClock {
   readonly #handles: { readonly clock: Clock; readonly tree: Tree };
   readonly #stored = new StoredTimes();
+  readonly #begun: { readonly wall: number; readonly steady: number };
   #anchor: number;
   #anchorMono: number;
   /** How far the clock was off at the last sweep, and how many sweeps agree on it. Undefined: it is trusted. */
@@ -23,6 +24,7 @@ export class AgeClock {
     this.#handles = handles;
     this.#anchor = treeNow(handles);
     this.#anchorMono = handles.clock.monotonic();
+    this.#begun = { wall: handles.clock.now(), steady: this.#anchorMono };
   }
 
   /** Milliseconds of tree time. */
@@ -75,10 +77,15 @@ export class AgeClock {
     return this.#doubt === undefined;
   }
 
-  /** The offset to the tree was just learnt for the first time: whatever the time is now, it is right. */
+  /**
+   * The offset to the tree was just learnt for the first time: whatever the time is now, it is right. Unless our clock was set meanwhile,
+   * as at the boot of a machine: the offset may be of before that.
+   */
   start(): void {
+    const { clock } = this.#handles;
+    const jump = clock.now() - this.#begun.wall - (clock.monotonic() - this.#begun.steady);
     this.#set(treeNow(this.#handles));
-    this.#doubt = undefined;
+    this.#doubt = Math.abs(jump) > JUMP_MS ? { off: 0, agreed: 0 } : undefined;
   }
 
   /** To be called at each sweep, after a write of our own, which tells the tree's time. */

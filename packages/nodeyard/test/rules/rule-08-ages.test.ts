@@ -55,6 +55,21 @@ describe("rule 8: tree time for ages", () => {
     expect(it.trusted).toBe(true);
     expect(it.now()).toBe(1_000_000 + DAY);
   });
+
+  test("an offset that was learnt while our clock was set is believed after three sweeps", () => {
+    const { clock, it, learn } = ages();
+    learn(0);
+    clock.jump(DAY);
+    it.start();
+    expect(it.trusted).toBe(false);
+    // A write of the first sweep tells by how much.
+    learn(-DAY);
+    for (let sweep = 0; sweep < 2; sweep++) it.sweep();
+    expect(it.trusted).toBe(false);
+    it.sweep();
+    expect(it.trusted).toBe(true);
+    expect(it.now()).toBe(1_000_000);
+  });
 });
 
 test("rule 8: while ages are not trusted nothing is deleted by age, and all of it is looked at again after", () => {
