@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { openApiDocument } from "nodeyard";
 import { errorsPage } from "../structure/errors-page.ts";
 import { readWorkspace } from "../structure/workspace.ts";
 import { configurationPage, configurationSchema } from "./configuration.ts";
@@ -11,7 +12,7 @@ import { statesPage } from "./states.ts";
 const root = resolve(import.meta.dirname, "../..");
 
 /** Files that are made from code, by path below the repository's root. */
-const generated: Readonly<Record<string, () => string>> = {
+const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/nodepool.schema.json": configurationSchema,
   "docs/reference/errors.md": () => errorsPage(readWorkspace(root)),
@@ -19,6 +20,7 @@ const generated: Readonly<Record<string, () => string>> = {
   "docs/reference/exit-codes.md": exitCodesPage,
   "docs/reference/metrics.md": metricsPage,
   "docs/reference/states.md": statesPage,
+  "docs/reference/openapi.json": async () => `${JSON.stringify(await openApiDocument(), null, 2)}\n`,
 };
 
 const check = process.argv.includes("--check");
@@ -26,7 +28,7 @@ const stale: string[] = [];
 
 for (const [path, make] of Object.entries(generated)) {
   const file = resolve(root, path);
-  const text = make();
+  const text = await make();
   if (text === read(file)) continue;
   stale.push(path);
   if (check) continue;

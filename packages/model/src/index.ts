@@ -73,9 +73,11 @@ export {
   LEASES,
   type Lease,
   type LeaseState,
+  type LeaseVerdict,
   leaseIdOf,
   leasePath,
   leaseRequestor,
+  leaseVerdicts,
 } from "./lease.ts";
 export {
   changeNode,
@@ -133,3 +135,13 @@ export {
   requestTransitions,
   type Transition,
 } from "./states.ts";
+export {
+  ANY,
+  type ApiRole,
+  apiRoles,
+  decodeToken,
+  encodeToken,
+  TOKENS,
+  type Token,
+  tokenPath,
+} from "./token.ts";

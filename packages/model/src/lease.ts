@@ -1,5 +1,5 @@
 import { text } from "./fields.ts";
-import { number, oneOf, optional, ownRecord, strict, word, words } from "./own-record.ts";
+import { number, numberOrNull, oneOf, optional, ownRecord, strict, word, words } from "./own-record.ts";
 
 /** Where leases are kept. */
 export const LEASES = "/nodeyard/leases";
@@ -9,6 +9,11 @@ export const LEASES = "/nodeyard/leases";
  * released: its owner gave it back, or it has expired, and its nodes are about to be returned.
  */
 export type LeaseState = "waiting" | "granted" | "failed" | "released";
+
+/** What the user of nodes says of them when it gives them back. */
+export const leaseVerdicts = ["ok", "dirty", "infra-failure"] as const;
+/** A verdict of leaseVerdicts. */
+export type LeaseVerdict = (typeof leaseVerdicts)[number];
 
 /** The right of a client without a tree session to use nodes until a point in time. */
 export interface Lease {
@@ -25,6 +30,14 @@ export interface Lease {
   readonly created: number;
   /** Tree time, milliseconds, at which the nodes are returned whatever happens. */
   readonly expires: number;
+  /** Of its request and nodes; null: none. */
+  readonly tenant: string | null;
+  /** A heartbeat sets `expires` this far ahead, milliseconds, but not beyond `until`; null: it needs none. */
+  readonly heartbeat: number | null;
+  /** Tree time, milliseconds, that heartbeats lead to at most; null: `expires` is fixed. */
+  readonly until: number | null;
+  /** Null: it was not given back with one. */
+  readonly verdict: LeaseVerdict | null;
 }
 
 const kind = ownRecord<Omit<Lease, "id">>("lease", {
@@ -35,6 +48,10 @@ const kind = ownRecord<Omit<Lease, "id">>("lease", {
   nodes: strict("nodes", words),
   created: strict("created", number),
   expires: strict("expires", number),
+  tenant: optional("tenant", null, text),
+  heartbeat: optional("heartbeat", null, numberOrNull),
+  until: optional("until", null, numberOrNull),
+  verdict: optional("verdict", null, oneOf(...leaseVerdicts)),
 });
 
 /** Where a lease is. */

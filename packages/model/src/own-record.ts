@@ -76,6 +76,9 @@ export const word: Field<string>["read"] = (value) => (typeof value === "string"
 /** A finite number. */
 export const number: Field<number>["read"] = (value) =>
   typeof value === "number" && Number.isFinite(value) ? value : odd;
+/** A finite number, or null. */
+export const numberOrNull: Field<number | null>["read"] = (value, note) =>
+  value === null ? null : number(value, note);
 /** A list of texts and nothing else. */
 export const words: Field<readonly string[]>["read"] = (value) =>
   Array.isArray(value) && value.every((item) => typeof item === "string") ? value : odd;

@@ -4,11 +4,14 @@ import {
   decodeCanary,
   decodeDeadLetter,
   decodeLease,
+  decodeToken,
   encodeCanary,
   encodeDeadLetter,
   encodeLease,
+  encodeToken,
   type Lease,
   noBoots,
+  type Token,
   withBoot,
 } from "../src/index.ts";
 
@@ -21,6 +24,22 @@ const lease: Lease = {
   nodes: [],
   created: 1,
   expires: 2,
+  tenant: null,
+  heartbeat: 1,
+  until: 3,
+  verdict: "dirty",
+};
+const token: Token = {
+  name: "ci",
+  role: "user",
+  hash: "00",
+  labels: ["small"],
+  tenants: ["*"],
+  created: 1,
+  createdBy: "me@here",
+  expires: 2,
+  revoked: null,
+  revokedBy: null,
 };
 const canary: Canary = {
   candidate: "b2",
@@ -43,10 +62,23 @@ function codeOf(work: () => unknown): string | undefined {
 describe("records that only Nodeyard keeps", () => {
   test("are read as they were written", () => {
     expect(decodeLease(lease.id, encodeLease(lease))).toEqual(lease);
+    expect(decodeToken(token.name, encodeToken(token))).toEqual(token);
     expect(decodeCanary("small", encodeCanary(canary))).toEqual(canary);
     const letter = { node: "0000000001", provider: "cloud", attempts: 3, since: 7, error: "no" };
     expect(decodeDeadLetter(letter.node, encodeDeadLetter(letter))).toEqual(letter);
   });
+
+  test.each(["role", "hash", "labels", "tenants", "expires", "revoked"])(
+    "a token without a valid %s gives no rights",
+    (key) => {
+      const record = JSON.parse(Buffer.from(encodeToken(token)).toString()) as object;
+      for (const broken of [
+        { ...record, [key]: { odd: true } },
+        { ...record, [key]: undefined },
+      ])
+        expect(codeOf(() => decodeToken("ci", Buffer.from(JSON.stringify(broken))))).toBe("record.bad_field");
+    },
+  );
 
   test("what a later release wrote into one survives a change, byte for byte", () => {
     const stored = Buffer.from('{"v": 1, "later": 12345678901234567890, "state": "waiting"}');

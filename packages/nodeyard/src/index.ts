@@ -1,3 +1,4 @@
+export { openApiDocument } from "./api/index.ts";
 export {
   Builder,
   type BuilderConfig,

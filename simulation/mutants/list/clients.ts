@@ -187,15 +187,15 @@ export const CLIENTS: readonly Mutant[] = [
     {
       name: "lost-requests-keep-their-lease",
       breaks: "protocol: lost replies",
-      find: "await releaseLease(handles, id).catch(() => {});\n    throw error;",
+      find: "await releaseLease(handles, lease.id).catch(() => {});\n    throw error;",
       put: "throw error;",
       tests: [`${TESTS}/operations/request`],
     },
     {
       name: "a-lease-of-half-its-length",
       breaks: "promise: a lease is as long as it was asked for",
-      find: "expires: now + options.forMs,",
-      put: "expires: now + options.forMs / 2,",
+      find: "const until = now + forMs;",
+      put: "const until = now + forMs / 2;",
       tests: [`${TESTS}/launcher/leases`],
     },
     {

@@ -5,6 +5,7 @@ import { type Visibility, visibilityOf } from "./http/caller.ts";
 import { problem } from "./http/problem.ts";
 import type { AppParts } from "./known.ts";
 import { addBackup, addRoutes, HEALTH } from "./routes.ts";
+import { addV1, V1 } from "./v1/mount.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -26,11 +27,11 @@ const REQUEST_MS = 10_000;
 const IDLE_MS = 5_000;
 /** Without a byte in either direction while an answer is under way, milliseconds: who does not read keeps no connection. */
 const STALLED_MS = 60_000;
-/** Nothing is ever posted to us. */
+/** No request of ours is longer. */
 const BODY_BYTES = 64 * 1024;
 const MAX_CONNECTIONS = 256;
 
-/** The HTTP interface, which does not listen yet. It only reads, and knows nothing but `sources`. */
+/** The HTTP interface, which does not listen yet. It knows nothing but `sources`. */
 export function createApp(parts: AppParts, door: Door): FastifyInstance {
   const { log } = parts;
   const app = fastify({
@@ -45,6 +46,8 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
   app.server.maxConnections = MAX_CONNECTIONS;
   app.decorateRequest("visibility", "nothing");
   app.addHook("onRequest", async (request, reply) => {
+    // It has rights of its own, also where nothing is found.
+    if ((request.routeOptions.url ?? request.url).startsWith(`${V1}/`)) return;
     const { remoteAddress } = request.raw.socket;
     const asking = { bySocket: door.bySocket, address: remoteAddress, headers: request.headers };
     request.visibility = visibilityOf(asking, door.token);
@@ -65,6 +68,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     return fail(request, reply, 500, "Internal error; see the log.");
   });
   addRoutes(app, parts);
+  addV1(app, parts, door);
   if (door.bySocket) addBackup(app, parts);
   return app;
 }

@@ -2,11 +2,19 @@ export { ListenError } from "./errors.ts";
 export { isLoopback } from "./http/caller.ts";
 export { HttpApi, type ListenAddress } from "./http-api.ts";
 export {
+  type Audit,
+  type AuditEntry,
   BACKUP_PATH,
   type Backup,
   type Known,
   type Page,
+  type PastAudit,
   type Readiness,
   type Sources,
   type Work,
 } from "./known.ts";
+
+/** The OpenAPI document of REST v1. What it is made of is loaded only for it. */
+export async function openApiDocument(): Promise<object> {
+  return (await import("./v1/routes.ts")).openApiDocument();
+}

@@ -36,6 +36,33 @@ export interface Backup {
   readonly stream: Readable;
 }
 
+/** A call by which somebody changed something, or wanted to. */
+export interface AuditEntry {
+  /** `socket`, or `token:NAME`. */
+  readonly who: string;
+  readonly role: string;
+  /** The operation of REST v1. */
+  readonly action: string;
+  /** What it acted on; "": something new. */
+  readonly subject: string;
+  readonly why: string | null;
+  /** Of the HTTP reply. */
+  readonly status: number;
+}
+
+/** A call as it was noted. */
+export interface PastAudit extends AuditEntry {
+  /** Wall clock, milliseconds. */
+  readonly at: number;
+}
+
+/** Where the calls are noted that change something: only ever added to. */
+export interface Audit {
+  write(entry: AuditEntry): void;
+  /** The latest of this process, oldest first. */
+  read(): Promise<readonly PastAudit[]>;
+}
+
 /** Where answers come from. Asked again for each request: a process listens before it knows anything. */
 export interface Sources {
   /** Undefined: the tree has not been seen yet. */
@@ -46,6 +73,8 @@ export interface Sources {
   /** Undefined: no builder runs in this process. */
   work(): readonly Work[] | undefined;
   metrics(): Promise<Page>;
+  /** Undefined: the process keeps no journal, and so changes nothing. */
+  audit(): Audit | undefined;
   /** Absent: the process holds no embedded tree. */
   readonly backup?: () => Promise<Backup>;
 }

@@ -170,6 +170,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/erase.ts")).defineErase,
   },
   {
+    name: "token",
+    summary: "create, list and revoke the tokens by which clients use the API",
+    load: async () => (await import("./commands/token.ts")).defineToken,
+  },
+  {
     name: "doctor",
     summary: "look at configuration, disk, process, tree, clock, launchers and clouds, and say what to do",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,

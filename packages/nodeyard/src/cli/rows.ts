@@ -25,20 +25,6 @@ export function leaseRow(lease: Lease, now: number, ages: "text" | "seconds" = "
   };
 }
 
-/** What a client needs to use a node, as `request --json` gives it. */
-export function accessRow(record: NodeRecord): Row {
-  return {
-    id: record.id,
-    label: record.type,
-    provider: record.provider,
-    interface_ip: record.interfaceIp,
-    connection_type: record.connectionType,
-    connection_port: typeof record.connectionPort === "number" ? record.connectionPort : null,
-    username: record.username,
-    host_keys: record.hostKeys,
-  };
-}
-
 /** A few names whole; of many the first and the last. */
 function some(names: readonly string[]): string {
   return names.length <= 5 ? names.join(",") : `${names[0]} ... ${names.at(-1)} (${names.length})`;

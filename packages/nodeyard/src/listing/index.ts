@@ -9,6 +9,7 @@ export {
   uploadRow,
 } from "./image-rows.ts";
 export {
+  accessRow,
   labelColumns,
   nodeColumns,
   nodeDetailColumns,

@@ -1,4 +1,4 @@
-import { type RequestRecord, slotPlace } from "@nodeyard/model";
+import { type NodeRecord, type RequestRecord, slotPlace } from "@nodeyard/model";
 import type { ListedNode } from "../operations/index.ts";
 import { type Column, columns, type Row } from "./columns.ts";
 import { type AgeFormat, ageIn } from "./table.ts";
@@ -106,5 +106,19 @@ export function requestRow(record: RequestRecord): Row {
     nodes: record.nodes,
     declined_by: record.declinedBy,
     event_id: record.eventId,
+  };
+}
+
+/** What a client needs to use a node, as `request --json` gives it. */
+export function accessRow(record: NodeRecord): Row {
+  return {
+    id: record.id,
+    label: record.type,
+    provider: record.provider,
+    interface_ip: record.interfaceIp,
+    connection_type: record.connectionType,
+    connection_port: typeof record.connectionPort === "number" ? record.connectionPort : null,
+    username: record.username,
+    host_keys: record.hostKeys,
   };
 }

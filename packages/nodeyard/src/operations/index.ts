@@ -13,7 +13,7 @@ export { type FollowedNodes, followNodes } from "./follow-nodes.ts";
 export type { OperationHandles } from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./listing.ts";
-export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
+export { deleteNode, endHold, holdNode, NodeOperationError } from "./node-state.ts";
 export {
   knownProviders,
   type ProviderInfo,
@@ -22,5 +22,21 @@ export {
   type UploadedImage,
   unofferedLabels,
 } from "./provider-info.ts";
-export { type AskOptions, askForNodes, LeaseError, releaseLease } from "./request.ts";
+export {
+  type AskOptions,
+  askForNodes,
+  askForNodesOnce,
+  keepLease,
+  LeaseError,
+  releaseLease,
+} from "./request.ts";
 export { LEFT_MS, retireBacking, retireNode, SlotError } from "./retire-backing.ts";
+export {
+  checkToken,
+  createToken,
+  listTokens,
+  type NewToken,
+  revokeToken,
+  TokenError,
+  tokenName,
+} from "./tokens.ts";

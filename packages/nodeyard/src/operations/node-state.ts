@@ -56,11 +56,24 @@ export async function holdNode(
   );
 }
 
+/** Ends the hold of a node: it is deleted, or if it is a static host offered again. */
+export async function endHold(handles: OperationHandles, id: string): Promise<void> {
+  await changeLocked(
+    handles,
+    id,
+    { state: "used" },
+    (_held, _version, error) => Promise.reject(unreadableNode(id, error)),
+    "hold",
+  );
+}
+
+/** `from`: the only state that it may be in. */
 async function changeLocked(
   handles: OperationHandles,
   id: string,
   patch: NodePatch & { readonly state: NodeState },
   unread: (held: HeldLock, version: number, error: RecordError) => Promise<void>,
+  from?: NodeState,
 ): Promise<void> {
   const { tree } = handles;
   if (!/^\d{10}$/.test(id))
@@ -78,6 +91,7 @@ async function changeLocked(
     const before = decoded(id, found.data);
     if (before instanceof RecordError) return await unread(held, version, before);
     if (!mayGo("node", before.state, patch.state)) throw wrongState(id, before.state, patch.state);
+    if (from !== undefined && before.state !== from) throw wrongState(id, before.state, patch.state);
     const record = changeNode(before, patch, treeNow(handles) / 1000);
     await tree.commit([
       { op: "check", path: held.contender },

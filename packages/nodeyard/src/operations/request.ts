@@ -4,13 +4,14 @@ import {
   encodeRequest,
   LEASES,
   type Lease,
+  type LeaseVerdict,
   leasePath,
   leaseRequestor,
   newRequest,
   paths,
 } from "@nodeyard/model";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
-import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
+import { CommitFailed, ensurePath, ignoreExisting, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 
 /** A lease cannot be asked for, or did not come to its nodes. */
@@ -24,6 +25,10 @@ export interface AskOptions {
   readonly forMs: number;
   /** Three digits; lower is served first. Zuul's own are 100, 200, 300. */
   readonly priority?: string;
+  /** Whose limits count; absent: nobody's. */
+  readonly tenant?: string;
+  /** The lease ends when no heartbeat comes for so long, milliseconds; absent: it needs none. */
+  readonly heartbeatMs?: number;
 }
 
 /**
@@ -32,58 +37,117 @@ export interface AskOptions {
  */
 export async function askForNodes(handles: OperationHandles, options: AskOptions): Promise<Lease> {
   const { tree, random } = handles;
-  if (options.labels.length === 0)
-    throw new LeaseError(
-      "lease.no_labels",
-      "a request needs at least one label: nodeyard request LABEL[:N]...",
-    );
-  const id = hexId(random).slice(0, 12);
-  const now = treeNow(handles);
-  const lease: Lease = {
-    id,
-    state: "waiting",
-    owner: options.owner,
-    labels: [...options.labels],
-    request: null,
-    nodes: [],
-    created: now,
-    expires: now + options.forMs,
-  };
-  await ensurePath(tree, LEASES);
-  await ensurePath(tree, paths.requests);
-  await tree.create(leasePath(id), encodeLease(lease));
+  const lease = newLease(handles, hexId(random).slice(0, 12), options);
+  await ensureRoots(handles);
+  await tree.create(leasePath(lease.id), encodeLease(lease));
   try {
-    return await writeRequest(handles, lease, options);
+    const { path } = await tree.create(requestPath(options), newRequestOf(handles, lease), {
+      sequential: true,
+    });
+    return await noteRequest(handles, lease, path, 0);
   } catch (error) {
     // Whether the request stands may be unknown. A caller that gets an error must not be left with nodes.
-    await releaseLease(handles, id).catch(() => {});
+    await releaseLease(handles, lease.id).catch(() => {});
     throw error;
   }
 }
 
-async function writeRequest(handles: OperationHandles, lease: Lease, options: AskOptions): Promise<Lease> {
-  const { tree, random } = handles;
-  const { id } = lease;
+/**
+ * As `askForNodes`, but the lease has this id, and however often this is called, in whatever process, one request is made: a caller that
+ * got an error calls it again. As long as the lease exists, the same comes back. Rejects with LeaseError where it was made for
+ * something else.
+ */
+export async function askForNodesOnce(
+  handles: OperationHandles,
+  id: string,
+  options: AskOptions,
+): Promise<{ readonly lease: Lease; readonly made: boolean }> {
+  const { tree } = handles;
+  const lease = newLease(handles, id, options);
+  await ensureRoots(handles);
+  await tree.create(leasePath(id), encodeLease(lease)).catch(ignoreExisting);
+  const found = await tree.get(leasePath(id));
+  const stands = decodeLease(id, found.data);
+  if (!isSame(stands, lease))
+    throw new LeaseError(
+      "lease.key_used",
+      `lease ${id} was made with the same key for something else: choose another key for each request`,
+    );
+  if (found.stat.version > 0) return { lease: stands, made: false };
+  try {
+    // Only who changes the first version of the lease writes a request, in the same commit.
+    const [{ stat }, { path }] = await tree.commit([
+      { op: "set", path: leasePath(id), data: found.data, version: 0 },
+      { op: "create", path: requestPath(options), data: newRequestOf(handles, stands), sequential: true },
+    ] as const);
+    return { lease: await noteRequest(handles, stands, path, stat.version), made: true };
+  } catch (error) {
+    if (!(error instanceof CommitFailed) || error.reason.code !== "tree.bad_version") throw error;
+    return { lease: decodeLease(id, (await tree.get(leasePath(id))).data), made: false };
+  }
+}
+
+function newLease(handles: OperationHandles, id: string, options: AskOptions): Lease {
+  const { labels, owner, forMs, tenant = null, heartbeatMs = null } = options;
+  if (labels.length === 0)
+    throw new LeaseError(
+      "lease.no_labels",
+      "a request needs at least one label: nodeyard request LABEL[:N]...",
+    );
   const now = treeNow(handles);
+  const until = now + forMs;
+  return {
+    id,
+    state: "waiting",
+    owner,
+    labels: [...labels],
+    request: null,
+    nodes: [],
+    created: now,
+    expires: heartbeatMs === null ? until : Math.min(until, now + heartbeatMs),
+    tenant,
+    heartbeat: heartbeatMs,
+    until: heartbeatMs === null ? null : until,
+    verdict: null,
+  };
+}
+
+async function ensureRoots({ tree }: OperationHandles): Promise<void> {
+  await ensurePath(tree, LEASES);
+  await ensurePath(tree, paths.requests);
+}
+
+function requestPath({ priority = "100" }: AskOptions): string {
+  return `${paths.requests}/${priority}-`;
+}
+
+function newRequestOf(handles: OperationHandles, { id, labels, tenant }: Lease): Uint8Array {
+  const now = treeNow(handles) / 1000;
   const record = newRequest(
     {
       state: "requested",
-      nodeTypes: [...options.labels],
+      nodeTypes: [...labels],
       requestor: leaseRequestor(id),
       requestorData: { lease: id },
-      eventId: hexId(random),
-      createdTime: now / 1000,
+      eventId: hexId(handles.random),
+      createdTime: now,
+      ...(tenant === null ? {} : { tenantName: tenant }),
     },
-    now / 1000,
+    now,
   );
-  const { path } = await tree.create(
-    `${paths.requests}/${options.priority ?? "100"}-`,
-    encodeRequest(record),
-    { sequential: true },
-  );
+  return encodeRequest(record);
+}
+
+/** `version`: of the lease as it is known. */
+async function noteRequest(
+  { tree }: OperationHandles,
+  lease: Lease,
+  path: string,
+  version: number,
+): Promise<Lease> {
   const asked: Lease = { ...lease, request: path.slice(path.lastIndexOf("/") + 1) };
   try {
-    await tree.set(leasePath(id), encodeLease(asked), { version: 0 });
+    await tree.set(leasePath(lease.id), encodeLease(asked), { version });
   } catch (error) {
     // A launcher was quicker: it found the request by its requestor, and its state of the lease is the newer one.
     if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;
@@ -91,19 +155,68 @@ async function writeRequest(handles: OperationHandles, lease: Lease, options: As
   return asked;
 }
 
-/** Gives a lease back. Any launcher then returns its nodes. Twice, or already gone: nothing. */
-export async function releaseLease(handles: OperationHandles, id: string): Promise<"released" | "unknown"> {
-  const { tree } = handles;
+function isSame(a: Lease, b: Lease): boolean {
+  const facts = ({ owner, labels, tenant, heartbeat }: Lease) =>
+    JSON.stringify([owner, labels, tenant, heartbeat]);
+  return facts(a) === facts(b);
+}
+
+/**
+ * Says that the client of a lease lives, or with `forMs` that it wants the nodes for so long from now, milliseconds. Rejects with
+ * LeaseError for a lease that has ended: its nodes are lost.
+ */
+export async function keepLease(
+  handles: OperationHandles,
+  id: string,
+  { forMs }: { readonly forMs?: number } = {},
+): Promise<Lease> {
+  const now = treeNow(handles);
+  const kept = await changeLease(handles, id, (lease) => {
+    const isOver = lease.state === "released" || lease.state === "failed" || lease.expires <= now;
+    if (isOver) throw endedLease(id);
+    const { heartbeat } = lease;
+    const until = forMs === undefined ? lease.until : now + forMs;
+    if (heartbeat === null) return { ...lease, expires: until ?? lease.expires };
+    return { ...lease, until, expires: Math.min(until ?? Number.POSITIVE_INFINITY, now + heartbeat) };
+  });
+  if (kept === undefined) throw endedLease(id);
+  return kept;
+}
+
+function endedLease(id: string): LeaseError {
+  return new LeaseError(
+    "lease.ended",
+    `lease ${id} was released or has expired, and its nodes are gone: request others`,
+  );
+}
+
+/** Gives a lease back. Any launcher then returns its nodes. Twice, or already gone: nothing. `verdict`: what its user says of the nodes. */
+export async function releaseLease(
+  handles: OperationHandles,
+  id: string,
+  verdict: LeaseVerdict | null = null,
+): Promise<"released" | "unknown"> {
+  const released = await changeLease(handles, id, (lease) =>
+    lease.state === "released" ? lease : { ...lease, state: "released", verdict },
+  );
+  return released === undefined ? "unknown" : "released";
+}
+
+/** Undefined: there is no such lease. Nothing is written where `next` returns the lease that it was given. */
+async function changeLease(
+  { tree }: OperationHandles,
+  id: string,
+  next: (lease: Lease) => Lease,
+): Promise<Lease | undefined> {
   for (;;) {
     const found = await orUndefined(tree.get(leasePath(id)));
-    if (found === undefined) return "unknown";
+    if (found === undefined) return undefined;
     const lease = decodeLease(id, found.data);
-    if (lease.state === "released") return "released";
+    const changed = next(lease);
+    if (changed === lease) return lease;
     try {
-      await tree.set(leasePath(id), encodeLease({ ...lease, state: "released" }, found.data), {
-        version: found.stat.version,
-      });
-      return "released";
+      await tree.set(leasePath(id), encodeLease(changed, found.data), { version: found.stat.version });
+      return changed;
     } catch (error) {
       // A launcher wrote it meanwhile, or took it away because its time was over: what is there now decides.
       if (!(error instanceof TreeError) || !["tree.bad_version", "tree.no_node"].includes(error.code))

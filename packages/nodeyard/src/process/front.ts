@@ -100,6 +100,7 @@ export class Front {
         readiness: () => this.#readiness(),
         stuck: () => this.stuck(),
         work: () => this.#work(),
+        audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,
         ...(backup && { backup }),
         metrics: () => this.#page(),
       },

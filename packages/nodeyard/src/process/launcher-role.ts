@@ -1,7 +1,7 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { paths } from "@nodeyard/model";
-import type { Readiness } from "../api/index.ts";
+import type { Audit, Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
 import { Election, settledWithin } from "../coordination/index.ts";
 import { Launcher, type LauncherConfig, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
@@ -26,6 +26,7 @@ import {
   openTraces,
   type TraceExport,
 } from "../telemetry/index.ts";
+import { openAudit } from "./audit.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { type Role, type RoleParts, treeReadiness } from "./role.ts";
@@ -50,6 +51,7 @@ interface Kept {
 export class LauncherRole implements Role {
   readonly known: Role["known"];
   readonly shared: NonNullable<Role["shared"]>;
+  readonly audit: Audit;
   readonly #parts: LauncherParts;
   readonly #launcher: Launcher;
   readonly #journal: FileJournal;
@@ -111,6 +113,7 @@ export class LauncherRole implements Role {
     this.#journal = journal;
     this.#evidence = evidence;
     this.#traces = traces;
+    this.audit = openAudit(launcher.view, journal, log.area("api"));
     this.known = { view: launcher.view, handles: { tree, clock, random } };
     this.#population = new Population(launcher.view, changed);
     const live = new Live(clock);

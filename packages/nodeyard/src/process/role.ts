@@ -1,5 +1,5 @@
 import type { Tree } from "@nodeyard/tree";
-import type { Known, Readiness, Work } from "../api/index.ts";
+import type { Audit, Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, StatsdSample } from "../metrics/index.ts";
@@ -27,6 +27,8 @@ export interface Role {
   stuck(): string | undefined;
   /** Builds and uploads under way; absent: it makes none. */
   readonly work?: () => readonly Work[];
+  /** Absent: it keeps no journal. */
+  readonly audit?: Audit;
   gauges(): readonly Gauge[];
   /** Statsd metrics of this process alone. */
   samples(): readonly StatsdSample[];

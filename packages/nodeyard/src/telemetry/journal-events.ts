@@ -86,8 +86,13 @@ export const journalEvents = {
   "lease.failed": info("The request of a lease failed", "lease"),
   "lease.ended": info(
     "A lease was released or expired, and its nodes were returned",
-    ...["lease", "nodes", "why"],
+    ...["lease", "nodes", "why", "verdict"],
   ),
+  "api.called": info(
+    "A client of the API changed something, or tried to",
+    ...["who", "role", "action", "subject", "why", "status"],
+  ),
+  "token.changed": info("A token was created or revoked", "token", "role", "state", "by"),
 } as const satisfies Readonly<Record<string, EventKind>>;
 
 /** Events of the builder. They are in the log alone: what images did, their records tell. */

@@ -30,6 +30,8 @@ const DATA = [
   "/nodeyard/canaries/",
   "/nodeyard/dead-letters/",
   "/nodeyard/asks/",
+  // Every process that serves the API knows each token, and at once that it is revoked.
+  "/nodeyard/tokens/",
 ];
 
 /** Ephemeral, and so without children. */

@@ -1,8 +1,16 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { tokenPath } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import { HttpApi, type ListenAddress, type Readiness, type Work } from "../../src/api/index.ts";
+import {
+  type AuditEntry,
+  HttpApi,
+  type ListenAddress,
+  type Readiness,
+  type Work,
+} from "../../src/api/index.ts";
+import { createToken, type NewToken, type OperationHandles } from "../../src/operations/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
-import { fakeProvider, launcherConfig, type Rig, startRig } from "../launcher/rig.ts";
+import { fakeProvider, launcherConfig, type Rig, startRig, until } from "../launcher/rig.ts";
 
 export interface Answer {
   readonly status: number;
@@ -48,11 +56,16 @@ export interface ApiRig extends AsyncDisposable {
   readonly rig: Rig;
   readonly api: HttpApi;
   readonly log: ReturnType<typeof memoryLog>;
+  readonly handles: OperationHandles;
+  /** Calls that changed something, or tried to. */
+  readonly audit: readonly AuditEntry[];
   /** Loopback, without a token. */
   readonly url: string;
   /** What it knows and says from now on. */
   readonly state: { known: boolean; readiness: Readiness; stuck?: string; work: readonly Work[] | undefined };
   listen(place: ListenAddress): Promise<string>;
+  /** A new token; resolves when the API knows it. */
+  token(wanted: Pick<NewToken, "name" | "role"> & Partial<NewToken>): Promise<string>;
 }
 
 /** The HTTP interface over the view of a real launcher with a fake cloud. */
@@ -62,6 +75,7 @@ export async function startApi(): Promise<ApiRig> {
   const state: ApiRig["state"] = { known: true, readiness: { ready: true, why: "" }, work: undefined };
   const { view } = rig.launcher;
   const handles = { tree: rig.tree, clock: systemClock, random: systemRandom };
+  const audit: AuditEntry[] = [];
   const api = new HttpApi({
     clock: systemClock,
     log,
@@ -70,6 +84,10 @@ export async function startApi(): Promise<ApiRig> {
       readiness: () => state.readiness,
       stuck: () => state.stuck,
       work: () => state.work,
+      audit: () => ({
+        write: (entry) => void audit.push(entry),
+        read: async () => audit.map((entry, at) => ({ ...entry, at })),
+      }),
       metrics: async () => ({ type: "text/plain; version=0.0.4", text: "# nothing\n" }),
     },
   });
@@ -78,9 +96,17 @@ export async function startApi(): Promise<ApiRig> {
     rig,
     api,
     log,
+    handles,
+    audit,
     url,
     state,
     listen: (place) => api.listen(place),
+    async token(wanted) {
+      const unless = { labels: ["*"], tenants: ["*"], forMs: 3_600_000, by: "test" };
+      const { text } = await createToken(handles, { ...unless, ...wanted });
+      await until("the token is seen", async () => view.own.has(tokenPath(wanted.name)));
+      return text;
+    },
     async [Symbol.asyncDispose]() {
       await api.close();
       await rig[Symbol.asyncDispose]();

@@ -75,6 +75,7 @@ describe("a builder in figures", () => {
         readiness: () => role.readiness(),
         stuck: () => role.stuck(),
         work: () => role.work(),
+        audit: () => undefined,
         metrics: () => Promise.reject(new Error("not asked for")),
       },
     });

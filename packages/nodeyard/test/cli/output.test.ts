@@ -20,6 +20,8 @@ function node(fields: object) {
   );
 }
 
+const NO_HEARTBEAT = { tenant: null, heartbeat: null, until: null, verdict: null };
+
 describe("tables", () => {
   test("four lines without rows", () => {
     expect(renderTable(["ID", "State"], [])).toBe(
@@ -61,6 +63,7 @@ test("a lease of a thousand nodes is a row that can be read, and whole in JSON",
     nodes,
     created: 0,
     expires: 60_000,
+    ...NO_HEARTBEAT,
   };
   const told: string[] = [];
   const io = {
@@ -137,6 +140,7 @@ describe("progress", () => {
     nodes: [],
     created: 0,
     expires: 1,
+    ...NO_HEARTBEAT,
   };
   const request = (fields: object) =>
     decodeRequest("100-0000000001", Buffer.from(JSON.stringify({ node_types: ["small"], ...fields })));

@@ -40,10 +40,14 @@ function hostIn(host: string | string[] | undefined): string {
   return /^\[([^\]]*)\]/.exec(text)?.[1] ?? text.replace(/:\d*$/, "");
 }
 
-/** Digests are compared, which are of one length whatever was sent. */
-function bears(authorization: string | string[] | undefined, token: string): boolean {
-  const [, given = ""] = /^bearer +(.+)$/i.exec(typeof authorization === "string" ? authorization : "") ?? [];
-  return timingSafeEqual(digest(given), digest(token));
+/** What is shown as `Authorization: Bearer`; "": nothing. */
+export function bearerOf(authorization: string | string[] | undefined): string {
+  return /^bearer +(.+)$/i.exec(typeof authorization === "string" ? authorization : "")?.[1] ?? "";
+}
+
+/** Whether it is this token. Digests are compared, which are of one length whatever was sent. */
+export function bears(authorization: string | string[] | undefined, token: string): boolean {
+  return timingSafeEqual(digest(bearerOf(authorization)), digest(token));
 }
 
 function digest(text: string): Buffer {

@@ -1,13 +1,13 @@
 import type { Lease } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
-import { plain } from "../../listing/index.ts";
+import { accessRow, plain } from "../../listing/index.ts";
 import { type OperationHandles, readNode, unofferedLabels } from "../../operations/index.ts";
 import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
 import { CommandError, Interrupted, TimedOut } from "../errors.ts";
 import { type Asked, askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
 import { printJson } from "../listing.ts";
-import { accessRow, sshLine } from "../rows.ts";
+import { sshLine } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
 
 interface RequestOptions extends LeaseOptions {

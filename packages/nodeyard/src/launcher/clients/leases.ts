@@ -233,7 +233,12 @@ export class LeaseKeeper {
     journal.write({
       event: "lease.ended",
       request: lease.request ?? request?.id,
-      facts: { lease: lease.id, nodes: lease.nodes, why },
+      facts: {
+        lease: lease.id,
+        nodes: lease.nodes,
+        why,
+        ...(lease.verdict === null ? {} : { verdict: lease.verdict }),
+      },
     });
     return undefined;
   }

@@ -1,0 +1,157 @@
+import type { ApiRole } from "@nodeyard/model";
+import { z } from "zod";
+import { pick, type Row } from "../../listing/index.ts";
+import { ApiError, notFound } from "./problems.ts";
+import { type Call, type Route, route } from "./route.ts";
+
+/** Things of one kind, as a list with filters, an order and pages, and one by one. */
+export interface Collection {
+  /** In the path, and plural. */
+  readonly name: string;
+  /** For the summary: what a row is. */
+  readonly about: string;
+  readonly roles: readonly ApiRole[];
+  readonly row: z.ZodObject;
+  /** The key that names a row; pages are cut by it. */
+  readonly key: string;
+  /** Keys that rows may be chosen by. */
+  readonly filters: readonly string[];
+  /** What the caller may see; more than one page of it may be made in vain, so that it must be cheap. */
+  rows(call: Call): Iterable<Row> | Promise<Iterable<Row>>;
+  /** One of them; absent: there is no page of each. Undefined: there is none that the caller may see. */
+  one?(call: Call, id: string): Row | undefined | Promise<Row | undefined>;
+}
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+const MAX_TEXT = 1_000;
+
+/** The routes of a collection. */
+export function routesOf(collection: Collection): readonly Route[] {
+  const { name, about, roles, row, one } = collection;
+  const keys = Object.keys(row.shape);
+  const list = route({
+    id: `list_${name}`,
+    method: "GET",
+    path: `/v1/${name}`,
+    summary: `List ${about}`,
+    roles,
+    query: queryOf(collection, keys),
+    status: 200,
+    // With `fields` any key may be left out.
+    reply: z.object({ items: z.array(row.partial()), next: z.string().nullable() }),
+    handle: async (call) => page(collection, await collection.rows(call), call.query as Query),
+  });
+  if (one === undefined) return [list];
+  const get = route({
+    id: `get_${name}`,
+    method: "GET",
+    path: `/v1/${name}/{id}`,
+    summary: `Get one of ${about}`,
+    roles,
+    params: z.object({ id: z.string().min(1).max(MAX_TEXT) }),
+    status: 200,
+    reply: row,
+    handle: async (call) => {
+      const found = await one(call, call.params.id);
+      if (found === undefined) throw notFound(`${name} ${JSON.stringify(call.params.id)}`);
+      return found;
+    },
+  });
+  return [list, get];
+}
+
+interface Query extends Readonly<Record<string, string | number | undefined>> {
+  readonly sort?: string;
+  readonly limit: number;
+  readonly cursor?: string;
+  readonly fields?: string;
+}
+
+function queryOf({ filters, key }: Collection, keys: readonly string[]): z.ZodObject {
+  const text = z.string().max(MAX_TEXT).optional();
+  const chosen = filters.map((name) => [name, text.describe(`values of ${name}, with commas between`)]);
+  return z.strictObject({
+    ...(Object.fromEntries(chosen) as Record<string, typeof text>),
+    sort: z
+      .enum(keys.flatMap((name) => [name, `-${name}`]))
+      .optional()
+      .describe(`key to sort by, - for descending; otherwise ${key}`),
+    limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+    cursor: text.describe("`next` of the page before, with the same other parameters"),
+    fields: text.describe(`keys to return, with commas between, of: ${keys.join(", ")}`),
+  });
+}
+
+/** One page. Pages are cut by value and key, not by number: what comes or goes between two pages neither repeats nor hides others. */
+function page(collection: Collection, all: Iterable<Row>, query: Query): object {
+  const { key, filters, row } = collection;
+  const descending = query.sort?.startsWith("-") === true;
+  const by = query.sort?.replace(/^-/, "") ?? key;
+  const chosen = [...all].filter((one) => filters.every((name) => passes(one[name], query[name])));
+  const place = (one: Row): Place => [sortable(one[by]), String(one[key])];
+  const compare = (a: Place, b: Place) => (descending ? -1 : 1) * comparePlaces(a, b);
+  const after = query.cursor === undefined ? undefined : readCursor(query.cursor);
+  const sorted = chosen
+    .map((one) => ({ one, at: place(one) }))
+    .filter(({ at }) => after === undefined || compare(at, after) > 0)
+    .sort((a, b) => compare(a.at, b.at));
+  const items = sorted.slice(0, query.limit);
+  const last = sorted.length > items.length ? items.at(-1) : undefined;
+  const wanted = fieldsIn(query.fields, Object.keys(row.shape));
+  return {
+    items: items.map(({ one }) => (wanted === undefined ? one : pick(one, wanted))),
+    next: last === undefined ? null : Buffer.from(JSON.stringify(last.at)).toString("base64url"),
+  };
+}
+
+function passes(value: unknown, wanted: string | number | undefined): boolean {
+  if (wanted === undefined) return true;
+  const values = [value].flat().map((one) => (one === null ? "" : String(one)));
+  return String(wanted)
+    .split(",")
+    .some((one) => values.includes(one));
+}
+
+/** The value that a row is sorted by, and its key. */
+type Place = readonly [number | string | null, string];
+
+function sortable(value: unknown): Place[0] {
+  if (value === null || value === undefined) return null;
+  if (typeof value === "number" || typeof value === "string") return value;
+  return JSON.stringify(value);
+}
+
+function comparePlaces([a, aKey]: Place, [b, bKey]: Place): number {
+  return compareValues(a, b) || compareValues(aKey, bKey);
+}
+
+/** Nothing, then numbers, then texts. */
+function compareValues(a: Place[0], b: Place[0]): number {
+  if (a === b) return 0;
+  const rank = (value: Place[0]) => (value === null ? 0 : typeof value === "number" ? 1 : 2);
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  return a! < b! ? -1 : 1;
+}
+
+const cursorSchema = z.tuple([z.union([z.number(), z.string(), z.null()]), z.string()]);
+
+function readCursor(text: string): Place {
+  try {
+    return cursorSchema.parse(JSON.parse(Buffer.from(text, "base64url").toString()));
+  } catch {
+    throw new ApiError(400, "api.bad_cursor", "cursor: give `next` of the page before as it is");
+  }
+}
+
+function fieldsIn(text: string | undefined, keys: readonly string[]) {
+  const names = text?.split(",").filter((name) => name !== "") ?? [];
+  const unknown = names.find((name) => !keys.includes(name));
+  if (unknown !== undefined)
+    throw new ApiError(
+      400,
+      "api.bad_request",
+      `fields: there is no ${JSON.stringify(unknown)}; there are ${keys.join(", ")}`,
+    );
+  return names.length === 0 ? undefined : names.map((name) => ({ heading: name, key: name }));
+}

@@ -1,0 +1,97 @@
+import { apiRoles } from "@nodeyard/model";
+import { z } from "zod";
+import { explain, queryMembers, type Story, toExplanation } from "../../operations/index.ts";
+import { noHistory } from "../../telemetry/index.ts";
+import { type Principal, seesAll, seesLabel } from "./principal.ts";
+import { notFound } from "./problems.ts";
+import { type Call, EVERYBODY, type Route, route } from "./route.ts";
+import { leaseIn, nodeOf, requestOf } from "./rows.ts";
+
+const kinds = ["request", "lease", "node", "label", "image"] as const;
+
+const explainRoute = route({
+  id: "explain",
+  method: "GET",
+  path: "/v1/explain/{kind}/{id}",
+  summary:
+    "What something waits for, since when, what happened so far, and what happens next; asks all launchers",
+  roles: EVERYBODY,
+  params: z.object({ kind: z.enum(kinds), id: z.string().regex(/^[^/\s]{1,200}$/) }),
+  status: 200,
+  reply: z
+    .looseObject({
+      v: z.literal(1),
+      kind: z.enum(kinds),
+      id: z.string(),
+      state: z.string(),
+      next: z.string(),
+      waits_for: z.looseObject({ code: z.string(), meaning: z.string() }).nullable(),
+      pools: z.array(z.looseObject({ pool: z.string(), code: z.string() })),
+      events: z.array(z.looseObject({ at: z.string().nullable(), event: z.string() })),
+    })
+    .describe("as `nodeyard explain --json` prints it"),
+  handle: async (call) => {
+    const { kind, id } = call.params;
+    const missing = notFound(`${kind} ${JSON.stringify(id)}`);
+    if (!maySee(call)) throw missing;
+    const { handles } = call.known;
+    // Each launcher reads its own journal, this one too.
+    const query = queryMembers(handles, () => noHistory("asked of launchers only"));
+    const story = await explain(handles, { kind, id }, query);
+    if (story === undefined) throw missing;
+    return toExplanation(own(story, call.principal), "");
+  },
+});
+
+/** What has ended can be looked up by those only who see everything: nothing says any more whose it was. */
+function maySee({ principal, params: { kind, id }, known: { view } }: Call<{ kind: string; id: string }>) {
+  if (seesAll(principal)) return true;
+  switch (kind) {
+    case "lease":
+      return leaseIn(view, id, principal) !== undefined;
+    case "label":
+      return seesLabel(principal, id);
+    case "request": {
+      const entry = view.requests.byId.get(id);
+      return entry !== undefined && requestOf(entry.record, principal) !== undefined;
+    }
+    case "node": {
+      const entry = view.nodes.byId.get(id);
+      return entry !== undefined && nodeOf(entry, false, principal) !== undefined;
+    }
+    default:
+      return false;
+  }
+}
+
+/** Without what a node went through for others, for who is limited to some. */
+function own(story: Story, principal: Principal): Story {
+  if (seesAll(principal)) return story;
+  const ours = new Set<unknown>([story.about.request, story.about.allocated_to, story.id]);
+  const events = story.history.events.filter(({ request }) => request === null || ours.has(request));
+  const steps = story.kind === "label" ? [] : story.steps;
+  return { ...story, steps, history: { ...story.history, events: story.kind === "label" ? [] : events } };
+}
+
+const whoAmI = route({
+  id: "who_am_i",
+  method: "GET",
+  path: "/v1/me",
+  summary: "Who the caller is, and what it may do",
+  roles: EVERYBODY,
+  status: 200,
+  reply: z.object({
+    name: z.string(),
+    role: z.enum(apiRoles),
+    labels: z.array(z.string()),
+    tenants: z.array(z.string()),
+  }),
+  handle: async ({ principal: { name, role, labels, tenants } }) => ({
+    name,
+    role,
+    labels: [...labels],
+    tenants: [...tenants],
+  }),
+});
+
+export const otherRoutes: readonly Route[] = [whoAmI, explainRoute];

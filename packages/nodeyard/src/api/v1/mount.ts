@@ -1,0 +1,196 @@
+import { createHash } from "node:crypto";
+import { tokenPath } from "@nodeyard/model";
+import { messageOf } from "@nodeyard/runtime";
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import type { z } from "zod";
+import { checkToken, tokenName, treeNow } from "../../operations/index.ts";
+import { NotReady } from "../errors.ts";
+import { bearerOf, bears } from "../http/caller.ts";
+import type { AppParts, Known } from "../known.ts";
+import { LISTENER, type Principal, principalOf, SOCKET } from "./principal.ts";
+import { ApiError, notFound, problem, problemOf } from "./problems.ts";
+import { RateLimit } from "./rate.ts";
+import type { Call, Route } from "./route.ts";
+import { ROUTES } from "./routes.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    principal: Principal | undefined;
+  }
+  interface FastifyContextConfig {
+    /** Absent: nobody is let in here. */
+    v1?: Route;
+  }
+}
+
+/** All paths of REST v1 begin with it. */
+export const V1 = "/v1";
+const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** REST v1 (docs/design/rest.md): the routes of the table, and nothing without a right. */
+export function addV1(
+  app: FastifyInstance,
+  parts: AppParts,
+  door: { readonly bySocket: boolean; readonly token?: string },
+): void {
+  const rates = new RateLimit(parts.clock);
+  app.decorateRequest("principal", undefined);
+  void app.register(
+    async (scope) => {
+      scope.removeContentTypeParser("text/plain");
+      scope.addHook("onRequest", async (request) => {
+        request.principal = principalFor(request, parts, door);
+        admit(request, rates);
+      });
+      scope.addHook("onResponse", async (request, reply) => note(request, reply, parts));
+      scope.setErrorHandler((error, request, reply) => fail(error, request, reply, parts));
+      scope.setNotFoundHandler((request, reply) => fail(notFound(request.url), request, reply, parts));
+      for (const route of ROUTES) addRoute(scope, route, parts);
+      for (const [url, methods] of methodsByPath())
+        scope.route({
+          method: METHODS.filter((method) => !methods.includes(method)),
+          url,
+          handler: async (request, reply) => {
+            reply.header("allow", methods.join(", "));
+            const text = `${request.method} is not for ${url}; there is ${methods.join(", ")}`;
+            return fail(new ApiError(405, "api.bad_method", text), request, reply, parts);
+          },
+        });
+    },
+    { prefix: V1 },
+  );
+}
+
+function methodsByPath(): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { path, method } of ROUTES) found.set(urlOf(path), [...(found.get(urlOf(path)) ?? []), method]);
+  return found;
+}
+
+/** As the router has it, below the prefix. */
+function urlOf(path: string): string {
+  return path.slice(V1.length).replace(/\{(\w+)\}/g, ":$1");
+}
+
+/** Who calls: known by the listener or by a token. Undefined: nobody that we know. Throws NotReady while tokens are not known yet. */
+function principalFor(
+  { headers }: FastifyRequest,
+  { sources }: AppParts,
+  { bySocket, token }: { readonly bySocket: boolean; readonly token?: string },
+): Principal | undefined {
+  if (bySocket) return SOCKET;
+  if (token !== undefined && bears(headers.authorization, token)) return LISTENER;
+  const shown = bearerOf(headers.authorization);
+  const name = tokenName(shown);
+  if (name === undefined) return undefined;
+  const { view, handles } = demand(sources.known());
+  const good = checkToken(shown, view.own.get(tokenPath(name))?.data, treeNow(handles));
+  return good && principalOf(good);
+}
+
+/** Throws ApiError for who may not call this route, or calls too often. */
+function admit({ principal, routeOptions, ip, method, url }: FastifyRequest, rates: RateLimit): void {
+  const wait = principal === SOCKET ? 0 : rates.take(principal?.name ?? `address:${ip}`);
+  if (wait > 0) {
+    const seconds = Math.ceil(wait / 1_000);
+    throw new ApiError(429, "api.too_fast", `too many calls: try again in ${seconds} s`, seconds);
+  }
+  if (principal === undefined)
+    throw new ApiError(
+      401,
+      "api.no_token",
+      'send a token: Authorization: Bearer TOKEN; "nodeyard token create" makes one',
+    );
+  const roles = routeOptions.config.v1?.roles;
+  // Paths and methods that do not exist are answered as such, once it is known who asks.
+  if (roles !== undefined && !roles.includes(principal.role))
+    throw new ApiError(
+      403,
+      "api.forbidden",
+      `${principal.name} has the role ${principal.role}; ${method} ${url.split("?", 1)[0]} needs one of: ${roles.join(", ")}`,
+    );
+}
+
+function addRoute(scope: FastifyInstance, route: Route, parts: AppParts): void {
+  scope.route({
+    method: route.method,
+    url: urlOf(route.path),
+    config: { v1: route },
+    handler: async (request, reply) => {
+      const call = callOf(route, request, parts);
+      const result = await route.handle(call);
+      if (reply.sent || reply.raw.headersSent) return reply;
+      if (route.status === 204) return reply.code(204).send();
+      const text = JSON.stringify(result);
+      reply.code(route.status).header("cache-control", "no-cache").type("application/json");
+      if (route.method !== "GET") return reply.send(text);
+      const etag = `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
+      reply.header("etag", etag);
+      const known = (request.headers["if-none-match"] ?? "").split(",").map((one) => one.trim());
+      return known.includes(etag) ? reply.code(304).send() : reply.send(text);
+    },
+  });
+}
+
+/** Throws ApiError for what is not as the schemas have it. */
+function callOf(route: Route, request: FastifyRequest, parts: AppParts): Call {
+  // What nobody could look up afterwards does not happen.
+  if (route.method !== "GET" && parts.sources.audit() === undefined)
+    throw new ApiError(503, "api.no_journal", "this process keeps no journal: call a launcher instead");
+  const key = request.headers["idempotency-key"];
+  if (key !== undefined && route.keyed === true && (typeof key !== "string" || !KEY.test(key)))
+    throw new ApiError(400, "api.bad_request", "Idempotency-Key: give 1 to 255 printable characters");
+  return {
+    principal: request.principal!,
+    params: checked("path", route.params, request.params),
+    query: checked("query", route.query, request.query),
+    body: checked("body", route.body, request.body),
+    key: typeof key === "string" ? key : undefined,
+    known: demand(parts.sources.known()),
+    parts,
+  };
+}
+
+function checked(where: string, schema: z.ZodType | undefined, value: unknown): unknown {
+  if (schema === undefined) return undefined;
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  const issues = error.issues.map(({ path, message }) => `${[where, ...path].join(".")}: ${message}`);
+  throw new ApiError(400, "api.bad_request", `${issues.slice(0, 5).join("; ")}; see ${V1}/openapi.json`);
+}
+
+function demand(known: Known | undefined): Known {
+  if (known === undefined) throw new NotReady("the tree has not been read yet; try again soon");
+  return known;
+}
+
+/** Every call that changes something, refused ones included: who, what, why, and what came of it. */
+function note(
+  { principal, routeOptions, params, body, method }: FastifyRequest,
+  reply: FastifyReply,
+  parts: AppParts,
+) {
+  const route = routeOptions.config.v1;
+  if (principal === undefined || route === undefined || method === "GET") return;
+  const { why } = (body ?? {}) as { readonly why?: unknown };
+  parts.sources.audit()?.write({
+    who: principal.name,
+    role: principal.role,
+    action: route.id,
+    subject: Object.values((params ?? {}) as Record<string, string>).join("/"),
+    why: typeof why === "string" ? why : null,
+    status: reply.statusCode,
+  });
+}
+
+function fail(error: unknown, request: FastifyRequest, reply: FastifyReply, { log }: AppParts): FastifyReply {
+  const found = problemOf(error);
+  if (found === undefined)
+    log.error({ path: request.url, error: messageOf(error) }, "failed to answer an HTTP request");
+  const body = found ?? problem(500, "api.internal", "internal error; see the log");
+  if (body.status === 401) reply.header("www-authenticate", "Bearer");
+  const retryAfter = error instanceof ApiError ? error.retryAfter : body.status === 503 ? 1 : undefined;
+  if (retryAfter !== undefined) reply.header("retry-after", String(retryAfter));
+  return reply.code(body.status).type("application/problem+json").send(JSON.stringify(body));
+}

@@ -1,0 +1,116 @@
+import { z } from "zod";
+import { problemSchema, TITLES } from "./problems.ts";
+import type { Route } from "./route.ts";
+
+/** Of the API, which only grows within it; not of the program. */
+const VERSION = "1.0.0";
+const PROBLEM = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+/** Each status of an error once; by name, because a name of a component may begin with a letter only. */
+const errorName = (status: number) => `Error${status}`;
+
+/** The document of these routes. */
+export function openApi(routes: readonly Route[]): object {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes)
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Nodeyard",
+      version: VERSION,
+      description:
+        "Test machines from clouds, labs and local hosts. Ids are those of the command line; times are ISO 8601. Keys and values may be added, so clients ignore what they do not know.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    security: [{ token: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", description: "made by `nodeyard token create`" },
+      },
+      schemas: { Problem: schemaOf(problemSchema, "output") },
+      responses: Object.fromEntries(
+        Object.entries(TITLES).map(([status, description]) => [
+          errorName(Number(status)),
+          { description, content: PROBLEM },
+        ]),
+      ),
+    },
+  };
+}
+
+function operation(route: Route): object {
+  const { id, summary, roles, params, query, body, keyed, status, reply } = route;
+  const parameters = [
+    ...parametersOf("path", params),
+    ...parametersOf("query", query),
+    ...(keyed === true ? [KEY] : []),
+  ];
+  return {
+    operationId: id,
+    summary,
+    description: `For ${roles.join(", ")}.`,
+    tags: [route.path.split("/")[2]],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body && {
+      requestBody: { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } },
+    }),
+    responses: {
+      [status]: {
+        description: status === 204 ? "done" : "the answer",
+        ...(reply && { content: { "application/json": { schema: schemaOf(reply, "output") } } }),
+      },
+      ...(route.method === "GET" ? { 304: { description: "as `If-None-Match` has it" } } : {}),
+      ...Object.fromEntries(
+        errorsOf(route).map((error) => [error, { $ref: `#/components/responses/${errorName(error)}` }]),
+      ),
+    },
+  };
+}
+
+const KEY = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    "a text of the client's own choice: a call that is repeated with it makes nothing new as long as what it made exists",
+  schema: { type: "string", pattern: "^[!-~]{1,255}$" },
+};
+
+function errorsOf({ method, params, body }: Route): readonly number[] {
+  const changes = method === "GET" ? [] : [409];
+  const sent = body === undefined ? [] : [413, 415];
+  const named = params === undefined ? [] : [404];
+  return [400, 401, 403, ...named, ...changes, ...sent, 429, 500, 503];
+}
+
+interface JsonObject {
+  readonly properties?: Readonly<Record<string, { readonly description?: string }>>;
+  readonly required?: readonly string[];
+}
+
+function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined): readonly object[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(schema, "input") as JsonObject;
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: place === "path" || required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: rest,
+  }));
+}
+
+/** `input`: as it is sent to us. `output`: as we send it. */
+function schemaOf(schema: z.ZodType, io: "input" | "output"): object {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any", override: shorten });
+  return rest;
+}
+
+/** What may be null is one type of two, where it is one of two schemas. */
+function shorten({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }): void {
+  const [some, none, ...others] = (jsonSchema.anyOf ?? []) as readonly Record<string, unknown>[];
+  if (typeof some?.type !== "string" || some.enum !== undefined || none?.type !== "null") return;
+  if (others.length > 0) return;
+  delete jsonSchema.anyOf;
+  Object.assign(jsonSchema, some, { type: [some.type, "null"] });
+}

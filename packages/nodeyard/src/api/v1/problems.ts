@@ -1,0 +1,83 @@
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
+import { z } from "zod";
+
+/** A call that cannot be answered as it was made; `code` and message are the caller's to read. */
+export class ApiError extends NodeyardError {
+  readonly status: number;
+  /** Seconds after which the same call may work. */
+  readonly retryAfter: number | undefined;
+
+  constructor(status: number, code: string, message: string, retryAfter?: number) {
+    super(code, message);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** What is not there, or belongs to somebody else: both look the same. */
+export function notFound(what: string): ApiError {
+  return new ApiError(404, "api.not_found", `there is no ${what} that this client may see`);
+}
+
+/** The body of every error (RFC 9457). */
+export const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  /** For programs. */
+  code: z.string(),
+  /** For people: the value, the place, and what to do. */
+  detail: z.string(),
+});
+export type Problem = z.infer<typeof problemSchema>;
+
+/** Titles of the statuses that there are. */
+export const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+
+/** Statuses of errors that operations reject with, by code or by its first word. */
+const STATUSES: Readonly<Record<string, number>> = {
+  "operation.no_node": 404,
+  "operation.no_image": 404,
+  "operation.bad_node_id": 400,
+  operation: 409,
+  "slot.no_such_node": 404,
+  slot: 409,
+  lease: 409,
+  "token.unknown": 404,
+  "token.exists": 409,
+  token: 400,
+  record: 409,
+  "tree.too_large": 413,
+  tree: 503,
+  "api.not_ready": 503,
+};
+
+/** Undefined for what nobody expected: its text is for the log alone. */
+export function problemOf(error: unknown): Problem | undefined {
+  if (error instanceof ApiError) return problem(error.status, error.code, error.message);
+  const { code = "", statusCode } = error as { code?: string; statusCode?: number };
+  if (error instanceof NodeyardError) {
+    const status = STATUSES[code] ?? STATUSES[code.slice(0, code.indexOf("."))];
+    return status === undefined ? undefined : problem(status, code, error.message);
+  }
+  // Fastify's own: a body that is no JSON, too long, or of another type.
+  if (statusCode !== undefined && statusCode < 500)
+    return problem(TITLES[statusCode] === undefined ? 400 : statusCode, "api.bad_request", messageOf(error));
+  return undefined;
+}
+
+export function problem(status: number, code: string, detail: string): Problem {
+  return { type: `urn:nodeyard:error:${code}`, title: TITLES[status] ?? "Error", status, code, detail };
+}

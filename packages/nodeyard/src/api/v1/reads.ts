@@ -1,0 +1,321 @@
+import { deadLetterPath, LEASES } from "@nodeyard/model";
+import type { Row } from "../../listing/index.ts";
+import { buildRow } from "../../listing/index.ts";
+import { iso, listTokens } from "../../operations/index.ts";
+import type { View } from "../../view/index.ts";
+import { type Collection, routesOf } from "./collection.ts";
+import { type Principal, seesAll, seesLabel, seesTenant } from "./principal.ts";
+import { ADMINS, type Call, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
+import { breakersOf, isoOf, leaseFrom, leaseIn, leaseRowOf, nodeOf, requestOf, seesLease } from "./rows.ts";
+import {
+  auditSchema,
+  buildSchema,
+  imageSchema,
+  labelSchema,
+  leaseSchema,
+  memberSchema,
+  nodeSchema,
+  poolSchema,
+  providerSchema,
+  requestSchema,
+  tokenSchema,
+  uploadSchema,
+} from "./schemas.ts";
+
+const nodes: Collection = {
+  name: "nodes",
+  about: "the nodes",
+  roles: EVERYBODY,
+  row: nodeSchema,
+  key: "id",
+  filters: ["id", "state", "provider", "pool", "label", "allocated_to", "tenant"],
+  rows: ({ known, principal }) =>
+    gather(known.view.nodes.byId.keys(), (id) => nodeIn(known.view, id, principal)),
+  one: ({ known, principal }, id) => nodeIn(known.view, id, principal),
+};
+
+/** One node as the lists have it; undefined for one that the caller may not see. */
+export function nodeIn(view: View, id: string, principal: Principal): Row | undefined {
+  const entry = view.nodes.byId.get(id);
+  return entry && nodeOf(entry, view.own.has(deadLetterPath(id)), principal);
+}
+
+const requests: Collection = {
+  name: "requests",
+  about: "the node requests that are not answered yet, of Zuul and of everyone else",
+  roles: EVERYBODY,
+  row: requestSchema,
+  key: "id",
+  filters: ["id", "state", "labels", "requestor", "tenant"],
+  rows: ({ known, principal }) =>
+    gather(known.view.requests.byId.values(), ({ record }) => requestOf(record, principal)),
+  one: ({ known, principal }, id) => {
+    const entry = known.view.requests.byId.get(id);
+    return entry && requestOf(entry.record, principal);
+  },
+};
+
+const leases: Collection = {
+  name: "leases",
+  about: "the leases",
+  roles: EVERYBODY,
+  row: leaseSchema,
+  key: "id",
+  filters: ["id", "state", "owner", "labels", "tenant"],
+  rows: ({ known, principal }) =>
+    gather(known.view.own.values(), (entry) => {
+      if (!entry.path.startsWith(`${LEASES}/`)) return undefined;
+      const lease = leaseFrom(entry);
+      return lease !== undefined && seesLease(principal, lease) ? leaseRowOf(lease) : undefined;
+    }),
+  one: ({ known, principal }, id) => {
+    const lease = leaseIn(known.view, id, principal);
+    return lease && leaseRowOf(lease);
+  },
+};
+
+const labels: Collection = {
+  name: "labels",
+  about: "the labels that pools offer",
+  roles: EVERYBODY,
+  row: labelSchema,
+  key: "label",
+  filters: ["label", "pools"],
+  rows: ({ known: { view }, principal }) => {
+    const pools = new Map<string, Set<string>>();
+    for (const { record } of poolsIn(view))
+      for (const label of record.supportedLabels)
+        if (seesLabel(principal, label))
+          pools.set(label, (pools.get(label) ?? new Set()).add(`${record.providerName}/${record.name}`));
+    return [...pools].map(([label, names]) => ({
+      label,
+      pools: [...names].sort(),
+      nodes: countStates(view, view.nodes.byLabel.get(label), principal),
+      waiting: waitingFor(view, label, principal),
+    }));
+  },
+};
+
+function waitingFor({ requests }: View, label: string, principal: Principal): number {
+  let count = 0;
+  for (const state of ["requested", "pending"])
+    for (const id of requests.byState.get(state)) {
+      const record = requests.byId.get(id)?.record;
+      if (record?.nodeTypes.includes(label) === true && seesTenant(principal, record.tenantName)) count++;
+    }
+  return count;
+}
+
+/** Of those with limits: their own, and what anybody may get. */
+function countStates(view: View, ids: Iterable<string>, principal: Principal): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const id of ids) {
+    const record = view.nodes.byId.get(id)?.record;
+    if (record === undefined) continue;
+    const { state, allocatedTo, tenantName } = record;
+    const isFree = state === "ready" && allocatedTo === null;
+    if (isFree || seesTenant(principal, allocatedTo === null ? null : tenantName))
+      counts[state] = (counts[state] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function poolsIn(view: View) {
+  return [...view.components.values()].filter(({ kind }) => kind === "pool");
+}
+
+const pools: Collection = {
+  name: "pools",
+  about: "the pools that launchers serve, each as often as launchers do",
+  roles: READERS,
+  row: poolSchema,
+  key: "id",
+  filters: ["provider", "pool", "launcher", "labels", "state"],
+  rows: (call) =>
+    unscoped(call, ({ view }) =>
+      poolsIn(view).map(({ key, record }) => ({
+        id: key,
+        provider: record.providerName,
+        pool: record.name,
+        launcher: record.hostname,
+        state: record.state,
+        labels: record.supportedLabels,
+        priority: record.priority,
+        paused: record.paused,
+      })),
+    ),
+};
+
+const providers: Collection = {
+  name: "providers",
+  about: "the providers that launchers serve or that nodes belong to",
+  roles: READERS,
+  row: providerSchema,
+  key: "provider",
+  filters: ["provider", "launchers", "labels"],
+  rows: (call) =>
+    unscoped(call, ({ view }) => {
+      const served = poolsIn(view).map(({ record }) => record);
+      const names = new Set([
+        ...served.map(({ providerName }) => providerName ?? ""),
+        ...view.nodes.byProvider.keys(),
+      ]);
+      names.delete("");
+      return [...names].map((provider) => {
+        const own = served.filter(({ providerName }) => providerName === provider);
+        return {
+          provider,
+          pools: unique(own.map(({ name }) => name ?? "")),
+          launchers: unique(own.map(({ hostname }) => hostname)),
+          labels: unique(own.flatMap(({ supportedLabels }) => supportedLabels)),
+          nodes: countStates(view, view.nodes.byProvider.get(provider), call.principal),
+          breakers: [...breakersOf(view, provider)],
+        };
+      });
+    }),
+};
+
+const images: Collection = {
+  name: "images",
+  about: "the diskimages that the tree knows",
+  roles: READERS,
+  row: imageSchema,
+  key: "image",
+  filters: ["image"],
+  rows: (call) =>
+    unscoped(call, ({ view }) => gather(view.images.names(), (image) => imageRowOf(view, image))),
+};
+
+function imageRowOf({ images }: View, image: string): Row | undefined {
+  const facts = images.get(image);
+  return (
+    facts && {
+      image,
+      paused: facts.paused,
+      build_requested: images.requested(image),
+      builds: facts.builds,
+      uploaded_to: [...facts.ready.keys()].sort(),
+      uploading_to: [...facts.uploading].sort(),
+    }
+  );
+}
+
+const builds: Collection = {
+  name: "builds",
+  about: "the builds of diskimages",
+  roles: READERS,
+  row: buildSchema,
+  key: "id",
+  filters: ["id", "image", "state", "builder"],
+  rows: (call) =>
+    unscoped(call, ({ view, handles }) =>
+      [...view.images.names()].flatMap((image) => {
+        const paused = view.images.get(image)?.paused ?? false;
+        return [...view.images.builds(image).values()].map((record) => {
+          const { age: _, ...row } = buildRow({ image, record, paused }, handles, "epoch");
+          return { ...row, since: isoOf(record.stateTime) };
+        });
+      }),
+    ),
+};
+
+const uploads: Collection = {
+  name: "uploads",
+  about: "the uploads of builds to providers",
+  roles: READERS,
+  row: uploadSchema,
+  key: "id",
+  filters: ["id", "image", "build", "provider", "state"],
+  rows: (call) =>
+    unscoped(call, ({ view }) =>
+      [...view.images.names()].flatMap((name) =>
+        [...view.images.uploads(name)].map(({ image, build, provider, record }) => ({
+          // The number alone repeats with each build and provider.
+          id: `${image}-${build}/${provider}/${record.id}`,
+          image,
+          build,
+          provider,
+          upload: record.id,
+          external_name: record.externalName,
+          external_id: record.externalId,
+          state: record.state,
+          since: isoOf(record.stateTime),
+        })),
+      ),
+    ),
+};
+
+const members: Collection = {
+  name: "members",
+  about: "the launchers and builders that run",
+  roles: READERS,
+  row: memberSchema,
+  key: "id",
+  filters: ["kind", "hostname", "state"],
+  rows: (call) =>
+    unscoped(call, ({ view }) =>
+      gather(view.components.values(), ({ key, kind, record: { hostname, state, version } }) =>
+        kind === "pool" ? undefined : { id: key, kind, hostname, state, version },
+      ),
+    ),
+};
+
+const tokens: Collection = {
+  name: "tokens",
+  about: "the tokens of clients, those included that have ended",
+  roles: ADMINS,
+  row: tokenSchema,
+  key: "name",
+  filters: ["name", "role"],
+  rows: async ({ known }) => {
+    const { items } = await listTokens(known.handles);
+    return items.map(({ hash: _, createdBy, revokedBy, created, expires, revoked, ...token }) => ({
+      ...token,
+      created: iso(created),
+      created_by: createdBy,
+      expires: iso(expires),
+      revoked: iso(revoked),
+      revoked_by: revokedBy,
+    }));
+  },
+};
+
+const audit: Collection = {
+  name: "audit",
+  about: "the calls of this process by which somebody changed something, refused ones included",
+  roles: OPERATORS,
+  row: auditSchema,
+  key: "id",
+  filters: ["who", "action", "subject", "role"],
+  rows: async ({ parts }) => {
+    const past = (await parts.sources.audit()?.read()) ?? [];
+    return past.map(({ at, ...entry }, index) => ({
+      // In the order of time, also as text.
+      id: `${String(at).padStart(15, "0")}.${String(index).padStart(6, "0")}`,
+      at: iso(at),
+      ...entry,
+    }));
+  },
+};
+
+/** Everything there is, for who is limited to no tenant or label; nothing for others: these lists belong to nobody. */
+function unscoped({ principal, known }: Call, rows: (known: Call["known"]) => Iterable<Row>): Iterable<Row> {
+  return seesAll(principal) ? rows(known) : [];
+}
+
+function* gather<T>(items: Iterable<T>, rowOf: (item: T) => Row | undefined): Generator<Row> {
+  for (const item of items) {
+    const row = rowOf(item);
+    if (row !== undefined) yield row;
+  }
+}
+
+function unique(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}
+
+/** Lists of everything, and single things, made of what the view has in memory. */
+export const readRoutes: readonly Route[] = [
+  ...[nodes, requests, leases, labels, pools, providers],
+  ...[images, builds, uploads, members, tokens, audit],
+].flatMap(routesOf);

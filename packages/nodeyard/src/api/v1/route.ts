@@ -1,0 +1,63 @@
+import type { ApiRole } from "@nodeyard/model";
+import type { z } from "zod";
+import type { AppParts, Known } from "../known.ts";
+import type { Principal } from "./principal.ts";
+
+/** What the handler of a route is given: all of it is checked. */
+export interface Call<Params = unknown, Query = unknown, Body = unknown> {
+  readonly principal: Principal;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** The header `Idempotency-Key`. */
+  readonly key: string | undefined;
+  readonly known: Known;
+  readonly parts: AppParts;
+}
+
+/** A route of REST v1: the one source of what is served, of who may call it, and of its page in the OpenAPI document. */
+export interface Route {
+  /** Operation id: a verb and what it acts on. */
+  readonly id: string;
+  readonly method: "GET" | "POST" | "DELETE";
+  /** As OpenAPI has it: `/v1/nodes/{id}`. */
+  readonly path: string;
+  readonly summary: string;
+  /** Everybody else is refused. */
+  readonly roles: readonly ApiRole[];
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  /** Whether it reads `Idempotency-Key`. */
+  readonly keyed?: boolean;
+  /** Of the reply; 204 has none. */
+  readonly status: 200 | 201 | 204;
+  readonly reply?: z.ZodType;
+  handle(call: Call): Promise<unknown>;
+}
+
+type Of<T> = T extends z.ZodType ? z.output<T> : undefined;
+
+/** A route whose handler has the types of its schemas. */
+export function route<
+  Params extends z.ZodObject | undefined = undefined,
+  Query extends z.ZodObject | undefined = undefined,
+  Body extends z.ZodType | undefined = undefined,
+>(
+  spec: Omit<Route, "params" | "query" | "body" | "handle"> & {
+    readonly params?: Params;
+    readonly query?: Query;
+    readonly body?: Body;
+    readonly handle: (call: Call<Of<Params>, Of<Query>, Of<Body>>) => Promise<unknown>;
+  },
+): Route {
+  return spec as unknown as Route;
+}
+
+/** Roles that may look at everything that belongs to nobody. */
+export const READERS: readonly ApiRole[] = ["viewer", "operator", "admin"];
+/** Every role; a user sees its own labels and tenants. */
+export const EVERYBODY: readonly ApiRole[] = ["viewer", "user", "operator", "admin"];
+export const LEASERS: readonly ApiRole[] = ["user", "operator", "admin"];
+export const OPERATORS: readonly ApiRole[] = ["operator", "admin"];
+export const ADMINS: readonly ApiRole[] = ["admin"];

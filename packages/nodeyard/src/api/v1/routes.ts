@@ -1,0 +1,25 @@
+import { z } from "zod";
+import { otherRoutes } from "./misc.ts";
+import { openApi } from "./openapi.ts";
+import { readRoutes } from "./reads.ts";
+import { EVERYBODY, type Route, route } from "./route.ts";
+import { writeRoutes } from "./writes.ts";
+
+const document = route({
+  id: "get_openapi",
+  method: "GET",
+  path: "/v1/openapi.json",
+  summary: "This document",
+  roles: EVERYBODY,
+  status: 200,
+  reply: z.looseObject({ openapi: z.string() }),
+  handle: async () => openApiDocument(),
+});
+
+/** Every route of REST v1: what is not here does not exist. */
+export const ROUTES: readonly Route[] = [document, ...otherRoutes, ...readRoutes, ...writeRoutes];
+
+/** The OpenAPI 3.1 document, which docs/reference/openapi.json holds, too. */
+export function openApiDocument(): object {
+  return openApi(ROUTES);
+}

@@ -1,0 +1,128 @@
+import {
+  BREAKERS,
+  decodeFailures,
+  decodeLease,
+  failureKey,
+  LEASES,
+  type Lease,
+  leaseIdOf,
+  leasePath,
+  type NodeRecord,
+  RecordError,
+  type RequestRecord,
+  subjectOf,
+} from "@nodeyard/model";
+import { nodeRow, type Row } from "../../listing/index.ts";
+import { iso } from "../../operations/index.ts";
+import type { NodeEntry, OwnEntry, View } from "../../view/index.ts";
+import { type Principal, seesSecrets, seesTenant } from "./principal.ts";
+
+/** Seconds of a record as ISO 8601. */
+export function isoOf(seconds: number | null): string | null {
+  return seconds === null ? null : iso(seconds * 1_000);
+}
+
+/** A node, or undefined for one that the caller may not see. Ages are moments: the row changes only when the node does. */
+export function nodeOf(
+  { record, contenders }: NodeEntry,
+  deadLetter: boolean,
+  principal: Principal,
+): Row | undefined {
+  if (!seesTenant(principal, tenantOf(record))) return undefined;
+  const { age: _, AZ, ...row } = nodeRow({ record, locked: contenders.length > 0, deadLetter }, 0);
+  const all: Row = {
+    ...row,
+    az: AZ,
+    since: isoOf(record.stateTime),
+    locked: contenders.length > 0,
+    tenant: tenantOf(record),
+    interface_ip: record.interfaceIp,
+    connection_type: record.connectionType,
+    host_keys: record.hostKeys,
+  };
+  return seesSecrets(principal) ? all : redacted(all);
+}
+
+/** Whose it is now: a node that is nobody's keeps the name of its last tenant in its record. */
+function tenantOf({ allocatedTo, tenantName }: NodeRecord): string | null {
+  return allocatedTo === null ? null : tenantName;
+}
+
+/** What jobs and drivers wrote for themselves, passwords included. */
+function redacted(row: Row): Row {
+  const hidden = ["comment", "user_data", "driver_data"].filter((key) => row[key] != null);
+  return { ...row, ...Object.fromEntries(hidden.map((key) => [key, "redacted"])) };
+}
+
+/** A request, or undefined for one that the caller may not see. */
+export function requestOf(record: RequestRecord, principal: Principal): Row | undefined {
+  if (!seesTenant(principal, record.tenantName)) return undefined;
+  return {
+    id: record.id,
+    state: record.state,
+    since: isoOf(record.stateTime),
+    created: isoOf(record.createdTime),
+    labels: record.nodeTypes,
+    nodes: record.nodes,
+    requestor: record.requestor,
+    lease: leaseIdOf(record.requestor) ?? null,
+    tenant: record.tenantName,
+    relative_priority: record.relativePriority,
+    declined_by: record.declinedBy,
+    event_id: record.eventId,
+  };
+}
+
+/** A lease that the caller may see. */
+export function leaseIn(view: View, id: string, principal: Principal): Lease | undefined {
+  const entry = view.own.get(leasePath(id));
+  const lease = entry && leaseFrom(entry);
+  return lease !== undefined && seesLease(principal, lease) ? lease : undefined;
+}
+
+/** Undefined for another record, and for a lease that cannot be read. */
+export function leaseFrom({ path, data }: OwnEntry): Lease | undefined {
+  if (!path.startsWith(`${LEASES}/`)) return undefined;
+  try {
+    return decodeLease(path.slice(LEASES.length + 1), data);
+  } catch (error) {
+    if (error instanceof RecordError) return undefined;
+    throw error;
+  }
+}
+
+export function seesLease(principal: Principal, { owner, tenant }: Lease): boolean {
+  return owner === principal.name || seesTenant(principal, tenant);
+}
+
+export function leaseRowOf(lease: Lease): Row {
+  const { created, expires, until, heartbeat, ...rest } = lease;
+  return {
+    ...rest,
+    created: iso(created),
+    expires: iso(expires),
+    until: iso(until ?? expires),
+    heartbeat_seconds: heartbeat === null ? null : heartbeat / 1_000,
+  };
+}
+
+/** Offerings of a provider that are not launched for a while. */
+export function* breakersOf(view: View, provider: string): Generator<Row> {
+  for (const { path, data } of view.own.values()) {
+    const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;
+    const subject = key === undefined || path !== `${BREAKERS}/${key}` ? undefined : subjectOf(key);
+    if (subject?.scope !== "offering" || subject.provider !== provider) continue;
+    try {
+      const { failures, error, since, pause } = decodeFailures(key!, data);
+      yield {
+        offering: [subject.az, subject.type].filter((part) => part !== null).join(" "),
+        failures: Math.round(failures),
+        why: error,
+        opened: iso(since),
+        until: iso(pause?.until ?? null),
+      };
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+    }
+  }
+}

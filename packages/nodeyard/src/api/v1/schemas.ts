@@ -1,0 +1,182 @@
+import {
+  apiRoles,
+  imageBuildStates,
+  imageUploadStates,
+  leaseVerdicts,
+  nodeStates,
+  requestStates,
+} from "@nodeyard/model";
+import { z } from "zod";
+
+const text = z.string();
+const maybe = text.nullable();
+const texts = z.array(text);
+/** ISO 8601, of the tree. */
+const moment = z.string().meta({ format: "date-time" }).nullable();
+const anything = z
+  .unknown()
+  .meta({ description: "as the driver or the client wrote it; `redacted` for others" });
+const counts = z.record(text, z.int());
+
+export const nodeSchema = z.object({
+  id: text,
+  provider: maybe,
+  pool: maybe,
+  label: texts,
+  state: z.enum(nodeStates),
+  since: moment,
+  locked: z.boolean(),
+  allocated_to: maybe,
+  tenant: maybe,
+  server_id: anything,
+  hostname: maybe,
+  interface_ip: maybe,
+  public_ipv4: maybe,
+  private_ipv4: maybe,
+  ipv6: maybe,
+  az: maybe,
+  connection_type: maybe,
+  connection_port: z.union([z.int(), text]),
+  username: maybe,
+  host_keys: texts,
+  launcher: maybe,
+  hold_job: maybe,
+  comment: maybe,
+  user_data: anything,
+  driver_data: anything,
+  backing_node: maybe,
+  slot: z.int().nullable(),
+  dead_letter: z.boolean(),
+});
+
+export const requestSchema = z.object({
+  id: text,
+  state: z.enum(requestStates),
+  since: moment,
+  created: moment,
+  labels: texts,
+  nodes: texts,
+  requestor: maybe,
+  lease: maybe,
+  tenant: maybe,
+  relative_priority: z.number(),
+  declined_by: texts,
+  event_id: maybe,
+});
+
+export const leaseSchema = z.object({
+  id: text,
+  state: z.enum(["waiting", "granted", "failed", "released"]),
+  owner: text,
+  labels: texts,
+  request: maybe,
+  nodes: texts,
+  tenant: maybe,
+  created: moment,
+  expires: moment.describe("when its nodes are returned, unless a heartbeat comes before"),
+  until: moment.describe("when they are returned in any case"),
+  heartbeat_seconds: z.number().nullable(),
+  verdict: z.enum(leaseVerdicts).nullable(),
+});
+
+export const accessSchema = z.object({
+  id: text,
+  label: texts,
+  provider: maybe,
+  interface_ip: maybe,
+  connection_type: maybe,
+  connection_port: z.int().nullable(),
+  username: maybe,
+  host_keys: texts,
+});
+
+export const labelSchema = z.object({
+  label: text,
+  pools: texts,
+  nodes: counts.describe("by state; of a user those that are its own, and ready ones that are nobody's"),
+  waiting: z.int().describe("requests that are not answered yet"),
+});
+
+export const poolSchema = z.object({
+  id: text,
+  provider: maybe,
+  pool: maybe,
+  launcher: text,
+  state: text,
+  labels: texts,
+  priority: z.number(),
+  paused: z.boolean(),
+});
+
+export const providerSchema = z.object({
+  provider: text,
+  pools: texts,
+  launchers: texts,
+  labels: texts,
+  nodes: counts,
+  breakers: z.array(
+    z.object({ offering: text, failures: z.int(), why: text, opened: moment, until: moment }),
+  ),
+});
+
+export const imageSchema = z.object({
+  image: text,
+  paused: z.boolean(),
+  build_requested: z.boolean(),
+  builds: counts,
+  uploaded_to: texts,
+  uploading_to: texts,
+});
+
+export const buildSchema = z.object({
+  id: text,
+  image: text,
+  builder: maybe,
+  formats: texts,
+  state: z.enum(imageBuildStates),
+  since: moment,
+  paused: z.boolean(),
+});
+
+export const uploadSchema = z.object({
+  id: text,
+  image: text,
+  build: text,
+  provider: text,
+  upload: text,
+  external_name: maybe,
+  external_id: anything,
+  state: z.enum(imageUploadStates),
+  since: moment,
+});
+
+export const memberSchema = z.object({
+  id: text,
+  kind: text,
+  hostname: text,
+  state: text,
+  version: maybe,
+});
+
+export const tokenSchema = z.object({
+  name: text,
+  role: z.enum(apiRoles),
+  labels: texts,
+  tenants: texts,
+  created: moment,
+  created_by: text,
+  expires: moment,
+  revoked: moment,
+  revoked_by: maybe,
+});
+
+export const auditSchema = z.object({
+  id: text,
+  at: moment,
+  who: text,
+  role: text,
+  action: text,
+  subject: text,
+  why: maybe,
+  status: z.int(),
+});

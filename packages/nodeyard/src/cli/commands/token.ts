@@ -1,0 +1,101 @@
+import { ANY, type ApiRole, apiRoles, type Token } from "@nodeyard/model";
+import { type Command, Option } from "commander";
+import { ageIn, columns, type Row } from "../../listing/index.ts";
+import { createToken, listTokens, revokeToken, treeNow } from "../../operations/index.ts";
+import { parseDuration } from "../arguments.ts";
+import { printJson, printRows, printSkipped } from "../listing.ts";
+import { type Session, withTree } from "../session.ts";
+
+interface CreateOptions {
+  readonly role: ApiRole;
+  readonly label?: readonly string[];
+  readonly tenant?: readonly string[];
+  /** Milliseconds. */
+  readonly for: number;
+  readonly json?: boolean;
+}
+
+const DEFAULT_MS = 90 * 86_400_000;
+
+const tokenColumns = columns({
+  Name: "name",
+  Role: "role",
+  Labels: "labels",
+  Tenants: "tenants",
+  State: "state",
+  "Time Left": "time_left",
+  "Created By": "created_by",
+});
+
+/** `nodeyard token` */
+export function defineToken(command: Command, session: Session): void {
+  addCreate(command.command("create").description("make a token and print it: it is shown once"), session);
+  command
+    .command("list")
+    .description("list the tokens, those included that have ended")
+    .option("--json", "an array of objects on stdout; ages are seconds")
+    .action(({ json = false }: { readonly json?: boolean }) =>
+      withTree(session, async (handles) => {
+        const { items, skipped } = await listTokens(handles);
+        const now = treeNow(handles);
+        const rows = items.map((token) => tokenRow(token, now, json ? "seconds" : "text"));
+        printRows(session.io, rows, tokenColumns, { json, jsonAlso: ["expires", "revoked_by"] });
+        printSkipped(session.io, skipped);
+      }),
+    );
+  command
+    .command("revoke")
+    .description("end a token at once, in every process that serves the API")
+    .argument("<name>", 'its name, as "nodeyard token list" shows it')
+    .action((name: string) =>
+      withTree(session, async (handles) => {
+        await revokeToken(handles, name, whoIs(session));
+        session.io.out(`revoked ${name}\n`);
+      }),
+    );
+}
+
+function addCreate(command: Command, session: Session): void {
+  const several = (value: string, before: readonly string[] = []) => [...before, value];
+  command
+    .argument("<name>", "what it is called: a-z, 0-9 and -")
+    .addOption(
+      new Option("--role <role>", "what its client may do").choices(apiRoles).makeOptionMandatory(true),
+    )
+    .option("--label <label>", `limits it to this label; may be repeated, "${ANY}" is all`, several)
+    .option("--tenant <tenant>", `limits it to this tenant; may be repeated, "${ANY}" is all`, several)
+    .addOption(
+      new Option("--for <duration>", "how long it is good")
+        .argParser(parseDuration)
+        .default(DEFAULT_MS, "90d"),
+    )
+    .option("--json", "an object on stdout: name, token, expires")
+    .action((name: string, { role, label, tenant, json, for: forMs }: CreateOptions) =>
+      withTree(session, async (handles) => {
+        // A user has the limits that are named, and so none by default.
+        const unless = role === "user" ? [] : [ANY];
+        const wanted = { name, role, labels: label ?? unless, tenants: tenant ?? unless, forMs };
+        const { text, token } = await createToken(handles, { ...wanted, by: whoIs(session) });
+        const expires = new Date(token.expires).toISOString();
+        if (json === true) return printJson(session.io, { name, token: text, expires });
+        session.io.out(`${text}\n`);
+        session.io.err(`it is not shown again, and expires at ${expires}\n`);
+      }),
+    );
+}
+
+function tokenRow(token: Token, now: number, ages: "text" | "seconds"): Row {
+  const { name, role, labels, tenants, expires, revoked } = token;
+  const state = revoked !== null ? "revoked" : expires <= now ? "expired" : "valid";
+  return {
+    ...{ name, role, labels, tenants, state },
+    time_left: ageIn(ages, (expires - now) / 1_000),
+    created_by: token.createdBy,
+    expires: new Date(expires).toISOString(),
+    revoked_by: token.revokedBy,
+  };
+}
+
+function whoIs({ machine }: Session): string {
+  return `${machine.user}@${machine.hostname}`;
+}

@@ -1,0 +1,43 @@
+import { decodeToken, RecordError, TOKENS } from "@nodeyard/model";
+import type { Audit, AuditEntry, PastAudit } from "../api/index.ts";
+import { type FileJournal, type JournalEventName, type Log, logEvent } from "../telemetry/index.ts";
+import type { View, ViewEvent } from "../view/index.ts";
+
+/**
+ * The audit of the API: events of the journal that nobody changes, and lines of the log. Tokens are made and revoked by the command line,
+ * too, which keeps no journal: whoever sees that in the tree notes it.
+ */
+export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
+  const write = (event: JournalEventName, facts: Readonly<Record<string, unknown>>) => {
+    journal.write({ event, facts });
+    logEvent(log, event, facts);
+  };
+  view.onEvent((event) => {
+    const facts = view.complete ? tokenFacts(event) : undefined;
+    if (facts !== undefined) write("token.changed", facts);
+  });
+  return {
+    write: (entry) => write("api.called", { ...entry }),
+    async read() {
+      const { events } = await journal.latest(["api.called"]);
+      return events.map(({ at, facts }): PastAudit => ({ ...(facts as unknown as AuditEntry), at }));
+    },
+  };
+}
+
+/** Undefined for another event, and where the token is the same as before. */
+function tokenFacts(event: ViewEvent): Readonly<Record<string, unknown>> | undefined {
+  if (event.type !== "own" || !event.path.startsWith(`${TOKENS}/`)) return undefined;
+  const name = event.path.slice(TOKENS.length + 1);
+  if (event.after === undefined) return { token: name, state: "removed" };
+  if (event.before?.version === event.after.version) return undefined;
+  try {
+    const { role, createdBy, revoked, revokedBy } = decodeToken(name, event.after.data);
+    return revoked === null
+      ? { token: name, role, state: "created", by: createdBy }
+      : { token: name, role, state: "revoked", by: revokedBy };
+  } catch (error) {
+    if (error instanceof RecordError) return { token: name, state: "unreadable" };
+    throw error;
+  }
+}
