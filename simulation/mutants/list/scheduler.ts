@@ -362,7 +362,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
       breaks: "rule 4",
       find: "if (pool.queue.at(0) === waiting) state.todo.pools.add(pool.policy.key);",
       put: "void pool;",
-      tests: [`${TESTS}/incremental`, `${TESTS}/planning`],
+      tests: [`${TESTS}/requests`],
     },
   ]),
   ...faultsIn(`${SCHEDULER}/state.ts`, [

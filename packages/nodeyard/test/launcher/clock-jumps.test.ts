@@ -1,4 +1,5 @@
 import { failurePath, labelKey, offeringKey, paths } from "@nodeyard/model";
+import type { Clock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { askForNodes } from "../../src/operations/index.ts";
 import { handles, leaseOf } from "../rules/lease-world.ts";
@@ -176,4 +177,25 @@ describe("the clock of all is put back or forward by two days", () => {
       await expectLeasedForAnHour(world, lease);
     },
   );
+});
+
+test("a launcher whose clock is set while it starts ends no lease before it knows what time it is", async () => {
+  const { world, lease } = await leased();
+  await runFor(world, MINUTE);
+  let jumped = 0;
+  const clock: Clock = {
+    now: () => world.clock.now() + jumped,
+    monotonic: () => world.clock.monotonic(),
+    setTimer: (ms, fn) => world.clock.setTimer(ms, fn),
+  };
+  const { starting } = world.launch("b", config, { clock });
+  const announced = () =>
+    world.cluster.log.some(
+      ({ client, ops }) => client === "b" && ops.some(({ path }) => path.startsWith(paths.components)),
+    );
+  // The answer to this write, which tells by how much the clocks differ, is on its way.
+  while (!announced()) await world.run(0.25);
+  jumped = DAYS;
+  await world.settle(starting);
+  await expectLeasedForAnHour(world, lease);
 });

@@ -89,7 +89,8 @@ export class World {
 
   /** Starts a launcher without waiting for it. */
   launch(name: string, config: LauncherConfig, options: MemberOptions = {}) {
-    const tree = this.cluster.connect({ name, sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000 });
+    const { clock = this.clock, sessionTimeoutMs = 10_000 } = options;
+    const tree = this.cluster.connect({ name, sessionTimeoutMs, clock });
     const fake = createFakeDriver({ config: fakeConfig, cloudOf: () => this.cloud }) as unknown as Driver;
     const [log, counters, journal] = [memoryLog(), new Counters(), memoryJournal(1_000)];
     const declared: Journal = {
@@ -105,7 +106,7 @@ export class World {
     const wrap = options.wrap ?? ((driver) => driver);
     const starting = Launcher.start({
       tree,
-      clock: options.clock ?? this.clock,
+      clock,
       random: seededRandom((this.#second ? 110 : 10) + this.members.length),
       scan: options.scan ?? answers,
       log,

@@ -312,6 +312,15 @@ describe("the life of a handler", () => {
     expect(actions.map((action) => action.type).sort()).toEqual(["accept", "delete"]);
   });
 
+  test("when the next to start goes, the one behind it starts", () => {
+    const fixture = new SchedulerFixture(policy([pool()], { maxStarting: 1 }));
+    const [first, next, last] = ["100-0000000001", "100-0000000002", "100-0000000003"] as const;
+    for (const id of [first, next, last]) fixture.request(id);
+    expect(fixture.code(next)).toBe("queue.starting");
+    expect(accepted(fixture.gone("request", next))).toEqual([]);
+    expect(accepted(fixture.tell({ type: "started", request: first }))).toEqual([last]);
+  });
+
   test("at most maxStarting requests start at once; the next goes when one has started", () => {
     const fixture = new SchedulerFixture(policy([pool()], { maxStarting: 1 }));
     fixture.request("100-0000000001");
