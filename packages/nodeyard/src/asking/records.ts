@@ -122,6 +122,8 @@ export const testimonySchema = z.object({
   events: z.array(eventSchema),
   /** Why there is no history; null: there may be. */
   problem: z.string().nullable(),
+  /** Of a held node whose provider the launcher serves: its `max-hold-age`, milliseconds; absent: it never expires by that. */
+  maxHoldAgeMs: z.number().optional(),
   /** Of builders. */
   images: z.array(imageWorkSchema).optional(),
   /** Of builders, and only of the image that was asked about. */

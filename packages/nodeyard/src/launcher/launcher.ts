@@ -224,6 +224,10 @@ export class Launcher {
       view,
       timings: handles.timings,
       stepsUnderWay: handles.stepsUnderWay,
+      maxHoldAgeMs: (provider) =>
+        this.#config.providers.some(({ name }) => name === provider)
+          ? this.#config.maxHoldAgeMs
+          : Number.POSITIVE_INFINITY,
       now: () => ages.now(),
       verdict: (request) => loop.verdict(request),
       standings: (request, durations) => loop.standings(request, durations),

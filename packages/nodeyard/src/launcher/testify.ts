@@ -11,6 +11,8 @@ import type { Timings } from "./timings.ts";
 export interface Witness {
   readonly view: View;
   readonly timings: Timings;
+  /** Of nodes of a provider; Infinity: they never expire, or another launcher serves the provider. */
+  maxHoldAgeMs(provider: string | null): number;
   readonly stepsUnderWay: ReadonlyMap<string, StepUnderWay>;
   /** Tree time, milliseconds. */
   now(): number;
@@ -34,7 +36,15 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
     underWay: stepsOf(witness, about),
     events: [...events],
     problem,
+    ...holdOf(witness, about.node),
   };
+}
+
+function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "maxHoldAgeMs"> {
+  const record = view.nodes.byId.get(node)?.record;
+  if (record?.state !== "hold") return {};
+  const ms = maxHoldAgeMs(record.provider);
+  return Number.isFinite(ms) ? { maxHoldAgeMs: ms } : {};
 }
 
 function standingsFor(

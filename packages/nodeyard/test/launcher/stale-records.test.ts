@@ -1,5 +1,8 @@
 import { paths } from "@nodeyard/model";
+import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
+import { explain, queryMembers } from "../../src/operations/index.ts";
+import { noHistory } from "../../src/telemetry/index.ts";
 import { before, touches } from "../rules/before-write.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
@@ -27,6 +30,14 @@ describe("held nodes", () => {
     const none = await record(world, { state: "hold" });
     await world.run(0.9 * HOUR);
     for (const id of [own, long, none]) expect(world.node(id)?.state).toBe("hold");
+    const handles = { tree: world.other, clock: world.clock, random: seededRandom(1) };
+    const query = queryMembers(handles, () => noHistory("none"));
+    const next = async (id: string) => (await world.settle(explain(handles, { kind: "node", id }, query)))?.next;
+    expect(await next(own)).toBe(`It is deleted 3600 s after it was held, or: nodeyard delete ${own}`);
+    for (const id of [long, none])
+      expect(await next(id)).toBe(
+        `It is deleted 7200 s after it was held (max-hold-age), or: nodeyard delete ${id}`,
+      );
     await gone(world, own, 0.3 * HOUR);
     expect(world.node(long)?.state).toBe("hold");
     await gone(world, long, 1.5 * HOUR);

@@ -36,6 +36,7 @@ export async function nodeStory(
   const replies = await query({ node: id, request: record?.allocatedTo ?? undefined });
   const { history } = replies;
   const steps = stepsOf(id, replies);
+  const limits = replies.asked.answers.map(({ testimony }) => testimony.maxHoldAgeMs ?? Number.POSITIVE_INFINITY);
   if (record === undefined) return endedStory(id, replies, steps);
   const since = record.stateTime === null ? null : record.stateTime * 1000;
   const slots = await slotFacts(handles, record);
@@ -57,7 +58,7 @@ export async function nodeStory(
       ...slotAbout(slots),
     },
     ...(letter === undefined || record.state !== "deleting"
-      ? situationOf(record, holder, pools, { history, steps }, since, slots)
+      ? situationOf(record, holder, pools, { history, steps, maxHoldMs: Math.min(...limits) }, since, slots)
       : stuck(record, letter)),
     ...replyParts(replies),
     // Those of the request are shown with the request.
@@ -137,7 +138,12 @@ function situationOf(
   record: NodeRecord,
   holder: string | null,
   pools: readonly RegisteredPool[],
-  { history, steps }: { readonly history: History; readonly steps: readonly LifeStep[] },
+  { history, steps, maxHoldMs }: {
+    readonly history: History;
+    readonly steps: readonly LifeStep[];
+    /** The shortest `max-hold-age` of the launchers that answered; Infinity: none has one. */
+    readonly maxHoldMs: number;
+  },
   since: number | null,
   slots: SlotFacts | undefined,
 ): Pick<Story, "waitsFor" | "next"> {
@@ -199,16 +205,7 @@ function situationOf(
         next: `${userOf(holder)} uses it. Once returned, it is deleted, or offered again if static.`,
       };
     case "hold":
-      return {
-        waitsFor: wait("node.held", "A person or an autohold keeps it", {
-          comment: record.comment,
-          hold_seconds: record.holdExpiration,
-        }),
-        next:
-          record.holdExpiration === null
-            ? `It is kept until max-hold-age, or: nodeyard delete ${record.id}`
-            : `It is deleted ${record.holdExpiration} s after it was held, or: nodeyard delete ${record.id}`,
-      };
+      return heldUntil(record, maxHoldMs, wait);
     default:
       return {
         waitsFor: wait(
@@ -219,6 +216,25 @@ function situationOf(
         next: deletion,
       };
   }
+}
+
+/** A launcher deletes it at its own expiry or at `max-hold-age`, whichever comes first (scheduler/node-due.ts). */
+function heldUntil(
+  { id, comment, holdExpiration }: NodeRecord,
+  maxHoldMs: number,
+  wait: (code: string, meaning: string, facts: Wait["facts"]) => Wait,
+): Pick<Story, "waitsFor" | "next"> {
+  const own = (holdExpiration ?? 0) > 0 ? holdExpiration! : Number.POSITIVE_INFINITY;
+  const most = maxHoldMs / 1000;
+  const until = Math.min(own, most);
+  const by = most < own ? " (max-hold-age)" : "";
+  const facts = { comment, hold_seconds: Number.isFinite(until) ? until : null };
+  return {
+    waitsFor: wait("node.held", "A person or an autohold keeps it", facts),
+    next: Number.isFinite(until)
+      ? `It is deleted ${until} s after it was held${by}, or: nodeyard delete ${id}`
+      : `It is kept until max-hold-age, or: nodeyard delete ${id}`,
+  };
 }
 
 /** What becomes of a node that is to go, while no launcher serves its provider. */
