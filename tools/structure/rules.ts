@@ -55,6 +55,7 @@ const EVERY_ROOM = [
   "machine",
   "metrics",
   "operations",
+  "planning",
   "scheduler",
   "telemetry",
   "view",
@@ -111,6 +112,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@nodeyard/zookeeper",
     ],
   },
+  // A launcher as it is in production, on a tree in memory and in virtual time.
+  planning: {
+    rooms: ["config", "launcher", "telemetry", "view"],
+    packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
+  },
   // What a process knows of where it runs. Nothing else is loaded for it, since every command needs it.
   machine: { rooms: [], packages: ["@nodeyard/runtime"] },
   // What lists look like, on a terminal and over HTTP.
@@ -126,7 +132,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {
-    rooms: ["api", "config", "listing", "machine", "operations", "process", "telemetry", "view"],
+    rooms: ["api", "config", "listing", "machine", "operations", "planning", "process", "telemetry", "view"],
     packages: [
       "@nodeyard/client",
       // Loaded by the commands that act on sliver hosts, and by nothing else.

@@ -185,6 +185,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/config-validate.ts")).defineConfigValidate,
   },
   {
+    name: "plan",
+    summary:
+      "play the requests of the last days on another configuration: waits, refusals and peaks beside today's",
+    load: async () => (await import("./commands/plan.ts")).definePlan,
+  },
+  {
     name: "sliverd",
     summary:
       "run a sliver manager, turn machines into sliver hosts, manage the signing keys that hosts trust",

@@ -11,6 +11,7 @@ export { claimPidFile } from "./edge/pid-file.ts";
 export { runProgram, runSliverd, SLIVERD_FLAGS, sliverdProgram } from "./edge/run-sliverd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
 export { type FrontWish, HTTP_SOCKET } from "./front.ts";
+export { launcherConfig } from "./launcher-role.ts";
 export { openConfig, validatorDrivers } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
 export { surveyImages, surveyLeaks } from "./surveys.ts";

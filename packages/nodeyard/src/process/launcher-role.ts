@@ -194,7 +194,8 @@ export class LauncherRole implements Role {
 }
 
 /** The part of the configuration that the launcher works by. */
-function launcherConfig(config: Config): LauncherConfig {
+/** The part of the configuration that a launcher works by. */
+export function launcherConfig(config: Config): LauncherConfig {
   const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;
   return { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour };
 }

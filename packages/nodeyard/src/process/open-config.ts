@@ -4,6 +4,7 @@ import {
   type ConfigDiff,
   type ConfigFiles,
   ConfigWatch,
+  type DriverRegistry,
   type Finding,
   formatFinding,
   loadConfig,
@@ -20,7 +21,7 @@ import type { RoleParts } from "./role.ts";
 export async function openConfig(
   files: ConfigFiles,
   { env }: Pick<Machine, "env">,
-  drivers: Drivers = new Drivers(loadModule),
+  drivers: DriverRegistry = new Drivers(loadModule),
 ): Promise<{ readonly config: Config; readonly warnings: readonly Finding[] }> {
   const read = await readConfig(files, { env, drivers });
   if ("unreadable" in read) {

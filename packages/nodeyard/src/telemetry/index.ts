@@ -1,6 +1,6 @@
 export { Counters, type Figure, type Histogram, type Labels, type Sample } from "./counters.ts";
 export { type FileJournal, openJournal } from "./edge/journal-file.ts";
-export { readJournal } from "./edge/journal-reader.ts";
+export { readEvents, readJournal } from "./edge/journal-reader.ts";
 export { isJournald } from "./edge/line-sink.ts";
 export { createLog, type LogFormat, type LogOptions } from "./edge/pino-log.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";

@@ -20,9 +20,12 @@ export const NODE_FIELDS = ["provider", "pool", "label"] as const;
 
 /** Every event of the journal. The log tells each in one line, and docs/reference/log-events.md lists them. */
 export const journalEvents = {
-  "request.accepted": info("A pool took a request", "provider", "pool", "labels", "nodes"),
+  "request.accepted": info("A pool took a request", "provider", "pool", "labels", "nodes", "asked"),
   "request.fulfilled": info("All nodes of a request were delivered", "provider", "pool", "nodes", "ms"),
-  "request.declined": info("Pools declined a request, with the reason", "pools", "reason", "state"),
+  "request.declined": info(
+    "Pools declined a request, with the reason",
+    ...["pools", "reason", "state", "asked"],
+  ),
   "request.put-back": info("An accepted request was put back, to be planned anew", "why"),
   "request.withdrawn": info("A request was deleted before it was served"),
   "request.lost": warn("A request is given up, because its lock is no longer ours", "error"),
@@ -52,7 +55,7 @@ export const journalEvents = {
     "A step of a launch or deletion ended",
     ...["of", "attempt", "step", "began", "ms", "next", "error", "untold"],
   ),
-  "node.ready": info("A node was made and is ready", "attempt", "ms", "server_id", "steps"),
+  "node.ready": info("A node was made and is ready", "attempt", "ms", "server_id", "resources", "steps"),
   "node.console": kind(null)(
     "The last console output of a machine that did not come up",
     ...["request", "attempt", "cut", "lines"],

@@ -32,7 +32,8 @@ describe("held nodes", () => {
     for (const id of [own, long, none]) expect(world.node(id)?.state).toBe("hold");
     const handles = { tree: world.other, clock: world.clock, random: seededRandom(1) };
     const query = queryMembers(handles, () => noHistory("none"));
-    const next = async (id: string) => (await world.settle(explain(handles, { kind: "node", id }, query)))?.next;
+    const next = async (id: string) =>
+      (await world.settle(explain(handles, { kind: "node", id }, query)))?.next;
     expect(await next(own)).toBe(`It is deleted 3600 s after it was held, or: nodeyard delete ${own}`);
     for (const id of [long, none])
       expect(await next(id)).toBe(

@@ -71,6 +71,7 @@ export async function launchNode(
         attempt,
         ms: Math.round(treeNow(context) - began),
         server_id: node.record.externalId,
+        resources: node.record.resources,
         steps: stopwatch.steps,
       };
       context.journal.write({ event: "node.ready", node: id, facts, record: node.record });

@@ -1,3 +1,4 @@
+import { MIN_READY, metastaticProviderOf, type RequestRecord } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError, treeNow } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
@@ -57,7 +58,7 @@ export async function handleRequest(
   live.holds(request.held.contender);
   live.at(`obtains ${plan.nodes.length} nodes`);
   const labels = [...new Set(request.record.nodeTypes)];
-  const accepted = { ...placeOf(pool), labels, nodes: plan.nodes.length };
+  const accepted = { ...placeOf(pool), labels, nodes: plan.nodes.length, ...askedBy(request.record) };
   context.journal.write({ event: "request.accepted", request: id, facts: accepted });
   const outcomes = await obtainNodes(context, pool, request, plan, signal, { live, started });
   live.at("concludes");
@@ -160,7 +161,7 @@ async function conclude(
   if (failed.length > 0) {
     const reasons = [...new Set(failed.map(({ why }) => why ?? "cannot make a node"))];
     const state = await decline(context, request, [pool.id]);
-    const facts = { pools: [pool.id], reason: reasons.join("; "), state };
+    const facts = { pools: [pool.id], reason: reasons.join("; "), state, ...askedBy(request.record) };
     context.journal.write({ event: "request.declined", request: request.id, facts });
     return state === "failed" ? "failed" : "declined";
   }
@@ -168,6 +169,14 @@ async function conclude(
   const why = [...new Set(outcomes.map((outcome) => outcome.why ?? outcome.result))].join("; ");
   context.journal.write({ event: "request.put-back", request: request.id, facts: { why } });
   return "replan";
+}
+
+/** What was asked for, from which `nodeyard plan` makes demand; not of requests of launchers, which a planned launcher makes itself. */
+function askedBy({ nodeTypes, createdTime, tenantName, relativePriority, requestor }: RequestRecord): object {
+  if (requestor === MIN_READY || metastaticProviderOf(requestor) !== undefined) return {};
+  const tenant = tenantName === null ? {} : { tenant: tenantName };
+  const relative = relativePriority === 0 ? {} : { relative_priority: relativePriority };
+  return { asked: { labels: nodeTypes, created: createdTime, ...tenant, ...relative } };
 }
 
 function placeOf({ open, name }: ServingPool) {
@@ -223,6 +232,7 @@ export async function handleDecline(
     await context.fence.release(request.held);
     throw error;
   });
-  context.journal.write({ event: "request.declined", request: id, facts: { pools, reason, state } });
+  const facts = { pools, reason, state, ...askedBy(record) };
+  context.journal.write({ event: "request.declined", request: id, facts });
   return state === "failed" ? "failed" : "declined";
 }

@@ -36,7 +36,9 @@ export async function nodeStory(
   const replies = await query({ node: id, request: record?.allocatedTo ?? undefined });
   const { history } = replies;
   const steps = stepsOf(id, replies);
-  const limits = replies.asked.answers.map(({ testimony }) => testimony.maxHoldAgeMs ?? Number.POSITIVE_INFINITY);
+  const limits = replies.asked.answers.map(
+    ({ testimony }) => testimony.maxHoldAgeMs ?? Number.POSITIVE_INFINITY,
+  );
   if (record === undefined) return endedStory(id, replies, steps);
   const since = record.stateTime === null ? null : record.stateTime * 1000;
   const slots = await slotFacts(handles, record);
@@ -138,7 +140,11 @@ function situationOf(
   record: NodeRecord,
   holder: string | null,
   pools: readonly RegisteredPool[],
-  { history, steps, maxHoldMs }: {
+  {
+    history,
+    steps,
+    maxHoldMs,
+  }: {
     readonly history: History;
     readonly steps: readonly LifeStep[];
     /** The shortest `max-hold-age` of the launchers that answered; Infinity: none has one. */

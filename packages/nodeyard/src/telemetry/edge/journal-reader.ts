@@ -9,19 +9,45 @@ const AT_MOST = 200;
 
 /** Reads a journal that another process may be writing. Never throws: a journal is worth less than the answer without it. */
 export function readJournal(file: string, subject: Subject): History {
-  if (!existsSync(file)) return noHistory(`there is no journal ${file}`);
+  let history = noHistory("");
+  const problem = withJournal(file, (database) => {
+    history = historyIn(database, subject);
+  });
+  return problem === null ? history : noHistory(problem);
+}
+
+/** Calls `take` with every event of these names since `at`, wall milliseconds, in the order of writing. Returns why it cannot; else null. */
+export function readEvents(
+  file: string,
+  names: readonly string[],
+  at: number,
+  take: (event: PastEvent) => void,
+): string | null {
+  return withJournal(file, (database) => {
+    const rows = database
+      .prepare(
+        `SELECT at, event, request, node, facts FROM events
+         WHERE at >= ? AND event IN (${names.map(() => "?").join(", ")}) ORDER BY id`,
+      )
+      .iterate(at, ...names);
+    for (const row of rows) take(pastEvent(row));
+  });
+}
+
+/** Returns why the journal cannot be read; else null. */
+function withJournal(file: string, read: (database: DatabaseSync) => void): string | null {
+  if (!existsSync(file)) return `there is no journal ${file}`;
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
     const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
-    if (found > JOURNAL_LAYOUT) return noHistory(`${file} was written by a later release (layout ${found})`);
+    if (found > JOURNAL_LAYOUT) return `${file} was written by a later release (layout ${found})`;
     if (found < JOURNAL_LAYOUT)
-      return noHistory(
-        `${file} is of an earlier release (layout ${found}): the next launcher start takes it over`,
-      );
-    return historyIn(database, subject);
+      return `${file} is of an earlier release (layout ${found}): the next launcher start takes it over`;
+    read(database);
+    return null;
   } catch (error) {
-    return noHistory(`the journal ${file} cannot be read: ${messageOf(error)}`);
+    return `the journal ${file} cannot be read: ${messageOf(error)}`;
   } finally {
     database?.close();
   }

@@ -1,0 +1,86 @@
+import type { Played } from "./play.ts";
+import type { Outcome } from "./played-user.ts";
+
+/** One configuration's figures of a provider and label. */
+export interface PlanFigures {
+  readonly requests: number;
+  /** Of served requests, seconds; null: none was served. */
+  readonly wait_median: number | null;
+  readonly wait_p95: number | null;
+  /** Declined by every pool. */
+  readonly refused: number;
+  /** Not answered at the end. */
+  readonly unanswered: number;
+  readonly peak_nodes: number;
+  readonly peak_cores: number;
+  /** MiB. */
+  readonly peak_ram: number;
+}
+
+/** What differs for a provider and label. A request for several labels counts for each. */
+export interface PlanRow {
+  /** Null: of requests that nobody served. */
+  readonly provider: string | null;
+  /** Null: all labels together. */
+  readonly label: string | null;
+  readonly today: PlanFigures;
+  readonly planned: PlanFigures;
+}
+
+/** Both configurations side by side, and the requests that only today's serves. */
+export function compare(
+  today: Played,
+  planned: Played,
+): { readonly rows: readonly PlanRow[]; readonly lost: readonly string[] } {
+  const keys = new Map<string, readonly [provider: string | null, label: string | null]>();
+  for (const { outcomes, peaks } of [today, planned]) {
+    for (const { provider, labels } of outcomes.values())
+      for (const label of labels) keys.set(JSON.stringify([provider, label]), [provider, label]);
+    for (const { provider, label } of peaks) keys.set(JSON.stringify([provider, label]), [provider, label]);
+  }
+  // Whoever reads from above sees a provider as a whole, then its labels; what nobody served comes last.
+  const sorted = [...keys.values()].sort(
+    ([a, one], [b, other]) =>
+      Number(a === null) - Number(b === null) || by(a ?? "", b ?? "") || by(one ?? "", other ?? ""),
+  );
+  const rows = sorted.map(([provider, label]) => ({
+    provider,
+    label,
+    today: figures(today, provider, label),
+    planned: figures(planned, provider, label),
+  }));
+  const lost = [...today.outcomes].flatMap(([request, { result }]) =>
+    result === "served" && planned.outcomes.get(request)?.result !== "served" ? [request] : [],
+  );
+  return { rows, lost };
+}
+
+function figures({ outcomes, peaks }: Played, provider: string | null, label: string | null): PlanFigures {
+  const of = [...outcomes.values()].filter(
+    (outcome) => outcome.provider === provider && (label === null || outcome.labels.includes(label)),
+  );
+  const waits = of.flatMap(({ result, waitMs }) => (result === "served" ? [waitMs] : []));
+  waits.sort((a, b) => a - b);
+  const count = (result: Outcome["result"]) => of.filter((outcome) => outcome.result === result).length;
+  const peak = peaks.find((each) => each.provider === provider && each.label === label);
+  return {
+    requests: of.length,
+    wait_median: rank(waits, 0.5),
+    wait_p95: rank(waits, 0.95),
+    refused: count("refused"),
+    unanswered: count("waits"),
+    peak_nodes: peak?.nodes ?? 0,
+    peak_cores: peak?.cores ?? 0,
+    peak_ram: peak?.ram ?? 0,
+  };
+}
+
+/** The smallest of sorted milliseconds that at least this share does not exceed; seconds. */
+function rank(sorted: readonly number[], share: number): number | null {
+  const ms = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+  return ms === undefined ? null : Math.round(ms / 100) / 10;
+}
+
+function by(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

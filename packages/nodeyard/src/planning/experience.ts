@@ -1,0 +1,103 @@
+import type { Resources } from "@nodeyard/driver";
+import { type Random, seededRandom } from "@nodeyard/runtime";
+import type { Demand, DemandedRequest, PastNode } from "./demand.ts";
+
+/** Where nothing was recorded, seconds. */
+const ASSUMED = { launched: 60, used: 600, deleted: 10 } as const;
+type Duration = keyof typeof ASSUMED;
+
+/** A node to be: the pool may be another one than any of the past. */
+export interface Place {
+  readonly provider: string;
+  readonly pool: string;
+  readonly label: string;
+}
+
+/**
+ * How long launches, uses and deletions take: drawn from those that were recorded, of the same pool and label if there are some. The n-th
+ * launch of a label in a pool takes as long under each configuration, so that what differs is due to the configuration.
+ */
+export class Experience {
+  /** What was not recorded, and what is assumed instead: sentences. */
+  readonly assumed = new Set<string>();
+  readonly #demand: Demand;
+  readonly #seed: number;
+  readonly #known = new Map<string, readonly number[]>();
+  readonly #streams = new Map<string, Random>();
+  readonly #usedOf: ReadonlyMap<string, number | undefined>;
+  readonly #resources = new Map<string, Resources>();
+
+  constructor(demand: Demand, seed: number) {
+    this.#demand = demand;
+    this.#seed = seed;
+    this.#usedOf = new Map(demand.nodes.map(({ node, used }) => [node, used]));
+    for (const { provider, label, resources } of demand.nodes)
+      if (resources !== undefined) this.#resources.set(`${provider} ${label}`, resources);
+  }
+
+  /** Milliseconds. */
+  launchMs(place: Place): number {
+    return 1000 * this.#draw("launched", place);
+  }
+
+  deleteMs(place: Place): number {
+    return 1000 * this.#draw("deleted", place);
+  }
+
+  /** How long a request has its nodes; they are given back together, as a job does. */
+  useMs({ request, labels, nodes = [], used }: DemandedRequest): number {
+    const known = used ?? Math.max(-1, ...nodes.map((node) => this.#usedOf.get(node) ?? -1));
+    if (known >= 0) return 1000 * known;
+    // By its name: the same whatever else is in the demand, and whatever the order of deliveries.
+    const seed = [...request].reduce((sum, digit) => (sum * 31 + digit.charCodeAt(0)) >>> 0, this.#seed);
+    const of = this.#pastOf("used", { provider: "", pool: "", label: labels[0]! });
+    return 1000 * of[Math.floor(seededRandom(seed).float() * of.length)]!;
+  }
+
+  /** Undefined: no node of it was recorded. */
+  needOf(provider: string, label: string): Resources | undefined {
+    const known = this.#resources.get(`${provider} ${label}`);
+    if (known !== undefined) return { ...known, instances: 1 };
+    return undefined;
+  }
+
+  quotaOf(provider: string): Resources {
+    return this.#demand.quotas.get(provider) ?? {};
+  }
+
+  #draw(what: Duration, place: Place): number {
+    const key = `${what} ${place.provider} ${place.pool} ${place.label}`;
+    let random = this.#streams.get(key);
+    if (random === undefined) {
+      const seed = [...key].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, this.#seed);
+      random = seededRandom(seed);
+      this.#streams.set(key, random);
+    }
+    const of = this.#pastOf(what, place);
+    return of[Math.floor(random.float() * of.length)]!;
+  }
+
+  /** Those of the pool and label; else of the provider and label, of the label, of the provider, of all; else what is assumed. */
+  #pastOf(what: Duration, { provider, pool, label }: Place): readonly number[] {
+    const key = `${what} ${provider} ${pool} ${label}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const same: readonly ((node: PastNode) => boolean)[] = [
+      (node) => node.provider === provider && node.pool === pool && node.label === label,
+      (node) => node.provider === provider && node.label === label,
+      (node) => node.label === label,
+      (node) => node.provider === provider,
+      () => true,
+    ];
+    const recorded = this.#demand.nodes.filter((node) => node[what] !== undefined);
+    const level = same.findIndex((isSame) => recorded.some(isSame));
+    const found = level < 0 ? [ASSUMED[what]] : recorded.filter(same[level]!).map((node) => node[what]!);
+    if (level < 0) this.assumed.add(`no node was recorded that was ${what}: ${ASSUMED[what]} s are taken`);
+    else if (level > (what === "deleted" ? 3 : 2))
+      this.assumed.add(
+        `${label}: no node was recorded that was ${what}: the times of other labels are taken`,
+      );
+    this.#known.set(key, found);
+    return found;
+  }
+}

@@ -1,0 +1,4 @@
+export { compare, type PlanRow } from "./compare.ts";
+export { DemandBook, DemandError } from "./demand.ts";
+export { type Played, type PlayOptions, play } from "./play.ts";
+export { planningDrivers } from "./uninstalled-provider.ts";

@@ -1,0 +1,91 @@
+import type {
+  CreateOrder,
+  Driver,
+  DriverContext,
+  Machine,
+  Provider,
+  ProviderConfig,
+  Step,
+  StepContext,
+  Tag,
+} from "@nodeyard/driver";
+import { sleep } from "@nodeyard/runtime";
+import type { Experience, Place } from "./experience.ts";
+
+/** For a step beyond the time it is to take, milliseconds. */
+const GRACE_MS = 60_000;
+
+/**
+ * A driver whose machines exist in memory alone, and take as long as those of the past. `real`: the driver that is installed. One that
+ * launches nothing (static) is taken as it is, with hosts that answer; how slots are cut out of backing nodes is asked of the real one.
+ */
+export function playedDriver(name: string, real: Driver | undefined, experience: Experience): Driver {
+  if (real?.capabilities.launches === false) return real;
+  const isBacked = real?.capabilities.backing === true;
+  return {
+    name,
+    contract: 1,
+    capabilities: {
+      launches: true,
+      inventory: false,
+      probes: false,
+      tags: false,
+      ...(isBacked ? { backing: true } : {}),
+    },
+    // Only `open` is called of it.
+    config: real?.config as Driver["config"],
+    async open(config, context) {
+      const inner = isBacked ? await real.open(config, context) : undefined;
+      return playedProvider(config, context, experience, inner);
+    },
+  };
+}
+
+function playedProvider(
+  config: ProviderConfig,
+  { clock }: DriverContext,
+  experience: Experience,
+  inner: Provider | undefined,
+): Provider {
+  const made = new Map<string, Place>();
+  const slots = inner?.offers?.slots;
+  return {
+    offers: slots === undefined ? {} : { slots: { of: (label) => slots.of(label) } },
+    async *create(
+      { tag, pool, label, slot }: CreateOrder,
+      { signal }: StepContext,
+    ): AsyncGenerator<Step, Machine> {
+      const place = { provider: config.name, pool: pool.name, label: label.name };
+      made.set(tag.nodeId, place);
+      const ms = experience.launchMs(place);
+      yield { step: "launch", deadlineMs: ms + GRACE_MS };
+      await sleep(clock, ms, signal);
+      if (slot !== undefined) return { ...slot.machine, hostKeys: [] };
+      return { externalId: tag.nodeId, interfaceIp: "192.0.2.1", hostKeys: [] };
+    },
+    async *remove({ nodeId }: Tag, { signal }: StepContext): AsyncGenerator<Step, void> {
+      const place = made.get(nodeId);
+      if (place === undefined) return;
+      const ms = experience.deleteMs(place);
+      yield { step: "delete", deadlineMs: ms + GRACE_MS };
+      await sleep(clock, ms, signal);
+      made.delete(nodeId);
+    },
+    find: async () => undefined,
+    list: async () => [],
+    removeResource: async () => {},
+    quota: async () => experience.quotaOf(config.name),
+    async need(label, signal) {
+      if (inner !== undefined) return inner.need(label, signal);
+      const known = experience.needOf(config.name, label.name);
+      if (known === undefined)
+        experience.assumed.add(
+          `${config.name}, ${label.name}: no node was recorded: it takes one server, and no cores or RAM`,
+        );
+      return known ?? { instances: 1 };
+    },
+    inventory: () => [],
+    probe: async () => ({ alive: true, machine: { externalId: "", interfaceIp: null } }),
+    close: async () => inner?.close(),
+  };
+}

@@ -1,0 +1,161 @@
+import type { ProviderConfig } from "@nodeyard/driver";
+import {
+  changeImageBuild,
+  changeImageUpload,
+  changeNode,
+  decodeNode,
+  encodeImageBuild,
+  encodeImageUpload,
+  encodeNode,
+  encodeRequest,
+  type NodeState,
+  newImageBuild,
+  newImageUpload,
+  newRequest,
+  paths,
+  type RequestRecord,
+} from "@nodeyard/model";
+import { type Clock, hexId, type Random, sleep } from "@nodeyard/runtime";
+import { ensurePath, type Tree } from "@nodeyard/tree";
+import type { DemandedRequest } from "./demand.ts";
+
+/** What became of a request. `waits`: it was not answered at the end. */
+export type Outcome = {
+  readonly labels: readonly string[];
+  readonly result: "served" | "refused" | "waits";
+  /** Who served it; null: nobody. */
+  readonly provider: string | null;
+  /** From the request to its nodes, milliseconds. */
+  readonly waitMs: number;
+};
+
+/** Asks for nodes, uses them and returns them, by the same records and locks as Zuul (docs/contract/zuul.md). */
+export class PlayedUser {
+  readonly tree: Tree;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #outcomes = new Map<string, Outcome>();
+  /** By the id that the tree gave. */
+  readonly #ended = new Map<string, (record: RequestRecord | undefined) => void>();
+  #waiting = 0;
+  #failure: unknown;
+
+  constructor(tree: Tree, clock: Clock, random: Random) {
+    this.tree = tree;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Requests that are neither served nor refused. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  prepare(): Promise<void> {
+    return ensurePath(this.tree, paths.requests);
+  }
+
+  ask(request: DemandedRequest, useMs: number): void {
+    this.#waiting++;
+    this.#outcomes.set(`${request.request}@${request.at}`, {
+      labels: request.labels,
+      result: "waits",
+      provider: null,
+      waitMs: 0,
+    });
+    this.#live(request, useMs).catch((error: unknown) => {
+      this.#failure ??= error;
+    });
+  }
+
+  onRequest(id: string, record: RequestRecord | undefined): void {
+    if (record?.state === "requested" || record?.state === "pending") return;
+    this.#ended.get(id)?.(record);
+    this.#ended.delete(id);
+  }
+
+  outcomes(): ReadonlyMap<string, Outcome> {
+    return this.#outcomes;
+  }
+
+  /** Throws what kept it from going on: then no figure is right. */
+  assertSound(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async #live(request: DemandedRequest, useMs: number): Promise<void> {
+    const { tree } = this;
+    const asked = this.#clock.monotonic();
+    const id = await this.#create(request);
+    const ended = await new Promise<RequestRecord | undefined>((resolve) => this.#ended.set(id, resolve));
+    const waitMs = this.#clock.monotonic() - asked;
+    this.#waiting--;
+    const nodes = ended?.state === "fulfilled" ? ended.nodes : [];
+    const locks = await Promise.all(nodes.map((node) => this.#lock(node)));
+    await tree.delete(paths.request(id));
+    const providers = await Promise.all(nodes.map((node) => this.#set(node, "in-use")));
+    this.#outcomes.set(`${request.request}@${request.at}`, {
+      labels: request.labels,
+      result: nodes.length > 0 ? "served" : "refused",
+      provider: providers[0] ?? null,
+      waitMs,
+    });
+    await sleep(this.#clock, useMs);
+    for (const node of nodes) await this.#set(node, "used");
+    for (const lock of locks) await tree.delete(lock);
+  }
+
+  async #create({ request, labels, tenant, relative_priority }: DemandedRequest): Promise<string> {
+    const record = newRequest(
+      {
+        state: "requested",
+        nodeTypes: labels,
+        requestor: "plan",
+        tenantName: tenant ?? null,
+        relativePriority: relative_priority ?? 0,
+      },
+      this.#clock.now() / 1000,
+    );
+    const parent = `${paths.requests}/${request.slice(0, request.indexOf("-"))}-`;
+    const { path } = await this.tree.create(parent, encodeRequest(record), { sequential: true });
+    return path.slice(path.lastIndexOf("/") + 1);
+  }
+
+  async #lock(node: string): Promise<string> {
+    const contender = `${paths.nodeLock(node)}/${hexId(this.#random)}__lock__`;
+    return (await this.tree.create(contender, undefined, { ephemeral: true, sequential: true })).path;
+  }
+
+  async #set(node: string, state: NodeState): Promise<string | null> {
+    const record = decodeNode(node, (await this.tree.get(paths.node(node))).data);
+    const changed = changeNode(record, { state }, this.#clock.now() / 1000);
+    await this.tree.set(paths.node(node), encodeNode(changed));
+    return record.provider;
+  }
+}
+
+/** Diskimages are taken to be uploaded: a plan is about nodes. */
+export async function writeImages(
+  tree: Tree,
+  providers: readonly ProviderConfig[],
+  nowSeconds: number,
+): Promise<void> {
+  const login = { username: null, pythonPath: null, shellType: null };
+  const [build, number] = ["0000000001", "0000000001"];
+  for (const { name, pools } of providers)
+    for (const { image } of pools.flatMap(({ labels }) => [...labels.values()])) {
+      if (image?.kind !== "diskimage") continue;
+      const at = paths.imageUploads(image.name, build, name);
+      await ensurePath(tree, at);
+      const begun = newImageBuild(build, { builder: null, builderId: null, formats: [] }, nowSeconds);
+      const built = changeImageBuild(begun, { state: "ready" }, nowSeconds);
+      await tree.set(paths.imageBuild(image.name, build), encodeImageBuild(built));
+      const uploaded = changeImageUpload(
+        newImageUpload(login, nowSeconds),
+        { state: "ready", externalId: image.name },
+        nowSeconds,
+      );
+      const path = `${at}/${number}`;
+      if ((await tree.stat(path)) === undefined) await tree.create(path, encodeImageUpload(uploaded));
+    }
+}

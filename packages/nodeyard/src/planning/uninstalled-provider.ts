@@ -1,0 +1,48 @@
+import {
+  cloudLimits,
+  commonOf,
+  compileLabels,
+  compilePools,
+  driverConfig,
+  entries,
+  poolKeys,
+  section,
+  text,
+} from "@nodeyard/driver";
+import type { DriverRegistry } from "../config/index.ts";
+
+/** What providers of all drivers have: pools with limits and labels. What a plan needs of a provider, it finds there. */
+const table = {
+  pools: entries(
+    section({
+      ...poolKeys(cloudLimits),
+      labels: entries(section({ name: text("A top-level label.", { needed: true }) }), "Offered labels."),
+    }),
+    "Pools.",
+  ),
+};
+
+const anyConfig = driverConfig("planned", table, (provider, context) => ({
+  ...commonOf({ ...provider, launchTimeoutMs: 3_600_000, bootTimeoutMs: 60_000, launchAttempts: 3 }),
+  pools: compilePools(provider, (pool) => ({
+    labels: compileLabels(pool, context, () => ({
+      hostKeyChecking: false,
+      connection: { username: null, pythonPath: null, shellType: null, type: "ssh", port: 22 },
+      image: null,
+      own: null,
+    })),
+    own: null,
+  })),
+  own: null,
+}));
+
+/** The drivers that are installed, and for each other name one that reads what all providers have: planning launches nothing. */
+export function planningDrivers(installed: DriverRegistry): DriverRegistry {
+  return {
+    get(name) {
+      const found = installed.get(name);
+      return found !== undefined && "load" in found ? found : anyConfig;
+    },
+    names: () => installed.names(),
+  };
+}
