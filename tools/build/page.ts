@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
+import { fencesOf } from "../pages/fences.ts";
 
 /**
  * The shell commands of a page, in order: its code blocks that begin with ```sh and `mark`. A command that ends in `&` is a daemon: what
  * follows waits until it says that it is up, as a reader does.
  */
 export function scriptOf(page: string, mark: string): string {
-  const text = readFileSync(page, "utf8");
-  const blocks = [...text.matchAll(/^```sh (\S+)\n(.*?)^```$/gms)].filter(([, its]) => its === mark);
+  const blocks = fencesOf(readFileSync(page, "utf8")).filter(({ words: [first] }) => first === mark);
   if (blocks.length === 0) throw new Error(`${page} has no code block that begins with \`\`\`sh ${mark}`);
-  return blocks.map(([, , commands]) => commands!.replace(/^(.*) &$/gm, untilUp)).join("");
+  const commands = blocks.map(({ lines }) => `${lines.join("\n")}\n`).join("");
+  return commands.replace(/^(.*) &$/gm, untilUp);
 }
 
 function untilUp(_: string, command: string): string {

@@ -32,6 +32,11 @@ export const SLOW: readonly Suite[] = [
     include: ["testing/foreign/**/*.test.ts", "testing/mixed/**/*.test.ts"],
   },
   {
+    name: "pages",
+    about: "tutorials, read from top to bottom and from bottom to top",
+    include: ["testing/pages/**/*.test.ts"],
+  },
+  {
     name: "servers",
     about: "ZooKeeper servers that stop, lag and come back",
     include: [
