@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { openApiDocument } from "nodeyard";
 import { errorsPage } from "../structure/errors-page.ts";
 import { readWorkspace } from "../structure/workspace.ts";
+import { cliPage } from "./cli.ts";
 import { configurationPage, configurationSchema } from "./configuration.ts";
 import { exitCodesPage } from "./exit-codes.ts";
 import { logEventsPage } from "./log-events.ts";
@@ -13,6 +14,7 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** Files that are made from code, by path below the repository's root. */
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
+  "docs/reference/cli.md": cliPage,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/nodepool.schema.json": configurationSchema,
   "docs/reference/errors.md": () => errorsPage(readWorkspace(root)),

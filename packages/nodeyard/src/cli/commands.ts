@@ -10,6 +10,8 @@ export interface CommandEntry {
   readonly summary: string;
   /** What it is made of is loaded only where that command runs, or its help is printed. */
   readonly load: () => Promise<Define>;
+  /** Whether it has to see all other commands. */
+  readonly whole?: true;
 }
 
 /** All commands, in the order of the help. */
@@ -189,6 +191,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary:
       "play the requests of the last days on another configuration: waits, refusals and peaks beside today's",
     load: async () => (await import("./commands/plan.ts")).definePlan,
+  },
+  {
+    name: "completion",
+    summary: "print the script that lets a shell complete commands and options",
+    load: async () => (await import("./commands/completion.ts")).defineCompletion,
+    whole: true,
   },
   {
     name: "sliverd",

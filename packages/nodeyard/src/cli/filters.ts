@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Row } from "../listing/index.ts";
 import { type OperationHandles, registeredPools } from "../operations/index.ts";
 import { CommandError, UsageError } from "./errors.ts";
@@ -24,18 +24,20 @@ const KEYS: Readonly<Record<Filter, readonly string[]>> = {
 
 /** Gives a list its filters. `states`: those there are. */
 export function addFilters(command: Command, names: readonly Filter[], states: readonly string[]): void {
-  for (const name of names)
-    command.option(
-      `--${name} <${name}>`,
-      `only rows with this ${name}; may be repeated`,
-      (value: string, before: readonly string[] = []) => {
+  for (const name of names) {
+    const option = new Option(`--${name} <${name}>`, `only rows with this ${name}; may be repeated`);
+    // For the help and for completion: the parser below has an error of its own.
+    if (name === "state") option.choices(states);
+    command.addOption(
+      option.argParser((value: string, before: readonly string[] = []) => {
         if (name === "state" && !states.includes(value))
           throw new UsageError(
             `--state ${JSON.stringify(value)} is not a state here; states: ${states.join(", ")}`,
           );
         return [...before, value];
-      },
+      }),
     );
+  }
 }
 
 /** The rows that pass all filters. A name that nobody knows is an error: an empty list would read as "there is none left". */

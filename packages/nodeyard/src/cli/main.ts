@@ -2,6 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { Command, CommanderError, Option } from "commander";
 import { type Machine, VERSION } from "../machine/index.ts";
 import { COMMANDS } from "./commands.ts";
+import { type Described, describe } from "./described.ts";
 import { CommandFailed, EXIT_CODES, exitCodeOf } from "./errors.ts";
 import type { GlobalOptions, Io, Session } from "./session.ts";
 
@@ -9,12 +10,13 @@ import type { GlobalOptions, Io, Session } from "./session.ts";
 export async function main(words: readonly string[], io: Io, machine: Machine): Promise<number> {
   const run = async (quick: boolean) => {
     const program = await createProgram({ io, machine }, { quick });
+    program.addHelpText("after", EXIT_TEXT);
     await program.parseAsync(words, { from: "user" });
   };
   try {
     await run(true).catch((error) => {
-      // No action has begun: help is in place of one.
-      if (error instanceof HelpNeedsAll) return run(false);
+      // No action has begun.
+      if (error instanceof NeedsAll) return run(false);
       throw error;
     });
     return 0;
@@ -50,8 +52,9 @@ Beside Zuul, on the ZooKeeper of the old configuration file:
   $ nodeyard -c /etc/nodepool/nodepool.yaml launcher
 
 Where commands look for the tree: the ZooKeeper of -c FILE; else the Nodeyard that runs on --state DIR
-(NODEYARD_STATE; /var/lib/nodeyard for root, else ~/.local/state/nodeyard).
-Exit codes: ${Object.entries(EXIT_CODES)
+(NODEYARD_STATE; /var/lib/nodeyard for root, else ~/.local/state/nodeyard).`;
+
+const EXIT_TEXT = `Exit codes: ${Object.entries(EXIT_CODES)
   .map(([code, meaning]) => `${code} ${meaning}`)
   .join("\n            ")}
 `;
@@ -102,12 +105,19 @@ class Inherited {
   }
 }
 
-/** Help was asked for, of a program that has loaded at most one command: that of the whole lists the arguments of all. */
-class HelpNeedsAll extends Error {}
+/** A program that has loaded at most one command was asked for what all of them are needed for: help lists the arguments of all. */
+class NeedsAll extends Error {}
+
+/** Every command as its help has it. */
+export async function describeProgram(machine: Machine): Promise<Described> {
+  const none = () => {};
+  const io: Io = { out: none, err: none, isTerminal: false, ask: async () => undefined, columns: 80 };
+  return describe(await createProgram({ io, machine }, { quick: false }));
+}
 
 /**
  * The command line. Actions throw; `main` turns that into a line and an exit code. A quick one has only the names of its commands, loads
- * the one that runs, and throws HelpNeedsAll in place of any help.
+ * the one that runs, and throws NeedsAll in place of any help.
  */
 async function createProgram(
   session: Omit<Session, "options">,
@@ -141,11 +151,12 @@ async function createProgram(
     program
       .configureHelp({
         formatHelp: () => {
-          throw new HelpNeedsAll();
+          throw new NeedsAll();
         },
       })
       .hook("preSubcommand", async (_, command) => {
         const entry = COMMANDS.find(({ name }) => name === command.name());
+        if (entry?.whole) throw new NeedsAll();
         (await entry?.load())?.(command, inner);
         inherited.add(command);
       });

@@ -1,0 +1,177 @@
+import type { Completed, Described, DescribedOption } from "./described.ts";
+
+/**
+ * Scripts that complete commands, options and their values. They contain all of it, since a program that were started for each key would be
+ * slower than whoever types.
+ */
+export const COMPLETIONS = { bash, zsh, fish } as const;
+export type Shell = keyof typeof COMPLETIONS;
+
+const FILES = "@files";
+const FOLDERS = "@folders";
+const ANYTHING = "@anything";
+
+/** All commands, the program first. */
+function all(command: Described): readonly Described[] {
+  return [command, ...command.commands.flatMap(all)];
+}
+
+/** As one word of a shell; no shell looks into single quotes but fish, for backslashes. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Options of the program that a command takes, too: it may have others of the same names. */
+function inherited(program: Described, { options }: Described): readonly DescribedOption[] {
+  const own = new Set(options.flatMap(({ flags }) => flags));
+  return program.options.filter(({ flags }) => !flags.some((flag) => own.has(flag)));
+}
+
+function names(command: Described): readonly string[] {
+  return command.commands.map(({ path }) => path.at(-1)!);
+}
+
+function bash(program: Described): string {
+  const kind = (value: Completed) => {
+    if (typeof value === "object") return value.join(" ");
+    return value === "file" ? FILES : value === "folder" ? FOLDERS : ANYTHING;
+  };
+  const commands = all(program);
+  const steps = commands
+    .slice(1)
+    .map(({ path }) => quote(`${path.slice(0, -1).join(" ")}:${path.at(-1)}`))
+    .join("|");
+  const values = commands.toReversed().flatMap(({ path, options }) =>
+    options.flatMap(({ flags, value }) => {
+      if (value === null) return [];
+      // Those of the program come last, and are for every command.
+      const at = path.length === 0 ? "*" : quote(path.join(" "));
+      return `        ${flags.map((flag) => `${at}:${flag}`).join("|")}) kind=${quote(kind(value))} ;;\n`;
+    }),
+  );
+  const offers = commands.map((command) => {
+    const options = [...command.options, ...inherited(program, command)].flatMap(({ flags }) => flags);
+    const words = [...names(command), ...command.arguments.slice(0, 1).map(({ value }) => kind(value))];
+    return `    ${quote(command.path.join(" "))}) options=${quote(options.join(" "))} kind=\${kind:-${quote(words.join(" "))}} ;;\n`;
+  });
+  return `# Completion of nodeyard for bash. Made by "nodeyard completion bash".
+_nodeyard() {
+  local current=\${COMP_WORDS[COMP_CWORD]} at='' kind='' options='' word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    # bash makes a word of the = in --option=value.
+    if [[ $word == = ]]; then continue
+    elif [[ $kind ]]; then kind=''
+    elif [[ $word == -- ]]; then compopt -o default; return
+    else
+      case "$at:$word" in
+        ${steps}) at="\${at:+$at }$word" ;;
+${values.join("")}      esac
+    fi
+  done
+  [[ $current == = ]] && current=''
+  local value=$kind
+  case $at in
+${offers.join("")}  esac
+  if [[ $current == -* && ! $value ]]; then kind=$options
+  elif [[ ! $kind ]]; then kind=$options; fi
+  case $kind in
+    ${ANYTHING}) ;;
+    ${FILES}) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    ${FOLDERS}) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+    *) mapfile -t COMPREPLY < <(compgen -W "$kind" -- "$current") ;;
+  esac
+}
+complete -F _nodeyard nodeyard
+`;
+}
+
+function zsh(program: Described): string {
+  const action = (value: Completed) => {
+    if (typeof value === "object") return `(${value.join(" ")})`;
+    return value === "file" ? "_files" : value === "folder" ? "_files -/" : " ";
+  };
+  const plain = (text: string) => text.replaceAll(/[\\[\]:]/g, "\\$&");
+  const option = ({ flags, text, value }: DescribedOption) =>
+    flags.map((flag) => {
+      const takes = value === null ? "" : `:${value === undefined ? "value" : "word"}:${action(value)}`;
+      const name = value !== null && flag.startsWith("--") ? `${flag}=` : flag;
+      return quote(`*${name}[${plain(text)}]${takes}`);
+    });
+  const functions = all(program).map((command) => {
+    const specs = [...command.options, ...inherited(program, command)].flatMap(option);
+    const described = command.commands.map(({ path, summary }) => `${path.at(-1)}:${plain(summary)}`);
+    const inner =
+      described.length === 0
+        ? command.arguments.map(({ name, repeats, value }, at) =>
+            quote(`${repeats ? "*" : at + 1}:${name}:${action(value)}`),
+          )
+        : [quote("1: :->command"), quote("*:: :->rest")];
+    const name = ["_nodeyard", ...command.path].join("_");
+    const rest = `
+  case $state in
+    command) local -a commands=(${described.map(quote).join(" ")}); _describe command commands ;;
+    rest) (( $+functions[${name}_$line[1]] )) && ${name}_$line[1] ;;
+  esac`;
+    return `${name}() {
+  local curcontext=$curcontext state line
+  _arguments -C ${described.length === 0 ? "" : "-A '-*' "}${[...specs, ...inner].join(" ")}${described.length === 0 ? "" : rest}
+}
+`;
+  });
+  return `#compdef nodeyard
+# Completion of nodeyard for zsh. Made by "nodeyard completion zsh".
+${functions.join("")}# Loaded from a folder of fpath it is the function itself, else it is told to the shell.
+if [[ $funcstack[1] == _nodeyard ]]; then _nodeyard "$@"; else compdef _nodeyard nodeyard; fi
+`;
+}
+
+function fish(program: Described): string {
+  const word = (text: string) => `'${text.replaceAll(/[\\']/g, "\\$&")}'`;
+  const values = (value: Completed | null) => {
+    if (value === null) return "";
+    if (typeof value === "object") return ` -x -a ${word(value.join(" "))}`;
+    if (value === "file") return " -r -F";
+    return value === "folder" ? " -x -a '(__fish_complete_directories)'" : " -x";
+  };
+  const commands = all(program);
+  const lines = commands.flatMap((command) => {
+    const at = `complete -c nodeyard -n ${word(`__nodeyard_at ${word(command.path.join(" "))}`)}`;
+    const options = [...command.options, ...inherited(program, command)].map(({ flags, text, value }) => {
+      const each = flags.map((flag) =>
+        flag.startsWith("--") ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`,
+      );
+      return `${at} ${each.join(" ")}${values(value)} -d ${word(text)}`;
+    });
+    const inner = command.commands.map(
+      ({ path, summary }) => `${at} -a ${word(path.at(-1)!)} -d ${word(summary)}`,
+    );
+    const first = command.arguments[0]?.value;
+    return [
+      ...options,
+      ...inner,
+      ...(first === undefined ? [] : [`${at}${values(first).replace(" -r", "").replace(" -x", "")}`]),
+    ];
+  });
+  const valued = program.options.filter(({ value }) => value !== null).flatMap(({ flags }) => flags);
+  return `# Completion of nodeyard for fish. Made by "nodeyard completion fish".
+function __nodeyard_at --argument-names wanted
+    set -l at ''
+    set -l skip
+    for word in (commandline -opc)[2..-1]
+        if set -q skip[1]
+            set -e skip
+        else if contains -- $word ${valued.join(" ")}
+            set skip 1
+        else if contains -- (string trim "$at $word") ${commands
+          .slice(1)
+          .map(({ path }) => word(path.join(" ")))
+          .join(" ")}
+            set at (string trim "$at $word")
+        end
+    end
+    test "$at" = "$wanted"
+end
+complete -c nodeyard -f
+${lines.join("\n")}
+`;
+}

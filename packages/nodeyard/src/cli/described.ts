@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+
+/** What a value is, as far as a shell can complete it: a file, a folder, one of some words, or anything. */
+export type Completed = "file" | "folder" | readonly string[] | undefined;
+
+export interface DescribedOption {
+  /** `-c, --config <file>` */
+  readonly term: string;
+  readonly flags: readonly string[];
+  readonly text: string;
+  /** What its value completes to; null for an option without a value. */
+  readonly value: Completed | null;
+}
+
+export interface DescribedArgument {
+  readonly name: string;
+  readonly text: string;
+  readonly repeats: boolean;
+  readonly value: Completed;
+}
+
+/** A command as its help has it: the source of completion, of the manual pages and of docs/reference/cli.md. */
+export interface Described {
+  /** Beneath the program: `["sliverd", "keys"]`; empty for the program itself. */
+  readonly path: readonly string[];
+  readonly usage: string;
+  readonly summary: string;
+  readonly arguments: readonly DescribedArgument[];
+  /** Without those of the program, which every command takes that has none of the same name. */
+  readonly options: readonly DescribedOption[];
+  /** What follows the options in its help, without the empty lines around it. */
+  readonly notes: string;
+  readonly commands: readonly Described[];
+}
+
+/** Describes a command and those beneath it. Afterwards its help cannot be printed. */
+export function describe(command: Command, path: readonly string[] = []): Described {
+  const help = command.createHelp();
+  return {
+    path,
+    usage: help.commandUsage(command),
+    summary: command.description(),
+    arguments: command.registeredArguments.map((one) => ({
+      name: one.name(),
+      text: help.argumentDescription(one),
+      repeats: one.variadic,
+      value: one.argChoices ?? completed(one.name()),
+    })),
+    options: help.visibleOptions(command).map((option) => ({
+      term: help.optionTerm(option),
+      flags: [option.short, option.long].filter((flag) => flag !== undefined && flag !== null),
+      text: help.optionDescription(option),
+      value:
+        option.required || option.optional
+          ? (option.argChoices ?? completed(/[<[]([^>\]]*)/.exec(option.flags)?.[1]))
+          : null,
+    })),
+    notes: notesOf(command),
+    commands: command.commands.map((inner) => describe(inner, [...path, inner.name()])),
+  };
+}
+
+/** By the name that the help gives a value. */
+function completed(name: string | undefined): Completed {
+  if (name === "file" || name === "path" || name === "command") return "file";
+  return name === "dir" || name === "folder" ? "folder" : undefined;
+}
+
+/** Commander keeps these texts to itself, but prints them after a help that is empty. */
+function notesOf(command: Command): string {
+  let printed = "";
+  command
+    .configureHelp({ formatHelp: () => "" })
+    .configureOutput({
+      writeOut: (text) => {
+        printed += text;
+      },
+    })
+    .outputHelp();
+  return printed.replace(/^\n+|\s+$/g, "");
+}
