@@ -1,10 +1,12 @@
 import type { ValidationResult } from "../config/index.ts";
 import { plain } from "../listing/index.ts";
+import type { MoveSurvey } from "../operations/index.ts";
 
 /** What whoever plans a move from Nodepool has to know of a file, in Markdown. */
 export function migrationReport(
   file: string,
   { findings, providers, differences, lostLabels }: Omit<ValidationResult, "exitCode">,
+  survey: MoveSurvey | string | null,
 ): string {
   const named = (isServed: boolean) =>
     providers.flatMap(({ name, driver, labels, ...of }) =>
@@ -22,8 +24,29 @@ export function migrationReport(
     section("Labels that only those offer", lostLabels),
     section("To change before a launcher of Nodeyard loads the file", errors),
     section("Keys in use that do something else", byMeaning(differences)),
+    ...treeSections(survey),
     "How to move step by step: docs/how-to/replace-a-python-launcher.md. What differs whatever the file says: docs/design/differences.md.\n",
   ].join("\n");
+}
+
+/** What becomes of all that is in the tree; of what there is a lot, one line with a number. */
+function treeSections(survey: MoveSurvey | string | null): readonly string[] {
+  if (survey === null) return [];
+  if (typeof survey === "string") return [`## The tree\n\nNot looked at: ${plain(survey)}\n`];
+  const titles: Readonly<Record<keyof MoveSurvey, string>> = {
+    components: "In the tree now: processes and pools",
+    requests: "In the tree now: requests",
+    nodes: "In the tree now: nodes, and what a launcher with this file does with them",
+    images: "In the tree now: images, and what a builder with this file does with them",
+  };
+  return Object.entries(titles).map(([of, title]) =>
+    section(
+      title,
+      survey[of as keyof MoveSurvey].map(({ what, count, then }) =>
+        [`${count} x ${what}`, then].filter((text) => text !== "").join(": "),
+      ),
+    ),
+  );
 }
 
 function section(title: string, items: readonly string[]): string {

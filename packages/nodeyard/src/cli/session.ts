@@ -1,3 +1,4 @@
+import type { DriverRegistry } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { OperationHandles } from "../operations/index.ts";
 import { type ConfigFiles, DEFAULT_CONFIG, openTree, type TreeLocation } from "../process/index.ts";
@@ -55,14 +56,15 @@ export function placeOf(session: Session): TreeLocation {
   return { stateFolder: stateOf(session), files: filesOf(session) };
 }
 
-/** Runs `command` with a connection to the tree, and ends that whatever happens. */
+/** Runs `command` with a connection to the tree, and ends that whatever happens. `drivers`: those that judge a configuration with `-c`. */
 export async function withTree<T>(
   session: Session,
   command: (handles: OperationHandles) => Promise<T>,
+  drivers?: DriverRegistry,
 ): Promise<T> {
   const { machine } = session;
   const { clock, random } = machine;
-  const tree = await openTree(placeOf(session), machine);
+  const tree = await openTree(placeOf(session), machine, drivers);
   try {
     return await command({ tree, clock, random });
   } finally {

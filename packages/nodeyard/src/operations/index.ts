@@ -31,6 +31,7 @@ export {
   releaseLease,
 } from "./request.ts";
 export { LEFT_MS, retireBacking, retireNode, SlotError } from "./retire-backing.ts";
+export { type MoveLine, type MoveSurvey, surveyMove } from "./survey-move.ts";
 export {
   checkToken,
   createToken,

@@ -1,9 +1,13 @@
 import { type Clock, messageOf } from "@nodeyard/runtime";
 import { connectZooKeeperTree, socketPath, type Tree, unixConnector, type WriteEnded } from "@nodeyard/tree";
-import { type ConfigFiles, connectionString, type ZookeeperConfig } from "../config/index.ts";
+import {
+  type ConfigFiles,
+  connectionString,
+  type DriverRegistry,
+  type ZookeeperConfig,
+} from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
-import type { Drivers } from "./driver-registry.ts";
 import { fileExists, isSocket, readText } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
 
@@ -27,7 +31,7 @@ export interface TreeLocation {
 export async function openTree(
   place: TreeLocation,
   machine: Machine,
-  drivers?: Drivers,
+  drivers?: DriverRegistry,
   log?: Log,
 ): Promise<Tree> {
   const socket = socketPath(place.stateFolder);

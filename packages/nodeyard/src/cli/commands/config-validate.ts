@@ -1,9 +1,11 @@
 import { join } from "node:path";
+import { messageOf } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import {
   type ConfigInput,
   type Finding,
   formatFinding,
+  loadConfig,
   pathProblem,
   readConfig,
   type ValidationResult,
@@ -11,10 +13,19 @@ import {
   withProviders,
 } from "../../config/index.ts";
 import { plain } from "../../listing/index.ts";
-import { DEFAULT_CONFIG, fileExists, validatorDrivers, writePrivate } from "../../process/index.ts";
+import { type MoveSurvey, surveyMove } from "../../operations/index.ts";
+import { planningDrivers } from "../../planning/index.ts";
+import {
+  DEFAULT_CONFIG,
+  Drivers,
+  fileExists,
+  loadModule,
+  validatorDrivers,
+  writePrivate,
+} from "../../process/index.ts";
 import { CommandError, CommandFailed } from "../errors.ts";
 import { migrationReport } from "../migration-report.ts";
-import type { Session } from "../session.ts";
+import { type Session, withTree } from "../session.ts";
 
 /** The old command's logger: scripts look for it. */
 const LOGGER = "nodepool.cmd.config_validator";
@@ -24,6 +35,7 @@ interface ValidateOptions {
   readonly files: boolean;
   readonly json?: boolean;
   readonly migration?: boolean;
+  readonly tree: boolean;
   readonly split?: string;
 }
 
@@ -37,7 +49,11 @@ export function defineConfigValidate(command: Command, session: Session): void {
       "--no-files",
       "with --strict, on a machine that is not the launcher's: look for none of those files",
     )
-    .option("--migration", "a report on stdout for whoever comes from Nodepool: what can move, what differs")
+    .option(
+      "--migration",
+      "a report on stdout for whoever comes from Nodepool: what can move, what differs, and what becomes of all that is in the tree now",
+    )
+    .option("--no-tree", "with --migration: do not read the tree")
     .option(
       "--split <folder>",
       "for a move step by step, write nodeyard.yaml with the providers that can move, and nodepool.yaml with the others, to this folder",
@@ -46,11 +62,12 @@ export function defineConfigValidate(command: Command, session: Session): void {
     .action((options: ValidateOptions) => validate(session, options));
 }
 
-/** Contacts nothing, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
+/** Contacts nothing but the tree for `--migration`, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
 async function validate(
-  { io, machine, options }: Session,
-  { strict = false, files, json = false, migration = false, split }: ValidateOptions,
+  session: Session,
+  { strict = false, files, json = false, migration = false, tree, split }: ValidateOptions,
 ): Promise<void> {
+  const { io, machine, options } = session;
   const path = options().config ?? DEFAULT_CONFIG;
   const say = (level: string, text: string) =>
     io.err(`${timestamp(machine.clock.now())} ${level} ${LOGGER}: ${plain(text)}\n`);
@@ -74,10 +91,34 @@ async function validate(
         });
   for (const finding of result.findings) say(levelOf(finding), formatFinding(finding));
   for (const line of summaryOf(result)) say("INFO", line);
-  if (json) io.out(`${JSON.stringify(jsonOf(path, result), null, 2)}\n`);
-  else if (migration && !("unreadable" in read)) io.out(migrationReport(path, result));
+  const survey = migration && tree && "input" in read ? await surveyOf(session, read.input, result) : null;
+  if (json) io.out(`${JSON.stringify({ ...jsonOf(path, result), ...treeJson(survey) }, null, 2)}\n`);
+  else if (migration && !("unreadable" in read)) io.out(migrationReport(path, result, survey));
   if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
   if (split !== undefined && "input" in read) splitInto(split, read.input, result);
+}
+
+/** What a launcher with this file would find in the tree; or why nobody looked. Null: it is not to be looked at. */
+async function surveyOf(
+  session: Session,
+  input: ConfigInput,
+  { exitCode, providers }: ValidationResult,
+): Promise<MoveSurvey | string> {
+  if (exitCode !== 0) return "the file is not valid";
+  const drivers = planningDrivers(new Drivers(loadModule));
+  const { config } = loadConfig({ ...input, drivers });
+  if (config === undefined) return "no launcher can load the file";
+  const installed = new Set(providers.flatMap(({ name, isServed }) => (isServed ? [name] : [])));
+  try {
+    return await withTree(session, (handles) => surveyMove(handles, config, installed), drivers);
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function treeJson(survey: MoveSurvey | string | null): object {
+  if (survey === null) return {};
+  return typeof survey === "string" ? { tree: null, tree_problem: survey } : { tree: survey };
 }
 
 /** Files that are there are left alone: one of them may be the configuration itself. */
