@@ -1,8 +1,8 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Replay } from "./replay.ts";
+import type { Moment, Replay } from "./replay.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
-import { LATE_MS, type Moment, momentOf, passed, saidAt } from "./time.ts";
+import { LATE_MS, passed, saidAt } from "./time.ts";
 
 interface Held {
   /** Undefined: until somebody ends it. */
@@ -21,7 +21,6 @@ export class HoldLengths implements Rule {
 
   onNode({ id, before, after, write }: Change, replay: Replay): void {
     const held = this.#held.get(id);
-    const now = momentOf(write, replay);
     // A client that lost the answer writes the same once more: the hold began with the first write.
     const isRepeated = stateOf(before) === "hold" && before?.data.state_time === after?.data.state_time;
     if (stateOf(after) === "hold" && !isLauncher(write.client)) {
@@ -34,7 +33,7 @@ export class HoldLengths implements Rule {
     } else if (held !== undefined && stateOf(after) !== "hold") {
       this.#held.delete(id);
       if (!isLauncher(write.client)) return;
-      const ms = passed(held.since, now);
+      const ms = passed(held.since, write, replay);
       const off = replay.believed.get(write.client) ?? 0;
       if (held.forMs === undefined || Math.ceil(ms) + off < held.forMs)
         throw new Broken(

@@ -1,8 +1,8 @@
 import type { AppliedWrite, Op } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Replay } from "./replay.ts";
+import type { Moment, Replay } from "./replay.ts";
 import { isLauncher, type Rule } from "./rule.ts";
-import { LATE_MS, type Moment, momentOf, passed, saidAt } from "./time.ts";
+import { LATE_MS, passed, saidAt } from "./time.ts";
 
 const LEASE = /^\/nodeyard\/leases\/([^/]+)$/;
 /** The client writes into the owner for how long it asked: `cli@for-5000`. */
@@ -45,7 +45,7 @@ export class LeaseLengths implements Rule {
   }
 
   #checkNotEarly(id: string, lease: Open, write: AppliedWrite, replay: Replay): void {
-    const ms = passed(lease.since, momentOf(write, replay));
+    const ms = passed(lease.since, write, replay);
     const off = replay.believed.get(write.client) ?? 0;
     if (!lease.over && Math.ceil(ms) + off < lease.forMs)
       throw new Broken("a lease lasts its time", write, `${id}: ended after ${ms} ms of ${lease.forMs}`);

@@ -11,6 +11,12 @@ export interface Znode {
   readonly damaged?: true;
 }
 
+/** A moment by both clocks, milliseconds: the tree's may be set back or forward, the other never jumps. */
+export interface Moment {
+  readonly tree: number;
+  readonly steady: number;
+}
+
 const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
 const NODE_LOCK = /^\/nodepool\/nodes\/(\d{10})\/lock\/(.+)$/;
 const REQUEST = /^\/nodepool\/requests\/([^/]+)$/;
@@ -37,6 +43,8 @@ export class Replay {
    * and its next write is off by as much (rule 8: jumps above 30 s are noticed).
    */
   readonly believed = new Map<string, number>();
+  /** When a client wrote first. */
+  readonly started = new Map<string, Moment>();
   /** When a launcher last lost an event of the tree, by client, milliseconds. */
   readonly missed = new Map<string, number>();
   /** Nodes whose last user left with the present write. */
@@ -47,6 +55,7 @@ export class Replay {
   /** Carries one write out; `listener` is called with each change of a record, in the order of the operations. */
   take(write: AppliedWrite, at: number, listener: Listener): void {
     this.now = at;
+    if (!this.started.has(write.client)) this.started.set(write.client, { tree: write.at, steady: at });
     this.left.clear();
     if (write.sessionEnd === true)
       this.heldToTheEnd.set(write.session, new Set(this.nodeLocks.heldBy(write.client)));

@@ -1,15 +1,5 @@
 import type { AppliedWrite } from "@nodeyard/tree";
-import type { Replay } from "./replay.ts";
-
-/** A moment by both clocks, milliseconds: the tree's may be set back or forward, the other never jumps. */
-export interface Moment {
-  readonly tree: number;
-  readonly steady: number;
-}
-
-export function momentOf(write: AppliedWrite, { now }: Replay): Moment {
-  return { tree: write.at, steady: now };
-}
+import type { Moment, Replay } from "./replay.ts";
 
 /** A lost call is repeated for at most this long, milliseconds. */
 const UNDER_WAY_MS = 60_000;
@@ -21,9 +11,18 @@ export function saidAt(said: number, write: AppliedWrite, { now }: Replay): Mome
   return { tree: said, steady: since < 0 || since > UNDER_WAY_MS ? now : now - since };
 }
 
-/** The greater of the times passed by both clocks: a wait by either clock is not early. */
-export function passed(since: Moment, until: Moment): number {
-  return Math.max(until.tree - since.tree, until.steady - since.steady);
+/**
+ * The time passed for the launcher that wrote, by whichever clock is longest: a wait by either clock is not early. One that started later
+ * knows only what time it was then (docs/design/time.md, "Consequences").
+ */
+export function passed(since: Moment, write: AppliedWrite, replay: Replay): number {
+  const until = { tree: write.at, steady: replay.now };
+  const started = replay.started.get(write.client);
+  const believed =
+    started === undefined || started.steady < since.steady
+      ? 0
+      : started.tree - since.tree + until.steady - started.steady;
+  return Math.max(until.tree - since.tree, until.steady - since.steady, believed);
 }
 
 /**
