@@ -49,9 +49,8 @@ export class Experience {
     const known = used ?? Math.max(-1, ...nodes.map((node) => this.#usedOf.get(node) ?? -1));
     if (known >= 0) return 1000 * known;
     // By its name: the same whatever else is in the demand, and whatever the order of deliveries.
-    const seed = [...request].reduce((sum, digit) => (sum * 31 + digit.charCodeAt(0)) >>> 0, this.#seed);
     const of = this.#pastOf("used", { provider: "", pool: "", label: labels[0]! });
-    return 1000 * of[Math.floor(seededRandom(seed).float() * of.length)]!;
+    return 1000 * pick(randomOf(request, this.#seed), of);
   }
 
   /** Undefined: no node of it was recorded. */
@@ -69,12 +68,10 @@ export class Experience {
     const key = `${what} ${place.provider} ${place.pool} ${place.label}`;
     let random = this.#streams.get(key);
     if (random === undefined) {
-      const seed = [...key].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, this.#seed);
-      random = seededRandom(seed);
+      random = randomOf(key, this.#seed);
       this.#streams.set(key, random);
     }
-    const of = this.#pastOf(what, place);
-    return of[Math.floor(random.float() * of.length)]!;
+    return pick(random, this.#pastOf(what, place));
   }
 
   /** Those of the pool and label; else of the provider and label, of the label, of the provider, of all; else what is assumed. */
@@ -100,4 +97,13 @@ export class Experience {
     this.#known.set(key, found);
     return found;
   }
+}
+
+/** A stream of its own for each name. */
+function randomOf(name: string, seed: number): Random {
+  return seededRandom([...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, seed));
+}
+
+function pick(random: Random, values: readonly number[]): number {
+  return values[Math.floor(random.float() * values.length)]!;
 }

@@ -2,12 +2,15 @@ import type { Driver } from "@nodeyard/driver";
 import { createFakeDriver, fakeConfig } from "@nodeyard/driver-fake";
 import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
+import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import type { LauncherConfig } from "../../src/launcher/index.ts";
 import { compare, DemandBook, DemandError, type Played, play } from "../../src/planning/index.ts";
+import { PlayedUser } from "../../src/planning/played-user.ts";
 import { fakeProvider, launcherConfig, staticProvider } from "../launcher/rig.ts";
 import { config } from "../metastatic/lab.ts";
 import { ISOLATED } from "../metastatic/sliver-lab.ts";
+import { World } from "../rules/world.ts";
 
 const START = 1_700_000_000;
 const installed: Record<string, Driver> = {
@@ -118,6 +121,50 @@ describe("waits", () => {
     });
   });
 });
+
+test("what a launcher lived through is played as it was: the waits of a busy day, from its journal alone", async () => {
+  const world = new World({
+    latency: {
+      create: { minMs: 500, maxMs: 3_000 },
+      boot: { minMs: 40_000, maxMs: 90_000 },
+      delete: { minMs: 2_000, maxMs: 20_000 },
+      read: { minMs: 0, maxMs: 0 },
+    },
+  });
+  const { launcher, journal } = await world.start("a", servers(4));
+  const book = new DemandBook();
+  journal.write = ({ event, request = null, node = null, facts }) =>
+    book.event({ at: world.clock.now(), event, request, node, facts });
+  const user = new PlayedUser(world.other, world.clock, seededRandom(3));
+  launcher.view.onEvent((event) => {
+    if (event.type === "request") user.onRequest(event.id, event.after?.record);
+  });
+  await world.settle(user.prepare());
+  const random = seededRandom(7);
+  for (let count = 0; count < 150; count++) {
+    await world.run(-Math.log(1 - random.float()) * 170_000);
+    const labels = random.float() < 0.8 ? ["small"] : ["large", "small"];
+    const at = world.clock.now() / 1000;
+    user.ask({ request: `200-${count}`, at, labels }, 60_000 + random.float() * 800_000);
+  }
+  while (user.waiting > 0) await world.run(60_000);
+  await world.run(1_200_000);
+  const lived: Played = { outcomes: user.outcomes(), peaks: [], assumed: [] };
+  const played = await play({
+    config: servers(4),
+    demand: book.demand(),
+    seed: 1,
+    driverOf: () => installed.fake,
+  });
+  expect(played.assumed).toEqual([]);
+  const { today, planned } = rowOf(lived, played, "cloud", "small")!;
+  expect(planned.requests).toBe(150);
+  console.log(
+    `median ${today.wait_median} s, played ${planned.wait_median} s; 95 % ${today.wait_p95} s, ${planned.wait_p95} s`,
+  );
+  expect(Math.abs(planned.wait_median! / today.wait_median! - 1)).toBeLessThan(0.1);
+  expect(Math.abs(planned.wait_p95! / today.wait_p95! - 1)).toBeLessThan(0.1);
+}, 60_000);
 
 test("a label that goes is refused, and those requests are named", async () => {
   const demand = lines(past, ask(0), ask(7, { labels: ["large"], request: "100-0000000009" }));
