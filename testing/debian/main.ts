@@ -1,6 +1,7 @@
 /**
  * `npm run test:debian`: builds the Debian packages and installs them as docs/how-to/install.md says, in a Debian whose systemd runs; hands
- * out a node, upgrades while it is in use, runs each unit, removes and purges. Needs root, debhelper, mmdebstrap and systemd-nspawn.
+ * out a node, upgrades while it is in use, runs each unit, removes and purges. Then the images of containers, which need the same packages built, as `npm run test:oci` does. Needs root, debhelper,
+ * mmdebstrap, systemd-nspawn, podman and runc.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,6 +13,7 @@ import { build } from "../../tools/build/build.ts";
 import { bundle } from "../../tools/build/bundle.ts";
 import { debianPackages } from "../../tools/build/debian.ts";
 import { scriptOf } from "../../tools/build/page.ts";
+import { checkImages } from "../oci/images.ts";
 import { Container } from "./container.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
@@ -54,6 +56,8 @@ try {
   await bootstrapped;
   container = await Container.boot(root, release);
   await check(container);
+  await container.close();
+  await checkImages(ROOT, folder, say);
 } catch (error) {
   console.error(await container?.run("journalctl --no-pager --lines=60 --unit='nodeyard*'").catch(() => ""));
   console.error(error);

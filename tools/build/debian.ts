@@ -46,7 +46,7 @@ export function debianPackages(root: string, bundle: string, folder: string, ver
 }
 
 /** Node, and below `node_modules` the built packages with everything that they need, as the lock file has it. */
-function copyProgram(root: string, target: string): void {
+export function copyProgram(root: string, target: string): void {
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
     readonly packages: Readonly<Record<string, Locked>>;
   };

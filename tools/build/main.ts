@@ -1,7 +1,8 @@
 /**
  * `npm run build`: builds the packages into their `dist`, and the programs of a sliver host into one folder of the sliver package's `dist`.
  * `-- --verify` installs and runs the result; `-- --pack FOLDER` writes the files of a release into FOLDER: what npm installs, an SBOM and
- * the licences; `-- --deb FOLDER` writes the Debian packages. `-- --bundle FOLDER`: only the programs of a sliver host, into FOLDER.
+ * the licences; `-- --deb FOLDER` writes the Debian packages, `-- --oci FOLDER` the images of containers. `-- --bundle FOLDER`: only the
+ * programs of a sliver host, into FOLDER.
  */
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,7 @@ import { parseArgs } from "node:util";
 import { build } from "./build.ts";
 import { bundle, verifyBundle } from "./bundle.ts";
 import { debianPackages } from "./debian.ts";
+import { ociImages } from "./oci.ts";
 import { pack, writeParts } from "./release.ts";
 import { verify } from "./verify.ts";
 
@@ -20,6 +22,7 @@ const { values } = parseArgs({
     verify: { type: "boolean" },
     pack: { type: "string" },
     deb: { type: "string" },
+    oci: { type: "string" },
     bundle: { type: "string" },
   },
 });
@@ -36,11 +39,13 @@ try {
     const folder = resolve(values.pack);
     for (const file of [...pack(dists, folder), ...writeParts(root, folder)]) console.log(`wrote ${file}`);
   }
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   if (values.deb !== undefined) {
-    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
     for (const file of debianPackages(root, programs, resolve(values.deb), version))
       console.log(`wrote ${file}`);
   }
+  if (values.oci !== undefined)
+    for (const file of ociImages(root, resolve(values.oci), version)) console.log(`wrote ${file}`);
   if (values.verify) {
     const page = join(root, "docs/how-to/install.md");
     for (const what of [...verify(dists, page), ...verifyBundle(programs, tmpdir())])

@@ -30,6 +30,9 @@ export function writeParts(root: string, folder: string): string[] {
   const sbom = JSON.parse(npm(root, "sbom", "--sbom-format", "cyclonedx", "--omit", "dev"));
   // npm calls it by the folder of the checkout.
   sbom.metadata.component.name = "nodeyard";
+  // Of the moment, and optional: without them two builds of a commit are equal.
+  delete sbom.serialNumber;
+  delete sbom.metadata.timestamp;
   const lines = (sbom.components as Component[]).map(
     (part) => `${part.name} ${part.version} ${licenceOf(part)}`,
   );
