@@ -44,7 +44,7 @@ export const SLOW: readonly Suite[] = [
       "packages/zookeeper/test/recipes/{lock-outage,tree-cache,kazoo-lock}.test.ts",
       "packages/tree/test/zookeeper/*.test.ts",
       "packages/tree/test/conformance/wire.test.ts",
-      "packages/nodeyard/test/process/{zookeeper,restart,explain-members,looked-at,alerts}.test.ts",
+      "packages/nodeyard/test/process/{zookeeper,restart,rest,explain-members,looked-at,alerts}.test.ts",
     ],
   },
   {

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { messageOf } from "@nodeyard/runtime";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { NotReady } from "./errors.ts";
@@ -5,7 +6,10 @@ import { type Visibility, visibilityOf } from "./http/caller.ts";
 import { problem } from "./http/problem.ts";
 import type { AppParts } from "./known.ts";
 import { addBackup, addRoutes, HEALTH } from "./routes.ts";
-import { addV1, V1 } from "./v1/mount.ts";
+import { addV1, badPath, V1 } from "./v1/mount.ts";
+import { problemText, TITLES } from "./v1/problems.ts";
+
+export { EventHub } from "./v1/event-hub.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -30,6 +34,8 @@ const STALLED_MS = 60_000;
 /** No request of ours is longer. */
 const BODY_BYTES = 64 * 1024;
 const MAX_CONNECTIONS = 256;
+/** Characters of a name in a path. */
+const MAX_PARAMETER = 1_000;
 
 /** The HTTP interface, which does not listen yet. It knows nothing but `sources`. */
 export function createApp(parts: AppParts, door: Door): FastifyInstance {
@@ -42,6 +48,14 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     connectionTimeout: STALLED_MS,
     keepAliveTimeout: IDLE_MS,
     bodyLimit: BODY_BYTES,
+    routerOptions: { maxParamLength: MAX_PARAMETER },
+    clientErrorHandler: refuseBytes,
+    // What the router itself refuses: no hook runs.
+    frameworkErrors: (error, request, reply) => {
+      const isV1 = request.url.startsWith(`${V1}/`);
+      if (isV1) return badPath(reply, messageOf(error));
+      return fail(request, reply, 400, messageOf(error));
+    },
   });
   app.server.maxConnections = MAX_CONNECTIONS;
   app.decorateRequest("visibility", "nothing");
@@ -71,6 +85,20 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
   addV1(app, parts, door);
   if (door.bySocket) addBackup(app, parts);
   return app;
+}
+
+/** What is no request that could be read: nothing knows which path it is for. */
+function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
+  const body = problemText(
+    status,
+    "api.bad_request",
+    "the request cannot be read, is too long, or took too long",
+  );
+  const head = `HTTP/1.1 ${status} ${TITLES[status]}\r\ncontent-type: application/problem+json\r\n`;
+  socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`);
 }
 
 function fail(request: FastifyRequest, reply: FastifyReply, status: number, message: string): FastifyReply {

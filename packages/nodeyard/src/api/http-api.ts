@@ -2,7 +2,10 @@ import type { FastifyInstance } from "fastify";
 import { listenTcp, listenUnix } from "./edge/listen.ts";
 import { type Body, FRESH_MS } from "./http/reply.ts";
 import { ShortCache } from "./http/short-cache.ts";
-import type { AppParts } from "./known.ts";
+import type { AppParts, Known } from "./known.ts";
+import type { EventHub } from "./v1/event-hub.ts";
+
+type Handles = Omit<AppParts, "answers" | "hub">;
 
 /** Different answers that are kept for a second, at most. */
 const MAX_ANSWERS = 128;
@@ -14,11 +17,12 @@ export type ListenAddress =
 
 /** The HTTP interface of a process, at any number of places. */
 export class HttpApi {
-  readonly #handles: Omit<AppParts, "answers">;
+  readonly #handles: Handles;
   readonly #answers: ShortCache<Body>;
+  #hub: EventHub | undefined;
   readonly #apps = new Map<string, FastifyInstance>();
 
-  constructor(handles: Omit<AppParts, "answers">) {
+  constructor(handles: Handles) {
     this.#handles = handles;
     this.#answers = new ShortCache(handles.clock, FRESH_MS, MAX_ANSWERS);
   }
@@ -26,8 +30,9 @@ export class HttpApi {
   /** Resolves with the address when it listens there. Rejects with ListenError. */
   async listen(place: ListenAddress): Promise<string> {
     // Not before: commands that serve nothing start sooner without an HTTP server.
-    const { createApp } = await import("./app.ts");
-    const parts = { ...this.#handles, answers: this.#answers };
+    const { createApp, EventHub: Hub } = await import("./app.ts");
+    const hub = ({ view, handles }: Known) => (this.#hub ??= new Hub(view, handles));
+    const parts = { ...this.#handles, answers: this.#answers, hub };
     const token = "token" in place ? { token: place.token } : {};
     const app = createApp(parts, { bySocket: "socket" in place, ...token });
     const address =
@@ -44,6 +49,7 @@ export class HttpApi {
   }
 
   async close(): Promise<void> {
+    this.#hub?.close();
     await Promise.all([...this.#apps.keys()].map((address) => this.leave(address)));
   }
 }

@@ -5,6 +5,7 @@ import type { Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { Body } from "./http/reply.ts";
 import type { ShortCache } from "./http/short-cache.ts";
+import type { EventHub } from "./v1/event-hub.ts";
 
 /** What the process knows, as soon as it knows anything. */
 export interface Known {
@@ -58,7 +59,8 @@ export interface PastAudit extends AuditEntry {
 
 /** Where the calls are noted that change something: only ever added to. */
 export interface Audit {
-  write(entry: AuditEntry): void;
+  /** Resolves when it outlives the process; never rejects. */
+  write(entry: AuditEntry): Promise<void>;
   /** The latest of this process, oldest first. */
   read(): Promise<readonly PastAudit[]>;
 }
@@ -86,4 +88,6 @@ export interface AppParts {
   readonly sources: Sources;
   /** Bodies that were computed within the last second. */
   readonly answers: ShortCache<Body>;
+  /** The events of this view, for all who follow them; made when the first one does. */
+  hub(known: Known): EventHub;
 }

@@ -17,7 +17,11 @@ export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
     if (facts !== undefined) write("token.changed", facts);
   });
   return {
-    write: (entry) => write("api.called", { ...entry }),
+    async write(entry) {
+      write("api.called", { ...entry });
+      // An answer to a question about nothing comes after what was written before it.
+      await journal.read({});
+    },
     async read() {
       const { events } = await journal.latest(["api.called"]);
       return events.map(({ at, facts }): PastAudit => ({ ...(facts as unknown as AuditEntry), at }));

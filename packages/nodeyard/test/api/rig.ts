@@ -85,7 +85,7 @@ export async function startApi(): Promise<ApiRig> {
       stuck: () => state.stuck,
       work: () => state.work,
       audit: () => ({
-        write: (entry) => void audit.push(entry),
+        write: async (entry) => void audit.push(entry),
         read: async () => audit.map((entry, at) => ({ ...entry, at })),
       }),
       metrics: async () => ({ type: "text/plain; version=0.0.4", text: "# nothing\n" }),

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { tokenPath } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { checkToken, tokenName, treeNow } from "../../operations/index.ts";
 import { NotReady } from "../errors.ts";
 import { bearerOf, bears } from "../http/caller.ts";
 import type { AppParts, Known } from "../known.ts";
 import { LISTENER, type Principal, principalOf, SOCKET } from "./principal.ts";
-import { ApiError, notFound, problem, problemOf } from "./problems.ts";
+import { ApiError, notFound, problem, problemOf, problemText } from "./problems.ts";
 import { RateLimit } from "./rate.ts";
-import type { Call, Route } from "./route.ts";
+import type { Call, Route, Stream } from "./route.ts";
 import { ROUTES } from "./routes.ts";
 
 declare module "fastify" {
@@ -20,20 +20,19 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Absent: nobody is let in here. */
     v1?: Route;
+    /** Methods that there are, of a route for all the others. */
+    allow?: string;
   }
 }
 
 /** All paths of REST v1 begin with it. */
 export const V1 = "/v1";
-const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
+type Door = { readonly bySocket: boolean; readonly token?: string };
+
 /** REST v1 (docs/design/rest.md): the routes of the table, and nothing without a right. */
-export function addV1(
-  app: FastifyInstance,
-  parts: AppParts,
-  door: { readonly bySocket: boolean; readonly token?: string },
-): void {
+export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
   const rates = new RateLimit(parts.clock);
   app.decorateRequest("principal", undefined);
   void app.register(
@@ -43,19 +42,18 @@ export function addV1(
         request.principal = principalFor(request, parts, door);
         admit(request, rates);
       });
-      scope.addHook("onResponse", async (request, reply) => note(request, reply, parts));
+      // Before the answer: who has it can rely on the audit.
+      scope.addHook("onSend", async (request, reply) => note(request, reply, parts));
       scope.setErrorHandler((error, request, reply) => fail(error, request, reply, parts));
       scope.setNotFoundHandler((request, reply) => fail(notFound(request.url), request, reply, parts));
-      for (const route of ROUTES) addRoute(scope, route, parts);
+      for (const route of ROUTES) addRoute(scope, route, parts, door);
+      // The router finds them, so that they are refused as all others are, by who may not call.
       for (const [url, methods] of methodsByPath())
         scope.route({
-          method: METHODS.filter((method) => !methods.includes(method)),
+          method: scope.supportedMethods.filter((method) => !methods.includes(method)),
           url,
-          handler: async (request, reply) => {
-            reply.header("allow", methods.join(", "));
-            const text = `${request.method} is not for ${url}; there is ${methods.join(", ")}`;
-            return fail(new ApiError(405, "api.bad_method", text), request, reply, parts);
-          },
+          config: { allow: methods.join(", ") },
+          handler: () => Promise.reject(new Error("no such method is admitted")),
         });
     },
     { prefix: V1 },
@@ -77,7 +75,7 @@ function urlOf(path: string): string {
 function principalFor(
   { headers }: FastifyRequest,
   { sources }: AppParts,
-  { bySocket, token }: { readonly bySocket: boolean; readonly token?: string },
+  { bySocket, token }: Door,
 ): Principal | undefined {
   if (bySocket) return SOCKET;
   if (token !== undefined && bears(headers.authorization, token)) return LISTENER;
@@ -102,8 +100,11 @@ function admit({ principal, routeOptions, ip, method, url }: FastifyRequest, rat
       "api.no_token",
       'send a token: Authorization: Bearer TOKEN; "nodeyard token create" makes one',
     );
-  const roles = routeOptions.config.v1?.roles;
-  // Paths and methods that do not exist are answered as such, once it is known who asks.
+  const { v1, allow } = routeOptions.config;
+  if (allow !== undefined)
+    throw new ApiError(405, "api.bad_method", `${method} is not for ${routeOptions.url}; there is ${allow}`);
+  const roles = v1?.roles;
+  // Paths that do not exist are answered as such, once it is known who asks.
   if (roles !== undefined && !roles.includes(principal.role))
     throw new ApiError(
       403,
@@ -112,15 +113,15 @@ function admit({ principal, routeOptions, ip, method, url }: FastifyRequest, rat
     );
 }
 
-function addRoute(scope: FastifyInstance, route: Route, parts: AppParts): void {
+function addRoute(scope: FastifyInstance, route: Route, parts: AppParts, door: Door): void {
   scope.route({
     method: route.method,
     url: urlOf(route.path),
     config: { v1: route },
     handler: async (request, reply) => {
       const call = callOf(route, request, parts);
-      const result = await route.handle(call);
-      if (reply.sent || reply.raw.headersSent) return reply;
+      const result = await route.handle(call, streamOf(request, reply, parts, door));
+      if (reply.sent) return reply;
       if (route.status === 204) return reply.code(204).send();
       const text = JSON.stringify(result);
       reply.code(route.status).header("cache-control", "no-cache").type("application/json");
@@ -131,6 +132,30 @@ function addRoute(scope: FastifyInstance, route: Route, parts: AppParts): void {
       return known.includes(etag) ? reply.code(304).send() : reply.send(text);
     },
   });
+}
+
+/** A proxy must not keep events back, and a client that is cut off comes back after this. */
+const STREAM_HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no" };
+const RETRY = "retry: 2000\n";
+
+function streamOf(request: FastifyRequest, reply: FastifyReply, parts: AppParts, door: Door): Stream {
+  const last = request.headers["last-event-id"];
+  return {
+    last: typeof last === "string" ? last : undefined,
+    admitted: () => principalFor(request, parts, door) !== undefined,
+    open() {
+      reply.hijack();
+      const { raw } = reply;
+      raw.writeHead(200, { "content-type": "text/event-stream", ...STREAM_HEADERS });
+      raw.write(RETRY);
+      return {
+        write: (text) => raw.destroyed || raw.write(text),
+        onDrain: (resume) => void raw.once("drain", resume),
+        onClose: (ended) => void raw.once("close", ended),
+        end: () => void raw.end(),
+      };
+    },
+  };
 }
 
 /** Throws ApiError for what is not as the schemas have it. */
@@ -166,15 +191,15 @@ function demand(known: Known | undefined): Known {
 }
 
 /** Every call that changes something, refused ones included: who, what, why, and what came of it. */
-function note(
+async function note(
   { principal, routeOptions, params, body, method }: FastifyRequest,
   reply: FastifyReply,
   parts: AppParts,
-) {
+): Promise<void> {
   const route = routeOptions.config.v1;
   if (principal === undefined || route === undefined || method === "GET") return;
   const { why } = (body ?? {}) as { readonly why?: unknown };
-  parts.sources.audit()?.write({
+  await parts.sources.audit()?.write({
     who: principal.name,
     role: principal.role,
     action: route.id,
@@ -184,11 +209,18 @@ function note(
   });
 }
 
+/** For a path that the router cannot read; the caller is not known yet. */
+export function badPath(reply: FastifyReply, why: string): FastifyReply {
+  const text = problemText(400, "api.bad_path", why.slice(0, 200));
+  return reply.code(400).type("application/problem+json").send(text);
+}
+
 function fail(error: unknown, request: FastifyRequest, reply: FastifyReply, { log }: AppParts): FastifyReply {
   const found = problemOf(error);
   if (found === undefined)
     log.error({ path: request.url, error: messageOf(error) }, "failed to answer an HTTP request");
   const body = found ?? problem(500, "api.internal", "internal error; see the log");
+  if (body.status === 405) reply.header("allow", request.routeOptions.config.allow ?? "");
   if (body.status === 401) reply.header("www-authenticate", "Bearer");
   const retryAfter = error instanceof ApiError ? error.retryAfter : body.status === 503 ? 1 : undefined;
   if (retryAfter !== undefined) reply.header("retry-after", String(retryAfter));

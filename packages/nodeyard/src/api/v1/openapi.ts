@@ -40,7 +40,7 @@ export function openApi(routes: readonly Route[]): object {
 }
 
 function operation(route: Route): object {
-  const { id, summary, roles, params, query, body, keyed, status, reply } = route;
+  const { id, summary, roles, params, query, body, keyed, status, reply, type = "application/json" } = route;
   const parameters = [
     ...parametersOf("path", params),
     ...parametersOf("query", query),
@@ -58,7 +58,7 @@ function operation(route: Route): object {
     responses: {
       [status]: {
         description: status === 204 ? "done" : "the answer",
-        ...(reply && { content: { "application/json": { schema: schemaOf(reply, "output") } } }),
+        ...(reply && { content: { [type]: { schema: schemaOf(reply, "output") } } }),
       },
       ...(route.method === "GET" ? { 304: { description: "as `If-None-Match` has it" } } : {}),
       ...Object.fromEntries(
@@ -80,7 +80,7 @@ function errorsOf({ method, params, body }: Route): readonly number[] {
   const changes = method === "GET" ? [] : [409];
   const sent = body === undefined ? [] : [413, 415];
   const named = params === undefined ? [] : [404];
-  return [400, 401, 403, ...named, ...changes, ...sent, 429, 500, 503];
+  return [400, 401, 403, ...named, ...changes, ...sent, 408, 429, 431, 500, 503];
 }
 
 interface JsonObject {

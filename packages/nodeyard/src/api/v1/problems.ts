@@ -38,10 +38,12 @@ export const TITLES: Readonly<Record<number, string>> = {
   403: "Forbidden",
   404: "Not Found",
   405: "Method Not Allowed",
+  408: "Request Timeout",
   409: "Conflict",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
   500: "Internal Server Error",
   503: "Service Unavailable",
 };
@@ -59,6 +61,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   "token.exists": 409,
   token: 400,
   record: 409,
+  // A name that no znode can have.
+  "tree.bad_arguments": 400,
   "tree.too_large": 413,
   tree: 503,
   "api.not_ready": 503,
@@ -80,4 +84,8 @@ export function problemOf(error: unknown): Problem | undefined {
 
 export function problem(status: number, code: string, detail: string): Problem {
   return { type: `urn:nodeyard:error:${code}`, title: TITLES[status] ?? "Error", status, code, detail };
+}
+
+export function problemText(status: number, code: string, detail: string): string {
+  return JSON.stringify(problem(status, code, detail));
 }

@@ -1,12 +1,23 @@
 import { deadLetterPath, LEASES } from "@nodeyard/model";
-import type { Row } from "../../listing/index.ts";
-import { buildRow } from "../../listing/index.ts";
+import { buildRow, type Row } from "../../listing/index.ts";
 import { iso, listTokens } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
 import { type Collection, routesOf } from "./collection.ts";
 import { type Principal, seesAll, seesLabel, seesTenant } from "./principal.ts";
 import { ADMINS, type Call, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
-import { breakersOf, isoOf, leaseFrom, leaseIn, leaseRowOf, nodeOf, requestOf, seesLease } from "./rows.ts";
+import {
+  breakersOf,
+  imageRowOf,
+  isoOf,
+  leaseFrom,
+  leaseIn,
+  leaseRowOf,
+  memberRowOf,
+  nodeOf,
+  poolRowOf,
+  requestOf,
+  seesLease,
+} from "./rows.ts";
 import {
   auditSchema,
   buildSchema,
@@ -131,19 +142,7 @@ const pools: Collection = {
   row: poolSchema,
   key: "id",
   filters: ["provider", "pool", "launcher", "labels", "state"],
-  rows: (call) =>
-    unscoped(call, ({ view }) =>
-      poolsIn(view).map(({ key, record }) => ({
-        id: key,
-        provider: record.providerName,
-        pool: record.name,
-        launcher: record.hostname,
-        state: record.state,
-        labels: record.supportedLabels,
-        priority: record.priority,
-        paused: record.paused,
-      })),
-    ),
+  rows: (call) => unscoped(call, ({ view }) => poolsIn(view).map(poolRowOf)),
 };
 
 const providers: Collection = {
@@ -185,20 +184,6 @@ const images: Collection = {
   rows: (call) =>
     unscoped(call, ({ view }) => gather(view.images.names(), (image) => imageRowOf(view, image))),
 };
-
-function imageRowOf({ images }: View, image: string): Row | undefined {
-  const facts = images.get(image);
-  return (
-    facts && {
-      image,
-      paused: facts.paused,
-      build_requested: images.requested(image),
-      builds: facts.builds,
-      uploaded_to: [...facts.ready.keys()].sort(),
-      uploading_to: [...facts.uploading].sort(),
-    }
-  );
-}
 
 const builds: Collection = {
   name: "builds",
@@ -254,9 +239,7 @@ const members: Collection = {
   filters: ["kind", "hostname", "state"],
   rows: (call) =>
     unscoped(call, ({ view }) =>
-      gather(view.components.values(), ({ key, kind, record: { hostname, state, version } }) =>
-        kind === "pool" ? undefined : { id: key, kind, hostname, state, version },
-      ),
+      gather(view.components.values(), (entry) => (entry.kind === "pool" ? undefined : memberRowOf(entry))),
     ),
 };
 

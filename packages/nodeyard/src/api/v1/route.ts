@@ -1,6 +1,7 @@
 import type { ApiRole } from "@nodeyard/model";
 import type { z } from "zod";
 import type { AppParts, Known } from "../known.ts";
+import type { Sink } from "./event-hub.ts";
 import type { Principal } from "./principal.ts";
 
 /** What the handler of a route is given: all of it is checked. */
@@ -13,6 +14,16 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly key: string | undefined;
   readonly known: Known;
   readonly parts: AppParts;
+}
+
+/** The reply as a stream, for a route that opens it. */
+export interface Stream {
+  /** The header `Last-Event-ID`. */
+  readonly last: string | undefined;
+  /** Whether the caller's right stands still. */
+  readonly admitted: () => boolean;
+  /** From here on nothing but events is sent. */
+  open(): Sink;
 }
 
 /** A route of REST v1: the one source of what is served, of who may call it, and of its page in the OpenAPI document. */
@@ -33,7 +44,9 @@ export interface Route {
   /** Of the reply; 204 has none. */
   readonly status: 200 | 201 | 204;
   readonly reply?: z.ZodType;
-  handle(call: Call): Promise<unknown>;
+  /** Absent: JSON. */
+  readonly type?: string;
+  handle(call: Call, stream: Stream): Promise<unknown>;
 }
 
 type Of<T> = T extends z.ZodType ? z.output<T> : undefined;
@@ -48,7 +61,7 @@ export function route<
     readonly params?: Params;
     readonly query?: Query;
     readonly body?: Body;
-    readonly handle: (call: Call<Of<Params>, Of<Query>, Of<Body>>) => Promise<unknown>;
+    readonly handle: (call: Call<Of<Params>, Of<Query>, Of<Body>>, stream: Stream) => Promise<unknown>;
   },
 ): Route {
   return spec as unknown as Route;

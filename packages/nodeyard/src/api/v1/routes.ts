@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { eventRoutes } from "./events.ts";
 import { otherRoutes } from "./misc.ts";
 import { openApi } from "./openapi.ts";
 import { readRoutes } from "./reads.ts";
@@ -17,7 +18,13 @@ const document = route({
 });
 
 /** Every route of REST v1: what is not here does not exist. */
-export const ROUTES: readonly Route[] = [document, ...otherRoutes, ...readRoutes, ...writeRoutes];
+export const ROUTES: readonly Route[] = [
+  document,
+  ...otherRoutes,
+  ...readRoutes,
+  ...eventRoutes,
+  ...writeRoutes,
+];
 
 /** The OpenAPI 3.1 document, which docs/reference/openapi.json holds, too. */
 export function openApiDocument(): object {

@@ -14,7 +14,7 @@ import {
 } from "@nodeyard/model";
 import { nodeRow, type Row } from "../../listing/index.ts";
 import { iso } from "../../operations/index.ts";
-import type { NodeEntry, OwnEntry, View } from "../../view/index.ts";
+import type { ComponentEntry, NodeEntry, OwnEntry, View } from "../../view/index.ts";
 import { type Principal, seesSecrets, seesTenant } from "./principal.ts";
 
 /** Seconds of a record as ISO 8601. */
@@ -104,6 +104,38 @@ export function leaseRowOf(lease: Lease): Row {
     until: iso(until ?? expires),
     heartbeat_seconds: heartbeat === null ? null : heartbeat / 1_000,
   };
+}
+
+/** A diskimage; undefined for one of which the tree knows nothing. */
+export function imageRowOf({ images }: View, image: string): Row | undefined {
+  const facts = images.get(image);
+  return (
+    facts && {
+      image,
+      paused: facts.paused,
+      build_requested: images.requested(image),
+      builds: facts.builds,
+      uploaded_to: [...facts.ready.keys()].sort(),
+      uploading_to: [...facts.uploading].sort(),
+    }
+  );
+}
+
+export function poolRowOf({ key, record }: ComponentEntry): Row {
+  return {
+    id: key,
+    provider: record.providerName,
+    pool: record.name,
+    launcher: record.hostname,
+    state: record.state,
+    labels: record.supportedLabels,
+    priority: record.priority,
+    paused: record.paused,
+  };
+}
+
+export function memberRowOf({ key, kind, record: { hostname, state, version } }: ComponentEntry): Row {
+  return { id: key, kind, hostname, state, version };
 }
 
 /** Offerings of a provider that are not launched for a while. */

@@ -101,6 +101,18 @@ describe("leases by REST", () => {
   });
 });
 
+test("a lease is there as soon as it is answered, also one that no pool can serve", async () => {
+  for (let at = 0; at < 20; at++) {
+    const { json } = await call("operator", "POST", "/v1/leases", {
+      labels: ["\u0013j"],
+      heartbeat_seconds: 15,
+    });
+    const { status } = await call("operator", "GET", `/v1/leases/${json.id}`);
+    const extended = await call("operator", "POST", `/v1/leases/${json.id}/extend`, { for_seconds: 858 });
+    expect([status, [200, 409].includes(extended.status)]).toEqual([200, true]);
+  }
+});
+
 describe("whose lease it is", () => {
   test("a user may request its labels for its tenants alone", async () => {
     const create = (as: string, body: object) => call(as, "POST", "/v1/leases", body);

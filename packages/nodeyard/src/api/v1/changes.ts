@@ -1,0 +1,151 @@
+import { deadLetterPath } from "@nodeyard/model";
+import type { Row } from "../../listing/index.ts";
+import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View, ViewEvent } from "../../view/index.ts";
+import { type Principal, seesAll, seesSecrets } from "./principal.ts";
+import {
+  imageRowOf,
+  leaseFrom,
+  leaseRowOf,
+  memberRowOf,
+  nodeOf,
+  poolRowOf,
+  requestOf,
+  seesLease,
+} from "./rows.ts";
+
+/** What a stream of events tells of: the rows are those of the lists. */
+export const KINDS = ["node", "request", "lease", "image", "pool", "member"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** What a client wants to know of. */
+export interface Interest {
+  readonly principal: Principal;
+  readonly kinds: ReadonlySet<string>;
+  /** Values that keys of rows must have; a row without the key passes. Empty: all rows. */
+  readonly filters: readonly (readonly [key: string, values: ReadonlySet<string>])[];
+}
+
+/** An image is looked up when it is told of; what it was before nobody knows. */
+interface ImageEntry {
+  readonly image: string;
+  readonly former?: boolean;
+}
+
+/** A thing as it was or is. */
+type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry;
+
+/** A change of one thing, as every client reads it that sees the thing. */
+export interface Change {
+  readonly kind: Kind;
+  readonly id: string;
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+  /** Texts for clients that see everything, once for all of them; by whether they see secrets. */
+  readonly texts: Map<boolean, string | undefined>;
+}
+
+/** Undefined for what no stream tells of. */
+export function changeIn(event: ViewEvent): Change | undefined {
+  const texts = new Map<boolean, string>();
+  switch (event.type) {
+    case "node":
+    case "request":
+      return { kind: event.type, id: event.id, before: event.before, after: event.after, texts };
+    case "own": {
+      const { path, before, after } = event;
+      const id = /^\/nodeyard\/leases\/([^/]+)$/.exec(path)?.[1];
+      return id === undefined ? undefined : { kind: "lease", id, before, after, texts };
+    }
+    case "image": {
+      const { image } = event;
+      return { kind: "image", id: image, before: { image, former: true }, after: { image }, texts };
+    }
+    case "component": {
+      const { key, before, after } = event;
+      return { kind: (after ?? before)?.kind === "pool" ? "pool" : "member", id: key, before, after, texts };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Everything that there is now, as changes from nothing. What comes while it is read may be in it, or not. */
+export function* everything(view: View, kinds: ReadonlySet<string>): Generator<Change> {
+  const made = (kind: Kind, id: string, after: Entry): Change => ({
+    kind,
+    id,
+    before: undefined,
+    after,
+    texts: new Map(),
+  });
+  if (kinds.has("node")) for (const entry of view.nodes.byId.values()) yield made("node", entry.id, entry);
+  if (kinds.has("request"))
+    for (const entry of view.requests.byId.values()) yield made("request", entry.id, entry);
+  if (kinds.has("lease"))
+    for (const entry of view.own.values()) {
+      const change = changeIn({ type: "own", path: entry.path, after: entry });
+      if (change !== undefined) yield change;
+    }
+  if (kinds.has("image")) for (const image of view.images.names()) yield made("image", image, { image });
+  for (const entry of view.components.values()) {
+    const kind = entry.kind === "pool" ? "pool" : "member";
+    if (kinds.has(kind)) yield made(kind, entry.key, entry);
+  }
+}
+
+/** The event that a client is sent, without its id; undefined where it sees nothing of the change. */
+export function textOf(change: Change, view: View, interest: Interest): string | undefined {
+  const { kinds, principal, filters } = interest;
+  if (!kinds.has(change.kind)) return undefined;
+  if (filters.length > 0 || !seesAll(principal)) return makeText(change, view, interest);
+  const secrets = seesSecrets(principal);
+  if (!change.texts.has(secrets)) change.texts.set(secrets, makeText(change, view, interest));
+  return change.texts.get(secrets);
+}
+
+function makeText(change: Change, view: View, interest: Interest): string | undefined {
+  const { kind, id, before, after } = change;
+  const row = seen(kind, after, view, interest);
+  if (row !== undefined) return `event: put\ndata: ${JSON.stringify({ kind, id, row })}\n\n`;
+  // What a client saw and sees no longer, because it is gone, another's or of another state, is removed for it.
+  if (seen(kind, before, view, interest) === undefined) return undefined;
+  return `event: remove\ndata: ${JSON.stringify({ kind, id })}\n\n`;
+}
+
+function seen(
+  kind: Kind,
+  entry: Entry | undefined,
+  view: View,
+  { principal, filters }: Interest,
+): Row | undefined {
+  const row = entry && rowOf(kind, entry, view, principal);
+  const passes = (key: string, values: ReadonlySet<string>) => {
+    const value = row?.[key];
+    return value === undefined || [value].flat().some((one) => values.has(one === null ? "" : String(one)));
+  };
+  return filters.every(([key, values]) => passes(key, values)) ? row : undefined;
+}
+
+function rowOf(kind: Kind, entry: Entry, view: View, principal: Principal): Row | undefined {
+  switch (kind) {
+    case "node": {
+      const node = entry as NodeEntry;
+      return nodeOf(node, view.own.has(deadLetterPath(node.id)), principal);
+    }
+    case "request":
+      return requestOf((entry as RequestEntry).record, principal);
+    case "lease": {
+      const lease = leaseFrom(entry as OwnEntry);
+      return lease !== undefined && seesLease(principal, lease) ? leaseRowOf(lease) : undefined;
+    }
+    case "image": {
+      const { image, former } = entry as ImageEntry;
+      if (!seesAll(principal)) return undefined;
+      return former === true ? { image } : imageRowOf(view, image);
+    }
+    case "pool":
+      return seesAll(principal) ? poolRowOf(entry as ComponentEntry) : undefined;
+    case "member":
+      return seesAll(principal) ? memberRowOf(entry as ComponentEntry) : undefined;
+  }
+}

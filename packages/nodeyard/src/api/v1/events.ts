@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { KINDS } from "./changes.ts";
+import { ApiError } from "./problems.ts";
+import { EVERYBODY, type Route, route } from "./route.ts";
+
+/** Streams of one process: each has a connection, and those are needed for calls, too. */
+const MAX_STREAMS = 64;
+
+const text = z.string().max(1_000).optional();
+
+const events = route({
+  id: "follow_events",
+  method: "GET",
+  path: "/v1/events",
+  summary: "Follow everything that changes, as server-sent events",
+  roles: EVERYBODY,
+  query: z.strictObject({
+    kinds: text.describe(`with commas between, of: ${KINDS.join(", ")}; otherwise all`),
+    id: text.describe("only things with these ids, with commas between; the same holds for the keys below"),
+    state: text,
+    provider: text,
+    label: text.describe("of nodes"),
+    labels: text.describe("of requests and leases"),
+    tenant: text,
+    last_event_id: text.describe("as the header `Last-Event-ID`, for clients that cannot send it"),
+  }),
+  status: 200,
+  type: "text/event-stream",
+  reply: z
+    .string()
+    .describe(
+      "`put` (kind, id and row: the thing as the lists have it), `remove` (kind, id), `synced` (all there is was sent), `gap` (something was missed: forget everything; all there is follows, up to `synced`), `view` (complete: false while the process cannot see the whole tree)",
+    ),
+  handle: async ({ principal, query, parts, known }, stream) => {
+    const hub = parts.hub(known);
+    if (hub.size >= MAX_STREAMS)
+      throw new ApiError(503, "api.too_many_streams", `${MAX_STREAMS} clients follow already`, 10);
+    const { kinds, last_event_id, ...filters } = query;
+    const unknown = kinds?.split(",").find((kind) => !KINDS.some((one) => one === kind));
+    if (unknown !== undefined)
+      throw new ApiError(400, "api.bad_request", `kinds: there is no ${JSON.stringify(unknown)}`);
+    const chosen = Object.entries(filters).filter(([, value]) => value !== undefined);
+    hub.follow({
+      principal,
+      kinds: new Set<string>(kinds?.split(",") ?? KINDS),
+      filters: chosen.map(([key, value]) => [key, new Set(value!.split(","))] as const),
+      last: stream.last ?? last_event_id,
+      admitted: stream.admitted,
+      sink: stream.open(),
+    });
+  },
+});
+
+export const eventRoutes: readonly Route[] = [events];

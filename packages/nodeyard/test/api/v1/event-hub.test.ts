@@ -1,0 +1,139 @@
+import { encodeNode, newNode } from "@nodeyard/model";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { KINDS } from "../../../src/api/v1/changes.ts";
+import { EventHub, type Follower } from "../../../src/api/v1/event-hub.ts";
+import { SOCKET } from "../../../src/api/v1/principal.ts";
+import type { View, ViewEvent } from "../../../src/view/index.ts";
+import { NodeTable } from "../../../src/view/node-table.ts";
+
+/** A view of nodes alone. */
+function fakeView() {
+  const nodes = new NodeTable();
+  let listener: (event: ViewEvent) => void = () => {};
+  const empty = { byId: new Map() };
+  const view = {
+    nodes,
+    requests: empty,
+    own: new Map(),
+    components: new Map(),
+    images: { names: () => [] },
+    complete: true,
+    onEvent(given: typeof listener) {
+      listener = given;
+      return () => {};
+    },
+  } as unknown as View;
+  const emit = (event: ViewEvent | undefined) => event && listener(event);
+  return {
+    view,
+    put: (id: number, version: number) => {
+      const record = newNode({ type: ["small"], hostname: `version ${version}` }, 1_700_000_000);
+      emit(nodes.put(`node-${id}`, encodeNode(record), version));
+    },
+    remove: (id: number) => emit(nodes.remove(`node-${id}`)),
+    picture: () => new Map([...nodes.byId].map(([id, { record }]) => [id, record.hostname])),
+  };
+}
+
+/** A client that takes some texts and then none until it is asked to. */
+function slowClient(follow: (follower: Follower) => void) {
+  const picture = new Map<string, unknown>();
+  let [gaps, taken, room] = [0, 0, 0];
+  let resume: (() => void) | undefined;
+  follow({
+    principal: SOCKET,
+    kinds: new Set(KINDS),
+    filters: [],
+    last: undefined,
+    admitted: () => true,
+    sink: {
+      write(text) {
+        taken++;
+        for (const block of text.split("\n\n")) {
+          const event = /^event: (.*)$/m.exec(block)?.[1];
+          const data = /^data: (.*)$/m.exec(block)?.[1];
+          if (event === undefined || data === undefined) continue;
+          const { id, row } = JSON.parse(data);
+          if (event === "put") picture.set(id, row.hostname);
+          else if (event === "remove") picture.delete(id);
+          else if (event === "gap") {
+            gaps++;
+            picture.clear();
+          }
+        }
+        return --room > 0;
+      },
+      onDrain(then) {
+        resume = then;
+      },
+      onClose() {},
+      end() {},
+    },
+  });
+  return {
+    picture,
+    gaps: () => gaps,
+    taken: () => taken,
+    /** Takes as many texts from now on. */
+    take(texts: number) {
+      room = texts;
+      const then = resume;
+      resume = undefined;
+      then?.();
+    },
+  };
+}
+
+test("a client that takes nothing is told of the gap, and has the true picture when it takes again", async () => {
+  const { view, put, picture } = fakeView();
+  const clock = new VirtualClock();
+  const hub = new EventHub(view, { clock, random: seededRandom(1) });
+  put(1, 1);
+  const client = slowClient((follower) => hub.follow(follower));
+  const before = client.taken();
+  for (let at = 0; at < 20_000; at++) put(at % 50, at);
+  await clock.advance(1_000);
+  // Nothing is kept for it.
+  expect(client.taken()).toBe(before);
+  client.take(Number.POSITIVE_INFINITY);
+  await clock.advance(1_000);
+  expect(client.gaps()).toBe(1);
+  expect(client.picture).toEqual(picture());
+  put(1, 99_999);
+  await clock.advance(1_000);
+  expect(client.picture).toEqual(picture());
+  expect(client.gaps()).toBe(1);
+});
+
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ put: fc.nat(30) }) },
+  { weight: 2, arbitrary: fc.record({ remove: fc.nat(30) }) },
+  fc.record({ crowd: fc.constantFrom(10, 1_000, 6_000) }),
+  fc.record({ take: fc.nat(5) }),
+  fc.record({ wait: fc.nat(300) }),
+);
+
+test("whenever it takes what, in the end it has the true picture", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { view, put, remove, picture } = fakeView();
+      const clock = new VirtualClock();
+      const hub = new EventHub(view, { clock, random: seededRandom(1) });
+      const client = slowClient((follower) => hub.follow(follower));
+      let version = 0;
+      for (const one of steps) {
+        if ("put" in one) put(one.put, ++version);
+        else if ("remove" in one) remove(one.remove);
+        else if ("crowd" in one) for (let at = 0; at < one.crowd; at++) put(at % 40, ++version);
+        else if ("take" in one) client.take(one.take);
+        else await clock.advance(one.wait);
+      }
+      client.take(Number.POSITIVE_INFINITY);
+      await clock.advance(1_000);
+      expect(client.picture).toEqual(picture());
+    }),
+    { numRuns: 60, seed: 7 },
+  );
+});

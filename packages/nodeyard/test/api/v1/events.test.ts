@@ -1,0 +1,184 @@
+import { changeNode, encodeNode, newNode, paths } from "@nodeyard/model";
+import { systemClock } from "@nodeyard/runtime";
+import { ensurePath } from "@nodeyard/tree";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { HttpApi } from "../../../src/api/index.ts";
+import { askForNodes, releaseLease, revokeToken } from "../../../src/operations/index.ts";
+import { memoryLog } from "../../../src/telemetry/index.ts";
+import { until } from "../../launcher/rig.ts";
+import { type ApiRig, ask, startApi } from "../rig.ts";
+import { EventClient } from "./event-client.ts";
+
+let site: ApiRig;
+const tokens: Record<string, string> = {};
+const open: EventClient[] = [];
+
+beforeAll(async () => {
+  site = await startApi();
+  await ensurePath(site.rig.tree, paths.nodes);
+  tokens.operator = await site.token({ name: "operator", role: "operator" });
+  tokens.blue = await site.token({ name: "blue", role: "user", labels: ["small"], tenants: ["blue"] });
+});
+afterEach(async () => {
+  for (const client of open.splice(0)) await client.cut();
+});
+afterAll(() => site[Symbol.asyncDispose]());
+
+const bearer = (as: string) => ({ authorization: `Bearer ${tokens[as]}` });
+
+async function follow(as = "operator", path?: string, address = site.url): Promise<EventClient> {
+  const client = new EventClient();
+  open.push(client);
+  await client.connect(address, path, bearer(as));
+  await until("all is told", () => client.count("synced") > 0);
+  return client;
+}
+
+/** A round of work: nodes and leases come and go. */
+async function work(): Promise<void> {
+  const { handles } = site;
+  const leases = await Promise.all(
+    [1, 2, 3].map(() => askForNodes(handles, { labels: ["small"], owner: "me", forMs: 60_000 })),
+  );
+  await until("all are granted", async () => {
+    const { text } = await ask(site.url, "/v1/leases?state=granted", { headers: bearer("operator") });
+    return leases.every(({ id }) => text.includes(id));
+  });
+  for (const { id } of leases) await releaseLease(handles, id);
+}
+
+/** What the lists have, by `kind/id`. */
+async function lists(): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>();
+  for (const kind of ["node", "request", "lease", "image", "pool", "member"]) {
+    const { text } = await ask(site.url, `/v1/${kind}s?limit=1000`, { headers: bearer("operator") });
+    for (const row of JSON.parse(text).items) found.set(`${kind}/${row.id ?? row.image}`, row);
+  }
+  return found;
+}
+
+/** The picture is that of the lists, sooner or later. */
+async function expectTrue(client: EventClient): Promise<void> {
+  await until("nothing goes on", () => site.rig.launcher.view.nodes.byId.size === 0);
+  let wanted = new Map<string, unknown>();
+  await until("the picture is true", async () => {
+    wanted = await lists();
+    return JSON.stringify([...client.picture].sort()) === JSON.stringify([...wanted].sort());
+  }).catch(() => expect(new Map([...client.picture].sort())).toEqual(new Map([...wanted].sort())));
+}
+
+describe("a stream of events", () => {
+  test("tells everything there is, then each change of it: the picture is that of the lists", async () => {
+    const client = await follow();
+    expect(client.count("gap")).toBe(0);
+    await work();
+    await expectTrue(client);
+    const states = client.told
+      .filter(({ event, data }) => event === "put" && data.kind === "node")
+      .map(({ data }) => data.row!.state);
+    for (const state of ["building", "ready", "in-use", "used", "deleting"]) expect(states).toContain(state);
+    expect(client.count("remove")).toBeGreaterThanOrEqual(9);
+  });
+
+  test("that is cut off goes on where it was: no event is missed, and none is told twice", async () => {
+    const [whole, cut] = [await follow(), await follow()];
+    const begun = [whole, cut].map(({ told }) => told.length);
+    await work();
+    await cut.cut();
+    await work();
+    await cut.connect(site.url, "/v1/events", bearer("operator"));
+    await work();
+    await expectTrue(whole);
+    await expectTrue(cut);
+    const changes = [whole, cut].map(({ told }, at) => told.slice(begun[at]).map(({ id }) => id));
+    expect(changes[1]).toEqual(changes[0]);
+    expect(cut.count("gap")).toBe(0);
+  });
+
+  test("of a server that was restarted begins anew, and says so", async () => {
+    const { clock, log } = { clock: systemClock, log: memoryLog() };
+    const { view } = site.rig.launcher;
+    const start = async () => {
+      const sources = {
+        known: () => ({ view, handles: site.handles }),
+        readiness: () => ({ ready: true, why: "" }),
+        stuck: () => undefined,
+        work: () => undefined,
+        audit: () => undefined,
+        metrics: () => Promise.reject(new Error("not asked for")),
+      };
+      const api = new HttpApi({ clock, log, sources });
+      return { api, url: await api.listen({ host: "127.0.0.1", port: 0 }) };
+    };
+    const first = await start();
+    const client = await follow("operator", undefined, first.url);
+    await first.api.close();
+    await client.ended;
+    await work();
+    const second = await start();
+    await client.connect(second.url, "/v1/events", bearer("operator"));
+    await until("it began anew", () => client.count("synced") === 2);
+    expect(client.count("gap")).toBe(1);
+    await expectTrue(client);
+    await second.api.close();
+  });
+
+  test("has what the client asks for, and what leaves that is removed for it", async () => {
+    const client = await follow("operator", "/v1/events?kinds=node&state=in-use,ready");
+    await work();
+    await until("all have gone", () => client.count("remove") >= 3);
+    const states = client.told.filter(({ event }) => event === "put").map(({ data }) => data.row!.state);
+    expect(new Set(states)).toEqual(new Set(["ready", "in-use"]));
+    expect(client.told.every(({ data }) => data.kind === undefined || data.kind === "node")).toBe(true);
+    expect(client.picture.size).toBe(0);
+  });
+
+  test.each(["kinds=node,nonsense", "nonsense=1"])("is refused for %s", async (query) => {
+    const { status } = await ask(site.url, `/v1/events?${query}`, { headers: bearer("operator") });
+    expect(status).toBe(400);
+  });
+});
+
+describe("whose events", () => {
+  test("a tenant's client hears of its own things, until they are another's", async () => {
+    const { tree } = site.rig;
+    const client = await follow("blue");
+    const made = (tenantName: string) =>
+      newNode(
+        {
+          type: ["small"],
+          state: "hold",
+          provider: "far",
+          tenantName,
+          allocatedTo: "200-1",
+          comment: "secret",
+        },
+        1_700_000_000,
+      );
+    const create = async (tenant: string) =>
+      (await tree.create(`${paths.nodes}/`, encodeNode(made(tenant)), { sequential: true })).path;
+    const [blue, red] = [await create("blue"), await create("red")];
+    await until("its own is told", () => client.picture.has(`node/${blue.slice(-10)}`));
+    await tree.set(blue, encodeNode(changeNode(made("blue"), { tenantName: "red" }, 1_700_000_001)));
+    await until("it is gone", () => client.count("remove") > 0);
+    expect(
+      client.told.filter(({ data }) => data.kind !== undefined).map(({ event, data }) => [event, data.id]),
+    ).toEqual([
+      ["put", blue.slice(-10)],
+      ["remove", blue.slice(-10)],
+    ]);
+    expect(JSON.stringify(client.told)).not.toMatch(/"red"|secret/);
+    for (const path of [blue, red]) await tree.delete(path);
+  });
+
+  test("a revoked token hears no more", async () => {
+    tokens.gone = await site.token({ name: "gone", role: "viewer" });
+    const client = await follow("gone");
+    await revokeToken(site.handles, "gone", "me");
+    await client.ended;
+    const again = new EventClient();
+    await again.connect(site.url, "/v1/events", bearer("gone"));
+    expect(again.status).toBe(401);
+    await again.cut();
+  });
+});

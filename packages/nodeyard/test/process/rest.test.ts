@@ -1,0 +1,184 @@
+import { spawn } from "node:child_process";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EventClient } from "../api/v1/event-client.ts";
+import { fakeConfig, type Running, Site } from "../cli/nodeyard.ts";
+import { until } from "../launcher/rig.ts";
+
+interface LeaseBody {
+  readonly id: string;
+  readonly state: string;
+  readonly expires: string;
+  readonly nodes: readonly string[];
+}
+
+interface JournalRow {
+  readonly at: number;
+  readonly event: string;
+  readonly node: string | null;
+  readonly lease: string | null;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** A client that requests a node and sends heartbeats until it is killed; it prints the lease's id. */
+const CLIENT = `
+const [url, token] = process.argv.slice(1);
+const call = async (path, body) => {
+  const headers = { authorization: "Bearer " + token, "content-type": "application/json" };
+  const reply = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!reply.ok) throw new Error(await reply.text());
+  return reply.json();
+};
+const { id } = await call("/v1/leases", { labels: ["small"], heartbeat_seconds: 5 });
+console.log(id);
+for (;;) {
+  await call("/v1/leases/" + id + "/heartbeat", {});
+  await new Promise((resolve) => setTimeout(resolve, 300));
+}`;
+
+let site: Site;
+let up: Running;
+let url: string;
+let token: string;
+
+async function start(): Promise<void> {
+  up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
+  await up.told("Nodeyard is up");
+  await up.told('"address":"http://');
+  url = /"address":"(http:\/\/[^"]+)"/.exec(up.err)![1]!;
+}
+
+beforeAll(async () => {
+  site = new Site(fakeConfig());
+  await start();
+  ({ token } = await site.json<{ token: string }>("token", "create", "ci", "--role", "operator"));
+});
+afterAll(() => site.close());
+
+async function call<T>(
+  path: string,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<T> {
+  const reply = await fetch(url + path, {
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+    ...(body && { method: "POST", body: JSON.stringify(body) }),
+  });
+  const text = await reply.text();
+  if (!reply.ok) throw new Error(`${path}: ${reply.status} ${text}`);
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+const lease = async (id: string): Promise<LeaseBody | undefined> =>
+  (await call<{ items: LeaseBody[] }>(`/v1/leases?id=${id}`)).items[0];
+const granted = (id: string) =>
+  until(`lease ${id} is granted`, async () => {
+    const found = await lease(id);
+    return found?.state === "granted" && found;
+  });
+
+function journal(): readonly JournalRow[] {
+  const database = new DatabaseSync(`${site.state}/journal.sqlite`, { readOnly: true, timeout: 5_000 });
+  const rows = database.prepare("SELECT at, event, node, lease, facts FROM events ORDER BY id").all();
+  database.close();
+  return rows.map((row) => ({ ...row, facts: JSON.parse(String(row.facts)) })) as unknown as JournalRow[];
+}
+
+describe("REST v1 of a real process", () => {
+  test("a client that is killed keeps its lease until its heartbeat's time is over, and no longer", async () => {
+    const client = spawn(process.execPath, ["--input-type=module", "-e", CLIENT, url, token], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const id = await new Promise<string>((resolve) =>
+      client.stdout.setEncoding("utf8").once("data", (text: string) => resolve(text.trim())),
+    );
+    const { expires } = await granted(id);
+    await until("heartbeats came", async () => (await lease(id))!.expires > expires);
+    client.kill("SIGKILL");
+    await new Promise((resolve) => client.once("close", resolve));
+    const last = await lease(id);
+    await until("its nodes are returned", async () => (await lease(id)) === undefined);
+    const [ended] = await until("the journal has it", () => {
+      const found = journal().filter(({ event, lease: of }) => event === "lease.ended" && of === id);
+      return found.length > 0 && found;
+    });
+    expect(ended!.facts).toMatchObject({ why: "expired" });
+    // One machine, one clock: its end is at the moment that the last heartbeat set, or later.
+    expect(ended!.at).toBeGreaterThanOrEqual(Math.floor(Date.parse(last!.expires)));
+  });
+
+  test("what follows the events of a server that is restarted has the picture that the journal has", async () => {
+    const client = new EventClient();
+    const auth = { authorization: `Bearer ${token}` };
+    await client.connect(url, "/v1/events", auth);
+    const stays = await call<LeaseBody>("/v1/leases", { labels: ["small"] });
+    const passes = await call<LeaseBody>("/v1/leases", { labels: ["large"] });
+    await granted(passes.id);
+    // Its nodes are deleted by this process or by the next.
+    await call(`/v1/leases/${passes.id}/release`, { verdict: "ok" });
+    await up.kill("SIGTERM");
+    await client.ended;
+    await start();
+    const { nodes } = await granted(stays.id);
+    await client.connect(url, "/v1/events", auth);
+    await until("it began anew", () => client.count("synced") === 2);
+    const late = await call<LeaseBody>("/v1/leases", { labels: ["large"] });
+    const { nodes: lateNodes } = await granted(late.id);
+    let told: unknown;
+    await until("the picture is that of the journal", () => {
+      const last = new Map<string, string>();
+      for (const { event, node, lease: of } of journal()) {
+        if (node !== null) last.set(`node/${node}`, event);
+        if (of !== null) last.set(`lease/${of}`, event);
+      }
+      const alive = [...last].filter(([, event]) => event !== "node.deleted" && event !== "lease.ended");
+      const pictured = [...client.picture.keys()].filter((name) => /^(node|lease)\//.test(name)).sort();
+      told = { last, pictured };
+      return JSON.stringify(alive.map(([name]) => name).sort()) === JSON.stringify(pictured);
+    }).catch((error: unknown) => {
+      throw new Error(JSON.stringify(told), { cause: error });
+    });
+    const wanted = [...nodes, ...lateNodes].map((id) => `node/${id}`).sort();
+    expect([...client.picture.keys()].filter((name) => name.startsWith("node/")).sort()).toEqual(wanted);
+    expect(client.count("gap")).toBe(1);
+    await client.cut();
+  });
+
+  test("a request that is repeated after kill -9 was made once, and what was answered is in the audit", async () => {
+    const [body, key] = [{ labels: ["small"] }, { "idempotency-key": "build-1" }];
+    const first = await call<LeaseBody>("/v1/leases", body, key);
+    await up.kill("SIGKILL");
+    await start();
+    const again = await call<LeaseBody>("/v1/leases", body, key);
+    expect(again.id).toBe(first.id);
+    await granted(first.id);
+    const requested = (await call<{ items: object[] }>("/v1/audit?action=create_lease")).items;
+    // One by the client that was killed, three by the test before, two here.
+    expect(requested).toHaveLength(6);
+    const grants = await until("the journal has it", () => {
+      const found = journal().filter(({ event, lease: of }) => event === "lease.granted" && of === first.id);
+      return found.length > 0 && found;
+    });
+    expect(grants).toHaveLength(1);
+    expect(grants[0]!.facts).toMatchObject({ owner: "token:ci", nodes: [expect.any(String)] });
+  });
+
+  test("who did what is in the journal, and by the API", async () => {
+    const { items } = await call<{ items: object[] }>("/v1/audit?action=release_lease");
+    expect(items).toMatchObject([{ who: "token:ci", role: "operator", status: 204 }]);
+    const made = journal().find(({ event }) => event === "token.changed");
+    expect(made!.facts).toMatchObject({ token: "ci", state: "created", role: "operator" });
+    expect(JSON.stringify(journal())).not.toContain(token.slice(-64));
+    expect(up.err).toContain('"event":"api.called"');
+  });
+
+  test("a token that the command line revokes is good no more", async () => {
+    const listed = await site.json<{ name: string; state: string }[]>("token", "list");
+    expect(listed).toMatchObject([{ name: "ci", role: "operator", state: "valid" }]);
+    expect((await site.run("token", "revoke", "ci")).code).toBe(0);
+    await until("it is refused", async () => {
+      const { status } = await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${token}` } });
+      return status === 401;
+    });
+  });
+});
