@@ -1,5 +1,6 @@
 import { checkBoundaries } from "./checks/boundaries.ts";
 import { checkCitations } from "./checks/citations.ts";
+import { checkCommands } from "./checks/commands.ts";
 import { checkCycles } from "./checks/cycles.ts";
 import { checkDependencies } from "./checks/dependencies.ts";
 import { checkDrivers } from "./checks/drivers.ts";
@@ -22,6 +23,7 @@ const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
   checkLinks,
   checkCitations,
   checkSnippets,
+  checkCommands,
 ];
 
 /** All findings of all checks. */

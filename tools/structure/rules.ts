@@ -215,6 +215,19 @@ export const EFFECT_MEMBERS: Readonly<Record<string, Readonly<Record<string, str
   crypto: { "random*": "Random.uuid", getRandomValues: "Random" },
 };
 
+/** Why no test runs a block of commands of docs/, as its first line says: ```sh needs=site. */
+export const NEEDS: Readonly<Record<string, string>> = {
+  site: "servers, nodes, files and names of the reader's own, for which the page has examples",
+  system: "to install packages, or to change services and files of the whole machine",
+  zuul: "a Zuul",
+};
+
+/** Tests that run the blocks of a page by a mark of their own (```sh run), by the start of the page's path. */
+export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
+  "docs/tutorial/": ["testing/pages/steps.ts"],
+  "docs/how-to/install.md": ["tools/build/verify.ts", "testing/debian/main.ts", "testing/oci/images.ts"],
+};
+
 export const LINES_WARN = 300;
 export const LINES_FAIL = 500;
 

@@ -1,13 +1,12 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fencesOf } from "../../pages/fences.ts";
 import type { Finding } from "../findings.ts";
 import type { Workspace } from "../workspace.ts";
 
 const PAGES = ["docs/**/*.md", "examples/**/*.md"];
 /** Readers copy its code: every snippet has to be part of a compiled and tested file. */
 const ALL_FROM_FILES = "docs/how-to/write-a-driver.md";
-const FENCE = /^```(?<language>[a-z]*)(?: file=(?<file>\S+))?\s*$/;
-
 /** A code block that names a file (`ts file=examples/…`) is part of that file, line by line; indentation may differ. */
 export function checkSnippets({ root }: Workspace): Finding[] {
   const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
@@ -15,19 +14,11 @@ export function checkSnippets({ root }: Workspace): Finding[] {
 }
 
 function wrongIn(root: string, path: string): Finding[] {
-  const lines = readFileSync(join(root, path), "utf8").split("\n");
-  const found: Finding[] = [];
-  for (let at = 0; at < lines.length; at++) {
-    const opening = FENCE.exec(lines[at]!)?.groups;
-    if (opening === undefined) continue;
-    const end = lines.indexOf("```", at + 1);
-    const block = lines.slice(at + 1, end < 0 ? undefined : end);
-    const message = problem(root, path, opening.file, block);
-    if (message !== undefined)
-      found.push({ rule: "snippet", severity: "error", path, line: at + 1, message });
-    at += block.length + 1;
-  }
-  return found;
+  return fencesOf(readFileSync(join(root, path), "utf8")).flatMap(({ line, language, words, lines }) => {
+    const file = words.find((word) => word.startsWith("file="))?.slice("file=".length);
+    const message = language === "sh" ? undefined : problem(root, path, file, lines);
+    return message === undefined ? [] : [{ rule: "snippet", severity: "error", path, line, message }];
+  });
 }
 
 function problem(

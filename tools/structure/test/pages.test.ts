@@ -11,7 +11,7 @@ describe("links", () => {
 
   it("lead to headings that exist, code aside", () => {
     const page = "# Part\n[a](docs/a.md#part) [b](#there)\n";
-    expect(findingsIn({ "README.md": page, "docs/a.md": "```sh\n# part\n```\n" })).toEqual([
+    expect(findingsIn({ "README.md": page, "docs/a.md": "```text\n# part\n```\n" })).toEqual([
       "link README.md:2 links to docs/a.md#part, which has no such heading",
       "link README.md:2 links to #there, which has no such heading",
     ]);
@@ -24,6 +24,43 @@ describe("paths that a page names", () => {
     expect(findingsIn({ "docs/a.md": page, "tools/one.ts": "export {};\n" })).toEqual([
       "link docs/a.md:1 names tools/two.ts, which does not exist",
     ]);
+  });
+});
+
+describe("commands of a page", () => {
+  it("are run by a test, or say what they need; text and generated pages are not tried", () => {
+    const page = [
+      ...[
+        "```sh needs=site",
+        "    nodeyard list",
+        "```",
+        "```sh by=tools/one.ts",
+        "ls",
+        "```",
+        "```text",
+        "ls",
+        "```",
+      ],
+      ...[
+        "```sh",
+        "ls",
+        "```",
+        "```sh needs=luck",
+        "ls",
+        "```",
+        "```sh by=tools/two.ts",
+        "ls",
+        "```",
+        "```sh run",
+        "ls",
+      ],
+      ...["```", "   ```console", "   $ ls", "   ```", "", "    nodeyard list"],
+    ].join("\n");
+    const files = { "docs/a.md": page, "docs/reference/b.md": page, "tools/one.ts": "export {};\n" };
+    const lines = findingsIn(files).map(
+      (text) => /^command docs\/a.md:(\d+) a block of commands/.exec(text)?.[1],
+    );
+    expect(lines).toEqual(["10", "13", "16", "19", "22", "26"]);
   });
 });
 
