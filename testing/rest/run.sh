@@ -62,7 +62,8 @@ check() (
     --max-examples "$examples" --rate-limit auto --request-timeout 20 --no-shrink --continue-on-failure \
     --report vcr --report-vcr-path "$folder/$name.yaml" --warnings off "$@" || ended=1
   echo "$name: $(grep -c '^- id:' "$folder/$name.yaml") calls, statuses: $(
-    sed -n '/^  response:/,/^  response:/s/^    *code: *.\([0-9]*\).*/\1/p' "$folder/$name.yaml" | sort | uniq -c | tr -s ' \n' ' '
+    awk '/^  response:/ {r = 1} r && / code:/ {gsub(/[^0-9]/, ""); n[$0]++; r = 0}
+      END {for (code in n) printf "%s: %d  ", code, n[code]}' "$folder/$name.yaml"
   )"
   exit "$ended"
 )

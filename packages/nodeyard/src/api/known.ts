@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Clock } from "@nodeyard/runtime";
+import type { Finding } from "../config/index.ts";
 import type { ImageWork, OperationHandles } from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
@@ -74,6 +75,8 @@ export interface Sources {
   stuck(): string | undefined;
   /** Undefined: no builder runs in this process. */
   work(): readonly Work[] | undefined;
+  /** What config-validate finds in the text of a configuration. Environment variables are not filled in: findings quote values. */
+  checkConfig(text: string): Promise<readonly Finding[]>;
   metrics(): Promise<Page>;
   /** Undefined: the process keeps no journal, and so changes nothing. */
   audit(): Audit | undefined;

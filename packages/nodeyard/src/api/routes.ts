@@ -100,8 +100,8 @@ export function addBackup(app: FastifyInstance, { sources }: AppParts): void {
   });
 }
 
-/** The phase of a build is a line of its log, which may hold anything. */
-function workRow(
+/** A build or upload under way. The phase of a build is a line of its log, which may hold anything. */
+export function workRow(
   { phase, bytes, total, bytesPerSecond, elapsedMs, etaMs, ...work }: Work,
   visibility: Visibility,
 ) {

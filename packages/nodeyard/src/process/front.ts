@@ -1,6 +1,6 @@
 import { messageOf } from "@nodeyard/runtime";
 import { type Backup, HttpApi, type ListenAddress, type Page, type Readiness } from "../api/index.ts";
-import type { Config, WebappConfig } from "../config/index.ts";
+import { type Config, type Finding, validateConfig, type WebappConfig } from "../config/index.ts";
 import { type Machine, VERSION } from "../machine/index.ts";
 import {
   type Gauge,
@@ -13,6 +13,7 @@ import {
 import { Counters, type ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { ProcessError } from "./errors.ts";
+import { validatorDrivers } from "./open-config.ts";
 import type { Role } from "./role.ts";
 
 /** The file in the state folder by which the process can be looked at. */
@@ -100,6 +101,7 @@ export class Front {
         readiness: () => this.#readiness(),
         stuck: () => this.stuck(),
         work: () => this.#work(),
+        checkConfig,
         audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,
         ...(backup && { backup }),
         metrics: () => this.#page(),
@@ -226,6 +228,11 @@ export class Front {
 
 const CLOSED =
   "nodes of this machine could reach the web interface by TCP: name a token with --webapp-token FILE, or use the Unix socket in the state folder";
+
+async function checkConfig(text: string): Promise<readonly Finding[]> {
+  const input = { text, path: "configuration", env: {}, drivers: await validatorDrivers() };
+  return validateConfig(input).findings;
+}
 
 /**
  * Names of providers whose nodes run on this machine. Code in them is hostile and may reach what listens here, loopback included (rule 11),

@@ -84,6 +84,7 @@ export async function startApi(): Promise<ApiRig> {
       readiness: () => state.readiness,
       stuck: () => state.stuck,
       work: () => state.work,
+      checkConfig: async () => [],
       audit: () => ({
         write: async (entry) => void audit.push(entry),
         read: async () => audit.map((entry, at) => ({ ...entry, at })),

@@ -49,6 +49,7 @@ async function start(): Promise<void> {
 }
 
 beforeAll(async () => {
+  process.env.NODEPOOL_TEST_SECRET = "hidden";
   site = new Site(fakeConfig());
   await start();
   ({ token } = await site.json<{ token: string }>("token", "create", "ci", "--role", "operator"));
@@ -161,6 +162,19 @@ describe("REST v1 of a real process", () => {
     });
     expect(grants).toHaveLength(1);
     expect(grants[0]!.facts).toMatchObject({ owner: "token:ci", nodes: [expect.any(String)] });
+  });
+
+  test("a configuration is checked as the command line does it, and no variable of the environment is shown", async () => {
+    const check = (text: string) =>
+      call<{ valid: boolean; findings: readonly { line: number; message: string }[] }>("/v1/config/check", {
+        text,
+      });
+    expect(await check(fakeConfig())).toMatchObject({ valid: true });
+    const { valid, findings } = await check("labels:\n  - {name: a}\n  - 7\n");
+    expect([valid, findings[0]!.line]).toEqual([false, 3]);
+    expect(JSON.stringify(await check("zookeeper-timeout: '%(NODEPOOL_TEST_SECRET)'\n"))).not.toContain(
+      "hidden",
+    );
   });
 
   test("who did what is in the journal, and by the API", async () => {

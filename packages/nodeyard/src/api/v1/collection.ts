@@ -1,6 +1,7 @@
 import type { ApiRole } from "@nodeyard/model";
 import { z } from "zod";
 import { pick, type Row } from "../../listing/index.ts";
+import { seesAll } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, type Route, route } from "./route.ts";
 
@@ -154,4 +155,20 @@ function fieldsIn(text: string | undefined, keys: readonly string[]) {
       `fields: there is no ${JSON.stringify(unknown)}; there are ${keys.join(", ")}`,
     );
   return names.length === 0 ? undefined : names.map((name) => ({ heading: name, key: name }));
+}
+
+/** Everything there is, for who is limited to no tenant or label; nothing for others: these lists belong to nobody. */
+export function unscoped(
+  { principal, known }: Call,
+  rows: (known: Call["known"]) => Iterable<Row>,
+): Iterable<Row> {
+  return seesAll(principal) ? rows(known) : [];
+}
+
+/** Rows of those items that have one. */
+export function* gather<T>(items: Iterable<T>, rowOf: (item: T) => Row | undefined): Generator<Row> {
+  for (const item of items) {
+    const row = rowOf(item);
+    if (row !== undefined) yield row;
+  }
 }

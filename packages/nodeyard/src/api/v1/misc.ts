@@ -4,8 +4,9 @@ import { explain, queryMembers, type Story, toExplanation } from "../../operatio
 import { noHistory } from "../../telemetry/index.ts";
 import { type Principal, seesAll, seesLabel } from "./principal.ts";
 import { notFound } from "./problems.ts";
-import { type Call, EVERYBODY, type Route, route } from "./route.ts";
+import { type Call, EVERYBODY, OPERATORS, type Route, route } from "./route.ts";
 import { leaseIn, nodeOf, requestOf } from "./rows.ts";
+import { findingSchema } from "./schemas.ts";
 
 const kinds = ["request", "lease", "node", "label", "image"] as const;
 
@@ -94,4 +95,23 @@ const whoAmI = route({
   }),
 });
 
-export const otherRoutes: readonly Route[] = [whoAmI, explainRoute];
+const checkConfig = route({
+  id: "check_config",
+  method: "POST",
+  path: "/v1/config/check",
+  summary:
+    "Check a configuration as `nodeyard config-validate` does; environment variables are not filled in",
+  roles: OPERATORS,
+  body: z.strictObject({ text: z.string().describe("YAML, as in nodepool.yaml") }),
+  status: 200,
+  reply: z.object({ valid: z.boolean(), findings: z.array(findingSchema) }),
+  handle: async ({ body, parts }) => {
+    const findings = await parts.sources.checkConfig(body.text);
+    return {
+      valid: !findings.some(({ severity }) => severity === "error"),
+      findings: findings.map(({ file: _, ...finding }) => finding),
+    };
+  },
+});
+
+export const otherRoutes: readonly Route[] = [whoAmI, explainRoute, checkConfig];

@@ -1,14 +1,13 @@
 import { deadLetterPath, LEASES } from "@nodeyard/model";
-import { buildRow, type Row } from "../../listing/index.ts";
+import type { Row } from "../../listing/index.ts";
 import { iso, listTokens } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
-import { type Collection, routesOf } from "./collection.ts";
-import { type Principal, seesAll, seesLabel, seesTenant } from "./principal.ts";
-import { ADMINS, type Call, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
+import { type Collection, gather, routesOf, unscoped } from "./collection.ts";
+import { imageLists } from "./image-reads.ts";
+import { type Principal, seesLabel, seesTenant } from "./principal.ts";
+import { ADMINS, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
 import {
   breakersOf,
-  imageRowOf,
-  isoOf,
   leaseFrom,
   leaseIn,
   leaseRowOf,
@@ -20,8 +19,6 @@ import {
 } from "./rows.ts";
 import {
   auditSchema,
-  buildSchema,
-  imageSchema,
   labelSchema,
   leaseSchema,
   memberSchema,
@@ -30,7 +27,6 @@ import {
   providerSchema,
   requestSchema,
   tokenSchema,
-  uploadSchema,
 } from "./schemas.ts";
 
 const nodes: Collection = {
@@ -174,62 +170,6 @@ const providers: Collection = {
     }),
 };
 
-const images: Collection = {
-  name: "images",
-  about: "the diskimages that the tree knows",
-  roles: READERS,
-  row: imageSchema,
-  key: "image",
-  filters: ["image"],
-  rows: (call) =>
-    unscoped(call, ({ view }) => gather(view.images.names(), (image) => imageRowOf(view, image))),
-};
-
-const builds: Collection = {
-  name: "builds",
-  about: "the builds of diskimages",
-  roles: READERS,
-  row: buildSchema,
-  key: "id",
-  filters: ["id", "image", "state", "builder"],
-  rows: (call) =>
-    unscoped(call, ({ view, handles }) =>
-      [...view.images.names()].flatMap((image) => {
-        const paused = view.images.get(image)?.paused ?? false;
-        return [...view.images.builds(image).values()].map((record) => {
-          const { age: _, ...row } = buildRow({ image, record, paused }, handles, "epoch");
-          return { ...row, since: isoOf(record.stateTime) };
-        });
-      }),
-    ),
-};
-
-const uploads: Collection = {
-  name: "uploads",
-  about: "the uploads of builds to providers",
-  roles: READERS,
-  row: uploadSchema,
-  key: "id",
-  filters: ["id", "image", "build", "provider", "state"],
-  rows: (call) =>
-    unscoped(call, ({ view }) =>
-      [...view.images.names()].flatMap((name) =>
-        [...view.images.uploads(name)].map(({ image, build, provider, record }) => ({
-          // The number alone repeats with each build and provider.
-          id: `${image}-${build}/${provider}/${record.id}`,
-          image,
-          build,
-          provider,
-          upload: record.id,
-          external_name: record.externalName,
-          external_id: record.externalId,
-          state: record.state,
-          since: isoOf(record.stateTime),
-        })),
-      ),
-    ),
-};
-
 const members: Collection = {
   name: "members",
   about: "the launchers and builders that run",
@@ -281,18 +221,6 @@ const audit: Collection = {
   },
 };
 
-/** Everything there is, for who is limited to no tenant or label; nothing for others: these lists belong to nobody. */
-function unscoped({ principal, known }: Call, rows: (known: Call["known"]) => Iterable<Row>): Iterable<Row> {
-  return seesAll(principal) ? rows(known) : [];
-}
-
-function* gather<T>(items: Iterable<T>, rowOf: (item: T) => Row | undefined): Generator<Row> {
-  for (const item of items) {
-    const row = rowOf(item);
-    if (row !== undefined) yield row;
-  }
-}
-
 function unique(names: readonly string[]): readonly string[] {
   return [...new Set(names)].sort();
 }
@@ -300,5 +228,6 @@ function unique(names: readonly string[]): readonly string[] {
 /** Lists of everything, and single things, made of what the view has in memory. */
 export const readRoutes: readonly Route[] = [
   ...[nodes, requests, leases, labels, pools, providers],
-  ...[images, builds, uploads, members, tokens, audit],
+  ...imageLists,
+  ...[members, tokens, audit],
 ].flatMap(routesOf);

@@ -128,6 +128,27 @@ export const imageSchema = z.object({
   uploading_to: texts,
 });
 
+const progress = z
+  .object({
+    phase: maybe,
+    bytes: z.number(),
+    total_bytes: z.number().nullable(),
+    bytes_per_second: z.number(),
+    elapsed_seconds: z.number(),
+    eta_seconds: z.number().nullable(),
+  })
+  .nullable()
+  .describe("of what goes on in the process that answers; null: nothing, or elsewhere");
+
+export const findingSchema = z.object({
+  severity: z.enum(["error", "warning"]),
+  source: text,
+  line: z.int(),
+  column: z.int(),
+  path: text,
+  message: text,
+});
+
 export const buildSchema = z.object({
   id: text,
   image: text,
@@ -136,6 +157,7 @@ export const buildSchema = z.object({
   state: z.enum(imageBuildStates),
   since: moment,
   paused: z.boolean(),
+  progress,
 });
 
 export const uploadSchema = z.object({
@@ -148,6 +170,7 @@ export const uploadSchema = z.object({
   external_id: anything,
   state: z.enum(imageUploadStates),
   since: moment,
+  progress,
 });
 
 export const memberSchema = z.object({

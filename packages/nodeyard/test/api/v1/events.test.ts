@@ -105,6 +105,7 @@ describe("a stream of events", () => {
         stuck: () => undefined,
         work: () => undefined,
         audit: () => undefined,
+        checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),
       };
       const api = new HttpApi({ clock, log, sources });

@@ -1,4 +1,14 @@
-import { encodeNode, encodeRequest, newNode, newRequest, paths } from "@nodeyard/model";
+import {
+  encodeImageBuild,
+  encodeImageUpload,
+  encodeNode,
+  encodeRequest,
+  newImageBuild,
+  newImageUpload,
+  newNode,
+  newRequest,
+  paths,
+} from "@nodeyard/model";
 import { VirtualClock } from "@nodeyard/runtime";
 import { ensurePath } from "@nodeyard/tree";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -233,4 +243,35 @@ test("a request that is too long to be read is a problem like any other", async 
     "application/problem+json",
     431,
   ]);
+});
+
+test("a build and an upload have how far they are; a line of a log is for operators", async () => {
+  const { tree } = site.rig;
+  const [image, build, provider] = ["noble", "0123456789abcdef0123456789abcdef", "cloud"];
+  await ensurePath(tree, `${paths.imageUploads(image, build, provider)}`);
+  const made = newImageBuild(build, { builder: null, builderId: null, formats: ["raw"] }, 1_700_000_000);
+  await tree.set(paths.imageBuild(image, build), encodeImageBuild(made));
+  const upload = newImageUpload({ username: "zuul", pythonPath: null, shellType: null }, 1_700_000_000);
+  const path = `${paths.imageUploads(image, build, provider)}/`;
+  await tree.create(path, encodeImageUpload(upload), { sequential: true });
+  const work = { image, build, elapsedMs: 10_000, bytes: 5, bytesPerSecond: 0.5, etaMs: null, total: null };
+  site.state.work = [
+    { ...work, kind: "build", provider: null, phase: "Installing secrets" },
+    { ...work, kind: "upload", provider, phase: "send" },
+  ];
+  await until("both are seen", async () => (await get<Page>("/v1/uploads")).items.length > 0);
+  const phases = async (as: string) =>
+    Promise.all(
+      ["builds", "uploads"].map(async (list) => (await get<Page>(`/v1/${list}?image=${image}`, as)).items[0]),
+    );
+  expect(await phases("operator")).toMatchObject([
+    { state: "building", progress: { phase: "Installing secrets", bytes: 5 } },
+    { state: "uploading", provider, progress: { phase: "send", elapsed_seconds: 10 } },
+  ]);
+  expect(await phases("viewer")).toMatchObject([
+    { progress: { phase: null } },
+    { progress: { phase: "send" } },
+  ]);
+  site.state.work = undefined;
+  expect(await phases("operator")).toMatchObject([{ progress: null }, { progress: null }]);
 });

@@ -14,6 +14,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/openapi.json": "vuoa",
   "GET /v1/me": "vuoa",
   "GET /v1/explain/{kind}/{id}": "vuoa",
+  "POST /v1/config/check": "oa",
   "GET /v1/events": "vuoa",
   "GET /v1/nodes": "vuoa",
   "GET /v1/nodes/{id}": "vuoa",
