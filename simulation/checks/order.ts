@@ -11,6 +11,9 @@ const MOST = { same: 6, fewer: 20 };
 /** Its machines can never be made: who wants one waits until it may be tried again, and holds up nobody meanwhile. */
 const DOOMED = "doomed";
 
+/** It boots a diskimage: who waits for its upload holds up nobody who does not want it. */
+const IMAGED = "imaged";
+
 interface Waiting {
   readonly labels: readonly string[];
   /** Pools by id: what one of them serves later overtakes nobody whom it has declined. */
@@ -38,6 +41,7 @@ export class Order implements Rule {
       const more = theirs.labels.length - mine.labels.length;
       if (theirs.key >= mine.key || theirs.tenant !== mine.tenant || more < 0) continue;
       if (theirs.declinedBy.some((pool) => pool.startsWith(`${write.client}.`))) continue;
+      if (theirs.labels.includes(IMAGED) && !mine.labels.includes(IMAGED)) continue;
       if (mine.labels.every((label) => theirs.labels.includes(label)))
         theirs.accepted.set(id, more > 0 ? "fewer" : "same");
     }
