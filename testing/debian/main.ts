@@ -1,7 +1,7 @@
 /**
  * `npm run test:debian`: builds the Debian packages and installs them as docs/how-to/install.md says, in a Debian whose systemd runs; hands
- * out a node, upgrades while it is in use, runs each unit, removes and purges. Then the images of containers, which need the same packages built, as `npm run test:oci` does. Needs root, debhelper,
- * mmdebstrap, systemd-nspawn, podman and runc.
+ * out a node, upgrades while it is in use, runs each unit, removes and purges. Then the images of containers, which need the same packages
+ * built, as `npm run test:oci` does. Needs root, debhelper, lintian, mmdebstrap, systemd-nspawn, podman and runc.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,6 +21,16 @@ const PAGE = join(ROOT, "docs/how-to/install.md");
 /** The fake cloud's machines outlive the process. */
 const JOURNAL = "journal: /var/lib/nodeyard/cloud.journal";
 const SERVERS = "zookeeper-servers: [{host: 127.0.0.1, port: 2181}]";
+/** Beside the program. */
+const INSTALLED = [
+  "/usr/share/man/man8/nodeyard-launcher.8.gz",
+  "/usr/share/bash-completion/completions/nodeyard",
+  "/usr/share/zsh/vendor-completions/_nodeyard",
+  "/usr/share/fish/vendor_completions.d/nodeyard.fish",
+  "/usr/share/nodeyard/monitoring/nodeyard.rules.yaml",
+  "/usr/share/nodeyard/monitoring/nodeyard.dashboard.json",
+  "/usr/share/doc/nodeyard/alerts.md.gz",
+];
 /** A build that needs what a build gets: namespaces of its own, with the processes in them, as root of them. */
 const BUILD = "test $$ -lt 20 && test -d /proc/1 && test $(id -u) = 0 && echo image >$DIB_IMAGE_FILENAME.raw";
 const IMAGES = `${SERVERS}
@@ -50,12 +60,16 @@ try {
   bootstrapped.catch(() => {});
   await build(ROOT);
   const programs = await bundle(ROOT, join(ROOT, "packages/sliver/dist/bundle"));
-  for (const file of debianPackages(ROOT, programs, join(release, "new"), "0.1.0"))
-    say(`built ${basename(file)}`);
+  const files = await debianPackages(ROOT, programs, join(release, "new"), "0.1.0");
+  for (const file of files) say(`built ${basename(file)}`);
+  const linted = lint(files);
+  linted.catch(() => {});
   await newer(join(release, "new"), join(release, "newer"));
   await bootstrapped;
   container = await Container.boot(root, release);
   await check(container);
+  await linted;
+  say("lintian has no error and no warning");
   await container.close();
   await checkImages(ROOT, folder, say);
 } catch (error) {
@@ -65,6 +79,14 @@ try {
 } finally {
   await container?.close();
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Rejects with what Debian's policy does not allow, beside what `packaging/debian/*.lintian-overrides` give a reason for. */
+async function lint(files: readonly string[]): Promise<void> {
+  const words = ["--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", ...files];
+  await run("lintian", words).catch((error: { readonly stdout?: string; readonly message: string }) => {
+    throw new Error(`lintian: ${error.stdout || error.message}`, { cause: error });
+  });
 }
 
 /** A package of the version after, whose configuration file is another one. */
@@ -82,6 +104,7 @@ async function newer(from: string, to: string): Promise<void> {
 async function check(host: Container): Promise<void> {
   say("installs, and the service starts");
   await host.run(scriptOf(PAGE, "debian"), "/release/new");
+  await host.run(INSTALLED.map((path) => `test -e ${path}`).join("\n"));
   await host.run(`cd /etc/nodeyard; sed -i 's|^    fake:|&\\n      ${JOURNAL}|' nodepool.yaml`);
   await host.run("systemctl restart nodeyard");
   const { lease, nodes } = JSON.parse(await host.run("nodeyard request fake-large --wait --json"));

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { manualPages, type Pages, sliverHostPages } from "../generate/manual.ts";
 import { writeCode } from "./code.ts";
 import { builtManifest } from "./manifest.ts";
 import { readPackages, type SourcePackage } from "./packages.ts";
@@ -18,8 +19,8 @@ import { rewriteRequires, rewriteTypes } from "./specifiers.ts";
 
 /**
  * Builds every package of the workspace into its `dist`, which is a package of its own: JavaScript and declarations below
- * `src` (so that relative paths, that of package.json too, mean the same), README, licence, and a package.json that points
- * at them. Returns the folders. Rejects when something does not compile.
+ * `src` (so that relative paths, that of package.json too, mean the same), README, licence, manual pages, and a package.json that
+ * points at them. Returns the folders. Rejects when something does not compile.
  */
 export async function build(root: string): Promise<string[]> {
   mkdirSync(join(root, ".tmp"), { recursive: true });
@@ -27,8 +28,15 @@ export async function build(root: string): Promise<string[]> {
   try {
     const packages = readPackages(root);
     declare(root, work);
+    const manual: Readonly<Record<string, Pages>> = {
+      nodeyard: await manualPages(),
+      "@nodeyard/sliver": sliverHostPages(),
+    };
     const dists: string[] = [];
-    for (const one of packages) dists.push(await assemble(root, join(work, "out", one.folder, "src"), one));
+    for (const one of packages) {
+      const declared = join(work, "out", one.folder, "src");
+      dists.push(await assemble(root, declared, one, manual[one.manifest.name] ?? {}));
+    }
     return dists;
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -59,7 +67,12 @@ function declare(root: string, work: string): void {
   }
 }
 
-async function assemble(root: string, declared: string, source: SourcePackage): Promise<string> {
+async function assemble(
+  root: string,
+  declared: string,
+  source: SourcePackage,
+  pages: Pages,
+): Promise<string> {
   const dist = join(source.path, "dist");
   rmSync(dist, { recursive: true, force: true });
   await writeCode(source, dist);
@@ -72,7 +85,11 @@ async function assemble(root: string, declared: string, source: SourcePackage): 
     const file = [join(source.path, name), join(root, name)].find((path) => existsSync(path));
     if (file !== undefined) copyFileSync(file, join(dist, name));
   }
-  const manifest = builtManifest(source.manifest);
+  const man = Object.keys(pages).map((name) => `./man/${name}`);
+  // npm links them to where `man` looks.
+  const manifest = { ...builtManifest(source.manifest), ...(man.length > 0 && { man }) };
+  if (man.length > 0) mkdirSync(join(dist, "man"));
+  for (const [name, page] of Object.entries(pages)) writeFileSync(join(dist, "man", name), page);
   writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const program of Object.values(manifest.bin ?? {})) makeExecutable(join(dist, program));
   return dist;

@@ -1,7 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join, relative } from "node:path";
 import { systemdUnit } from "@nodeyard/sliver";
+import { COMPLETIONS, describeProgram } from "../../packages/nodeyard/src/cli/index.ts";
+import { systemMachine } from "../../packages/nodeyard/src/machine/index.ts";
+import { copyrightStanzas, nodeLicence } from "./copyright.ts";
 import { writeParts } from "./release.ts";
 
 interface Locked {
@@ -10,11 +22,19 @@ interface Locked {
   readonly resolved?: string;
 }
 
+/** Documents for /usr/share/doc. */
+const DOCUMENTS = ["README.md", "docs/how-to/install.md", "docs/how-to/alerts.md"];
+
 /**
  * Builds the Debian packages of `packaging/debian` from built packages, the versions in package-lock.json, and this Node. Returns the files
  * in `folder`. Throws when debhelper is missing or fails, which it says itself. `version`: of the packages.
  */
-export function debianPackages(root: string, bundle: string, folder: string, version: string): string[] {
+export async function debianPackages(
+  root: string,
+  bundle: string,
+  folder: string,
+  version: string,
+): Promise<string[]> {
   mkdirSync(folder, { recursive: true });
   const work = mkdtempSync(join(root, ".tmp", "debian-"));
   try {
@@ -30,8 +50,23 @@ export function debianPackages(root: string, bundle: string, folder: string, ver
     cpSync(process.execPath, join(sliverd, "node"));
     const documents = join(built, "doc");
     writeParts(root, documents);
-    for (const file of ["README.md", "CHANGELOG.md", "docs/how-to/install.md"])
-      cpSync(join(root, file), join(documents, file.split("/").at(-1)!));
+    cpSync(nodeLicence(), join(documents, "LICENSE.node"));
+    // By another name: debhelper would take it for a changelog of Debian's kind.
+    cpSync(join(root, "CHANGELOG.md"), join(documents, "release-notes.md"));
+    for (const file of DOCUMENTS) cpSync(join(root, file), join(documents, file.split("/").at(-1)!));
+    cpSync(join(root, "packaging/monitoring"), join(built, "monitoring"), { recursive: true });
+    for (const name of ["nodeyard", "sliver"])
+      cpSync(join(root, "packages", name, "dist/man"), join(built, "man", name), { recursive: true });
+    mkdirSync(join(built, "completion"));
+    const program = await describeProgram(systemMachine());
+    // By the names that each shell looks for.
+    for (const [name, shell] of Object.entries({
+      nodeyard: "bash",
+      _nodeyard: "zsh",
+      "nodeyard.fish": "fish",
+    } as const))
+      writeFileSync(join(built, "completion", name), COMPLETIONS[shell](program));
+    appendFileSync(join(source, "debian/copyright"), copyrightStanzas(source));
     for (const file of readdirSync(join(root, "examples")).filter((name) => name.endsWith(".yaml")))
       cpSync(join(root, "examples", file), join(built, "examples", file));
     // Everything is here already: no check of what a builder of Debian would have installed for it.
@@ -45,6 +80,11 @@ export function debianPackages(root: string, bundle: string, folder: string, ver
   }
 }
 
+/** What a package has at its top, or anywhere, that this program does not read: tests, documents, sources, programs of its own. */
+const UNREAD_TOP =
+  /^(bin|bin\.m?js|test|tests|bench|benchmark|benchmarks|docs|examples|integration|man|scripts|spec)$/;
+const UNREAD_FILES = /^\.|\.(map|html|[cm]?ts)$/;
+
 /** Node, and below `node_modules` the built packages with everything that they need, as the lock file has it. */
 export function copyProgram(root: string, target: string): void {
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
@@ -52,16 +92,24 @@ export function copyProgram(root: string, target: string): void {
   };
   for (const [path, { dev, link, resolved }] of Object.entries(lock.packages)) {
     if (!path.startsWith("node_modules/") || dev) continue;
-    cpSync(join(root, link ? `${resolved}/dist` : path), join(target, path), { recursive: true });
+    const from = join(root, link ? `${resolved}/dist` : path);
+    const filter = (file: string) => {
+      const name = relative(from, file);
+      return !UNREAD_TOP.test(name) && (name === "" || !UNREAD_FILES.test(basename(name)));
+    };
+    cpSync(from, join(target, path), { recursive: true, filter });
   }
   cpSync(process.execPath, join(target, "node"));
 }
 
+/** As in `control`. The project has no address of its own yet; mail to `example` reaches nobody else by accident. */
+const MAINTAINER = "Nodeyard maintainers <maintainers@nodeyard.example>";
+
 function changelog(version: string): string {
   return `nodeyard (${version}) unstable; urgency=medium
 
-  * Release. What changed: CHANGELOG.md beside this file.
+  * Release. What changed: release-notes.md beside this file.
 
- -- Nodeyard <nodeyard@localhost.localdomain>  ${new Date().toUTCString().replace("GMT", "+0000")}
+ -- ${MAINTAINER}  ${new Date().toUTCString().replace("GMT", "+0000")}
 `;
 }

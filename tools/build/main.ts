@@ -41,7 +41,7 @@ try {
   }
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   if (values.deb !== undefined) {
-    for (const file of debianPackages(root, programs, resolve(values.deb), version))
+    for (const file of await debianPackages(root, programs, resolve(values.deb), version))
       console.log(`wrote ${file}`);
   }
   if (values.oci !== undefined)

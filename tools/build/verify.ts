@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { constants, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { PackageJson } from "./packages.ts";
@@ -8,7 +8,7 @@ import { npm, pack } from "./release.ts";
 
 /**
  * Packs built packages and has npm install the files globally below an empty folder, where nothing of the checkout can be found. Then
- * imports every door, asks every program for its version, and runs the shell commands of `page`, when it is given, as its reader would.
+ * imports every door, asks every program for its version, looks for the manual pages, and runs the shell commands of `page`, when it is given, as its reader would.
  * Returns what was tried; throws with the output of what failed.
  */
 export function verify(dists: readonly string[], page?: string): string[] {
@@ -19,6 +19,7 @@ export function verify(dists: readonly string[], page?: string): string[] {
     const tried = manifests.flatMap((manifest) => [
       ...importDoors(folder, manifest),
       ...runPrograms(folder, manifest),
+      ...manualPages(folder, manifest),
     ]);
     if (page === undefined) return tried;
     const home = join(folder, "home");
@@ -70,6 +71,18 @@ function runPrograms(folder: string, manifest: PackageJson): string[] {
       throw new Error(`${name} --version says ${JSON.stringify(version)}, its package ${manifest.version}`);
     return `${name} --version`;
   });
+}
+
+/** npm links pages to where `man` looks for them beside a program in PATH. */
+function manualPages(
+  folder: string,
+  { name, man = [] }: PackageJson & { readonly man?: readonly string[] },
+): string[] {
+  for (const page of man) {
+    const link = join(folder, "share/man", `man${page.at(-1)}`, basename(page));
+    if (!existsSync(link)) throw new Error(`${name} has no manual page ${link}`);
+  }
+  return man.length === 0 ? [] : [`${man.length} manual pages of ${name}`];
 }
 
 /** Runs a program with the installed ones and those of the system in PATH, and nothing else of this process's environment. */

@@ -6,7 +6,7 @@ import { sliverConfig } from "@nodeyard/driver-sliver";
 import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
 import { jsonSchema } from "./json-schema.ts";
-import { referencePage } from "./reference.ts";
+import { referencePage, sections } from "./reference.ts";
 
 const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["fake", fakeConfig as DriverConfig],
@@ -20,6 +20,11 @@ const drivers: readonly (readonly [string, DriverConfig])[] = [
 /** `docs/reference/configuration.md` */
 export function configurationPage(): string {
   return referencePage(drivers);
+}
+
+/** What that page consists of. */
+export function configurationSections() {
+  return sections(drivers);
 }
 
 /** `docs/reference/nodepool.schema.json`, for editors. */

@@ -11,3 +11,4 @@ export { Archives } from "./isolation/storage/edge/archives.ts";
 export { Manager, type ManagerOptions } from "./manager/manager.ts";
 export { type DocumentEndpoint, SignedSource } from "./sources/signed.ts";
 export { type OpenFile, Store, type StoreFiles } from "./store/store.ts";
+export { USAGES, type Usage } from "./usage.ts";

@@ -6,12 +6,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { apply, type Enrolled, plan } from "../enrol/edge/enrol.ts";
 import { withdraw } from "../enrol/edge/withdraw.ts";
 import { parseSettings } from "../enrol/settings.ts";
-
-const USAGE = `usage: sliver-enrol plan|apply < settings.json     make this machine a sliver host
-       sliver-enrol withdraw [--dry-run]             take it back
-       sliver-enrol --version
-The answer is one line of JSON. Run as root.
-`;
+import { USAGES, usageText } from "../usage.ts";
 
 /** 0: done; 1: not done, and why; 2: called wrongly. */
 async function main([command, option, ...rest]: readonly string[]): Promise<number> {
@@ -31,7 +26,7 @@ function settings(): ReturnType<typeof parseSettings> {
 }
 
 function misused(): number {
-  writeSync(2, USAGE);
+  writeSync(2, usageText(USAGES["sliver-enrol"]));
   return 2;
 }
 

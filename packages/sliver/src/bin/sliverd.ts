@@ -12,12 +12,9 @@ import { LxcBackEnd } from "../isolation/lxc/edge/lxc-back-end.ts";
 import { keptNetwork, SliverMachine } from "../isolation/lxc/edge/machine.ts";
 import { dumpOf } from "../manager/report.ts";
 import { MemoryBackEnd } from "../testing/memory-back-end.ts";
+import { USAGES, usageText } from "../usage.ts";
 
-const USAGE = `usage: sliverd --config FILE                           run the sliver manager
-       sliverd --dismantle --config FILE [--json]      end every sliver and remove everything that slivers put on this machine
-       sliverd --dismantle --dry-run --config FILE     list what that would remove
-       sliverd --version
-`;
+const USAGE = usageText(USAGES.sliverd);
 
 const OPTIONS = {
   config: { type: "string" },

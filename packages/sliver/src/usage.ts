@@ -1,0 +1,42 @@
+export interface Usage {
+  readonly summary: string;
+  /** A command line, and what it does. */
+  readonly lines: readonly (readonly [words: string, text: string])[];
+  readonly notes: string;
+}
+
+/** The programs that people start on a sliver host, for what they print and for their manual pages. */
+export const USAGES = {
+  sliverd: {
+    summary: "sliver manager of Nodeyard",
+    lines: [
+      ["sliverd --config FILE", "run the sliver manager"],
+      [
+        "sliverd --dismantle --config FILE [--json]",
+        "end every sliver and remove everything that slivers put on this machine",
+      ],
+      ["sliverd --dismantle --dry-run --config FILE [--json]", "list what that would remove"],
+      ["sliverd --version", "print the version"],
+    ],
+    notes: "Slivers keep running while it is stopped or restarted. SIGUSR2 writes its state to the log.",
+  },
+  "sliver-enrol": {
+    summary: "make a machine a host of slivers, or take that back",
+    lines: [
+      ["sliver-enrol plan < settings.json", "list what would be changed"],
+      ["sliver-enrol apply < settings.json", "make this machine a sliver host"],
+      ["sliver-enrol withdraw [--dry-run]", "take it back"],
+      ["sliver-enrol --version", "print the version"],
+    ],
+    notes: "The answer is one line of JSON. Run as root.",
+  },
+} as const satisfies Readonly<Record<string, Usage>>;
+
+/** What a program prints for --help, or when it is called wrongly. */
+export function usageText({ lines, notes }: Usage): string {
+  const width = Math.max(...lines.map(([words]) => words.length));
+  const rows = lines.map(
+    ([words, text], at) => `${at === 0 ? "usage:" : "      "} ${words.padEnd(width)}  ${text}\n`,
+  );
+  return `${rows.join("")}${notes}\n`;
+}
