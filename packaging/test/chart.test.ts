@@ -19,12 +19,9 @@ const EVERYTHING = {
   imagePullSecrets: [{ name: "registry" }],
   files: { zookeeper: { secret: { secretName: "zookeeper-client" } } },
   webappTokenSecret: "webapp",
-  launcher: {
-    env: [{ name: "STATSD_HOST", value: "statsd" }],
-    args: ["--debug"],
-    nodeSelector: { disk: "ssd" },
-  },
-  builder: { privileged: true, storageClass: "fast", tolerations: [{ key: "builder", operator: "Exists" }] },
+  env: [{ name: "STATSD_HOST", value: "statsd" }],
+  launcher: { args: ["-d"], pod: { nodeSelector: { disk: "ssd" } } },
+  builder: { privileged: true, storageClass: "fast", pod: { priorityClassName: "low" } },
   serviceMonitor: true,
   networkPolicy: { enabled: true },
 };

@@ -19,7 +19,7 @@ runtime = "runc"
 /** The fake cloud's machines outlive the process. */
 const JOURNAL = "journal: /var/lib/nodeyard/cloud.journal";
 const SERVERS = "zookeeper-servers: [{host: 127.0.0.1, port: 2181}]\n";
-const HARDENED = "--read-only --cap-drop all --security-opt no-new-privileges";
+const HARDENED = "--read-only --cap-drop all --security-opt no-new-privileges --stop-timeout 30";
 const READY = `/usr/lib/nodeyard/node -e 'fetch("http://127.0.0.1:8005/ready").then((r) => process.exit(r.ok ? 0 : 1))'`;
 
 /** Builds images from the built packages of `root`, and runs them in `folder`. Rejects with the output of what failed. */
