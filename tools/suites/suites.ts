@@ -33,7 +33,7 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "pages",
-    about: "tutorials, read from top to bottom and from bottom to top",
+    about: "tutorials, read from top to bottom and from bottom to top, and the site",
     include: ["testing/pages/**/*.test.ts"],
   },
   {

@@ -1,23 +1,15 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Finding } from "../findings.ts";
 import { anchorOf, headingsOf } from "../headings.ts";
 import type { Workspace } from "../workspace.ts";
 
-const PAGES = [
-  "*.md",
-  "docs/**/*.md",
-  "packages/*/*.md",
-  "packages/*/src/**/*.md",
-  "bench/*.md",
-  "bench/*/*.md",
-  "examples/**/*.md",
-  "simulation/*.md",
-  "testing/**/*.md",
-];
+/** Every page of the repository, whatever folder it is in. */
+const PAGES = "**/*.md";
+const NOT_OURS = /(?:^|\/)(?:node_modules|dist|coverage|\.git)$/;
 const LINK = /\]\(([^)\s]+)\)/g;
-/** A path of this repository in running text, from the root. */
-const NAMED = /`((?:bench|docs|elements|examples|packages|simulation|testing|tools)\/[\w./-]+)`/g;
+/** A path of this repository in running text, from the root; what a build makes (`dist`) need not be there. */
+const NAMED = /`((?:bench|docs|elements|examples|packages|packaging|simulation|testing|tools)\/[\w./-]+)`/g;
 
 /** A link of one name, or of a class and its member, to a source: [`Loop.push`](loop.ts). */
 const DECLARED = /\[`(#?\w+(?:\.#?\w+)*)`\]\(([^)\s#]+\.ts)\)/g;
@@ -27,8 +19,20 @@ const DECLARED = /\[`(#?\w+(?:\.#?\w+)*)`\]\(([^)\s#]+\.ts)\)/g;
  * links are not tried.
  */
 export function checkLinks({ root }: Workspace): Finding[] {
-  const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
-  return pages.sort().flatMap((path) => brokenIn(root, path));
+  const pages = globSync(PAGES, { cwd: root, exclude: (path) => NOT_OURS.test(path) });
+  return pages.sort().flatMap((path) => [...brokenIn(root, path), ...unlisted(root, path)]);
+}
+
+/** Each page of a folder of docs/ is in the list of that folder's README. */
+function unlisted(root: string, path: string): Finding[] {
+  const index = join(root, dirname(path), "README.md");
+  const isListed =
+    !/^docs\/[^/]+\//.test(path) ||
+    path.endsWith("/README.md") ||
+    !existsSync(index) ||
+    readFileSync(index, "utf8").includes(`](${basename(path)}`);
+  const message = "is not in the README of its folder";
+  return isListed ? [] : [{ rule: "link", severity: "error", path, line: 1, message }];
 }
 
 function brokenIn(root: string, path: string): Finding[] {
@@ -39,7 +43,9 @@ function brokenIn(root: string, path: string): Finding[] {
       return problem === undefined ? [] : [`links to ${target}, which ${problem}`];
     });
     const named = [...text.matchAll(NAMED)].flatMap(([, file]) =>
-      existsSync(join(root, file!)) ? [] : [`names ${file}, which does not exist`],
+      existsSync(join(root, file!)) || file!.includes("/dist/")
+        ? []
+        : [`names ${file}, which does not exist`],
     );
     const lacking = [...text.matchAll(DECLARED)].flatMap(([, name, target]) => {
       const file = join(root, dirname(path), target!);

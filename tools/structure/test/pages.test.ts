@@ -9,6 +9,25 @@ describe("links", () => {
     ]);
   });
 
+  it("are tried in the pages of every folder, but not in what is installed or built", () => {
+    const page = "[a](none.md)\n";
+    const files = ["a/b/c/d.md", "packages/x/test/e.md", "node_modules/f/g.md", "packages/x/dist/h.md"];
+    expect(findingsIn(Object.fromEntries(files.map((file) => [file, page])))).toEqual([
+      "link a/b/c/d.md:1 links to none.md, which does not exist",
+      "link packages/x/test/e.md:1 links to none.md, which does not exist",
+    ]);
+  });
+
+  it("of the README of a folder in docs/ lead to each of its pages", () => {
+    const files = {
+      "docs/x/README.md": "[a](a.md#one)\n",
+      "docs/x/a.md": "# One\n",
+      "docs/x/b.md": "",
+      "docs/c.md": "",
+    };
+    expect(findingsIn(files)).toEqual(["link docs/x/b.md:1 is not in the README of its folder"]);
+  });
+
   it("lead to headings that exist, code aside", () => {
     const page = "# Part\n[a](docs/a.md#part) [b](#there)\n";
     expect(findingsIn({ "README.md": page, "docs/a.md": "```text\n# part\n```\n" })).toEqual([
