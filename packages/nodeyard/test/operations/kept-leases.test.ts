@@ -125,6 +125,21 @@ describe("a lease with a heartbeat", () => {
   });
 });
 
+test("a lease that has ended is not kept, also while no launcher returns its nodes", async () => {
+  const world = new World();
+  const kept = () => world.settle(keepLease(client(world), ID, { forMs: 60_000 }));
+  const asked = await world.settle(askForNodesOnce(client(world), ID, { ...wanted, forMs: 60_000 }));
+  await world.run(61_000);
+  await expect(kept()).rejects.toMatchObject({ code: "lease.ended" });
+  expect(leaseOf(world, ID)?.expires).toBe(asked.lease.expires);
+  const other = { ...wanted, labels: ["large"] };
+  await world.settle(askForNodesOnce(client(world), "ba9876543210", other));
+  await world.settle(releaseLease(client(world), "ba9876543210"));
+  await expect(world.settle(keepLease(client(world), "ba9876543210"))).rejects.toMatchObject({
+    code: "lease.ended",
+  });
+});
+
 test("a lease without a heartbeat is extended from now, and not by a heartbeat", async () => {
   const world = await running();
   const { lease } = await world.settle(askForNodesOnce(client(world), ID, { ...wanted, forMs: 60_000 }));

@@ -24,6 +24,7 @@ export interface Follower extends Interest {
 
 /** Changes that are kept for those who are behind or come back: what they cost in memory is bounded, however many clients there are. */
 const KEPT = 4_096;
+const MISSED = "what was missed is no longer kept";
 /** Changes are sent together: a page that is told ten times a second looks live. Milliseconds. */
 const GATHER_MS = 100;
 /** Nobody on the way takes the connection for dead, and a client that has gone is noticed. Milliseconds. */
@@ -87,12 +88,11 @@ export class EventHub {
     for (const client of [...this.#clients]) this.#end(client);
   }
 
-  /** The first change after the one of this id; undefined: it is of another process, or no longer kept. */
+  /** Of the change after the one of this id, kept or not; undefined: it is of another process. */
   #numberOf(id: string): number | undefined {
     const [, boot, digits] = /^([0-9a-f]{8})\.(\d{1,15})$/.exec(id) ?? [];
     const next = Number(digits) + 1;
-    const isKept = next >= this.#first && next <= this.#first + this.#kept.length;
-    return boot === this.#boot && isKept ? next : undefined;
+    return boot === this.#boot && next <= this.#first + this.#kept.length ? next : undefined;
   }
 
   #flush(): void {
@@ -150,8 +150,7 @@ class Client {
     this.#kept = kept;
     const known = follower.last === undefined ? undefined : kept.numberOf(follower.last);
     this.#at = known ?? kept.next();
-    const why = follower.last === undefined ? undefined : "what was missed is no longer kept";
-    if (known === undefined) this.#begin(why);
+    if (known === undefined) this.#begin(follower.last === undefined ? undefined : MISSED);
     else this.#write(": continued\n\n");
   }
 
@@ -166,7 +165,7 @@ class Client {
   /** Sends what there is, as far as the client takes it. */
   pump(): void {
     while (!this.#blocked && !this.#ended) {
-      if (this.#at < this.#kept.first()) this.#begin("the client is too slow");
+      if (this.#at < this.#kept.first()) this.#begin(MISSED);
       const piece = this.#walk === undefined ? this.#changes() : this.#walked(this.#walk);
       if (piece === "") return;
       this.#write(piece);

@@ -2,10 +2,10 @@ import { apiRoles } from "@nodeyard/model";
 import { z } from "zod";
 import { explain, queryMembers, type Story, toExplanation } from "../../operations/index.ts";
 import { noHistory } from "../../telemetry/index.ts";
-import { type Principal, seesAll, seesLabel } from "./principal.ts";
+import { type Principal, seesAll, seesLabel, seesSecrets } from "./principal.ts";
 import { notFound } from "./problems.ts";
 import { type Call, EVERYBODY, OPERATORS, type Route, route } from "./route.ts";
-import { leaseIn, nodeOf, requestOf } from "./rows.ts";
+import { leaseIn, nodeOf, REDACTED, requestOf } from "./rows.ts";
 import { findingSchema } from "./schemas.ts";
 
 const kinds = ["request", "lease", "node", "label", "image"] as const;
@@ -40,7 +40,7 @@ const explainRoute = route({
     const query = queryMembers(handles, () => noHistory("asked of launchers only"));
     const story = await explain(handles, { kind, id }, query);
     if (story === undefined) throw missing;
-    return toExplanation(own(story, call.principal), "");
+    return toExplanation(shownTo(story, call.principal), "");
   },
 });
 
@@ -65,13 +65,34 @@ function maySee({ principal, params: { kind, id }, known: { view } }: Call<{ kin
   }
 }
 
-/** Without what a node went through for others, for who is limited to some. */
-function own(story: Story, principal: Principal): Story {
-  if (seesAll(principal)) return story;
+/** What the caller may see of a story: of what jobs, machines and people said, as little as in the lists, and only what is its own. */
+export function shownTo(story: Story, principal: Principal): Story {
+  const known = seesSecrets(principal) ? story : withoutWords(story);
+  if (seesAll(principal)) return known;
+  // Counts of a label are those of all tenants; the list of labels has those of the caller.
+  if (story.kind === "label") {
+    const { offered_by, pools_without_it } = story.about;
+    return { ...known, about: { offered_by, pools_without_it }, history: { ...known.history, events: [] } };
+  }
   const ours = new Set<unknown>([story.about.request, story.about.allocated_to, story.id]);
-  const events = story.history.events.filter(({ request }) => request === null || ours.has(request));
-  const steps = story.kind === "label" ? [] : story.steps;
-  return { ...story, steps, history: { ...story.history, events: story.kind === "label" ? [] : events } };
+  const events = known.history.events.filter(({ request }) => request === null || ours.has(request));
+  return { ...known, history: { ...known.history, events } };
+}
+
+function withoutWords(story: Story): Story {
+  const hidden = (facts: Story["about"], key: string) =>
+    facts[key] == null ? facts : { ...facts, [key]: REDACTED };
+  const { about, waitsFor, history } = story;
+  return {
+    ...story,
+    about: hidden(about, "comment"),
+    waitsFor: waitsFor && { ...waitsFor, facts: hidden(waitsFor.facts, "comment") },
+    // The last lines of a console, which may show what a machine was started with.
+    history: {
+      ...history,
+      events: history.events.map((event) => ({ ...event, facts: hidden(event.facts, "lines") })),
+    },
+  };
 }
 
 const whoAmI = route({

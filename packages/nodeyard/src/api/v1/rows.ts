@@ -48,10 +48,13 @@ function tenantOf({ allocatedTo, tenantName }: NodeRecord): string | null {
   return allocatedTo === null ? null : tenantName;
 }
 
+/** In place of what the caller may not see: that there is something is no secret. */
+export const REDACTED = "redacted";
+
 /** What jobs and drivers wrote for themselves, passwords included. */
 function redacted(row: Row): Row {
   const hidden = ["comment", "user_data", "driver_data"].filter((key) => row[key] != null);
-  return { ...row, ...Object.fromEntries(hidden.map((key) => [key, "redacted"])) };
+  return { ...row, ...Object.fromEntries(hidden.map((key) => [key, REDACTED])) };
 }
 
 /** A request, or undefined for one that the caller may not see. */

@@ -38,20 +38,22 @@ function fakeView() {
 }
 
 /** A client that takes some texts and then none until it is asked to. */
-function slowClient(follow: (follower: Follower) => void) {
+function slowClient(follow: (follower: Follower) => void, from?: string) {
   const picture = new Map<string, unknown>();
   let [gaps, taken, room] = [0, 0, 0];
+  let last = "";
   let resume: (() => void) | undefined;
   follow({
     principal: SOCKET,
     kinds: new Set(KINDS),
     filters: [],
-    last: undefined,
+    last: from,
     admitted: () => true,
     sink: {
       write(text) {
         taken++;
         for (const block of text.split("\n\n")) {
+          last = /^id: (.*)$/m.exec(block)?.[1] ?? last;
           const event = /^event: (.*)$/m.exec(block)?.[1];
           const data = /^data: (.*)$/m.exec(block)?.[1];
           if (event === undefined || data === undefined) continue;
@@ -75,6 +77,7 @@ function slowClient(follow: (follower: Follower) => void) {
   return {
     picture,
     gaps: () => gaps,
+    last: () => last,
     taken: () => taken,
     /** Takes as many texts from now on. */
     take(texts: number) {
@@ -105,6 +108,35 @@ test("a client that takes nothing is told of the gap, and has the true picture w
   await clock.advance(1_000);
   expect(client.picture).toEqual(picture());
   expect(client.gaps()).toBe(1);
+});
+
+test("a client that comes back goes on where it was while that is kept, and else begins again", async () => {
+  const { view, put, picture } = fakeView();
+  const clock = new VirtualClock();
+  const hub = new EventHub(view, { clock, random: seededRandom(1) });
+  put(1, 1);
+  const first = slowClient((follower) => hub.follow(follower));
+  first.take(Number.POSITIVE_INFINITY);
+  for (let at = 0; at < 100; at++) put(at, at);
+  await clock.advance(1_000);
+  const from = first.last();
+  put(1, 101);
+  const soon = slowClient((follower) => hub.follow(follower), from);
+  soon.take(Number.POSITIVE_INFINITY);
+  await clock.advance(1_000);
+  expect([soon.gaps(), [...soon.picture]]).toEqual([0, [["node-1", "version 101"]]]);
+  first.take(0);
+  for (let at = 0; at < 6_000; at++) put(at % 50, 200 + at);
+  const late = slowClient((follower) => hub.follow(follower), from);
+  late.take(Number.POSITIVE_INFINITY);
+  await clock.advance(1_000);
+  expect([late.gaps(), late.picture]).toEqual([1, picture()]);
+  for (const nonsense of ["", "x", `ffffffff.${from.split(".")[1]}`, `${from}9999`]) {
+    const client = slowClient((follower) => hub.follow(follower), nonsense);
+    client.take(Number.POSITIVE_INFINITY);
+    await clock.advance(1_000);
+    expect([nonsense, client.gaps(), client.picture]).toEqual([nonsense, 1, picture()]);
+  }
 });
 
 const step = fc.oneof(

@@ -12,8 +12,11 @@ import {
 import { VirtualClock } from "@nodeyard/runtime";
 import { ensurePath } from "@nodeyard/tree";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shownTo } from "../../../src/api/v1/misc.ts";
+import { type Principal, SOCKET } from "../../../src/api/v1/principal.ts";
 import { RateLimit } from "../../../src/api/v1/rate.ts";
 import { ROUTES } from "../../../src/api/v1/routes.ts";
+import type { Story } from "../../../src/operations/index.ts";
 import { until } from "../../launcher/rig.ts";
 import { type ApiRig, ask, startApi } from "../rig.ts";
 
@@ -161,6 +164,28 @@ describe("what belongs to others", () => {
       }
       expect(some).toContain('"comment":"redacted"');
     }
+  });
+
+  test("explain shows no more of these words than the lists", async () => {
+    const path = `/v1/explain/node/${ids[0]}`;
+    expect((await call(path)).text).toContain("secret of 0");
+    for (const as of ["viewer", "blue"]) {
+      const { status, text } = await call(path, as);
+      expect([as, status]).toEqual([as, 200]);
+      expect(text).not.toContain("secret of");
+    }
+    const event = { at: 1, event: "node.console", node: ids[0]!, by: "host", request: null };
+    const events = [
+      { ...event, facts: { lines: "root:hidden", cut: 0 } },
+      { ...event, request: "200-0000000009", facts: { lines: null } },
+    ];
+    const story = { kind: "node", id: ids[0], about: {}, waitsFor: null, steps: [], history: { events } };
+    const told = (as: Principal) => JSON.stringify(shownTo(story as unknown as Story, as));
+    const tenants = new Set(["blue"]);
+    expect(told(SOCKET)).toContain("root:hidden");
+    expect(told({ ...SOCKET, role: "viewer" })).not.toContain("root:hidden");
+    expect(told({ ...SOCKET, role: "viewer" })).toContain("200-0000000009");
+    expect(told({ ...SOCKET, role: "user", tenants })).not.toContain("200-0000000009");
   });
 
   test.each(["blue", "blueViewer"])("a tenant's client sees nothing of another: %s", async (as) => {
