@@ -215,7 +215,10 @@ export const EFFECT_MEMBERS: Readonly<Record<string, Readonly<Record<string, str
   crypto: { "random*": "Random.uuid", getRandomValues: "Random" },
 };
 
-/** Why no test runs a block of commands of docs/, as its first line says: ```sh needs=site. */
+/**
+ * Why no test runs a block of commands of docs/, as its first line says: ```sh needs=site. With by=FILE a test runs these commands with
+ * names of its own.
+ */
 export const NEEDS: Readonly<Record<string, string>> = {
   site: "servers, nodes, files and names of the reader's own, for which the page has examples",
   system: "to install packages, or to change services and files of the whole machine",

@@ -1,12 +1,17 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { requireSshd } from "../../sshd/index.ts";
 import { requireZooKeeper } from "../../zookeeper/index.ts";
 import { Reader } from "../reader.ts";
 
 const TUTORIALS = join(import.meta.dirname, "../../../docs/tutorial");
+
+// As root sshd needs its chroot folder, which otherwise the service unit makes.
+beforeAll(() => {
+  if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
+});
 
 /** Half a minute of steps, on a machine that is busy with other tests. */
 const LIMIT_MS = 600_000;
