@@ -54,10 +54,10 @@ const folder = mkdtempSync(join(tmpdir(), "nodeyard-debian-"));
 const release = join(folder, "release");
 const root = join(folder, "root");
 let container: Container | undefined;
+const bootstrapped = run("mmdebstrap", ["--variant=minbase", "--include=systemd-sysv", "bookworm", root]);
+// Not unhandled while the packages are built.
+bootstrapped.catch(() => {});
 try {
-  const bootstrapped = run("mmdebstrap", ["--variant=minbase", "--include=systemd-sysv", "bookworm", root]);
-  // Not unhandled while the packages are built.
-  bootstrapped.catch(() => {});
   await build(ROOT);
   const programs = await bundle(ROOT, join(ROOT, "packages/sliver/dist/bundle"));
   const files = await debianPackages(ROOT, programs, join(release, "new"), "0.1.0");
@@ -78,6 +78,8 @@ try {
   process.exitCode = 1;
 } finally {
   await container?.close();
+  // It mounts /proc and /sys below the folder, and takes them away only at its end.
+  await bootstrapped.catch(() => {});
   rmSync(folder, { recursive: true, force: true });
 }
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COMPLETIONS, type Described, describeProgram, main, type Shell } from "../../src/cli/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 60_000;
 let folder: string;
 let program: Described;
 beforeAll(async () => {
