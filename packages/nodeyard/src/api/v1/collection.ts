@@ -1,4 +1,5 @@
 import type { ApiRole } from "@nodeyard/model";
+import { sleep } from "@nodeyard/runtime";
 import { z } from "zod";
 import { pick, type Row } from "../../listing/index.ts";
 import { seesAll } from "./principal.ts";
@@ -41,7 +42,10 @@ export function routesOf(collection: Collection): readonly Route[] {
     status: 200,
     // With `fields` any key may be left out.
     reply: z.object({ items: z.array(row.partial()), next: z.string().nullable() }),
-    handle: async (call) => page(collection, await collection.rows(call), call.query as Query),
+    handle: async (call) => {
+      const rows = await passing(collection, call, call.query as Query);
+      return page(collection, rows, call.query as Query);
+    },
   });
   if (one === undefined) return [list];
   const get = route({
@@ -84,12 +88,26 @@ function queryOf({ filters, key }: Collection, keys: readonly string[]): z.ZodOb
   });
 }
 
+/** Rows between two pauses: a long list must not keep the launcher from its work. */
+const AT_ONCE = 200;
+/** Rows that cost as much as a call. */
+const ROWS_PER_CALL = 500;
+
+async function passing(collection: Collection, call: Call, query: Query): Promise<readonly Row[]> {
+  const found: Row[] = [];
+  let count = 0;
+  for (const row of await collection.rows(call)) {
+    if (collection.filters.every((name) => passes(row[name], query[name]))) found.push(row);
+    if (++count % AT_ONCE === 0) await sleep(call.parts.clock, 0);
+  }
+  call.charge(Math.floor(count / ROWS_PER_CALL));
+  return found;
+}
+
 /** One page. Pages are cut by value and key, not by number: what comes or goes between two pages neither repeats nor hides others. */
-function page(collection: Collection, all: Iterable<Row>, query: Query): object {
-  const { key, filters, row } = collection;
+function page({ key, row }: Collection, chosen: readonly Row[], query: Query): object {
   const descending = query.sort?.startsWith("-") === true;
   const by = query.sort?.replace(/^-/, "") ?? key;
-  const chosen = [...all].filter((one) => filters.every((name) => passes(one[name], query[name])));
   const place = (one: Row): Place => [sortable(one[by]), String(one[key])];
   const compare = (a: Place, b: Place) => (descending ? -1 : 1) * comparePlaces(a, b);
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor);

@@ -46,7 +46,7 @@ export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
       scope.addHook("onSend", async (request, reply) => note(request, reply, parts));
       scope.setErrorHandler((error, request, reply) => fail(error, request, reply, parts));
       scope.setNotFoundHandler((request, reply) => fail(notFound(request.url), request, reply, parts));
-      for (const route of ROUTES) addRoute(scope, route, parts, door);
+      for (const route of ROUTES) addRoute(scope, route, { parts, door, rates });
       // The router finds them, so that they are refused as all others are, by who may not call.
       for (const [url, methods] of methodsByPath())
         scope.route({
@@ -113,13 +113,19 @@ function admit({ principal, routeOptions, ip, method, url }: FastifyRequest, rat
     );
 }
 
-function addRoute(scope: FastifyInstance, route: Route, parts: AppParts, door: Door): void {
+interface Around {
+  readonly parts: AppParts;
+  readonly door: Door;
+  readonly rates: RateLimit;
+}
+
+function addRoute(scope: FastifyInstance, route: Route, { parts, door, rates }: Around): void {
   scope.route({
     method: route.method,
     url: urlOf(route.path),
     config: { v1: route },
     handler: async (request, reply) => {
-      const call = callOf(route, request, parts);
+      const call = callOf(route, request, parts, rates);
       const result = await route.handle(call, streamOf(request, reply, parts, door));
       if (reply.sent) return reply;
       if (route.status === 204) return reply.code(204).send();
@@ -159,15 +165,17 @@ function streamOf(request: FastifyRequest, reply: FastifyReply, parts: AppParts,
 }
 
 /** Throws ApiError for what is not as the schemas have it. */
-function callOf(route: Route, request: FastifyRequest, parts: AppParts): Call {
+function callOf(route: Route, request: FastifyRequest, parts: AppParts, rates: RateLimit): Call {
   // What nobody could look up afterwards does not happen.
   if (route.method !== "GET" && parts.sources.audit() === undefined)
     throw new ApiError(503, "api.no_journal", "this process keeps no journal: call a launcher instead");
   const key = request.headers["idempotency-key"];
   if (key !== undefined && route.keyed === true && (typeof key !== "string" || !KEY.test(key)))
     throw new ApiError(400, "api.bad_request", "Idempotency-Key: give 1 to 255 printable characters");
+  const principal = request.principal!;
   return {
-    principal: request.principal!,
+    principal,
+    charge: (calls) => principal !== SOCKET && rates.charge(principal.name, calls),
     params: checked("path", route.params, request.params),
     query: checked("query", route.query, request.query),
     body: checked("body", route.body, request.body),

@@ -1,8 +1,8 @@
 import type { Clock } from "@nodeyard/runtime";
 
 interface Bucket {
-  left: number;
-  at: number;
+  readonly left: number;
+  readonly at: number;
 }
 
 /** Calls per second that one client may make for long, and at once. */
@@ -22,16 +22,29 @@ export class RateLimit {
 
   /** Takes one call; returns the milliseconds until the next is allowed, 0 when this one is. */
   take(client: string): number {
+    const filled = this.#filled(client);
+    const allowed = filled >= 1;
+    this.#set(client, allowed ? filled - 1 : filled);
+    return allowed ? 0 : ((1 - filled) / PER_SECOND) * 1_000;
+  }
+
+  /** Takes what an allowed call cost besides, in calls; the next one waits until that is filled again. */
+  charge(client: string, cost: number): void {
+    this.#set(client, this.#filled(client) - cost);
+  }
+
+  #filled(client: string): number {
     const now = this.#clock.monotonic();
     const { left, at } = this.#buckets.get(client) ?? { left: BURST, at: now };
-    const filled = Math.min(BURST, left + ((now - at) / 1_000) * PER_SECOND);
-    const allowed = filled >= 1;
+    return Math.min(BURST, left + ((now - at) / 1_000) * PER_SECOND);
+  }
+
+  #set(client: string, left: number): void {
     this.#buckets.delete(client);
-    this.#buckets.set(client, { left: allowed ? filled - 1 : filled, at: now });
+    this.#buckets.set(client, { left, at: this.#clock.monotonic() });
     for (const oldest of this.#buckets.keys()) {
       if (this.#buckets.size <= MAX_CLIENTS) break;
       this.#buckets.delete(oldest);
     }
-    return allowed ? 0 : ((1 - filled) / PER_SECOND) * 1_000;
   }
 }

@@ -14,6 +14,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly key: string | undefined;
   readonly known: Known;
   readonly parts: AppParts;
+  /** Counts as so many calls more against the caller's rate. */
+  readonly charge: (calls: number) => void;
 }
 
 /** The reply as a stream, for a route that opens it. */

@@ -12,6 +12,8 @@ import {
 import { VirtualClock } from "@nodeyard/runtime";
 import { ensurePath } from "@nodeyard/tree";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { routesOf } from "../../../src/api/v1/collection.ts";
 import { shownTo } from "../../../src/api/v1/misc.ts";
 import { type Principal, SOCKET } from "../../../src/api/v1/principal.ts";
 import { RateLimit } from "../../../src/api/v1/rate.ts";
@@ -247,6 +249,31 @@ test("who calls too often waits for the next call, and nobody else does", async 
   expect(calls("other")).toBe(200);
   await clock.advance(500);
   expect(calls("eager")).toBe(50);
+  rates.charge("eager", 100);
+  await clock.advance(1_500);
+  expect(calls("eager")).toBe(50);
+});
+
+test("a long list lets other work go on now and then, costs more than one call, and is whole all the same", async () => {
+  const rows = Array.from({ length: 5_000 }, (_, at) => ({ id: `${at}` }));
+  const list = { name: "things", about: "things", roles: [], row: z.object({ id: z.string() }), key: "id" };
+  const [route] = routesOf({ ...list, filters: [], rows: () => rows });
+  let [pauses, charged] = [0, 0];
+  const clock = {
+    setTimer(_: number, fn: () => void) {
+      pauses++;
+      queueMicrotask(fn);
+      return { cancel() {} };
+    },
+  };
+  const charge = (calls: number) => {
+    charged += calls;
+  };
+  const page = await route!.handle(
+    { parts: { clock }, charge, query: { limit: 5_000 } } as never,
+    {} as never,
+  );
+  expect([(page as Page).items.length, pauses, charged]).toEqual([5_000, 25, 10]);
 });
 
 test.each([
