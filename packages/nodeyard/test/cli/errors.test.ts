@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/index.ts";
@@ -236,8 +236,10 @@ describe("config-validate", () => {
     // It would overwrite the configuration.
     expect((await validate("--split", site.folder)).err).toContain("nodepool.yaml is there already");
     const folder = join(site.folder, "split");
-    mkdirSync(folder);
-    expect((await validate("--split", folder)).code).toBe(0);
+    const split = await validate("--split", folder);
+    expect(split.code).toBe(0);
+    for (const name of ["nodeyard.yaml", "nodepool.yaml"])
+      expect(split.err).toContain(`wrote ${join(folder, name)}`);
     const summary = async (name: string) => {
       const { code, out } = await run("-c", join(folder, name), "config-validate", "--json");
       const { providers } = JSON.parse(out) as { providers: readonly { name: string }[] };

@@ -20,6 +20,7 @@ import {
   Drivers,
   fileExists,
   loadModule,
+  makeStateFolder,
   validatorDrivers,
   writePrivate,
 } from "../../process/index.ts";
@@ -95,7 +96,8 @@ async function validate(
   if (json) io.out(`${JSON.stringify({ ...jsonOf(path, result), ...treeJson(survey) }, null, 2)}\n`);
   else if (migration && !("unreadable" in read)) io.out(migrationReport(path, result, survey));
   if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
-  if (split !== undefined && "input" in read) splitInto(split, read.input, result);
+  if (split === undefined || !("input" in read)) return;
+  for (const written of splitInto(split, read.input, result)) say("INFO", `wrote ${written}`);
 }
 
 /** What a launcher with this file would find in the tree; or why nobody looked. Null: it is not to be looked at. */
@@ -122,7 +124,8 @@ function treeJson(survey: MoveSurvey | string | null): object {
 }
 
 /** Files that are there are left alone: one of them may be the configuration itself. */
-function splitInto(folder: string, input: ConfigInput, { providers }: ValidationResult): void {
+/** Returns the files that it wrote. */
+function splitInto(folder: string, input: ConfigInput, { providers }: ValidationResult): readonly string[] {
   if (new Set(providers.map(({ isServed }) => isServed)).size < 2)
     throw new CommandError(
       "cli.split_needless",
@@ -144,7 +147,9 @@ function splitInto(folder: string, input: ConfigInput, { providers }: Validation
       "cli.split_impossible",
       `cannot split ${input.path} by its lines; write providers as a list with dashes, without aliases from one to another`,
     );
+  makeStateFolder(folder);
   for (const { path, text } of parts) writePrivate(path, text!);
+  return parts.map(({ path }) => path);
 }
 
 function levelOf({ severity }: Finding): string {
