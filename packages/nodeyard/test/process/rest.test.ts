@@ -29,7 +29,7 @@ const call = async (path, body) => {
   if (!reply.ok) throw new Error(await reply.text());
   return reply.json();
 };
-const { id } = await call("/v1/leases", { labels: ["small"], heartbeat_seconds: 5 });
+const { id } = await call("/v1/leases", { labels: ["small"], heartbeat_seconds: 10 });
 console.log(id);
 for (;;) {
   await call("/v1/leases/" + id + "/heartbeat", {});

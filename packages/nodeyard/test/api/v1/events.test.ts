@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { changeNode, encodeNode, newNode, paths } from "@nodeyard/model";
 import { systemClock } from "@nodeyard/runtime";
 import { ensurePath } from "@nodeyard/tree";
@@ -10,11 +13,15 @@ import { type ApiRig, ask, startApi } from "../rig.ts";
 import { EventClient } from "./event-client.ts";
 
 let site: ApiRig;
+/** Whoever opens it may ask as often as it takes. */
+let socket: string;
+const folder = mkdtempSync(join(tmpdir(), "nodeyard-events-"));
 const tokens: Record<string, string> = {};
 const open: EventClient[] = [];
 
 beforeAll(async () => {
   site = await startApi();
+  socket = await site.listen({ socket: join(folder, "http.sock") });
   await ensurePath(site.rig.tree, paths.nodes);
   tokens.operator = await site.token({ name: "operator", role: "operator" });
   tokens.blue = await site.token({ name: "blue", role: "user", labels: ["small"], tenants: ["blue"] });
@@ -22,7 +29,10 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const client of open.splice(0)) await client.cut();
 });
-afterAll(() => site[Symbol.asyncDispose]());
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const bearer = (as: string) => ({ authorization: `Bearer ${tokens[as]}` });
 
@@ -41,7 +51,7 @@ async function work(): Promise<void> {
     [1, 2, 3].map(() => askForNodes(handles, { labels: ["small"], owner: "me", forMs: 60_000 })),
   );
   await until("all are granted", async () => {
-    const { text } = await ask(site.url, "/v1/leases?state=granted", { headers: bearer("operator") });
+    const { text } = await ask(socket, "/v1/leases?state=granted");
     return leases.every(({ id }) => text.includes(id));
   });
   for (const { id } of leases) await releaseLease(handles, id);
@@ -51,7 +61,7 @@ async function work(): Promise<void> {
 async function lists(): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>();
   for (const kind of ["node", "request", "lease", "image", "pool", "member"]) {
-    const { text } = await ask(site.url, `/v1/${kind}s?limit=1000`, { headers: bearer("operator") });
+    const { text } = await ask(socket, `/v1/${kind}s?limit=1000`);
     for (const row of JSON.parse(text).items) found.set(`${kind}/${row.id ?? row.image}`, row);
   }
   return found;
