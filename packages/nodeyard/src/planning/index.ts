@@ -1,4 +1,3 @@
 export { compare, type PlanRow } from "./compare.ts";
 export { DemandBook, DemandError } from "./demand.ts";
 export { type Played, type PlayOptions, play } from "./play.ts";
-export { planningDrivers } from "./uninstalled-provider.ts";

@@ -1,5 +1,6 @@
 export type { TcpOptions } from "@nodeyard/tree";
 export type { ConfigFiles } from "../config/index.ts";
+export { withAnyDriver } from "./any-driver.ts";
 export { backupTree, restoreTree } from "./backup.ts";
 export { startBuilder, startLauncher } from "./daemon.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
@@ -12,7 +13,7 @@ export { runProgram, runSliverd, SLIVERD_FLAGS, sliverdProgram } from "./edge/ru
 export { ConfigRefused, ProcessError } from "./errors.ts";
 export { type FrontWish, HTTP_SOCKET } from "./front.ts";
 export { launcherConfig } from "./launcher-role.ts";
-export { openConfig, validatorDrivers } from "./open-config.ts";
+export { anyDriver, openConfig, validatorDrivers } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
 export { surveyImages, surveyLeaks } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";

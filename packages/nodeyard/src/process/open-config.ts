@@ -12,6 +12,7 @@ import {
 } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
+import { withAnyDriver } from "./any-driver.ts";
 import { Drivers } from "./driver-registry.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ConfigRefused } from "./errors.ts";
@@ -35,6 +36,11 @@ export async function openConfig(
   const { config, findings } = loadConfig(read.input);
   if (config === undefined) throw new ConfigRefused(findings);
   return { config, warnings: findings };
+}
+
+/** Drivers for who launches nothing: a driver that is not installed is no hindrance. */
+export function anyDriver(): DriverRegistry {
+  return withAnyDriver(new Drivers(loadModule));
 }
 
 /** Drivers for a validator: it also judges providers of drivers that are not installed, by tables that no daemon loads. */

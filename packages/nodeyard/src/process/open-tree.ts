@@ -26,7 +26,7 @@ export interface TreeLocation {
 /**
  * The tree that the user means: the ZooKeeper of the configuration named, else the Nodeyard that runs on the state folder, else
  * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client. `drivers`: those of
- * a process that has loaded some. `log` gets a line for each write.
+ * a process that has loaded some; without it, providers whose driver is missing are no hindrance. `log` gets a line for each write.
  */
 export async function openTree(
   place: TreeLocation,
@@ -39,8 +39,8 @@ export async function openTree(
     place.files ?? (isSocket(socket) || !fileExists(DEFAULT_CONFIG) ? undefined : { path: DEFAULT_CONFIG });
   if (files !== undefined) {
     // Schema, YAML and drivers are loaded where a configuration is read, and a command on a tree beside it reads none.
-    const { openConfig } = await import("./open-config.ts");
-    const { config } = await openConfig(files, machine, drivers);
+    const { openConfig, anyDriver } = await import("./open-config.ts");
+    const { config } = await openConfig(files, machine, drivers ?? anyDriver());
     if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine, log);
   }
   return connectEmbedded(place.stateFolder, machine, log);

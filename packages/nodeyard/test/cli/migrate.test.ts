@@ -193,3 +193,8 @@ test("without a tree the report says so, and is complete without it", async () =
   expect(out).toContain("## Providers that can move");
   expect(out).toMatch(/## The tree\n\nNot looked at: no Nodeyard runs on the state folder /);
 }, 60_000);
+
+test("commands on the tree need no driver of the configuration that leads to it", async () => {
+  const { code, err } = await site.run("-c", site.config, "list");
+  expect([code, err]).toEqual([0, ""]);
+});

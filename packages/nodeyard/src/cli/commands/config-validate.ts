@@ -14,12 +14,10 @@ import {
 } from "../../config/index.ts";
 import { plain } from "../../listing/index.ts";
 import { type MoveSurvey, surveyMove } from "../../operations/index.ts";
-import { planningDrivers } from "../../planning/index.ts";
 import {
+  anyDriver,
   DEFAULT_CONFIG,
-  Drivers,
   fileExists,
-  loadModule,
   makeStateFolder,
   validatorDrivers,
   writePrivate,
@@ -107,7 +105,7 @@ async function surveyOf(
   { exitCode, providers }: ValidationResult,
 ): Promise<MoveSurvey | string> {
   if (exitCode !== 0) return "the file is not valid";
-  const drivers = planningDrivers(new Drivers(loadModule));
+  const drivers = anyDriver();
   const { config } = loadConfig({ ...input, drivers });
   if (config === undefined) return "no launcher can load the file";
   const installed = new Set(providers.flatMap(({ name, isServed }) => (isServed ? [name] : [])));

@@ -1,19 +1,13 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { plain, renderTable } from "../../listing/index.ts";
-import {
-  compare,
-  DemandBook,
-  type PlanRow,
-  type Played,
-  planningDrivers,
-  play,
-} from "../../planning/index.ts";
+import { compare, DemandBook, type PlanRow, type Played, play } from "../../planning/index.ts";
 import {
   Drivers,
   launcherConfig,
   loadModule,
   openConfig,
   readText,
+  withAnyDriver,
   writePrivate,
 } from "../../process/index.ts";
 import { JOURNAL, readEvents } from "../../telemetry/index.ts";
@@ -70,7 +64,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
   const files = filesOf(session);
   const installed = new Drivers(loadModule);
   const playing = async (name: string, path: string): Promise<Played> => {
-    const read = await openConfig({ ...files, path }, session.machine, planningDrivers(installed));
+    const read = await openConfig({ ...files, path }, session.machine, withAnyDriver(installed));
     return play({
       config: launcherConfig(read.config),
       demand,

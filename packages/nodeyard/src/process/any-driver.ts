@@ -11,7 +11,7 @@ import {
 } from "@nodeyard/driver";
 import type { DriverRegistry } from "../config/index.ts";
 
-/** What providers of all drivers have: pools with limits and labels. What a plan needs of a provider, it finds there. */
+/** What providers of all drivers have: pools with limits and labels. */
 const table = {
   pools: entries(
     section({
@@ -22,7 +22,7 @@ const table = {
   ),
 };
 
-const anyConfig = driverConfig("planned", table, (provider, context) => ({
+const anyConfig = driverConfig("any", table, (provider, context) => ({
   ...commonOf({ ...provider, launchTimeoutMs: 3_600_000, bootTimeoutMs: 60_000, launchAttempts: 3 }),
   pools: compilePools(provider, (pool) => ({
     labels: compileLabels(pool, context, () => ({
@@ -36,8 +36,8 @@ const anyConfig = driverConfig("planned", table, (provider, context) => ({
   own: null,
 }));
 
-/** The drivers that are installed, and for each other name one that reads what all providers have: planning launches nothing. */
-export function planningDrivers(installed: DriverRegistry): DriverRegistry {
+/** The drivers that are installed, and for each other name one that reads what all providers have: for who launches nothing. */
+export function withAnyDriver(installed: DriverRegistry): DriverRegistry {
   return {
     get(name) {
       const found = installed.get(name);
