@@ -42,7 +42,7 @@ export const TREE_FAULTS: readonly Mutant[] = [
       breaks: "protocol: the feed of a tree",
       find: 'else if (session.state !== "connected") this.#gap();',
       put: "",
-      tests: [`packages/tree/test/memory/conformance`],
+      tests: ["packages/tree/test/feed/remote-feed"],
     },
   ]),
   ...faultsIn(`${CACHE}/reported-state.ts`, [

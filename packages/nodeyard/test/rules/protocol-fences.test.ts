@@ -176,6 +176,18 @@ describe("the owner of backing nodes", () => {
     expect(String(world.node(id)?.user_data)).toContain('"failed":true');
   });
 
+  test("says of none that it has failed whose lock goes meanwhile", async () => {
+    const { world, id, context, entry } = await carrier();
+    const own = await world.contend(paths.nodeLock(id), Buffer.from(owner));
+    await world.run(100);
+    const backing = { id, provider: "slices", data: backingData(entry().record)!, entry: entry() };
+    const done = before(world, touches(paths.node(id)), () => void world.other.delete(own));
+    const launchers = { ...context, tree: world.members[0]!.tree };
+    await expect(world.settle(markFailed(launchers, "slices", backing, fence))).rejects.toThrow();
+    expect(done()).toBe(true);
+    expect(String(world.node(id)?.user_data)).toContain('"failed":false');
+  });
+
   test("gives none back when it is the owner no more", async () => {
     const { world, id, context, entry } = await carrier();
     await world.contend(paths.nodeLock(id), Buffer.from(owner));

@@ -239,6 +239,11 @@ describe("events of others", () => {
 });
 
 describe("after a gap", () => {
+  test("nobody takes the picture for whole from the moment that the connection breaks", () => {
+    port.become("suspended");
+    expect(follower.said().at(-1)).toBe("gap");
+  });
+
   test("what did not change costs a stat, what changed a read, what is gone nothing", () => {
     port.event({ type: "created", path: "/r/gone" });
     port.answer(found("x", 11n, 0));
