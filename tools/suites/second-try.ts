@@ -14,5 +14,8 @@ function onTestRunEnd(modules: readonly TestModule[]): void {
   );
   if (unsure.length === 0) return;
   console.log(`Passed only at the second try, to be mended (${unsure.length}):`);
-  for (const test of unsure) console.log(`  ${test.module.relativeModuleId} > ${test.fullName}`);
+  for (const test of unsure) {
+    console.log(`  ${test.module.relativeModuleId} > ${test.fullName}`);
+    for (const { stack, message } of test.result().errors ?? []) console.log(`    ${stack ?? message}`);
+  }
 }
