@@ -138,11 +138,12 @@ test.each(["lose-request", "lose-reply"] as const)(
       "nothing is half done",
       () => log.lines,
     );
-    const listed = builds(builder).flatMap(({ id }) => [`small-${id}.build`, `small-${id}.raw`]);
+    // Looked up anew each time: a build that was asked for above may be ready only now.
+    const listed = () => builds(builder).flatMap(({ id }) => [`small-${id}.build`, `small-${id}.raw`]);
     await until(
-      () => host.files().every((name) => listed.includes(name)),
+      () => host.files().every((name) => listed().includes(name)),
       "no file that is not listed",
-      () => [host.files(), listed],
+      () => [host.files(), listed()],
     );
   },
 );
