@@ -1,9 +1,15 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "@nodeyard/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
+import { SliverMachine } from "../../src/isolation/lxc/edge/machine.ts";
+import { isolationSchema } from "../../src/isolation/lxc/options.ts";
 import { ImageLab, ROOT } from "./machine/image-lab.ts";
 import { whyNot } from "./machine/rig.ts";
+import { configsOf } from "./machine/slivers.ts";
 import { type TarMember, tarOf } from "./machine/tar.ts";
 
 const { signal } = new AbortController();
@@ -46,7 +52,7 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
     expect(existsSync("/tmp/through")).toBe(false);
   });
 
-  test("absolute names are the image's own, devices are left out, set-uid stays where nobody gets", async () => {
+  test("absolute names are the image's own, devices, FIFOs and host keys are left out, set-uid stays where nobody gets", async () => {
     const name = outside("absolute");
     const path = await lab
       .images({
@@ -56,6 +62,10 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
             { name, content: "inside" },
             { name: "./dev/null", type: "3", device: [1, 3], mode: 0o666 },
             { name: "./dev/disk", type: "4", device: [254, 0], mode: 0o666 },
+            { name: "./dev/initctl", type: "6" },
+            { name: "./etc/ssh/ssh_host_rsa_key", type: "6" },
+            { name: "./etc/ssh/ssh_host_ed25519_key", content: "shared by all copies" },
+            { name: "./etc/ssh/ssh_config" },
             { name: "./usr/bin/sudo", mode: 0o4755 },
           ]),
         },
@@ -64,6 +74,7 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
     expect(existsSync(name)).toBe(false);
     expect(existsSync(join(path, name))).toBe(true);
     expect(readdirSync(join(path, "dev"))).toEqual([]);
+    expect(readdirSync(join(path, "etc/ssh"))).toEqual(["ssh_config"]);
     expect(statSync(join(path, "usr/bin/sudo")).mode & 0o7777).toBe(0o4755);
     expect(statSync(lab.pool.folder).mode & 0o777).toBe(0o700);
   });
@@ -86,5 +97,63 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
     await images.retire(signal);
     expect(lab.inPool(), lab.said.join("\n")).toEqual([]);
     expect(await lab.images({ a: { tar: lab.archive(ROOT) } }).ensure("a", signal)).toMatch(/[0-9a-f]{64}$/);
+  });
+
+  test("links to the machine's own host keys are not followed", async () => {
+    const keys = outside("keys");
+    mkdirSync(join(keys, "ssh"), { recursive: true });
+    writeFileSync(join(keys, "ssh/ssh_host_rsa_key"), "the machine's");
+    try {
+      const tar = lab.archive([...ROOT, { name: "./etc", type: "2", link: keys }]);
+      await lab.images({ a: { tar } }).ensure("a", signal);
+      expect(existsSync(join(keys, "ssh/ssh_host_rsa_key"))).toBe(true);
+    } finally {
+      rmSync(keys, { recursive: true });
+    }
+  });
+
+  test("a sliver of an image with a huge passwd is refused within its limit of disk, and the next one is made", async () => {
+    const groups: TarMember[] = [{ name: "./etc/group", content: "root:x:0:\n" }];
+    const sources = {
+      pipe: [...ROOT, ...groups, { name: "./etc/passwd", type: "6" }],
+      huge: [...ROOT, ...groups, { name: "./etc/passwd", content: "x".repeat(2_000_000) }],
+      good: [...ROOT, ...groups, { name: "./etc/passwd", content: "root:x:0:0::/root:/bin/sh\n" }],
+    } satisfies Record<string, readonly TarMember[]>;
+    const images = Object.fromEntries(
+      Object.entries(sources).map(([name, members]) => [name, { tar: lab.archive(members, `${name}.tar`) }]),
+    );
+    const options = isolationSchema.parse({
+      folder: join(lab.folder, "slivers"),
+      pool: { bytes: 268_435_456 },
+      images,
+    });
+    const machine = new SliverMachine({
+      ...options,
+      link: 1_000_000_000,
+      clock: systemClock,
+      onProgress: () => undefined,
+    });
+    const backEnd = new LxcBackEnd("container", machine);
+    const [config] = configsOf("ssh-ed25519 AAAA", { 3: {} });
+    try {
+      for (const image of ["pipe", "huge"])
+        await expect(backEnd.create({ ...config!, image }, signal), image).rejects.toMatchObject({
+          code: "sliver.image",
+        });
+      // It was limited before its root was touched, which failed.
+      const shown = execFileSync("btrfs", [
+        "qgroup",
+        "show",
+        "-eF",
+        "--raw",
+        machine.subvolumes.path("ny-3.3"),
+      ]);
+      expect(shown.toString()).toContain(String(65_536 * 1024));
+      await backEnd.create({ ...config!, image: "good" }, signal);
+      expect((await backEnd.inspect(signal)).map(({ phase }) => phase)).toEqual(["created"]);
+    } finally {
+      await backEnd.destroy({ index: 3, incarnation: 3 }, signal);
+      await machine.dismantle(signal);
+    }
   });
 });

@@ -122,7 +122,7 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
     const images = lab.images({ a: { tar } });
     const old = (await images.ensure("a", signal)).slice(-64);
     const subvolumes = new Subvolumes(lab.pool);
-    await subvolumes.make("ny-1.1", join(lab.pool.folder, "images", old), signal);
+    await subvolumes.make("ny-1.1", join(lab.pool.folder, "images", old), 0, signal);
     await images.retire(signal);
     expect(lab.inPool()).toEqual([old]);
 
@@ -145,7 +145,7 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
   test("a removed root's quota group goes on every kernel, also when who removed it was killed before that", async () => {
     const subvolumes = new Subvolumes(lab.pool);
     const made = async (mark: string): Promise<string> => {
-      await subvolumes.make(mark, undefined, signal);
+      await subvolumes.make(mark, undefined, 0, signal);
       await subvolumes.limit(mark, 16_384, signal);
       writeFileSync(join(subvolumes.path(mark), "f"), "x".repeat(100_000));
       const id = execFileSync("btrfs", ["inspect-internal", "rootid", subvolumes.path(mark)], {

@@ -19,3 +19,13 @@ test("one that may not be run is told with the reason, one that fails with what 
   await expect(run(["sh", "-c", "echo no >&2; exit 3"], { signal })).rejects.toThrow(/^sh -c .*: no$/);
   await expect(run(["sh", "-c", "exit 3"], { signal })).rejects.toThrow(/: it ended with 3$/);
 });
+
+test("one that works on an image has a limit of memory", async () => {
+  const memory = 64 * 1024 * 1024;
+  expect(await run(["sh", "-c", "ulimit -v"], { signal, memory, diesWithUs: true })).toBe(
+    `${memory / 1024}\n`,
+  );
+  // dd takes its block from memory at once.
+  const take = run(["dd", "if=/dev/zero", "of=/dev/null", "bs=128M", "count=1"], { signal, memory });
+  await expect(take).rejects.toThrow(/memory exhausted/);
+});

@@ -41,6 +41,8 @@ export interface RunOptions {
   readonly leavesProcess?: true;
   /** It is killed when this process ends, however that ends: for what works long on something that is found half made. */
   readonly diesWithUs?: true;
+  /** Bytes of address space that it may have, for what works on an image: its size is the image's choice. */
+  readonly memory?: number;
   /** Each line that it writes to standard error. */
   readonly onLine?: (line: string) => void;
 }
@@ -54,8 +56,12 @@ const KEPT = 65_536;
  * the signal aborts. Throws CommandError, or the signal's reason.
  */
 export function run(argv: readonly [string, ...string[]], options: RunOptions): Promise<string> {
-  const [program, ...args] = options.diesWithUs === true ? [...DIE_WITH_PARENT, ...argv] : argv;
-  const { signal } = options;
+  const { signal, memory } = options;
+  const before = [
+    ...(options.diesWithUs === true ? DIE_WITH_PARENT : []),
+    ...(memory === undefined ? [] : ["prlimit", `--as=${memory}`]),
+  ];
+  const [program, ...args] = [...before, ...argv] as [string, ...string[]];
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason);

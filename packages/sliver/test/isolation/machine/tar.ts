@@ -1,8 +1,8 @@
 /** One member of an archive, as a hostile builder would write it: nothing is checked. */
 export interface TarMember {
   readonly name: string;
-  /** 0 file, 1 hard link, 2 link, 3 character device, 4 block device, 5 folder. */
-  readonly type?: "0" | "1" | "2" | "3" | "4" | "5";
+  /** 0 file, 1 hard link, 2 link, 3 character device, 4 block device, 5 folder, 6 FIFO. */
+  readonly type?: "0" | "1" | "2" | "3" | "4" | "5" | "6";
   readonly mode?: number;
   readonly link?: string;
   readonly device?: readonly [major: number, minor: number];

@@ -198,7 +198,7 @@ export class LxcBackEnd implements BackEnd {
     const { subvolumes, images, options } = this.#machine;
     const image =
       this.name === "account" ? undefined : await images.ensure(config.image ?? options.defaultImage, signal);
-    await subvolumes.make(name, image, signal);
+    await subvolumes.make(name, image, config.effective.disk, signal);
     await (image === undefined ? makeAccountRoot : fitImageRoot)(subvolumes.path(name), names);
   }
 

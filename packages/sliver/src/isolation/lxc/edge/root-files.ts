@@ -1,20 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
-import {
-  chmod,
-  chown,
-  lchown,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, chown, lchown, lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { ImageError } from "../../../errors.ts";
-import { together, writeAtomic } from "../../edge/files.ts";
+import { editHostile, replaceHostile, together, writeAtomic } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import {
   authorizedKeys,
@@ -88,42 +77,32 @@ export async function makeAccountRoot(root: string, names: Names): Promise<void>
   await common(root, names);
 }
 
-/** Gives the copy of an image its login, and takes what all copies would share. Nothing runs in it yet. */
+/** Gives the copy of an image its login. Nothing runs in it yet. Throws ImageError. */
 export async function fitImageRoot(root: string, names: Names): Promise<void> {
   const logins = Object.entries(loginLines(names.user)).map(async ([file, line]) => {
     const path = await within(root, `etc/${file}`);
-    const text = await readFile(path, "utf8").catch(() => undefined);
-    if (text !== undefined) await writeFile(path, withLine(text, line));
-    else if (file !== "shadow") throw new ImageError(`the image has no /etc/${file}`);
+    const edited = await editHostile(path, (text) => withLine(text, line));
+    if (!edited && file !== "shadow") throw new ImageError(`the image has no /etc/${file}`);
   });
-  await together(...logins, sudoers(root, names), forgetHostKeys(root), common(root, names));
+  await together(...logins, sudoers(root, names), common(root, names));
 }
 
 async function sudoers(root: string, { user }: Names): Promise<void> {
   const folder = await within(root, "etc/sudoers.d").catch(() => undefined);
   if (folder === undefined || !(await exists(folder))) return;
-  const path = await within(root, "etc/sudoers.d/nodeyard");
-  await writeFile(path, sudoersLine(user), { mode: 0o440 });
-}
-
-async function forgetHostKeys(root: string): Promise<void> {
-  const ssh = await within(root, "etc/ssh").catch(() => undefined);
-  for (const name of ssh === undefined ? [] : await readdir(ssh).catch(() => []))
-    if (name.startsWith("ssh_host_")) await rm(join(ssh!, name));
+  await replaceHostile(join(folder, "nodeyard"), sudoersLine(user), 0o440);
 }
 
 async function common(root: string, { user, address }: Names): Promise<void> {
   const { hostname, hosts } = nameFiles(user, address);
   const texts: Record<string, string> = {
-    "etc/hostname": hostname,
-    "etc/hosts": hosts,
-    "etc/resolv.conf": await readFile("/etc/resolv.conf", "utf8").catch(() => ""),
+    hostname,
+    hosts,
+    "resolv.conf": await readFile("/etc/resolv.conf", "utf8").catch(() => ""),
   };
-  for (const [name, text] of Object.entries(texts)) {
-    // Images have a link here to what a resolver of theirs would write; nothing of an image is followed.
-    await rm(join(await within(root, "etc"), name.slice(4)), { force: true });
-    await writeFile(await within(root, name), text);
-  }
+  // Images have links here to what a resolver of theirs would write; nothing of an image is followed.
+  const etc = await within(root, "etc");
+  for (const [name, text] of Object.entries(texts)) await replaceHostile(join(etc, name), text);
   await mkdir(await within(root, "etc/nodeyard"), { recursive: true });
   const home = await within(root, `home/${user}`);
   await mkdir(home, { recursive: true });

@@ -1,13 +1,11 @@
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { ImageError, PoolFullError } from "../../../errors.ts";
 import { unlessAborted } from "../../../in-turn.ts";
 import { writeAtomic } from "../../edge/files.ts";
-import { Archives, IMAGE_DIGEST, type ImageSource, unpack } from "./archives.ts";
+import { run } from "../../edge/run.ts";
+import { Archives, IMAGE_DIGEST, type ImageSource, MEMORY, unpack } from "./archives.ts";
 import { exists, type Pool } from "./pool.ts";
 import { freeSubvolume, imagesInUse } from "./subvolumes.ts";
 
@@ -199,9 +197,8 @@ export class Images {
     const key = `${tar} ${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}`;
     const known = this.#digests.get(key);
     if (known !== undefined) return known;
-    const hash = createHash("sha256");
-    await pipeline(createReadStream(tar), hash, { signal });
-    const digest = hash.digest("hex");
+    const said = await run(["sha256sum", "-z", tar], { signal, diesWithUs: true, memory: MEMORY });
+    const digest = said.slice(0, 64);
     this.#digests.set(key, digest);
     return digest;
   }

@@ -75,6 +75,8 @@ export async function freeSubvolume(path: string, groups: QuotaGroups, signal: A
 /** The roots of slivers: one subvolume each, with a limit on what it has for itself alone. */
 export class Subvolumes {
   readonly #pool: Pool;
+  /** KiB by mark. */
+  readonly #limits = new Map<string, number>();
 
   constructor(pool: Pool) {
     this.#pool = pool;
@@ -88,25 +90,31 @@ export class Subvolumes {
     return readdir(join(this.#pool.folder, "slivers")).catch(() => []);
   }
 
-  /** A copy of an image, or an empty one. */
-  async make(mark: string, image: string | undefined, signal: AbortSignal): Promise<void> {
+  /** A copy of an image, or an empty one, limited to `kib` before anything is written to it. */
+  async make(mark: string, image: string | undefined, kib: number, signal: AbortSignal): Promise<void> {
     const path = this.path(mark);
+    this.#limits.delete(mark);
     await run(
       image === undefined
         ? ["btrfs", "subvolume", "create", path]
         : ["btrfs", "subvolume", "snapshot", image, path],
       { signal },
     );
+    await this.limit(mark, kib, signal);
   }
 
-  /** `kib` of data of its own; what it shares with its image is not counted. */
+  /** `kib` of data of its own; what it shares with its image is not counted. A limit that this process has set is not set again. */
   async limit(mark: string, kib: number, signal: AbortSignal): Promise<void> {
+    if (this.#limits.get(mark) === kib) return;
+    this.#limits.delete(mark);
     const size = kib === 0 ? "none" : String(kib * 1024);
     await run(["btrfs", "qgroup", "limit", "-e", size, this.path(mark)], { signal });
+    this.#limits.set(mark, kib);
   }
 
   /** One that is not there is no error. */
   async remove(mark: string, signal: AbortSignal): Promise<void> {
+    this.#limits.delete(mark);
     await deleteSubvolume(this.path(mark), this.#pool.groups, signal);
   }
 }
