@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Clock } from "@nodeyard/runtime";
 import type { Finding } from "../config/index.ts";
-import type { ImageWork, OperationHandles } from "../operations/index.ts";
+import type { ImageWork, LauncherStanding, OperationHandles } from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { Body } from "./http/reply.ts";
@@ -75,6 +75,8 @@ export interface Sources {
   stuck(): string | undefined;
   /** Undefined: no builder runs in this process. */
   work(): readonly Work[] | undefined;
+  /** As the launcher of this process has them; empty: there is none. */
+  providers(): readonly LauncherStanding[];
   /** What config-validate finds in the text of a configuration. Environment variables are not filled in: findings quote values. */
   checkConfig(text: string): Promise<readonly Finding[]>;
   metrics(): Promise<Page>;

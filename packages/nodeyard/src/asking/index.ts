@@ -5,6 +5,7 @@ export {
   type ImageStanding,
   type ImageWork,
   type PoolStanding,
+  type ProviderStanding,
   type Testimony,
   testimonySchema,
   type UnderWay,

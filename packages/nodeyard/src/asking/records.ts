@@ -20,6 +20,7 @@ const aboutSchema = z.object({
   lease: id.optional(),
   label: id.optional(),
   image: id.optional(),
+  provider: id.optional(),
 });
 
 /** What is asked about: whatever a member knows of any of these. */
@@ -113,6 +114,45 @@ const imageStandingSchema = z.object({
 /** What one builder would do for an image now, and why. */
 export type ImageStanding = z.infer<typeof imageStandingSchema>;
 
+const amounts = z.record(z.string(), z.number());
+/** A provider as one launcher serves it. */
+const providerStandingSchema = z.object({
+  name: id,
+  driver: z.string(),
+  /** Whether its nodes are launched as it is configured. */
+  served: z.boolean(),
+  /** Its API fails, or it could not be opened as it is configured. */
+  failing: z.object({ since: time, error: z.string(), nextTry: time.optional() }).nullable(),
+  /** What the cloud could let us have, and what of that others leave; without what has no limit. */
+  limits: amounts,
+  quota: amounts,
+  /** When they were read; null: they have not been, or the driver has none. */
+  readAt: time.nullable(),
+  /** What nodes of all launchers take, planned ones of this launcher included. */
+  used: amounts,
+  launching: z.number(),
+  /** Null: any number may be launched at once. */
+  maxConcurrency: z.number().nullable(),
+  /** Its rate limit; absent: it is not open, or has none of its own. */
+  pace: z.object({ waiting: z.number(), free: z.number(), intervalMs: z.number() }).optional(),
+  pools: z.array(
+    z.object({
+      name: id,
+      limits: amounts,
+      used: amounts,
+      /** Requests in its queue. */
+      waiting: z.number(),
+      paused: z.boolean(),
+    }),
+  ),
+  /** The last errors of launches and deletions since the launcher started, oldest first; times are of its wall clock. */
+  errors: z.array(
+    z.object({ at: time, event: z.string(), node: id, kind: z.string().nullable(), error: z.string() }),
+  ),
+});
+/** A provider as one launcher serves it: what the scheduler decides by, and how the cloud's API fares. */
+export type ProviderStanding = z.infer<typeof providerStandingSchema>;
+
 /** All that one member knows. */
 export const testimonySchema = z.object({
   /** Why the request waits, all pools of the member together; null: not asked, not known, or it waits for nothing. */
@@ -128,6 +168,8 @@ export const testimonySchema = z.object({
   images: z.array(imageWorkSchema).optional(),
   /** Of builders, and only of the image that was asked about. */
   imageStandings: z.array(imageStandingSchema).optional(),
+  /** Of launchers, and only the provider that was asked about; absent: the member is of a release that does not say. */
+  providers: z.array(providerStandingSchema).optional(),
 });
 /** All that one member knows of the subject of a question. */
 export type Testimony = z.infer<typeof testimonySchema>;

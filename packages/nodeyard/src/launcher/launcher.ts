@@ -1,6 +1,5 @@
-import type { Pace } from "@nodeyard/driver";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
-import { Answerer } from "../asking/index.ts";
+import { Answerer, type ProviderStanding } from "../asking/index.ts";
 import { Controller, Membership, openInstallation, retryInterrupted } from "../coordination/index.ts";
 import type { Verdict } from "../scheduler/index.ts";
 import type { LiveWork, PastEvent } from "../telemetry/index.ts";
@@ -9,6 +8,7 @@ import { noteUse } from "./event-lines.ts";
 import type { Loop } from "./loop.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
+import { providerStandings } from "./providers/standing.ts";
 import { aborted } from "./tasks.ts";
 import { testify, type Witness } from "./testify.ts";
 import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
@@ -85,22 +85,10 @@ export class Launcher {
     return this.#parts.ages.trusted;
   }
 
-  /** Every configured provider: whether it is served as it is configured, and how its rate limit is used. */
-  providers(): readonly {
-    readonly name: string;
-    readonly served: boolean;
-    readonly pace: Pace | undefined;
-  }[] {
-    const { serving } = this.#parts;
-    const closed = new Set(serving.closed().map(({ name }) => name));
-    return this.#config.providers.map(({ name }) => {
-      const open = serving.providers.get(name);
-      return {
-        name,
-        served: open !== undefined && !closed.has(name),
-        pace: open?.provider.offers?.pace?.now(),
-      };
-    });
+  /** Every configured provider: whether it is served as it is configured, how full it is, and how its API fares. */
+  providers(): readonly ProviderStanding[] {
+    const { serving, loop, errors } = this.#parts;
+    return providerStandings(this.#config, serving, loop, errors);
   }
 
   /** Why a request is not served now; undefined when it has ended or is not known. */
@@ -233,6 +221,7 @@ export class Launcher {
       standings: (request, durations) => loop.standings(request, durations),
       standingsOfLabel: (label, durations) => loop.standingsOfLabel(label, durations),
       closed: () => serving.closed(),
+      providers: () => this.providers(),
       history: this.#options.history,
     };
   }

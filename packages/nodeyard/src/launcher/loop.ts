@@ -5,6 +5,8 @@ import {
   type Durations,
   explain,
   type Output,
+  poolUse,
+  providerUse,
   reduce,
   type SchedulerEvent,
   type Standing,
@@ -73,6 +75,14 @@ export class Loop {
 
   standingsOfLabel(label: string, durations: Durations): readonly Standing[] {
     return standingsOfLabel(this.#state, this.#context.ages.moment(), label, durations);
+  }
+
+  providerUse(provider: string): ReturnType<typeof providerUse> {
+    return providerUse(this.#state, provider);
+  }
+
+  poolUse(key: string): ReturnType<typeof poolUse> {
+    return poolUse(this.#state, key);
   }
 
   /** Ids that controllers work on, and how much waits. */

@@ -9,6 +9,7 @@ import { eventLines } from "./event-lines.ts";
 import { FailureRecords } from "./failure-records.ts";
 import type { Handles } from "./handles.ts";
 import type { RecordHandles } from "./held-records.ts";
+import { LastErrors } from "./last-errors.ts";
 import { Launches } from "./launches.ts";
 import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
@@ -28,7 +29,8 @@ export function assemble(options: LauncherOptions, installation: string, config:
   const { tree, clock, random, scan, log, counters, identity, trace } = options;
   const ages = new AgeClock({ tree, clock });
   const view = new View({ tree, clock, random, log, counters });
-  const lines = eventLines(options.journal, log, view);
+  const errors = new LastErrors();
+  const lines = errors.around(eventLines(options.journal, log, view), view, clock);
   const handles: Handles = {
     tree,
     view,
@@ -100,6 +102,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     tasks,
     leases: new LeaseKeeper(records),
     minReady,
+    errors,
     handles: requests,
     /** The scheduler takes what the configuration says now, and what is known of the providers. */
     tellPolicy,

@@ -1,5 +1,5 @@
 import { decodeLease, leaseIdOf, leasePath } from "@nodeyard/model";
-import type { About, PoolStanding, Testimony, UnderWay } from "../asking/index.ts";
+import type { About, PoolStanding, ProviderStanding, Testimony, UnderWay } from "../asking/index.ts";
 import type { Durations, Standing, Verdict } from "../scheduler/index.ts";
 import { type History, noHistory, type Subject } from "../telemetry/index.ts";
 import { type NodeEntry, poolKey, type RequestEntry, type View } from "../view/index.ts";
@@ -20,11 +20,12 @@ export interface Witness {
   standings(request: RequestEntry, durations: Durations): readonly Standing[];
   standingsOfLabel(label: string, durations: Durations): readonly Standing[];
   closed(): readonly ClosedProvider[];
+  providers(): readonly ProviderStanding[];
   /** Undefined: this process keeps no journal. */
   readonly history?: ((subject: Subject) => Promise<History>) | undefined;
 }
 
-/** All that this launcher knows of a request, a node, a lease's request, or a label. */
+/** All that this launcher knows of a request, a node, a lease's request, a label, or a provider. */
 export async function testify(witness: Witness, about: About): Promise<Testimony> {
   const { events, problem } = await (witness.history?.(about) ?? noHistory("this process keeps no journal"));
   const request = about.request === undefined ? undefined : witness.view.requests.byId.get(about.request);
@@ -37,6 +38,9 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
     events: [...events],
     problem,
     ...holdOf(witness, about.node),
+    ...(about.provider !== undefined && {
+      providers: witness.providers().filter(({ name }) => name === about.provider),
+    }),
   };
 }
 

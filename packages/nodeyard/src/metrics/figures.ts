@@ -92,8 +92,10 @@ class Oldest {
 export interface ProviderFigures {
   readonly name: string;
   readonly served: boolean;
-  /** Its rate limit; undefined: it is not open, or has none of its own. */
-  readonly pace: { readonly waiting: number; readonly free: number; readonly intervalMs: number } | undefined;
+  /** Its rate limit; absent: it is not open, or has none of its own. */
+  readonly pace?:
+    | { readonly waiting: number; readonly free: number; readonly intervalMs: number }
+    | undefined;
 }
 
 /** Whether providers are served, and what is left of their rate limits. */

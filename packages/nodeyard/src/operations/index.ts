@@ -1,4 +1,5 @@
 export { treeNow } from "@nodeyard/tree";
+export { askProvider, type LauncherStanding } from "./ask-launchers.ts";
 export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export { type Erased, eraseProvider } from "./erase.ts";
 export * from "./explain/index.ts";

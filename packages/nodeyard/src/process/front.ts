@@ -101,6 +101,7 @@ export class Front {
         readiness: () => this.#readiness(),
         stuck: () => this.stuck(),
         work: () => this.#work(),
+        providers: () => this.#roles.flatMap((role) => role.providers?.() ?? []),
         checkConfig,
         audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,
         ...(backup && { backup }),

@@ -18,6 +18,7 @@ import {
   type StatsdSample,
   waitingGauges,
 } from "../metrics/index.ts";
+import type { LauncherStanding } from "../operations/index.ts";
 import {
   type FileJournal,
   JOURNAL,
@@ -144,6 +145,11 @@ export class LauncherRole implements Role {
     return this.#launcher.stuck();
   }
 
+  readonly providers = (): readonly LauncherStanding[] => {
+    const launcher = this.#parts.machine.hostname;
+    return this.#launcher.providers().map((standing) => ({ launcher, ...standing }));
+  };
+
   gauges(): readonly Gauge[] {
     return [
       ...this.#population.gauges(),
@@ -193,7 +199,6 @@ export class LauncherRole implements Role {
   }
 }
 
-/** The part of the configuration that the launcher works by. */
 /** The part of the configuration that a launcher works by. */
 export function launcherConfig(config: Config): LauncherConfig {
   const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;

@@ -3,6 +3,7 @@ import type { Audit, Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, StatsdSample } from "../metrics/index.ts";
+import type { LauncherStanding } from "../operations/index.ts";
 import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
@@ -29,6 +30,8 @@ export interface Role {
   readonly work?: () => readonly Work[];
   /** Absent: it keeps no journal. */
   readonly audit?: Audit;
+  /** Absent: it serves none. */
+  readonly providers?: () => readonly LauncherStanding[];
   gauges(): readonly Gauge[];
   /** Statsd metrics of this process alone. */
   samples(): readonly StatsdSample[];

@@ -17,3 +17,4 @@ export { closedBecause, freeSlots, type PlannedSlot, slotLabelOf } from "./slots
 export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";
+export { poolUse, providerUse } from "./usage.ts";

@@ -50,7 +50,7 @@ export interface LocalProvider {
   /** Tree time, milliseconds, at which `quota` and `limits` were read. */
   readonly readAt?: number;
   /** Its API does not answer as it should: what is known of it is old. */
-  readonly failing?: { readonly since: number; readonly error: string };
+  readonly failing?: { readonly since: number; readonly error: string; readonly nextTry?: number };
 }
 
 /** What the configuration says of a label for all pools. */

@@ -72,6 +72,19 @@ export function usedOfTenant(state: State, tenant: string): Resources {
   return together(state, `tenant ${tenant}`, ANYBODY);
 }
 
+/** What the nodes of a provider take, launches that are planned here included, and how many are being launched. */
+export function providerUse(state: State, provider: string): { used: Resources; launching: number } {
+  const launching = state.usage.of(`launching ${provider}`).instances ?? 0;
+  return { used: { ...usedOfProvider(state, provider) }, launching };
+}
+
+/** The same of a pool, with the requests in its queue. A pool that is not served has none. */
+export function poolUse(state: State, key: string): { used: Resources; waiting: number; paused: boolean } {
+  const pool = state.pools.get(key);
+  const used = pool === undefined ? state.usage.of(`pool ${key}`) : usedOfPool(state, pool.policy);
+  return { used: { ...used }, waiting: pool?.queue.size ?? 0, paused: pool?.paused ?? false };
+}
+
 /** For verdicts: why more is used than a listing of nodes shows. */
 export function unreadableFacts({ unreadable }: State): { readonly unreadable?: number } {
   return unreadable.nodes.size === 0 ? {} : { unreadable: unreadable.nodes.size };

@@ -69,8 +69,11 @@ export interface ApiRig extends AsyncDisposable {
 }
 
 /** The HTTP interface over the view of a real launcher with a fake cloud. */
-export async function startApi(): Promise<ApiRig> {
-  const rig = await startRig(launcherConfig([fakeProvider()]));
+export async function startApi(
+  config = launcherConfig([fakeProvider()]),
+  options: Parameters<typeof startRig>[1] = {},
+): Promise<ApiRig> {
+  const rig = await startRig(config, options);
   const log = memoryLog();
   const state: ApiRig["state"] = { known: true, readiness: { ready: true, why: "" }, work: undefined };
   const { view } = rig.launcher;
@@ -84,6 +87,7 @@ export async function startApi(): Promise<ApiRig> {
       readiness: () => state.readiness,
       stuck: () => state.stuck,
       work: () => state.work,
+      providers: () => rig.launcher.providers().map((standing) => ({ launcher: "host", ...standing })),
       checkConfig: async () => [],
       audit: () => ({
         write: async (entry) => void audit.push(entry),

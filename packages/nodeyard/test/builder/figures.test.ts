@@ -76,6 +76,7 @@ describe("a builder in figures", () => {
         stuck: () => role.stuck(),
         work: () => role.work(),
         audit: () => undefined,
+        providers: () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),
       },

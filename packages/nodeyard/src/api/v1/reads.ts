@@ -5,15 +5,17 @@ import type { View } from "../../view/index.ts";
 import { type Collection, gather, routesOf, unscoped } from "./collection.ts";
 import { imageLists } from "./image-reads.ts";
 import { type Principal, seesLabel, seesTenant } from "./principal.ts";
+import { providers } from "./provider-reads.ts";
 import { ADMINS, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
 import {
-  breakersOf,
+  countStates,
   leaseFrom,
   leaseIn,
   leaseRowOf,
   memberRowOf,
   nodeOf,
   poolRowOf,
+  poolsIn,
   requestOf,
   seesLease,
 } from "./rows.ts";
@@ -24,7 +26,6 @@ import {
   memberSchema,
   nodeSchema,
   poolSchema,
-  providerSchema,
   requestSchema,
   tokenSchema,
 } from "./schemas.ts";
@@ -113,24 +114,6 @@ function waitingFor({ requests }: View, label: string, principal: Principal): nu
   return count;
 }
 
-/** Of those with limits: their own, and what anybody may get. */
-function countStates(view: View, ids: Iterable<string>, principal: Principal): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const id of ids) {
-    const record = view.nodes.byId.get(id)?.record;
-    if (record === undefined) continue;
-    const { state, allocatedTo, tenantName } = record;
-    const isFree = state === "ready" && allocatedTo === null;
-    if (isFree || seesTenant(principal, allocatedTo === null ? null : tenantName))
-      counts[state] = (counts[state] ?? 0) + 1;
-  }
-  return counts;
-}
-
-function poolsIn(view: View) {
-  return [...view.components.values()].filter(({ kind }) => kind === "pool");
-}
-
 const pools: Collection = {
   name: "pools",
   about: "the pools that launchers serve, each as often as launchers do",
@@ -139,35 +122,6 @@ const pools: Collection = {
   key: "id",
   filters: ["provider", "pool", "launcher", "labels", "state"],
   rows: (call) => unscoped(call, ({ view }) => poolsIn(view).map(poolRowOf)),
-};
-
-const providers: Collection = {
-  name: "providers",
-  about: "the providers that launchers serve or that nodes belong to",
-  roles: READERS,
-  row: providerSchema,
-  key: "provider",
-  filters: ["provider", "launchers", "labels"],
-  rows: (call) =>
-    unscoped(call, ({ view }) => {
-      const served = poolsIn(view).map(({ record }) => record);
-      const names = new Set([
-        ...served.map(({ providerName }) => providerName ?? ""),
-        ...view.nodes.byProvider.keys(),
-      ]);
-      names.delete("");
-      return [...names].map((provider) => {
-        const own = served.filter(({ providerName }) => providerName === provider);
-        return {
-          provider,
-          pools: unique(own.map(({ name }) => name ?? "")),
-          launchers: unique(own.map(({ hostname }) => hostname)),
-          labels: unique(own.flatMap(({ supportedLabels }) => supportedLabels)),
-          nodes: countStates(view, view.nodes.byProvider.get(provider), call.principal),
-          breakers: [...breakersOf(view, provider)],
-        };
-      });
-    }),
 };
 
 const members: Collection = {
@@ -220,10 +174,6 @@ const audit: Collection = {
     }));
   },
 };
-
-function unique(names: readonly string[]): readonly string[] {
-  return [...new Set(names)].sort();
-}
 
 /** Lists of everything, and single things, made of what the view has in memory. */
 export const readRoutes: readonly Route[] = [

@@ -1,8 +1,5 @@
 import {
-  BREAKERS,
-  decodeFailures,
   decodeLease,
-  failureKey,
   LEASES,
   type Lease,
   leaseIdOf,
@@ -10,7 +7,6 @@ import {
   type NodeRecord,
   RecordError,
   type RequestRecord,
-  subjectOf,
 } from "@nodeyard/model";
 import { nodeRow, type Row } from "../../listing/index.ts";
 import { iso } from "../../operations/index.ts";
@@ -141,23 +137,21 @@ export function memberRowOf({ key, kind, record: { hostname, state, version } }:
   return { id: key, kind, hostname, state, version };
 }
 
-/** Offerings of a provider that are not launched for a while. */
-export function* breakersOf(view: View, provider: string): Generator<Row> {
-  for (const { path, data } of view.own.values()) {
-    const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;
-    const subject = key === undefined || path !== `${BREAKERS}/${key}` ? undefined : subjectOf(key);
-    if (subject?.scope !== "offering" || subject.provider !== provider) continue;
-    try {
-      const { failures, error, since, pause } = decodeFailures(key!, data);
-      yield {
-        offering: [subject.az, subject.type].filter((part) => part !== null).join(" "),
-        failures: Math.round(failures),
-        why: error,
-        opened: iso(since),
-        until: iso(pause?.until ?? null),
-      };
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
-    }
+/** Of those with limits: their own, and what anybody may get. */
+export function countStates(view: View, ids: Iterable<string>, principal: Principal): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const id of ids) {
+    const record = view.nodes.byId.get(id)?.record;
+    if (record === undefined) continue;
+    const { state, allocatedTo, tenantName } = record;
+    const isFree = state === "ready" && allocatedTo === null;
+    if (isFree || seesTenant(principal, allocatedTo === null ? null : tenantName))
+      counts[state] = (counts[state] ?? 0) + 1;
   }
+  return counts;
+}
+
+/** Pools of launchers of both kinds. */
+export function poolsIn(view: View): readonly ComponentEntry[] {
+  return [...view.components.values()].filter(({ kind }) => kind === "pool");
 }

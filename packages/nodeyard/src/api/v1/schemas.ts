@@ -108,6 +108,15 @@ export const poolSchema = z.object({
   paused: z.boolean(),
 });
 
+const use = z.record(
+  text,
+  z.object({
+    limit: z.number().nullable().describe("null: there is none"),
+    used: z.number().describe("by nodes of all launchers"),
+    used_by_others: z.number().nullable(),
+  }),
+);
+
 export const providerSchema = z.object({
   provider: text,
   pools: texts,
@@ -117,6 +126,29 @@ export const providerSchema = z.object({
   breakers: z.array(
     z.object({ offering: text, failures: z.int(), why: text, opened: moment, until: moment }),
   ),
+  standings: z
+    .array(
+      z.object({
+        launcher: text,
+        driver: text,
+        served: z.boolean().describe("whether nodes are launched as it is configured"),
+        failing: z.object({ since: moment, error: text, next_try: moment }).nullable(),
+        quota: use.describe("what the cloud allows, by resource"),
+        quota_read_at: moment,
+        launching: z.number(),
+        max_concurrency: z.number().nullable(),
+        calls: z
+          .object({ waiting: z.number(), free: z.number(), interval_ms: z.number() })
+          .nullable()
+          .describe("of the cloud's API, which wait for the rate limit, and how many more may"),
+        pools: z.array(z.object({ pool: text, limits: use, waiting: z.int(), paused: z.boolean() })),
+        errors: z
+          .array(z.object({ at: moment, event: text, node: text, kind: maybe, error: text }))
+          .describe("the last ones of launches and deletions since the launcher started"),
+      }),
+    )
+    .describe("what launchers know of it"),
+  unknown: texts.describe("launchers that serve it and did not say how it stands"),
 });
 
 export const imageSchema = z.object({

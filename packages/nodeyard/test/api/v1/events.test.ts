@@ -115,6 +115,7 @@ describe("a stream of events", () => {
         stuck: () => undefined,
         work: () => undefined,
         audit: () => undefined,
+        providers: () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),
       };

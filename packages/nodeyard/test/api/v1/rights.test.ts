@@ -26,6 +26,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/labels": "vuoa",
   "GET /v1/pools": "voa",
   "GET /v1/providers": "voa",
+  "GET /v1/providers/{id}": "voa",
   "GET /v1/images": "voa",
   "GET /v1/builds": "voa",
   "GET /v1/uploads": "voa",

@@ -1,0 +1,135 @@
+import { BREAKERS, decodeFailures, failureKey, RecordError, subjectOf } from "@nodeyard/model";
+import type { Row } from "../../listing/index.ts";
+import { askProvider, iso, type LauncherStanding } from "../../operations/index.ts";
+import type { View } from "../../view/index.ts";
+import { type Collection, unscoped } from "./collection.ts";
+import { seesAll } from "./principal.ts";
+import { type Call, READERS } from "./route.ts";
+import { countStates, poolsIn } from "./rows.ts";
+import { providerSchema } from "./schemas.ts";
+
+/** What a question to all launchers costs, in calls: it writes to the tree. */
+export const ASK_CALLS = 10;
+
+export const providers: Collection = {
+  name: "providers",
+  about:
+    "the providers that launchers are configured with or that nodes belong to; the list has the standings of this process, and one has those of all launchers, which are asked",
+  roles: READERS,
+  row: providerSchema,
+  key: "provider",
+  filters: ["provider", "launchers", "labels"],
+  rows: (call) =>
+    unscoped(call, ({ view }) => {
+      const standings = call.parts.sources.providers();
+      const names = unique([...providerNames(view), ...standings.map(({ name }) => name)]);
+      return names.map((provider) =>
+        rowOf(
+          call,
+          provider,
+          standings.filter(({ name }) => name === provider),
+        ),
+      );
+    }),
+  one: async (call, provider) => {
+    const { view, handles } = call.known;
+    if (!seesAll(call.principal)) return undefined;
+    call.charge(ASK_CALLS);
+    const standings = await askProvider(handles, provider);
+    const isKnown = standings.length > 0 || providerNames(view).includes(provider);
+    return isKnown ? rowOf(call, provider, standings) : undefined;
+  },
+};
+
+function providerNames(view: View): readonly string[] {
+  const served = poolsIn(view).map(({ record }) => record.providerName ?? "");
+  return unique([...served, ...view.nodes.byProvider.keys()]).filter((name) => name !== "");
+}
+
+function rowOf(
+  { known: { view }, principal }: Call,
+  provider: string,
+  standings: readonly LauncherStanding[],
+): Row {
+  const own = poolsIn(view)
+    .map(({ record }) => record)
+    .filter(({ providerName }) => providerName === provider);
+  const launchers = unique(own.map(({ hostname }) => hostname));
+  const known = new Set(standings.map(({ launcher }) => launcher));
+  return {
+    provider,
+    pools: unique(own.map(({ name }) => name ?? "")),
+    launchers,
+    labels: unique(own.flatMap(({ supportedLabels }) => supportedLabels)),
+    nodes: countStates(view, view.nodes.byProvider.get(provider), principal),
+    breakers: [...breakersOf(view, provider)],
+    standings: standings.map(standingRow),
+    unknown: launchers.filter((launcher) => !known.has(launcher)),
+  };
+}
+
+function standingRow({ launcher, ...standing }: LauncherStanding): Row {
+  const { driver, served, failing, limits, quota, readAt, used, launching, maxConcurrency, pace } = standing;
+  return {
+    launcher,
+    driver,
+    served,
+    failing: failing && {
+      since: iso(failing.since),
+      error: failing.error,
+      next_try: iso(failing.nextTry ?? null),
+    },
+    quota: use(limits, used, quota),
+    quota_read_at: iso(readAt),
+    launching,
+    max_concurrency: maxConcurrency,
+    calls:
+      pace === undefined ? null : { waiting: pace.waiting, free: pace.free, interval_ms: pace.intervalMs },
+    pools: standing.pools.map((pool) => ({
+      pool: pool.name,
+      limits: use(pool.limits, pool.used),
+      waiting: pool.waiting,
+      paused: pool.paused,
+    })),
+    errors: standing.errors.map(({ at, ...error }) => ({ at: iso(at), ...error })),
+  };
+}
+
+type Amounts = Readonly<Record<string, number>>;
+
+/** By resource. `left`: what others leave of the limits. */
+function use(limits: Amounts, used: Amounts, left = limits): Row {
+  const names = unique([...Object.keys(limits), ...Object.keys(used)]);
+  return Object.fromEntries(
+    names.map((name) => {
+      const limit = limits[name];
+      const by_others = limit === undefined ? null : limit - (left[name] ?? limit);
+      return [name, { limit: limit ?? null, used: used[name] ?? 0, used_by_others: by_others }];
+    }),
+  );
+}
+
+/** Offerings of a provider that are not launched for a while. */
+function* breakersOf(view: View, provider: string): Generator<Row> {
+  for (const { path, data } of view.own.values()) {
+    const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;
+    const subject = key === undefined || path !== `${BREAKERS}/${key}` ? undefined : subjectOf(key);
+    if (subject?.scope !== "offering" || subject.provider !== provider) continue;
+    try {
+      const { failures, error, since, pause } = decodeFailures(key!, data);
+      yield {
+        offering: [subject.az, subject.type].filter((part) => part !== null).join(" "),
+        failures: Math.round(failures),
+        why: error,
+        opened: iso(since),
+        until: iso(pause?.until ?? null),
+      };
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+    }
+  }
+}
+
+function unique(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}

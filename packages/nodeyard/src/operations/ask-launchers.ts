@@ -1,0 +1,19 @@
+import { askMembers, type ProviderStanding } from "../asking/index.ts";
+import type { OperationHandles } from "./handles.ts";
+
+/** A provider as the launcher on that host serves it. */
+export type LauncherStanding = ProviderStanding & { readonly launcher: string };
+
+/** How long launchers have to answer, milliseconds: a person waits. */
+const WITHIN_MS = 3_000;
+
+/** Asks all launchers how a provider stands. Who is of another release or too slow is missing. Never rejects. */
+export async function askProvider(
+  handles: OperationHandles,
+  provider: string,
+): Promise<readonly LauncherStanding[]> {
+  const { answers } = await askMembers(handles, { provider }, WITHIN_MS);
+  return answers.flatMap(({ hostname, testimony }) =>
+    (testimony.providers ?? []).map((standing) => ({ launcher: hostname, ...standing })),
+  );
+}

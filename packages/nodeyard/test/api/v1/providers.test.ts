@@ -1,0 +1,117 @@
+import { type Driver, DriverError } from "@nodeyard/driver";
+import { encodeComponent, newComponent, paths } from "@nodeyard/model";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { fakeProvider, launcherConfig, until } from "../../launcher/rig.ts";
+import { type ApiRig, ask, startApi } from "../rig.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+type Provider = Json & { readonly standings: readonly Json[]; readonly unknown: readonly string[] };
+
+let site: ApiRig;
+const tokens: Record<string, string> = {};
+
+beforeAll(async () => {
+  const clouds = [
+    fakeProvider("cloud", { "launch-retries": 1, "max-concurrency": 3 }, { "max-servers": 4 }),
+    fakeProvider("away"),
+  ];
+  const around = (fake: Driver): Driver => ({
+    ...fake,
+    async open(config, context) {
+      if (config.name === "away") throw new DriverError("transient", "503 Service Unavailable");
+      return fake.open(config, context);
+    },
+  });
+  site = await startApi(launcherConfig(clouds), { knobs: { quota: { instances: 5, cores: 100 } }, around });
+  tokens.viewer = await site.token({ name: "viewer", role: "viewer" });
+  tokens.blue = await site.token({ name: "blue", role: "viewer", tenants: ["blue"] });
+  const { rig } = site;
+  const id = await rig.ask({});
+  await until("a node is there", async () => (await rig.request(id))?.state === "fulfilled");
+  rig.cloud.faults.createFails = 1;
+  const failed = await rig.ask({ node_types: ["large"] });
+  await until("its launch failed", async () => (await rig.request(failed))?.state === "failed");
+});
+afterAll(() => site[Symbol.asyncDispose]());
+
+const call = (path: string, as = "viewer") =>
+  ask(site.url, path, { headers: { authorization: `Bearer ${tokens[as]}` } });
+const list = async () =>
+  new Map(
+    (JSON.parse((await call("/v1/providers")).text) as { items: Provider[] }).items.map((one) => [
+      one.provider,
+      one,
+    ]),
+  );
+const one = async (name: string) => JSON.parse((await call(`/v1/providers/${name}`)).text) as Provider;
+
+test("a provider has its limits, what is used of them, and the last errors of its launches", async () => {
+  const known = await until("the failed node is gone", async () => {
+    const found = (await list()).get("cloud");
+    return JSON.stringify(found?.nodes) === '{"ready":1}' ? found : undefined;
+  });
+  expect(known).toMatchObject({ launchers: ["host"], unknown: [] });
+  expect(known.standings).toMatchObject([
+    {
+      launcher: "host",
+      driver: "fake",
+      served: true,
+      failing: null,
+      quota: {
+        instances: { limit: 5, used: 1, used_by_others: 0 },
+        cores: { limit: 100, used: expect.any(Number), used_by_others: 0 },
+      },
+      quota_read_at: expect.stringMatching(/Z$/),
+      launching: 0,
+      max_concurrency: 3,
+      calls: null,
+      pools: [{ pool: "main", limits: { instances: { limit: 4, used: 1 } }, waiting: 0, paused: false }],
+      errors: [{ event: "node.launch-failed", kind: expect.any(String), error: expect.any(String) }],
+    },
+  ]);
+});
+
+test("one that cannot be opened says why, and invents no quota", async () => {
+  // Nothing is registered for it, and no node is its: the launcher alone knows that it is configured.
+  expect((await list()).get("away")).toMatchObject({
+    launchers: [],
+    standings: [
+      {
+        served: false,
+        failing: {
+          error: "503 Service Unavailable",
+          since: expect.any(String),
+          next_try: expect.any(String),
+        },
+        quota: {},
+        quota_read_at: null,
+      },
+    ],
+  });
+});
+
+test("what only another launcher knows is asked of it; what that does not say is unknown", async () => {
+  const component = newComponent({ hostname: "python", kind: "pool", providerName: "cloud", name: "main" });
+  const session = await site.rig.tree.connect();
+  await session.create(`${paths.component("pool")}/python-`, encodeComponent(component), {
+    ephemeral: true,
+    sequential: true,
+  });
+  await site.rig.another();
+  await until("both are seen", async () => (await list()).get("cloud")!.unknown.includes("python"));
+  expect(await one("cloud")).toMatchObject({
+    standings: [
+      { launcher: "host", quota: { instances: { limit: 5, used: 1 } } },
+      { launcher: "host", errors: [] },
+    ],
+    unknown: ["python"],
+  });
+  await session.close();
+});
+
+test("a provider is not for who is limited to tenants, and none is made up", async () => {
+  expect((await call("/v1/providers/cloud", "blue")).status).toBe(404);
+  expect(JSON.parse((await call("/v1/providers", "blue")).text).items).toEqual([]);
+  expect((await call("/v1/providers/nowhere")).status).toBe(404);
+  expect(await one("away")).toMatchObject({ standings: [{ served: false }, { served: false }] });
+});
