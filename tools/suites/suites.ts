@@ -48,6 +48,11 @@ export const SLOW: readonly Suite[] = [
     ],
   },
   {
+    name: "browser",
+    about: "the page in a real browser, which needs Debian's chromium",
+    include: ["testing/browser/**/*.test.ts"],
+  },
+  {
     name: "seeds",
     about: "kept seeds of the simulation, mutants, histories replayed on real stores, and a day of requests",
     include: [

@@ -1,0 +1,42 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+
+export const DESKTOP = { width: 1440, height: 900 } as const;
+export const PHONE = { width: 390, height: 844 } as const;
+
+/** In every document before its own scripts: what the content security policy refuses is reported like an error. */
+const REPORT_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>
+  console.error("policy violated: " + event.violatedDirective + " " + event.blockedURI));`;
+
+/** A person's browser of which everything is recorded that the page must not do. */
+export interface Watched extends AsyncDisposable {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Errors of scripts and of the console, violations of the content security policy, and requests to other origins. */
+  readonly faults: readonly string[];
+}
+
+/** A new profile that visits `origin`. What is in `allowed` is no fault: what a test itself provokes. */
+export async function watch(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+  allowed?: RegExp,
+): Promise<Watched> {
+  const context = await browser.newContext({ baseURL: origin, viewport: DESKTOP, ...options });
+  const faults: string[] = [];
+  const note = (fault: string) => {
+    if (allowed?.test(fault) !== true) faults.push(fault);
+  };
+  await context.addInitScript(REPORT_VIOLATIONS);
+  context.on("console", (message) => {
+    if (message.type() === "error") note(`console: ${message.text()} (${message.location().url})`);
+  });
+  context.on("weberror", (error) => note(`script: ${error.error().message}`));
+  context.on("request", (request) => {
+    const url = new URL(request.url());
+    if (/^(https?|wss?):$/.test(url.protocol) && url.origin !== new URL(origin).origin)
+      note(`request to another origin: ${url.href}`);
+  });
+  const page = await context.newPage();
+  return { context, page, faults, [Symbol.asyncDispose]: () => context.close() };
+}
