@@ -80,6 +80,16 @@ export {
   leaseVerdicts,
 } from "./lease.ts";
 export {
+  type Claim,
+  type ClaimOrigin,
+  decodeLogin,
+  encodeLogin,
+  LOGINS,
+  type Login,
+  type LoginKind,
+  loginPath,
+} from "./login.ts";
+export {
   changeNode,
   decodeNode,
   encodeNode,

@@ -6,6 +6,7 @@ import { type Visibility, visibilityOf } from "./http/caller.ts";
 import { problem } from "./http/problem.ts";
 import type { AppParts } from "./known.ts";
 import { addBackup, addRoutes, HEALTH } from "./routes.ts";
+import type { Door } from "./v1/admission.ts";
 import { addV1, badPath, V1 } from "./v1/mount.ts";
 import { problemText, TITLES } from "./v1/problems.ts";
 
@@ -16,14 +17,6 @@ declare module "fastify" {
     /** What the caller may see. */
     visibility: Visibility;
   }
-}
-
-/** A listener, and who may come in by it. */
-export interface Door {
-  /** A Unix socket of the process's own user. */
-  readonly bySocket: boolean;
-  /** What has to be shown; undefined: nothing. */
-  readonly token?: string;
 }
 
 /** For a whole request to arrive, milliseconds: who is slower is cut off. */

@@ -5,7 +5,7 @@ import { ShortCache } from "./http/short-cache.ts";
 import type { AppParts, Known } from "./known.ts";
 import type { EventHub } from "./v1/event-hub.ts";
 
-type Handles = Omit<AppParts, "answers" | "hub">;
+type Handles = Omit<AppParts, "answers" | "hub" | "address">;
 
 /** Different answers that are kept for a second, at most. */
 const MAX_ANSWERS = 128;
@@ -32,13 +32,14 @@ export class HttpApi {
     // Not before: commands that serve nothing start sooner without an HTTP server.
     const { createApp, EventHub: Hub } = await import("./app.ts");
     const hub = ({ view, handles }: Known) => (this.#hub ??= new Hub(view, handles));
-    const parts = { ...this.#handles, answers: this.#answers, hub };
+    const address = () => [...this.#apps.keys()].find((one) => !one.startsWith("unix:")) ?? null;
+    const parts = { ...this.#handles, answers: this.#answers, hub, address };
     const token = "token" in place ? { token: place.token } : {};
     const app = createApp(parts, { bySocket: "socket" in place, ...token });
-    const address =
+    const where =
       "socket" in place ? await listenUnix(app, place.socket) : await listenTcp(app, place.host, place.port);
-    this.#apps.set(address, app);
-    return address;
+    this.#apps.set(where, app);
+    return where;
   }
 
   /** Listens there no longer; who is connected is cut off. */

@@ -93,6 +93,8 @@ export interface AppParts {
   readonly sources: Sources;
   /** Bodies that were computed within the last second. */
   readonly answers: ShortCache<Body>;
+  /** Where the process listens by TCP; null: nowhere. */
+  address(): string | null;
   /** The events of this view, for all who follow them; made when the first one does. */
   hub(known: Known): EventHub;
 }

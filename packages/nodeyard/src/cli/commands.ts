@@ -177,6 +177,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/token.ts")).defineToken,
   },
   {
+    name: "dashboard",
+    summary: "print a link that logs one browser in to the page of the Nodeyard that runs here, once",
+    load: async () => (await import("./commands/dashboard.ts")).defineDashboard,
+  },
+  {
     name: "doctor",
     summary: "look at configuration, disk, process, tree, clock, launchers and clouds, and say what to do",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,

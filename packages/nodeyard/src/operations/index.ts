@@ -14,6 +14,7 @@ export { type FollowedNodes, followNodes } from "./follow-nodes.ts";
 export type { OperationHandles } from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./listing.ts";
+export { checkLogin, createLogin, csrfOf, endLogin, loginId } from "./logins.ts";
 export { deleteNode, endHold, holdNode, NodeOperationError } from "./node-state.ts";
 export {
   knownProviders,
@@ -32,6 +33,7 @@ export {
   releaseLease,
 } from "./request.ts";
 export { LEFT_MS, retireBacking, retireNode, SlotError } from "./retire-backing.ts";
+export { hashOf } from "./secrets.ts";
 export { type MoveLine, type MoveSurvey, surveyMove } from "./survey-move.ts";
 export {
   checkToken,
@@ -41,4 +43,5 @@ export {
   revokeToken,
   TokenError,
   tokenName,
+  validToken,
 } from "./tokens.ts";

@@ -1,18 +1,9 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import {
-  ANY,
-  type ApiRole,
-  decodeToken,
-  encodeToken,
-  RecordError,
-  TOKENS,
-  type Token,
-  tokenPath,
-} from "@nodeyard/model";
-import { hexId, NodeyardError } from "@nodeyard/runtime";
+import { ANY, type ApiRole, decodeToken, encodeToken, TOKENS, type Token, tokenPath } from "@nodeyard/model";
+import { NodeyardError } from "@nodeyard/runtime";
 import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { type Listing, readAll } from "./listing.ts";
+import { isSecret, newSecret, readable } from "./secrets.ts";
 
 /** A token cannot be made or revoked as asked. */
 export class TokenError extends NodeyardError {}
@@ -42,12 +33,11 @@ export async function createToken(
   check(wanted);
   const { name, role, labels, tenants, forMs, by } = wanted;
   const now = treeNow(handles);
-  // Two version 4 UUIDs: 244 random bits, too many to guess, so that one round of SHA-256 protects them.
-  const secret = hexId(random) + hexId(random);
+  const { secret, hash } = newSecret(random);
   const token: Token = {
     name,
     role,
-    hash: digest(secret).toString("hex"),
+    hash,
     labels,
     tenants,
     created: now,
@@ -110,7 +100,7 @@ export async function revokeToken(
       throw new TokenError("token.unknown", `there is no token ${name}; see "nodeyard token list"`);
     const { version } = found.stat;
     try {
-      const token = readable(name, found.data);
+      const token = readable(() => decodeToken(name, found.data));
       if (token === undefined) return void (await tree.delete(tokenPath(name), { version }));
       if (token.revoked !== null) return token;
       const revoked: Token = { ...token, revoked: treeNow(handles), revokedBy: by };
@@ -131,22 +121,12 @@ export function tokenName(text: string): string | undefined {
 export function checkToken(text: string, data: Uint8Array | undefined, now: number): Token | undefined {
   const [, name, secret] = TOKEN.exec(text) ?? [];
   if (name === undefined || secret === undefined || data === undefined) return undefined;
-  const token = readable(name, data);
-  if (token === undefined || token.revoked !== null || token.expires <= now) return undefined;
-  const stored = Buffer.from(token.hash, "hex");
-  const shown = digest(secret);
-  return stored.length === shown.length && timingSafeEqual(stored, shown) ? token : undefined;
+  const token = validToken(name, data, now);
+  return token !== undefined && isSecret(secret, token.hash) ? token : undefined;
 }
 
-function readable(name: string, data: Uint8Array): Token | undefined {
-  try {
-    return decodeToken(name, data);
-  } catch (error) {
-    if (error instanceof RecordError) return undefined;
-    throw error;
-  }
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+/** What the record of a token says, unless that has ended at `now`. */
+export function validToken(name: string, data: Uint8Array | undefined, now: number): Token | undefined {
+  const token = data && readable(() => decodeToken(name, data));
+  return token === undefined || token.revoked !== null || token.expires <= now ? undefined : token;
 }

@@ -32,6 +32,7 @@ const DATA = [
   "/nodeyard/asks/",
   // Every process that serves the API knows each token, and at once that it is revoked.
   "/nodeyard/tokens/",
+  "/nodeyard/logins/",
 ];
 
 /** Ephemeral, and so without children. */

@@ -44,6 +44,14 @@ export function ask(address: string, path: string, options: AskOptions = {}): Pr
   });
 }
 
+/** Logs a browser in. `cookie`: as it sends it from then on. */
+export async function logIn(address: string, options: Omit<AskOptions, "method">) {
+  const { status, headers, text } = await ask(address, "/v1/session", { ...options, method: "POST" });
+  if (status !== 201) throw new Error(`no session: ${status} ${text}`);
+  const [set = ""] = headers["set-cookie"] ?? [];
+  return { set, cookie: set.split(";", 1)[0]!, ...(JSON.parse(text) as { csrf: string; expires: string }) };
+}
+
 export const JSON_WANTED = { headers: { accept: "application/json" } };
 
 export async function askJson<T = unknown>(address: string, path: string): Promise<T> {

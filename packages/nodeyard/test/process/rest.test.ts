@@ -40,6 +40,8 @@ let site: Site;
 let up: Running;
 let url: string;
 let token: string;
+/** Of a browser that was logged in. */
+let cookie: string;
 
 async function start(): Promise<void> {
   up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
@@ -147,7 +149,22 @@ describe("REST v1 of a real process", () => {
     await client.cut();
   });
 
-  test("a request that is repeated after kill -9 was made once, and what was answered is in the audit", async () => {
+  test("the link that the command line prints logs one browser in, once", async () => {
+    const link = new URL((await site.json<{ url: string }>("dashboard")).url);
+    expect(link.origin).toBe(url);
+    const logIn = () =>
+      fetch(`${url}/v1/session`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ ticket: link.hash.replace("#ticket=", "") }),
+      });
+    const reply = await logIn();
+    expect(await reply.json()).toMatchObject({ name: "socket", role: "operator" });
+    expect((await logIn()).status).toBe(401);
+    cookie = reply.headers.get("set-cookie")!.split(";")[0]!;
+  });
+
+  test("a request that is repeated after kill -9 was made once, what was answered is in the audit, and browsers stay logged in", async () => {
     const requested = async () =>
       (await call<{ items: object[] }>("/v1/audit?action=create_lease")).items.length;
     const before = await requested();
@@ -157,6 +174,7 @@ describe("REST v1 of a real process", () => {
     await start();
     const again = await call<LeaseBody>("/v1/leases", body, key);
     expect(again.id).toBe(first.id);
+    expect((await fetch(`${url}/v1/session`, { headers: { cookie } })).status).toBe(200);
     await granted(first.id);
     expect(await requested()).toBe(before + 2);
     const grants = await until("the journal has it", () => {

@@ -1,4 +1,4 @@
-import { TOKENS } from "@nodeyard/model";
+import { LOGINS, TOKENS } from "@nodeyard/model";
 import { type Clock, hexId, type Random, type Timer } from "@nodeyard/runtime";
 import type { View } from "../../view/index.ts";
 import { type Change, changeIn, everything, type Interest, textOf } from "./changes.ts";
@@ -22,6 +22,8 @@ export interface Follower extends Interest {
   readonly admitted: () => boolean;
 }
 
+/** Where rights end. */
+const RIGHTS = [`${TOKENS}/`, `${LOGINS}/`];
 /** Changes that are kept for those who are behind or come back: what they cost in memory is bounded, however many clients there are. */
 const KEPT = 4_096;
 const MISSED = "what was missed is no longer kept";
@@ -51,8 +53,8 @@ export class EventHub {
     this.#view = view;
     this.#boot = hexId(random).slice(0, 8);
     this.#unsubscribe = view.onEvent((event) => {
-      // A token that was revoked shows nothing more, not even what is on its way.
-      if (event.type === "own" && event.path.startsWith(`${TOKENS}/`)) this.#dismiss();
+      // A token that was revoked and a session that has ended show nothing more, not even what is on its way.
+      if (event.type === "own" && RIGHTS.some((root) => event.path.startsWith(root))) this.#dismiss();
       const change = event.type === "complete" ? { complete: event.complete } : changeIn(event);
       if (change === undefined) return;
       this.#kept.push(change);

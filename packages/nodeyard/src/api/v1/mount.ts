@@ -1,20 +1,23 @@
 import { createHash } from "node:crypto";
-import { tokenPath } from "@nodeyard/model";
+import type { Claim } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { checkToken, tokenName, treeNow } from "../../operations/index.ts";
-import { NotReady } from "../errors.ts";
-import { bearerOf, bears } from "../http/caller.ts";
-import type { AppParts, Known } from "../known.ts";
-import { LISTENER, type Principal, principalOf, SOCKET } from "./principal.ts";
-import { ApiError, notFound, problem, problemOf, problemText } from "./problems.ts";
+import { treeNow } from "../../operations/index.ts";
+import type { AppParts } from "../known.ts";
+import { Admission, cookieFor, type Door, demand, isFromPage, type Session } from "./admission.ts";
+import { BY_SOCKET, type Principal, principalOf } from "./principal.ts";
+import { ApiError, noToken, notFound, problem, problemOf, problemText } from "./problems.ts";
 import { RateLimit } from "./rate.ts";
-import type { Call, Route, Stream } from "./route.ts";
+import type { Call, Entry, Route, Stream } from "./route.ts";
 import { ROUTES } from "./routes.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
+    /** What it shows other than a cookie. */
+    claim: Claim | undefined;
+    /** What its cookie names; looked for only where the cookie counts. */
+    session: Session | undefined;
     principal: Principal | undefined;
   }
   interface FastifyContextConfig {
@@ -29,24 +32,33 @@ declare module "fastify" {
 export const V1 = "/v1";
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-type Door = { readonly bySocket: boolean; readonly token?: string };
+/** What change nothing. */
+const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+
+interface Around {
+  readonly parts: AppParts;
+  readonly admission: Admission;
+  readonly rates: RateLimit;
+}
 
 /** REST v1 (docs/design/rest.md): the routes of the table, and nothing without a right. */
 export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
-  const rates = new RateLimit(parts.clock);
+  const around = { parts, admission: new Admission(parts, door), rates: new RateLimit(parts.clock) };
+  app.decorateRequest("claim", undefined);
+  app.decorateRequest("session", undefined);
   app.decorateRequest("principal", undefined);
   void app.register(
     async (scope) => {
       scope.removeContentTypeParser("text/plain");
       scope.addHook("onRequest", async (request) => {
-        request.principal = principalFor(request, parts, door);
-        admit(request, rates);
+        identify(request, around);
+        admit(request, around);
       });
       // Before the answer: who has it can rely on the audit.
       scope.addHook("onSend", async (request, reply) => note(request, reply, parts));
       scope.setErrorHandler((error, request, reply) => fail(error, request, reply, parts));
       scope.setNotFoundHandler((request, reply) => fail(notFound(request.url), request, reply, parts));
-      for (const route of ROUTES) addRoute(scope, route, { parts, door, rates });
+      for (const route of ROUTES) addRoute(scope, route, around);
       // The router finds them, so that they are refused as all others are, by who may not call.
       for (const [url, methods] of methodsByPath())
         scope.route({
@@ -71,34 +83,35 @@ function urlOf(path: string): string {
   return path.slice(V1.length).replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** Who calls: known by the listener or by a token. Undefined: nobody that we know. Throws NotReady while tokens are not known yet. */
-function principalFor(
-  { headers }: FastifyRequest,
-  { sources }: AppParts,
-  { bySocket, token }: Door,
-): Principal | undefined {
-  if (bySocket) return SOCKET;
-  if (token !== undefined && bears(headers.authorization, token)) return LISTENER;
-  const shown = bearerOf(headers.authorization);
-  const name = tokenName(shown);
-  if (name === undefined) return undefined;
-  const { view, handles } = demand(sources.known());
-  const good = checkToken(shown, view.own.get(tokenPath(name))?.data, treeNow(handles));
-  return good && principalOf(good);
+/** Who calls. Throws NotReady while tokens are not known yet. */
+function identify(request: FastifyRequest, { admission }: Around): void {
+  const access = request.routeOptions.config.v1?.access;
+  request.claim = access === "cookie" ? undefined : admission.claim(request);
+  const byCookie = access !== undefined || (request.claim ?? request.headers.authorization) === undefined;
+  request.session = byCookie ? admission.session(request) : undefined;
+  const claim = access === "open" ? request.claim : (request.claim ?? request.session?.claim);
+  request.principal = claim && principalOf(claim);
 }
 
 /** Throws ApiError for who may not call this route, or calls too often. */
-function admit({ principal, routeOptions, ip, method, url }: FastifyRequest, rates: RateLimit): void {
-  const wait = principal === SOCKET ? 0 : rates.take(principal?.name ?? `address:${ip}`);
+function admit(request: FastifyRequest, { rates }: Around): void {
+  const { claim, session, principal, routeOptions, ip, method, url } = request;
+  const wait = claim === BY_SOCKET ? 0 : rates.take(principal?.name ?? `address:${ip}`);
   if (wait > 0) {
     const seconds = Math.ceil(wait / 1_000);
     throw new ApiError(429, "api.too_fast", `too many calls: try again in ${seconds} s`, seconds);
   }
-  if (principal === undefined)
+  if (principal === undefined) {
+    if (routeOptions.config.v1?.access === "open") return;
+    throw noToken();
+  }
+  // A browser sends the cookie with whatever a page makes it send.
+  const isByCookie = claim === undefined && session !== undefined;
+  if (isByCookie && !SAFE.has(method) && !isFromPage(request, session))
     throw new ApiError(
-      401,
-      "api.no_token",
-      'send a token: Authorization: Bearer TOKEN; "nodeyard token create" makes one',
+      403,
+      "api.no_csrf",
+      "a call that changes something by cookie needs the header X-Nodeyard-CSRF with the csrf of GET /v1/session",
     );
   const { v1, allow } = routeOptions.config;
   if (allow !== undefined)
@@ -113,20 +126,18 @@ function admit({ principal, routeOptions, ip, method, url }: FastifyRequest, rat
     );
 }
 
-interface Around {
-  readonly parts: AppParts;
-  readonly door: Door;
-  readonly rates: RateLimit;
-}
-
-function addRoute(scope: FastifyInstance, route: Route, { parts, door, rates }: Around): void {
+function addRoute(scope: FastifyInstance, route: Route, around: Around): void {
   scope.route({
     method: route.method,
     url: urlOf(route.path),
     config: { v1: route },
     handler: async (request, reply) => {
-      const call = callOf(route, request, parts, rates);
-      const result = await route.handle(call, streamOf(request, reply, parts, door));
+      const call = callOf(route, request, around);
+      const result = await route.handle(
+        call,
+        streamOf(request, reply, around),
+        entryOf(request, reply, around),
+      );
       if (reply.sent) return reply;
       if (route.status === 204) return reply.code(204).send();
       const text = JSON.stringify(result);
@@ -144,11 +155,13 @@ function addRoute(scope: FastifyInstance, route: Route, { parts, door, rates }: 
 const STREAM_HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no" };
 const RETRY = "retry: 2000\n";
 
-function streamOf(request: FastifyRequest, reply: FastifyReply, parts: AppParts, door: Door): Stream {
+function streamOf(request: FastifyRequest, reply: FastifyReply, { admission }: Around): Stream {
+  const { claim } = request;
   const last = request.headers["last-event-id"];
   return {
     last: typeof last === "string" ? last : undefined,
-    admitted: () => principalFor(request, parts, door) !== undefined,
+    admitted: () =>
+      (claim === undefined ? admission.session(request) : admission.standing(claim)) !== undefined,
     open() {
       reply.hijack();
       const { raw } = reply;
@@ -164,8 +177,22 @@ function streamOf(request: FastifyRequest, reply: FastifyReply, parts: AppParts,
   };
 }
 
+function entryOf(request: FastifyRequest, reply: FastifyReply, { parts, admission }: Around): Entry {
+  const { claim, session } = request;
+  return {
+    ...{ claim, session },
+    standing: (other) => admission.standing(other),
+    enter(by, text, expires) {
+      request.principal = principalOf(by);
+      const now = treeNow(demand(parts.sources.known()).handles);
+      reply.header("set-cookie", cookieFor(request, text, expires - now));
+    },
+    leave: () => void reply.header("set-cookie", cookieFor(request, "", 0)),
+  };
+}
+
 /** Throws ApiError for what is not as the schemas have it. */
-function callOf(route: Route, request: FastifyRequest, parts: AppParts, rates: RateLimit): Call {
+function callOf(route: Route, request: FastifyRequest, { parts, rates }: Around): Call {
   // What nobody could look up afterwards does not happen.
   if (route.method !== "GET" && parts.sources.audit() === undefined)
     throw new ApiError(503, "api.no_journal", "this process keeps no journal: call a launcher instead");
@@ -175,7 +202,7 @@ function callOf(route: Route, request: FastifyRequest, parts: AppParts, rates: R
   const principal = request.principal!;
   return {
     principal,
-    charge: (calls) => principal !== SOCKET && rates.charge(principal.name, calls),
+    charge: (calls) => request.claim !== BY_SOCKET && rates.charge(principal.name, calls),
     params: checked("path", route.params, request.params),
     query: checked("query", route.query, request.query),
     body: checked("body", route.body, request.body),
@@ -191,11 +218,6 @@ function checked(where: string, schema: z.ZodType | undefined, value: unknown): 
   if (success) return data;
   const issues = error.issues.map(({ path, message }) => `${[where, ...path].join(".")}: ${message}`);
   throw new ApiError(400, "api.bad_request", `${issues.slice(0, 5).join("; ")}; see ${V1}/openapi.json`);
-}
-
-function demand(known: Known | undefined): Known {
-  if (known === undefined) throw new NotReady("the tree has not been read yet; try again soon");
-  return known;
 }
 
 /** Every call that changes something, refused ones included: who, what, why, and what came of it. */

@@ -22,11 +22,20 @@ export function openApi(routes: readonly Route[]): object {
         "Test machines from clouds, labs and local hosts. Ids are those of the command line; times are ISO 8601. Keys and values may be added, so clients ignore what they do not know.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    security: [{ token: [] }],
+    security: [{ token: [] }, { session: [], csrf: [] }],
     paths,
     components: {
       securitySchemes: {
         token: { type: "http", scheme: "bearer", description: "made by `nodeyard token create`" },
+        session: {
+          ...{ type: "apiKey", in: "cookie", name: "nodeyard_session" },
+          description:
+            "of a browser that POST /v1/session let in; by TLS its name is `__Host-nodeyard_session`",
+        },
+        csrf: {
+          ...{ type: "apiKey", in: "header", name: "X-Nodeyard-CSRF" },
+          description: "the `csrf` of the session; calls by GET need none",
+        },
       },
       schemas: { Problem: schemaOf(problemSchema, "output") },
       responses: Object.fromEntries(
@@ -40,7 +49,8 @@ export function openApi(routes: readonly Route[]): object {
 }
 
 function operation(route: Route): object {
-  const { id, summary, roles, params, query, body, keyed, status, reply, type = "application/json" } = route;
+  const { id, summary, roles, access, params, query, body, keyed, status, reply } = route;
+  const { type = "application/json" } = route;
   const parameters = [
     ...parametersOf("path", params),
     ...parametersOf("query", query),
@@ -51,9 +61,13 @@ function operation(route: Route): object {
     summary,
     description: `For ${roles.join(", ")}.`,
     tags: [route.path.split("/")[2]],
+    ...(access && { security: access === "open" ? [{ token: [] }, {}] : [{ session: [], csrf: [] }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body && {
-      requestBody: { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } },
+      requestBody: {
+        required: !body.safeParse(undefined).success,
+        content: { "application/json": { schema: schemaOf(body, "input") } },
+      },
     }),
     responses: {
       [status]: {

@@ -1,25 +1,45 @@
-import { ANY, type ApiRole, type Token } from "@nodeyard/model";
+import { ANY, type ApiRole, type Claim, type Token } from "@nodeyard/model";
 
 /** Whoever makes a call, and what it may do. */
 export interface Principal {
-  /** For the audit: `socket`, or `token:NAME`. */
+  /** For the audit: `socket`, `listener`, or `token:NAME`. */
   readonly name: string;
   readonly role: ApiRole;
   readonly labels: ReadonlySet<string>;
   readonly tenants: ReadonlySet<string>;
 }
 
-const ALL: ReadonlySet<string> = new Set([ANY]);
-
 /** Who opens the Unix socket: only the user of the process can. */
-export const SOCKET: Principal = { name: "socket", role: "operator", labels: ALL, tenants: ALL };
+export const BY_SOCKET: Claim = {
+  ...{ origin: "socket", credential: "", limit: null },
+  ...{ name: "socket", role: "operator", labels: [ANY], tenants: [ANY] },
+};
 
-/** Who shows the token of the listener, which has always been for looking. */
-export const LISTENER: Principal = { name: "listener", role: "viewer", labels: ALL, tenants: ALL };
+/** Who shows the token of the listener, of this hash, which has always been for looking. */
+export function byListener(hash: string): Claim {
+  return {
+    ...{ origin: "listener", credential: hash, limit: null },
+    ...{ name: "listener", role: "viewer", labels: [ANY], tenants: [ANY] },
+  };
+}
+
+const TOKEN_PREFIX = "token:";
 
 /** Who shows a token by name. */
-export function principalOf({ name, role, labels, tenants }: Token): Principal {
-  return { name: `token:${name}`, role, labels: new Set(labels), tenants: new Set(tenants) };
+export function byToken({ name, role, labels, tenants, hash, expires }: Token): Claim {
+  return {
+    ...{ origin: "token", credential: hash, limit: expires },
+    ...{ name: `${TOKEN_PREFIX}${name}`, role, labels, tenants },
+  };
+}
+
+/** The token that the claim is by. */
+export function tokenOf({ name }: Claim): string {
+  return name.slice(TOKEN_PREFIX.length);
+}
+
+export function principalOf({ name, role, labels, tenants }: Claim): Principal {
+  return { name, role, labels: new Set(labels), tenants: new Set(tenants) };
 }
 
 /** Whether everything is shown, whoever it belongs to. */

@@ -19,6 +19,15 @@ export function notFound(what: string): ApiError {
   return new ApiError(404, "api.not_found", `there is no ${what} that this client may see`);
 }
 
+/** Nobody that we know. */
+export function noToken(): ApiError {
+  return new ApiError(
+    401,
+    "api.no_token",
+    'send a token: Authorization: Bearer TOKEN; "nodeyard token create" makes one',
+  );
+}
+
 /** The body of every error (RFC 9457). */
 export const problemSchema = z.object({
   type: z.string(),

@@ -1,6 +1,7 @@
-import type { ApiRole } from "@nodeyard/model";
+import type { ApiRole, Claim } from "@nodeyard/model";
 import type { z } from "zod";
 import type { AppParts, Known } from "../known.ts";
+import type { Session } from "./admission.ts";
 import type { Sink } from "./event-hub.ts";
 import type { Principal } from "./principal.ts";
 
@@ -28,6 +29,20 @@ export interface Stream {
   open(): Sink;
 }
 
+/** How the caller came in, for the routes that let browsers in and out. */
+export interface Entry {
+  /** What it showed other than a cookie. */
+  readonly claim: Claim | undefined;
+  /** What its cookie names. */
+  readonly session: Session | undefined;
+  /** Lets it in by a cookie with this text until then, tree time in milliseconds; the audit has it by this claim. */
+  enter(claim: Claim, text: string, expires: number): void;
+  /** The right that the claim has now; undefined: none any more. */
+  standing(claim: Claim): Claim | undefined;
+  /** Takes the cookie away. */
+  leave(): void;
+}
+
 /** A route of REST v1: the one source of what is served, of who may call it, and of its page in the OpenAPI document. */
 export interface Route {
   /** Operation id: a verb and what it acts on. */
@@ -38,6 +53,8 @@ export interface Route {
   readonly summary: string;
   /** Everybody else is refused. */
   readonly roles: readonly ApiRole[];
+  /** `open`: also for who is not known yet. `cookie`: only for who has a session. Absent: for who is known by whatever it shows. */
+  readonly access?: "open" | "cookie";
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
@@ -48,7 +65,7 @@ export interface Route {
   readonly reply?: z.ZodType;
   /** Absent: JSON. */
   readonly type?: string;
-  handle(call: Call, stream: Stream): Promise<unknown>;
+  handle(call: Call, stream: Stream, entry: Entry): Promise<unknown>;
 }
 
 type Of<T> = T extends z.ZodType ? z.output<T> : undefined;
@@ -63,7 +80,11 @@ export function route<
     readonly params?: Params;
     readonly query?: Query;
     readonly body?: Body;
-    readonly handle: (call: Call<Of<Params>, Of<Query>, Of<Body>>, stream: Stream) => Promise<unknown>;
+    readonly handle: (
+      call: Call<Of<Params>, Of<Query>, Of<Body>>,
+      stream: Stream,
+      entry: Entry,
+    ) => Promise<unknown>;
   },
 ): Route {
   return spec as unknown as Route;

@@ -4,6 +4,7 @@ import { otherRoutes } from "./misc.ts";
 import { openApi } from "./openapi.ts";
 import { readRoutes } from "./reads.ts";
 import { EVERYBODY, type Route, route } from "./route.ts";
+import { sessionRoutes } from "./session.ts";
 import { writeRoutes } from "./writes.ts";
 
 const document = route({
@@ -20,6 +21,7 @@ const document = route({
 /** Every route of REST v1: what is not here does not exist. */
 export const ROUTES: readonly Route[] = [
   document,
+  ...sessionRoutes,
   ...otherRoutes,
   ...readRoutes,
   ...eventRoutes,

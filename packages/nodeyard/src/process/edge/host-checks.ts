@@ -10,14 +10,15 @@ export function freeSpace(folder: string): { readonly bytes: number; readonly sh
 /** Milliseconds. */
 const ANSWER_MS = 5_000;
 
-/** What the process that listens on a Unix socket answers to GET. Rejects when it does not within five seconds. */
+/** What the process that listens on a Unix socket answers. Rejects when it does not within five seconds. */
 export function askSocket(
   socketPath: string,
   path: string,
+  method: "GET" | "POST" = "GET",
 ): Promise<{ readonly status: number; readonly text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
   const asking = request(
-    { socketPath, path, headers: { host: "nodeyard" }, timeout: ANSWER_MS },
+    { socketPath, path, method, headers: { host: "nodeyard" }, timeout: ANSWER_MS },
     (answer) => {
       let text = "";
       answer.setEncoding("utf8").on("data", (part: string) => {

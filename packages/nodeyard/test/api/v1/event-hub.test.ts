@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KINDS } from "../../../src/api/v1/changes.ts";
 import { EventHub, type Follower } from "../../../src/api/v1/event-hub.ts";
-import { SOCKET } from "../../../src/api/v1/principal.ts";
+import { BY_SOCKET, principalOf } from "../../../src/api/v1/principal.ts";
 import type { View, ViewEvent } from "../../../src/view/index.ts";
 import { NodeTable } from "../../../src/view/node-table.ts";
 
@@ -44,7 +44,7 @@ function slowClient(follow: (follower: Follower) => void, from?: string) {
   let last = "";
   let resume: (() => void) | undefined;
   follow({
-    principal: SOCKET,
+    principal: principalOf(BY_SOCKET),
     kinds: new Set(KINDS),
     filters: [],
     last: from,

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { routesOf } from "../../../src/api/v1/collection.ts";
 import { shownTo } from "../../../src/api/v1/misc.ts";
-import { type Principal, SOCKET } from "../../../src/api/v1/principal.ts";
+import { BY_SOCKET, type Principal, principalOf } from "../../../src/api/v1/principal.ts";
 import { RateLimit } from "../../../src/api/v1/rate.ts";
 import { ROUTES } from "../../../src/api/v1/routes.ts";
 import type { Story } from "../../../src/operations/index.ts";
@@ -184,10 +184,10 @@ describe("what belongs to others", () => {
     const story = { kind: "node", id: ids[0], about: {}, waitsFor: null, steps: [], history: { events } };
     const told = (as: Principal) => JSON.stringify(shownTo(story as unknown as Story, as));
     const tenants = new Set(["blue"]);
-    expect(told(SOCKET)).toContain("root:hidden");
-    expect(told({ ...SOCKET, role: "viewer" })).not.toContain("root:hidden");
-    expect(told({ ...SOCKET, role: "viewer" })).toContain("200-0000000009");
-    expect(told({ ...SOCKET, role: "user", tenants })).not.toContain("200-0000000009");
+    expect(told(principalOf(BY_SOCKET))).toContain("root:hidden");
+    expect(told({ ...principalOf(BY_SOCKET), role: "viewer" })).not.toContain("root:hidden");
+    expect(told({ ...principalOf(BY_SOCKET), role: "viewer" })).toContain("200-0000000009");
+    expect(told({ ...principalOf(BY_SOCKET), role: "user", tenants })).not.toContain("200-0000000009");
   });
 
   test.each(["blue", "blueViewer"])("a tenant's client sees nothing of another: %s", async (as) => {
@@ -271,6 +271,7 @@ test("a long list lets other work go on now and then, costs more than one call, 
   };
   const page = await route!.handle(
     { parts: { clock }, charge, query: { limit: 5_000 } } as never,
+    {} as never,
     {} as never,
   );
   expect([(page as Page).items.length, pauses, charged]).toEqual([5_000, 25, 10]);

@@ -7,11 +7,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROUTES } from "../../../src/api/v1/routes.ts";
 import { checkToken, createToken, revokeToken } from "../../../src/operations/index.ts";
 import { until } from "../../launcher/rig.ts";
-import { type ApiRig, ask, startApi } from "../rig.ts";
+import { type ApiRig, ask, logIn, startApi } from "../rig.ts";
 
 /** Who may call what: v viewer, u user, o operator, a admin. Written here once more, so that nobody widens a right by accident. */
 const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/openapi.json": "vuoa",
+  "POST /v1/session": "vuoa",
+  "GET /v1/session": "vuoa",
+  "DELETE /v1/session": "vuoa",
+  "POST /v1/session/tickets": "oa",
   "GET /v1/me": "vuoa",
   "GET /v1/explain/{kind}/{id}": "vuoa",
   "POST /v1/config/check": "oa",
@@ -79,6 +83,13 @@ const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}`
 const call = (address: string, { method, path }: { method: string; path: string }, token?: string) =>
   ask(address, urlOf(path), { method, ...(token === undefined ? {} : bearer(token)) });
 
+/** As a browser that was let in by this token; `csrf`: as its page does. */
+async function callByCookie({ method, path }: { method: string; path: string }, token: string, csrf = true) {
+  const page = await logIn(site.url, bearer(token));
+  const headers = { cookie: page.cookie, ...(csrf && { "x-nodeyard-csrf": page.csrf }) };
+  return ask(site.url, urlOf(path), { method, headers });
+}
+
 describe("rights", () => {
   test("the table has every route, and no other", () => {
     expect(ROUTES.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(RIGHTS).sort());
@@ -93,10 +104,21 @@ describe("rights", () => {
       for (const [letter, role] of Object.entries(ROLES)) {
         const { status, text } = await call(site.url, route, tokens[role]);
         const isAllowed = RIGHTS[name]!.includes(letter);
-        // What is allowed fails later: there is no such thing, or the body is missing.
+        // What is allowed fails later: there is no such thing, or the body is missing. A token is no session.
         expect([role, status === 403], text).toEqual([role, !isAllowed]);
-        expect(status, text).not.toBe(401);
+        expect(status === 401, text).toBe(route.access === "cookie");
         expect(status, text).toBeLessThan(500);
+
+        const byCookie = await callByCookie(route, tokens[role]!);
+        expect([role, byCookie.status === 403], byCookie.text).toEqual([role, !isAllowed]);
+        // Nobody is let in anew by a cookie.
+        expect(byCookie.status === 401, byCookie.text).toBe(route.access === "open");
+        expect(byCookie.status, byCookie.text).toBeLessThan(500);
+        const byOtherPage = await callByCookie(route, tokens[role]!, false);
+        const isRefused = route.method !== "GET" && route.access !== "open";
+        expect([byOtherPage.status, isRefused && JSON.parse(byOtherPage.text).code]).toEqual(
+          isRefused ? [403, "api.no_csrf"] : [byCookie.status, false],
+        );
       }
       const asOperator = await call(socket, route);
       expect(asOperator.status === 403).toBe(!RIGHTS[name]!.includes("o"));
