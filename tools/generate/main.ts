@@ -4,6 +4,7 @@ import { openApiDocument } from "nodeyard";
 import { errorsPage } from "../structure/errors-page.ts";
 import { readWorkspace } from "../structure/workspace.ts";
 import { cliPage } from "./cli.ts";
+import { clientTypes } from "./client.ts";
 import { configurationPage, configurationSchema } from "./configuration.ts";
 import { exitCodesPage } from "./exit-codes.ts";
 import { logEventsPage } from "./log-events.ts";
@@ -23,6 +24,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   "docs/reference/metrics.md": metricsPage,
   "docs/reference/states.md": statesPage,
   "docs/reference/openapi.json": async () => `${JSON.stringify(await openApiDocument(), null, 2)}\n`,
+  "packages/client/src/generated/operations.ts": clientTypes,
 };
 
 const check = process.argv.includes("--check");

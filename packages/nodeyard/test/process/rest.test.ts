@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EventClient } from "../api/v1/event-client.ts";
@@ -20,21 +21,13 @@ interface JournalRow {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** A client that requests a node and sends heartbeats until it is killed; it prints the lease's id. */
+/** A program that uses a node until it is killed; it prints the lease's id. */
 const CLIENT = `
-const [url, token] = process.argv.slice(1);
-const call = async (path, body) => {
-  const headers = { authorization: "Bearer " + token, "content-type": "application/json" };
-  const reply = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!reply.ok) throw new Error(await reply.text());
-  return reply.json();
-};
-const { id } = await call("/v1/leases", { labels: ["small"], heartbeat_seconds: 10 });
-console.log(id);
-for (;;) {
-  await call("/v1/leases/" + id + "/heartbeat", {});
-  await new Promise((resolve) => setTimeout(resolve, 300));
-}`;
+import { connect } from "@nodeyard/client";
+const [address, token] = process.argv.slice(1);
+await using lease = await connect(address, { token }).lease({ labels: ["small"], heartbeat_seconds: 10 });
+console.log(lease.id);
+await new Promise((resolve) => setTimeout(resolve, 600_000));`;
 
 let site: Site;
 let up: Running;
@@ -89,7 +82,11 @@ function journal(): readonly JournalRow[] {
 
 describe("REST v1 of a real process", () => {
   test("a client that is killed keeps its lease until its heartbeat's time is over, and no longer", async () => {
-    const client = spawn(process.execPath, ["--input-type=module", "-e", CLIENT, url, token], {
+    const flags = ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", CLIENT];
+    // Where its import is found.
+    const cwd = import.meta.dirname;
+    const client = spawn(process.execPath, [...flags, url, token], {
+      cwd,
       stdio: ["ignore", "pipe", "inherit"],
     });
     const id = await new Promise<string>((resolve) =>
@@ -108,6 +105,36 @@ describe("REST v1 of a real process", () => {
     expect(ended!.facts).toMatchObject({ why: "expired" });
     // One machine, one clock: its end is at the moment that the last heartbeat set, or later.
     expect(ended!.at).toBeGreaterThanOrEqual(Math.floor(Date.parse(last!.expires)));
+  });
+
+  test("the example for Python's standard library leases nodes, keeps them while its command runs, and gives them back", async () => {
+    const file = `${site.folder}/nodes.json`;
+    // As a job that fails, once the test has looked.
+    const job = `printf %s "$NODEYARD_NODES" > ${file}.new; mv ${file}.new ${file}; read line; exit 3`;
+    const program = `${import.meta.dirname}/../../../../examples/python/use_nodes.py`;
+    const env = { ...process.env, NODEYARD_URL: url, NODEYARD_TOKEN: token, HEARTBEAT_SECONDS: "10" };
+    const client = spawn("python3", [program, "small", "large", "--", "sh", "-c", job], {
+      env,
+      stdio: ["pipe", "inherit", "inherit"],
+    });
+    const ended = new Promise((resolve) => client.once("close", resolve));
+    const nodes = await until("the command runs", () => {
+      if (client.exitCode !== null) throw new Error(`it ended with ${client.exitCode}`);
+      return existsSync(file) && (JSON.parse(readFileSync(file, "utf8")) as readonly { id: string }[]);
+    });
+    const held = (await call<{ items: LeaseBody[] }>("/v1/leases?state=granted")).items.find(
+      ({ nodes: [first] }) => first === nodes[0]!.id,
+    );
+    expect(held).toMatchObject({ nodes: nodes.map(({ id }) => id), labels: ["small", "large"] });
+    await until("heartbeats came", async () => (await lease(held!.id))!.expires > held!.expires);
+    client.stdin.write("go on\n");
+    expect(await ended).toBe(3);
+    await until("its nodes are returned", async () => (await lease(held!.id)) === undefined);
+    const [last] = await until("the journal has it", () => {
+      const found = journal().filter(({ event, lease: of }) => event === "lease.ended" && of === held!.id);
+      return found.length > 0 && found;
+    });
+    expect(last!.facts).toMatchObject({ why: "released", verdict: "dirty" });
   });
 
   test("what follows the events of a server that is restarted has the picture that the journal has", async () => {

@@ -1,0 +1,39 @@
+import { type Clock, type Random, systemClock, systemRandom } from "@nodeyard/runtime";
+import { Client } from "./client.ts";
+import { bySocket, byTcp, type Transport } from "./edge/transport.ts";
+import { ClientError } from "./errors.ts";
+
+export interface ConnectOptions {
+  /** As `nodeyard token create` printed it; the Unix socket needs none. */
+  readonly token?: string;
+  /** For one call with all its repetitions, milliseconds; 30 s unless given. */
+  readonly timeoutMs?: number;
+  /** What it reaches the outside by; Node's own unless given. */
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly send?: Transport;
+}
+
+/**
+ * A client of the Nodeyard at `address`: `http://HOST:PORT`, `https://HOST`, or the path of a Unix socket. Nothing is sent before the first
+ * call. Throws ClientError for what is no address.
+ *
+ *     const client = connect(process.env.NODEYARD_URL, { token: process.env.NODEYARD_TOKEN });
+ */
+export function connect(address: string, options: ConnectOptions = {}): Client {
+  const { token, timeoutMs = 30_000, clock = systemClock, random = systemRandom } = options;
+  const isSocket = address.startsWith("/");
+  const base = isSocket ? "http://localhost" : baseOf(address);
+  const send = options.send ?? (isSocket ? bySocket(address) : byTcp);
+  return new Client({ base, send, clock, random, token, timeoutMs });
+}
+
+function baseOf(address: string): string {
+  const { protocol, origin, pathname } = URL.parse(address) ?? { protocol: "", origin: "", pathname: "" };
+  if (protocol === "http:" || protocol === "https:") return origin + pathname.replace(/\/+$/, "");
+  const text = JSON.stringify(address);
+  throw new ClientError(
+    "client.bad_address",
+    `${text} is no address of a Nodeyard: give http://HOST:PORT, https://HOST, or the path of its http.sock`,
+  );
+}

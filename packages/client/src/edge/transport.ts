@@ -1,0 +1,35 @@
+import { request } from "node:http";
+import { Readable } from "node:stream";
+
+/** Sends one HTTP request; as `fetch`. */
+export type Transport = (url: string, init: TransportInit) => Promise<Response>;
+
+export interface TransportInit {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+/** By TCP. A redirect is an error: a token is for one server. */
+export const byTcp: Transport = (url, init) => fetch(url, { ...init, redirect: "error" });
+
+/** By the Unix socket at `socketPath`, which `fetch` of Node cannot open. */
+export function bySocket(socketPath: string): Transport {
+  return (url, { method, headers, body, signal }) =>
+    new Promise((resolve, reject) => {
+      const { pathname, search } = new URL(url);
+      const sent = request({ socketPath, path: pathname + search, method, headers, signal, agent: false });
+      sent.once("error", reject);
+      sent.once("response", (reply) => {
+        const { statusCode: status = 500 } = reply;
+        const flat = Object.entries(reply.headers).map(([name, value]) => [name, String(value)] as const);
+        const hasBody = ![204, 205, 304].includes(status);
+        // A reply without a body must still be read to its end.
+        if (!hasBody) reply.resume();
+        const stream = hasBody ? (Readable.toWeb(reply) as ReadableStream) : null;
+        resolve(new Response(stream, { status, headers: Object.fromEntries(flat) }));
+      });
+      sent.end(body);
+    });
+}

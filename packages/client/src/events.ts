@@ -1,0 +1,149 @@
+import { backoff, type Clock, type Random, sleep } from "@nodeyard/runtime";
+import { CallRefused, ClientError } from "./errors.ts";
+import type { QueryOf, Reply, RowOf } from "./operation.ts";
+
+/** What is to be told of; nothing chosen is everything. */
+export type EventQuery = Omit<QueryOf<"follow_events">, "last_event_id">;
+
+interface Rows {
+  readonly node: Reply<"get_nodes">;
+  readonly request: Reply<"get_requests">;
+  readonly lease: Reply<"get_leases">;
+  readonly image: RowOf<"list_images">;
+  readonly pool: RowOf<"list_pools">;
+  readonly member: RowOf<"list_members">;
+}
+
+/** A thing is there, or has changed. */
+export type Put = {
+  [Kind in keyof Rows]: {
+    readonly type: "put";
+    readonly kind: Kind;
+    readonly id: string;
+    readonly row: Rows[Kind];
+  };
+}[keyof Rows];
+
+export type YardEvent =
+  | Put
+  /** It is gone, or the caller may not see it any more. */
+  | { readonly type: "remove"; readonly kind: keyof Rows; readonly id: string }
+  /** Something was missed: forget everything, all there is follows, up to `synced`. */
+  | { readonly type: "gap"; readonly why: string }
+  /** All there is was sent. */
+  | { readonly type: "synced"; readonly complete: boolean }
+  /** `complete` is false while the server cannot see the whole tree. */
+  | { readonly type: "view"; readonly complete: boolean };
+
+/** A server pings every 15 s. */
+const SILENT_MS = 50_000;
+/** About a minute. */
+const TRIES = 12;
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 10_000;
+/** Characters; a row has far fewer. */
+const MAX_EVENT = 16_000_000;
+
+interface Outside {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal?: AbortSignal;
+}
+
+/** The events of streams that `open` opens, each after the event that `last` names. */
+export async function* follow(
+  open: (last: string | undefined, signal: AbortSignal) => Promise<Response>,
+  { clock, random, signal }: Outside,
+): AsyncGenerator<YardEvent, void, undefined> {
+  let last: string | undefined;
+  for (let attempt = 0; ; attempt++) {
+    // Of one connection: the caller's end, or that nothing is heard.
+    const connection = new AbortController();
+    const stop = () => connection.abort(signal?.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener("abort", stop, { once: true });
+    let failure: unknown = new ClientError("client.unreachable", "the server ended the stream of events");
+    try {
+      const heard = watchdog(clock, connection);
+      try {
+        const reply = await open(last, connection.signal);
+        for await (const { id, event } of eventsIn(reply, heard)) {
+          last = id ?? last;
+          attempt = 0;
+          if (event !== undefined) yield event;
+        }
+      } finally {
+        heard.end();
+      }
+    } catch (error) {
+      failure = error;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      connection.abort();
+    }
+    signal?.throwIfAborted();
+    // What breaks off passes; a refusal does only where the server says so.
+    const isLasting = failure instanceof CallRefused && ![429, 502, 503, 504].includes(failure.status);
+    if (isLasting || attempt >= TRIES) throw failure;
+    const wait = failure instanceof CallRefused ? (failure.retryAfter ?? 0) * 1_000 : 0;
+    await sleep(clock, Math.max(wait, backoff(random, attempt, FIRST_PAUSE_MS, MAX_PAUSE_MS)), signal);
+  }
+}
+
+interface Watchdog {
+  again(): void;
+  end(): void;
+}
+
+/** Ends a connection that nothing comes from: a server that is gone without a word is not told of by TCP for hours. */
+function watchdog(clock: Clock, connection: AbortController): Watchdog {
+  const bark = () =>
+    connection.abort(
+      new ClientError("client.unreachable", `no events and no pings for ${SILENT_MS / 1_000} s`),
+    );
+  let timer = clock.setTimer(SILENT_MS, bark);
+  return {
+    again() {
+      timer.cancel();
+      timer = clock.setTimer(SILENT_MS, bark);
+    },
+    end: () => timer.cancel(),
+  };
+}
+
+interface Numbered {
+  readonly id: string | undefined;
+  /** Absent: only the id has moved on. */
+  readonly event: YardEvent | undefined;
+}
+
+/** As WHATWG's "Server-sent events" has them, of lines that end in one LF. */
+async function* eventsIn({ body }: Response, heard: Watchdog): AsyncGenerator<Numbered, void, undefined> {
+  if (body === null) return;
+  let pending = "";
+  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    heard.again();
+    const blocks = (pending + text).split("\n\n");
+    pending = blocks.pop() ?? "";
+    if (pending.length > MAX_EVENT)
+      throw new ClientError(
+        "client.bad_answer",
+        "an event without an end: is the address that of a Nodeyard?",
+      );
+    for (const block of blocks) yield eventOf(block);
+  }
+}
+
+function eventOf(block: string): Numbered {
+  const fields = new Map(
+    block
+      .split("\n")
+      .map(
+        (line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trimStart()] as const,
+      ),
+  );
+  const data = fields.get("data");
+  const type = fields.get("event");
+  const event = data === undefined || type === undefined ? undefined : { ...JSON.parse(data), type };
+  return { id: fields.get("id"), event };
+}

@@ -1,0 +1,213 @@
+import { type Clock, messageOf, type Timer } from "@nodeyard/runtime";
+import type { Client } from "./client.ts";
+import { CallRefused, LeaseFailed, LeaseLost } from "./errors.ts";
+import type { Operations } from "./generated/operations.ts";
+import type { Reply } from "./operation.ts";
+
+export type LeaseRow = Reply<"get_leases">;
+/** How to reach a node. */
+export type NodeAccess = Reply<"list_lease_nodes">["items"][number];
+/** What the nodes are like when they are given back. */
+export type Verdict = NonNullable<Operations["release_lease"]["body"]["verdict"]>;
+/** Labels, and how the nodes are kept; a heartbeat is needed every 60 s unless `heartbeat_seconds` says otherwise. */
+export type LeaseWish = Operations["create_lease"]["body"];
+
+const HEARTBEAT_SECONDS = 60;
+/** Two of three heartbeats may be lost. */
+const PER_HEARTBEAT = 3;
+/** A lease may be extended while a timer runs; it is looked at again then. */
+const MAX_TIMER_MS = 3_600_000;
+
+/** Nodes that are held for this process, as long as it lives and sends heartbeats. `client.lease` makes one. */
+export class Lease implements AsyncDisposable {
+  /** Aborts with LeaseLost when nothing holds the nodes any more. */
+  readonly signal: AbortSignal;
+  /** Given when the lease goes out of scope. */
+  verdict: Verdict = "ok";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #lost = new AbortController();
+  readonly #ready = Promise.withResolvers<void>();
+  /** When it was asked for. */
+  readonly #asked: number;
+  #row: LeaseRow;
+  #timer: Timer | undefined;
+  /** When the last heartbeat that was answered was sent. */
+  #heard: number;
+  #ended: Promise<void> | undefined;
+
+  constructor(client: Client, clock: Clock, row: LeaseRow, asked: number) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#row = row;
+    this.#heard = asked;
+    this.#asked = asked;
+    this.signal = this.#lost.signal;
+    this.#ready.promise.catch(() => {});
+    this.#take(row);
+    this.#schedule();
+  }
+
+  get id(): string {
+    return this.#row.id;
+  }
+
+  /** As the server had it last. */
+  get row(): LeaseRow {
+    return this.#row;
+  }
+
+  /** How to reach its nodes, in the order of its labels. */
+  async nodes(): Promise<readonly NodeAccess[]> {
+    return (await this.#client.call("list_lease_nodes", { path: { id: this.id } })).items;
+  }
+
+  /** Keeps the nodes for so many seconds from now. */
+  async extend(seconds: number, why?: string): Promise<void> {
+    const body = { for_seconds: seconds, ...(why === undefined ? {} : { why }) };
+    this.#take(await this.#client.call("extend_lease", { path: { id: this.id }, body }));
+  }
+
+  /** Gives the nodes back. A lease that is lost or has ended already is no error. */
+  end(verdict: Verdict = this.verdict, why?: string): Promise<void> {
+    this.#ended ??= this.#release(verdict, why).catch((error: unknown) => {
+      // It may be tried again; if it is not, the lease expires without heartbeats.
+      this.#ended = undefined;
+      throw error;
+    });
+    return this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  async #release(verdict: Verdict, why: string | undefined): Promise<void> {
+    this.#timer?.cancel();
+    this.#ready.reject(new LeaseLost(`lease ${this.id} was given back`));
+    const body = { verdict, ...(why === undefined ? {} : { why }) };
+    await this.#client.call("release_lease", { path: { id: this.id }, body }).catch((error: unknown) => {
+      if (!isGone(error)) throw error;
+    });
+  }
+
+  /** Resolves when its nodes are ready. Events tell of it at once; if they do not come, heartbeats do later. */
+  async arrived(signal: AbortSignal | undefined): Promise<void> {
+    const over = new AbortController();
+    const stop = () => this.#ready.reject(signal?.reason);
+    if (signal?.aborted === true) stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    const following = this.#follow(over.signal).catch(() => {});
+    try {
+      await this.#ready.promise;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      over.abort();
+      await following;
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    let isThere = false;
+    for await (const event of this.#client.events({ kinds: "lease", id: this.id }, { signal })) {
+      if (event.type === "gap") isThere = false;
+      if (event.type === "put" && event.kind === "lease") {
+        isThere = true;
+        this.#take(event.row);
+      }
+      if (event.type === "remove" || (event.type === "synced" && event.complete && !isThere))
+        this.#lose("it is gone");
+    }
+  }
+
+  #take(row: LeaseRow): void {
+    this.#row = row;
+    if (row.state === "granted") this.#ready.resolve();
+    else if (row.state === "released") this.#lose("it was released");
+    else if (row.state === "failed")
+      this.#ready.reject(
+        new LeaseFailed(
+          `lease ${row.id} failed: every pool declined ${row.labels.join(", ")}; "nodeyard explain ${row.request ?? row.id}" says why`,
+        ),
+      );
+  }
+
+  #lose(why: string, cause?: unknown): void {
+    this.#timer?.cancel();
+    if (this.#ended !== undefined || this.signal.aborted) return;
+    const error = new LeaseLost(`lease ${this.id} is lost: ${why}; its nodes may be another's already`, {
+      cause,
+    });
+    this.#ready.reject(error);
+    this.#lost.abort(error);
+  }
+
+  /** When it is over for want of a heartbeat, and when in any case: by this process' monotonic clock, and rather too early. */
+  #ends(): { readonly heartbeatMs: number | null; readonly unheard: number; readonly over: number } {
+    const { heartbeat_seconds: seconds, until, created } = this.#row;
+    const heartbeatMs = seconds === null ? null : seconds * 1_000;
+    const length = Date.parse(until ?? "") - Date.parse(created ?? "");
+    return {
+      heartbeatMs,
+      unheard: heartbeatMs === null ? Number.POSITIVE_INFINITY : this.#heard + heartbeatMs,
+      over: Number.isFinite(length) ? this.#asked + length : Number.POSITIVE_INFINITY,
+    };
+  }
+
+  #schedule(): void {
+    if (this.#ended !== undefined || this.signal.aborted) return;
+    const now = this.#clock.monotonic();
+    const { heartbeatMs, unheard, over } = this.#ends();
+    if (unheard <= now) return this.#lose("no heartbeat was answered in time");
+    if (over <= now) return this.#lose("its time is over");
+    const usual = heartbeatMs === null ? MAX_TIMER_MS : heartbeatMs / PER_HEARTBEAT;
+    const pause = Math.min(usual, unheard - now, over - now);
+    // A lease that was forgotten must not keep a program running that has nothing else to do.
+    this.#timer = this.#clock.setTimer(pause, () => void this.#beat(), { background: true });
+  }
+
+  async #beat(): Promise<void> {
+    const sent = this.#clock.monotonic();
+    const { heartbeatMs, unheard, over } = this.#ends();
+    const left = Math.min(unheard, over) - sent;
+    if (heartbeatMs !== null && left > 0)
+      try {
+        const row = await this.#client.call(
+          "heartbeat_lease",
+          { path: { id: this.id } },
+          { timeoutMs: left },
+        );
+        this.#heard = sent;
+        this.#take(row);
+      } catch (error) {
+        if (isGone(error)) return this.#lose(messageOf(error), error);
+      }
+    this.#schedule();
+  }
+}
+
+/** The lease is over, whatever is tried. */
+function isGone(error: unknown): boolean {
+  return error instanceof CallRefused && (error.status === 404 || error.status === 409);
+}
+
+/** Asks for nodes, and resolves when they are ready. */
+export async function acquire(
+  client: Client,
+  clock: Clock,
+  wish: LeaseWish,
+  { signal, key }: { readonly signal?: AbortSignal; readonly key?: string },
+): Promise<Lease> {
+  const asked = clock.monotonic();
+  const body = { heartbeat_seconds: HEARTBEAT_SECONDS, ...wish };
+  const given = { ...(signal === undefined ? {} : { signal }), ...(key === undefined ? {} : { key }) };
+  const lease = new Lease(client, clock, await client.call("create_lease", { body }, given), asked);
+  try {
+    await lease.arrived(signal);
+    return lease;
+  } catch (error) {
+    // Whoever has no lease cannot give it back; if this fails, it expires without heartbeats.
+    await lease.end().catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,60 @@
+import { type Operations, ROUTES } from "./generated/operations.ts";
+
+/** The name of an operation, as the OpenAPI document has it. */
+export type OperationId = keyof Operations;
+
+type Part = "path" | "query" | "body";
+type Of<Id extends OperationId, K extends Part> = Operations[Id][K];
+type IsNeeded<T> = undefined extends T ? false : object extends T ? false : true;
+type IsOptional<T> = undefined extends T ? false : object extends T ? true : false;
+
+/** What a call of an operation needs: only the parts that the operation has. */
+export type Given<Id extends OperationId> = {
+  readonly [K in Part as IsNeeded<Of<Id, K>> extends true ? K : never]: Of<Id, K>;
+} & {
+  readonly [K in Part as IsOptional<Of<Id, K>> extends true ? K : never]?: Of<Id, K>;
+};
+
+export type Reply<Id extends OperationId> = Operations[Id]["reply"];
+
+/** Operations that answer with pages. */
+export type ListId = {
+  [Id in OperationId]: Reply<Id> extends { readonly next: string | null } ? Id : never;
+}[OperationId];
+
+type Item<Id extends ListId> = Reply<Id> extends { readonly items: readonly (infer T)[] } ? T : never;
+
+/** A row of a list; whole unless `fields` were chosen. */
+export type RowOf<Id extends ListId, Query = unknown> = Query extends { readonly fields: string }
+  ? Item<Id>
+  : Required<Item<Id>>;
+
+export type QueryOf<Id extends OperationId> = NonNullable<Operations[Id]["query"]>;
+
+/** The parts of a call, without types. */
+export interface Parts {
+  readonly path?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+/** The path of a call with its query. */
+export function targetOf(id: OperationId, { path = {}, query = {} }: Parts): string {
+  const filled = ROUTES[id].path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(path[name])),
+  );
+  const pairs = Object.entries(query)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => [key, String(value)] as [string, string]);
+  if (pairs.length === 0) return filled;
+  return `${filled}?${new URLSearchParams(pairs)}`;
+}
+
+/** POSTs that say what is to hold, and not what is to be added: twice is the same as once. */
+const IDEMPOTENT: ReadonlySet<OperationId> = new Set(["heartbeat_lease", "release_lease"]);
+
+/** Whether a call may be repeated although nobody knows what became of it. */
+export function isRepeatable(id: OperationId): boolean {
+  const { method, keyed } = ROUTES[id];
+  return method === "GET" || keyed || IDEMPOTENT.has(id);
+}
