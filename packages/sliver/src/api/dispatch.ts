@@ -1,4 +1,4 @@
-import { type Clock, messageOf } from "@nodeyard/runtime";
+import { messageOf } from "@nodeyard/runtime";
 import { type Caller, permitTarget, permitWithoutTarget } from "../core/permit.ts";
 import type { WireProfile } from "../core/profiles.ts";
 import type { SliverRecord } from "../core/record.ts";
@@ -15,16 +15,20 @@ import {
 } from "./method.ts";
 import { METHODS, namesIn } from "./methods/index.ts";
 
-/** One decision about one call; a line of the audit log. */
+/** One decision about one call, or the sum of what an account was refused before it was read; a line of the audit log. */
 export interface AuditEntry {
   /** ISO 8601. */
   readonly at: string;
   readonly account: string;
   readonly role: string;
-  readonly dialect: string;
-  readonly method: string;
+  /** Absent of sums. */
+  readonly dialect?: string;
+  /** Empty for what is no call. */
+  readonly method?: string;
   readonly target?: string;
-  readonly verdict: "allowed" | "denied" | "fault";
+  readonly verdict: "allowed" | "denied" | "fault" | "refused";
+  /** Connections and calls, of sums. */
+  readonly count?: number;
   /** Of the fault. */
   readonly code?: number;
   readonly message?: string;
@@ -32,31 +36,6 @@ export interface AuditEntry {
 
 /** Writes one line of the audit log. A call whose line cannot be written is not made. */
 export type Audit = (entry: AuditEntry) => void;
-
-/** Calls that an account may make at once, and per second in the long run. */
-const BURST = 100;
-const PER_SECOND = 10;
-
-/** What a sliver may ask of the manager: code in it is hostile, and each call costs a line of the audit log. */
-class CallBudget {
-  readonly #clock: Clock;
-  readonly #left = new Map<string, { calls: number; at: number }>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** False when this account has to wait. Root and the launcher never have to. */
-  spend({ account, role }: Caller): boolean {
-    if (role === "root" || role === "control") return true;
-    const now = this.#clock.monotonic();
-    const last = this.#left.get(account) ?? { calls: BURST, at: now };
-    const calls = Math.min(BURST, last.calls + ((now - last.at) / 1000) * PER_SECOND);
-    if (this.#left.size > 10_000) this.#left.clear();
-    this.#left.set(account, { calls: calls >= 1 ? calls - 1 : calls, at: now });
-    return calls >= 1;
-  }
-}
 
 /** One call, as a codec reads it. */
 export interface Call {
@@ -72,24 +51,26 @@ export class Dispatcher {
   readonly #manager: Manager;
   readonly #profile: WireProfile;
   readonly #audit: Audit;
-  readonly #budget: CallBudget;
 
   constructor(manager: Manager, profile: WireProfile, audit: Audit) {
     this.#manager = manager;
     this.#profile = profile;
     this.#audit = audit;
-    this.#budget = new CallBudget(manager.options.clock);
   }
 
-  /** Checks in the order of the old manager, except that permission comes before existence. Rejects with Fault. */
-  async call(dialect: Dialect, caller: Caller, { method: name, params }: Call): Promise<unknown> {
-    // Without a line in the audit log, which this is to keep from filling up.
-    if (!this.#budget.spend(caller)) throw new Fault(UNEXPECTED, "too many calls; wait a second");
+  /**
+   * Carries out the call that `read` returns. Checks in the order of the old manager, except that permission comes before existence.
+   * Rejects with Fault.
+   */
+  async call(dialect: Dialect, caller: Caller, read: () => Call): Promise<unknown> {
+    let call: Call = { method: "", params: [] };
     const note = (verdict: AuditEntry["verdict"], fault?: Fault) =>
-      this.#note(dialect, caller, name, params, verdict, fault);
+      this.#note(dialect, caller, call, verdict, fault);
     // A dialect may show what a method throws otherwise than what is thrown before it runs.
     let runs = false;
     try {
+      call = read();
+      const { method: name, params } = call;
       const method = methodOf(dialect, name);
       const arity = method.params.length;
       if (params.length !== arity)
@@ -126,8 +107,7 @@ export class Dispatcher {
   #note(
     dialect: Dialect,
     { account, role }: Caller,
-    method: string,
-    params: readonly unknown[],
+    { method, params }: Call,
     verdict: AuditEntry["verdict"],
     fault?: Fault,
   ): void {

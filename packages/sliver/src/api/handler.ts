@@ -50,7 +50,7 @@ export function createHandler(manager: Manager, profile: ProfileName, audit: Aud
     if (method !== "POST") return plain(405, "send a call with POST\n");
     const { codec, dialect } = route;
     try {
-      const result = await dispatcher.call(dialect, caller, codec.read(body));
+      const result = await dispatcher.call(dialect, caller, () => codec.read(body));
       return { status: 200, type: codec.type, body: codec.result(result) };
     } catch (error) {
       const { code, message } = error instanceof Fault ? error : new Fault(UNEXPECTED, codec.text(error));

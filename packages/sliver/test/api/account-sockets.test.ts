@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,11 +22,9 @@ describe("sockets of accounts", () => {
   });
 
   const open = async () => {
-    const all = new AccountSockets(join(folder, "run"), async (_, caller) => ({
-      status: 200,
-      type: "text/plain",
-      body: `${caller.account} ${caller.generation}`,
-    }));
+    const all = new AccountSockets(join(folder, "run"), ({ account, generation }) =>
+      createServer((_, response) => void response.end(`${account} ${generation}`)),
+    );
     await all.prepare();
     return all;
   };

@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "../../core/permit.ts";
 import { inTurn } from "../../in-turn.ts";
-import type { Handler } from "../handler.ts";
-import { httpServer } from "./http-server.ts";
 
 /** An account, and the user on this machine whose processes may speak for it. */
 export interface SocketAccount {
@@ -29,14 +27,14 @@ interface Listening {
  */
 export class AccountSockets {
   readonly #folder: string;
-  readonly #handler: Handler;
+  readonly #serverOf: (caller: Caller) => Server;
   readonly #listening = new Map<string, Listening>();
   #count = 0;
   readonly #turn = inTurn();
 
-  constructor(folder: string, handler: Handler) {
+  constructor(folder: string, serverOf: (caller: Caller) => Server) {
     this.#folder = folder;
-    this.#handler = handler;
+    this.#serverOf = serverOf;
   }
 
   #path(account: string): string {
@@ -112,7 +110,7 @@ export class AccountSockets {
       await mkdir(drafts, { mode: 0o700 });
     }
     const draft = join(drafts, String(++this.#count));
-    const server = httpServer(this.#handler, () => account.caller);
+    const server = this.#serverOf(account.caller);
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
       server.listen(draft, resolve);

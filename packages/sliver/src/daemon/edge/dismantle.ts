@@ -78,7 +78,7 @@ export async function dismantle(
   const lock = lockFolder(stateFolder);
   try {
     await endSlivers(machine, signal);
-    const sockets = new AccountSockets(runFolder, async () => {
+    const sockets = new AccountSockets(runFolder, () => {
       throw new Error("no callers are accepted");
     });
     await sockets.prepare();

@@ -1,8 +1,9 @@
 import type { Server } from "node:http";
 import { join } from "node:path";
 import { messageOf, systemClock, systemRandom } from "@nodeyard/runtime";
+import { CallBudget } from "../../api/call-budget.ts";
 import { AccountSockets } from "../../api/edge/account-sockets.ts";
-import { listenTcp } from "../../api/edge/http-server.ts";
+import { accountServer, type Intake, listenTcp } from "../../api/edge/http-server.ts";
 import { createHandler } from "../../api/handler.ts";
 import { sharedWithSlivers } from "../../core/capacity.ts";
 import { PROFILES } from "../../core/profiles.ts";
@@ -74,14 +75,23 @@ export async function startDaemon(
   });
   undo.defer(() => manager.close());
 
-  const handler = createHandler(manager, config.profile, audit.audit);
-  const sockets = new AccountSockets(config.runFolder, handler);
+  const budget = new CallBudget({
+    clock: systemClock,
+    audit: audit.audit,
+    onFlood: () => accounts.call(),
+    onFailure: (line) => log.error(line),
+  });
+  undo.defer(() => budget.flush());
+  const intake = { handler: createHandler(manager, config.profile, audit.audit), budget };
+  const sockets = new AccountSockets(config.runFolder, (caller) => accountServer(intake, caller));
   await sockets.prepare();
   undo.defer(() => sockets.close());
   const { control } = config;
   let written: string | undefined;
   const applyAccounts = async (): Promise<void> => {
-    await sockets.apply(socketAccounts(manager.state, backEnd, process.getuid!(), control.uid));
+    const all = socketAccounts(manager.state, backEnd, process.getuid!(), control.uid);
+    // Who floods has no socket for a while: a connection that nobody accepts costs nothing.
+    await sockets.apply(all.filter(({ caller }) => !budget.floods(caller)));
     if (control.keysFile === undefined) return;
     const keys = renderAuthorizedKeys(control.forwarder, controlAccounts(manager.state, control.keys));
     if (keys === written) return;
@@ -89,12 +99,12 @@ export async function startDaemon(
     await writeAtomic(control.keysFile, keys, { mode: 0o644 });
     written = keys;
   };
+  // Before anybody can flood.
+  const accounts = latest(() => applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
   await applyAccounts();
-  const reapply = () => applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`));
-  const accounts = latest(reapply);
   undo.defer(() => accounts.end());
   undo.defer(manager.onSync(accounts.call));
-  const tcp = await openTcp(config, handler, manager);
+  const tcp = await openTcp(config, intake, manager);
   if (tcp !== undefined) undo.defer(() => closeServer(tcp));
 
   const sources = sourcesOf(config, manager, log);
@@ -135,17 +145,13 @@ function sourcesOf({ plc, documents, profile }: DaemonConfig, manager: Manager, 
   return found;
 }
 
-async function openTcp(
-  { tcp }: DaemonConfig,
-  handler: ReturnType<typeof createHandler>,
-  manager: Manager,
-): Promise<Server | undefined> {
+async function openTcp({ tcp }: DaemonConfig, intake: Intake, manager: Manager): Promise<Server | undefined> {
   if (tcp === undefined) return undefined;
   const tokens = tcp.tokens.map(({ sha256, account, generation }) => ({
     sha256,
     caller: () => tokenCaller(manager.state, account, generation),
   }));
-  return listenTcp(handler, tcp.host, tcp.port, tokens);
+  return listenTcp(intake, tcp.host, tcp.port, tokens);
 }
 
 async function closeServer(server: Server): Promise<void> {

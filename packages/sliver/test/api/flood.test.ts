@@ -1,0 +1,184 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { VirtualClock } from "@nodeyard/runtime";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CallBudget } from "../../src/api/call-budget.ts";
+import type { AuditEntry } from "../../src/api/dispatch.ts";
+import { AccountSockets } from "../../src/api/edge/account-sockets.ts";
+import { accountServer, listenTcp } from "../../src/api/edge/http-server.ts";
+import type { Caller } from "../../src/core/permit.ts";
+import { ROOT, sliver } from "./rig.ts";
+
+const uid = process.getuid!();
+const ada = sliver("ada");
+const bob = sliver("bob");
+const BURST = 100;
+/** Milliseconds after which refusals are summed. */
+const PERIOD = 10_000;
+
+describe("what slivers may ask over their sockets", () => {
+  let folder: string;
+  let clock: VirtualClock;
+  let audit: AuditEntry[];
+  /** Bodies that somebody read, by account. */
+  let read: string[];
+  let budget: CallBudget;
+  let sockets: AccountSockets;
+  let applied: Promise<void>;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "nodeyard-flood-"));
+    clock = new VirtualClock();
+    audit = [];
+    read = [];
+    applied = Promise.resolve();
+    const onFlood = () => void apply();
+    budget = new CallBudget({
+      clock,
+      audit: (entry) => void audit.push(entry),
+      onFlood,
+      onFailure: () => undefined,
+    });
+    sockets = new AccountSockets(join(folder, "run"), (caller) => accountServer({ handler, budget }, caller));
+    await sockets.prepare();
+    await apply();
+  });
+  afterEach(async () => {
+    await applied;
+    await sockets.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const handler = async (_: unknown, { account }: Caller) => {
+    read.push(account);
+    return { status: 200, type: "text/plain", body: "done" };
+  };
+  const apply = () => {
+    const calm = [ada, bob, ROOT].filter((caller) => !budget.floods(caller));
+    applied = applied.then(() => sockets.apply(calm.map((caller) => ({ caller, uid }))));
+    return applied;
+  };
+  const path = ({ account }: Caller) => join(folder, "run", account, "api.sock");
+  /** Status of the answer; 0: the connection ended without one. */
+  const post = (caller: Caller, size = 0, head = `content-length: ${size}`) =>
+    answerOf(
+      connect(path(caller)),
+      `POST /json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${head}\r\n\r\n${"x".repeat(size)}`,
+    );
+
+  test("each connection with its call counts once, malformed or not, and the next one is refused unread", async () => {
+    for (let call = 0; call < BURST; call++)
+      expect(await (call % 2 === 0 ? post(ada) : answerOf(connect(path(ada)), "no HTTP\r\n\r\n"))).toBe(
+        call % 2 === 0 ? 200 : 400,
+      );
+    expect(await post(ada)).toBe(429);
+    expect(read).toHaveLength(BURST / 2);
+    expect(await post(bob)).toBe(200);
+    expect(await post(ROOT)).toBe(200);
+    await clock.advance(1000);
+    for (let call = 0; call < 10; call++) expect(await post(ada)).toBe(200);
+    expect(await post(ada)).toBe(429);
+  });
+
+  test("calls on one connection count, too, and bytes before they are read", async () => {
+    const one = `POST /json HTTP/1.1\r\nhost: x\r\n\r\n`;
+    const socket = connect(path(ada));
+    await answerOf(socket, one.repeat(BURST + 20));
+    expect(read).toHaveLength(BURST);
+    // 128 KiB are eight calls more.
+    for (let call = 0; call < Math.floor(BURST / 9); call++) expect(await post(bob, 131_072)).toBe(200);
+    expect(await post(bob, 131_072)).toBe(429);
+    expect(read).toHaveLength(BURST + Math.floor(BURST / 9));
+  });
+
+  test("a body that is too long, or of no stated length, is not read", async () => {
+    expect(
+      await answerOf(connect(path(ada)), "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 131073\r\n\r\n"),
+    ).toBe(413);
+    expect(
+      await answerOf(connect(path(ada)), "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"),
+    ).toBe(411);
+    expect(read).toEqual([]);
+  });
+
+  test("a sliver has eight connections, and keeps nobody else from having them", async () => {
+    const idle = Array.from({ length: 8 }, () => connect(path(ada)));
+    await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
+    expect(await post(ada)).toBe(0);
+    expect(await post(bob)).toBe(200);
+    for (const socket of idle) socket.destroy();
+  });
+
+  test("a flood ends the socket until the sum is one line of the audit log", async () => {
+    for (let call = 0; call < BURST; call++) await post(ada);
+    // Connections that ask nothing count as well.
+    let refused = 0;
+    while (existsSync(path(ada)) && refused < 10 * BURST) {
+      await answerOf(connect(path(ada)), "");
+      refused += 1;
+      await applied;
+    }
+    expect(refused).toBe(BURST);
+    expect(await post(bob)).toBe(200);
+    expect(audit).toEqual([]);
+    await clock.advance(PERIOD);
+    await applied;
+    expect(audit).toMatchObject([{ account: "ada", role: "sliver", verdict: "refused", count: BURST }]);
+    expect(await post(ada)).toBe(200);
+    await clock.advance(PERIOD);
+    expect(audit).toHaveLength(1);
+  });
+
+  test("sums that cannot be written are said, and keep nobody from being heard again", async () => {
+    const said: string[] = [];
+    const full = () => {
+      throw new Error("ENOSPC");
+    };
+    let calls = 0;
+    const other = new CallBudget({
+      clock,
+      audit: full,
+      onFlood: () => void calls++,
+      onFailure: (line) => said.push(line),
+    });
+    for (let call = 0; call < BURST; call++) other.refuse(ada);
+    expect(other.floods(ada)).toBe(true);
+    expect(other.floods({ ...ada, role: "anonymous" })).toBe(false);
+    await clock.advance(PERIOD);
+    expect(other.floods(ada)).toBe(false);
+    expect(calls).toBe(2);
+    expect(said).toEqual([expect.stringMatching(/not in the audit log: ENOSPC/)]);
+  });
+
+  test("over TCP, strangers who only connect do not keep out who has a token", async () => {
+    const intake = { handler, budget };
+    const server = await listenTcp(intake, "127.0.0.1", 0, []);
+    const { port } = server.address() as { port: number };
+    const idle: Socket[] = [];
+    for (let at = 0; at < 40; at++) {
+      const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+      idle.push(socket);
+      await new Promise((resolve) => socket.once("connect", resolve));
+    }
+    expect(
+      await answerOf(connect(port, "127.0.0.1"), "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
+    ).toBe(200);
+    for (const socket of idle) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+/** Sends a request and resolves to the first status that comes back; 0: none came. */
+function answerOf(socket: Socket, text: string): Promise<number> {
+  return new Promise((resolve) => {
+    let said = "";
+    socket.setEncoding("latin1").on("data", (part: string) => {
+      said += part;
+    });
+    socket.on("error", () => undefined);
+    socket.on("close", () => resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(said)?.[1] ?? 0)));
+    if (text === "") socket.end();
+    else socket.write(text);
+  });
+}
