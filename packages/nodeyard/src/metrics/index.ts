@@ -11,6 +11,7 @@ export {
   workGauges,
 } from "./figures.ts";
 export { type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";
+export { CountHistory, HISTORY_STEP_MS, type HistoryPoint } from "./history.ts";
 export { Population } from "./population.ts";
 export type { StatsdSample } from "./statsd/lines.ts";
 export { type LineSink, StatsdReporter } from "./statsd/reporter.ts";

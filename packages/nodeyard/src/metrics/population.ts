@@ -2,6 +2,16 @@ import { nodeStates, requestStates } from "@nodeyard/model";
 import type { ComponentEntry, NodeEntry, RequestEntry, View, ViewEvent } from "../view/index.ts";
 import { type Gauge, gaugeOf } from "./gauges.ts";
 
+/** How many nodes there are by state, and requests that are not answered yet: these by label, too, as the state "waiting". */
+export interface Counts {
+  readonly nodes: Readonly<Record<string, number>>;
+  readonly waiting: number;
+  readonly labels: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly providers: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+const WAITING = "waiting";
+
 /** Under one key of a Tally: there is only one of them. */
 const ALL = "";
 const POOL = "pool";
@@ -21,6 +31,8 @@ export class Population {
   readonly #byProvider = new Tally();
   readonly #byLabel = new Tally();
   readonly #requests = new Tally();
+  /** Requests that are not answered yet, by label. */
+  readonly #waiting = new Tally();
   /** Requests by what they want: few kinds, however many requests. */
   readonly #wanted = new Map<string, LabelSet>();
   readonly #unfollow: () => void;
@@ -37,6 +49,16 @@ export class Population {
 
   close(): void {
     this.#unfollow();
+  }
+
+  /** What there is now; what there is none of is left out. */
+  counts(): Counts {
+    return {
+      nodes: this.#nodes.row(ALL),
+      waiting: this.#requests.get(ALL, "requested") + this.#requests.get(ALL, "pending"),
+      labels: rowsOf(this.#byLabel, this.#waiting),
+      providers: rowsOf(this.#byProvider),
+    };
   }
 
   gauges(): readonly Gauge[] {
@@ -108,6 +130,8 @@ export class Population {
     const { state, nodeTypes } = entry.record;
     this.#requests.add(ALL, state, by);
     const labels = [...new Set(nodeTypes)].sort();
+    if (state === "requested" || state === "pending")
+      for (const label of labels) this.#waiting.add(label, WAITING, by);
     const key = JSON.stringify(labels);
     const wanted = this.#wanted.get(key) ?? { labels, count: 0 };
     wanted.count += by;
@@ -130,6 +154,14 @@ function statesOf(
   );
 }
 
+/** By first key, what any of them has under it. */
+function rowsOf(...tallies: readonly Tally[]): Counts["labels"] {
+  const firsts = new Set(tallies.flatMap((tally) => [...tally.firsts()]));
+  return Object.fromEntries(
+    [...firsts].map((first) => [first, Object.assign({}, ...tallies.map((tally) => tally.row(first)))]),
+  );
+}
+
 /** How many there are, by two keys. What has become zero takes no room. */
 class Tally {
   readonly #counts = new Map<string, Map<string, number>>();
@@ -145,6 +177,10 @@ class Tally {
 
   get(first: string, second: string): number {
     return this.#counts.get(first)?.get(second) ?? 0;
+  }
+
+  row(first: string): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#counts.get(first) ?? []);
   }
 
   firsts(): Iterable<string> {

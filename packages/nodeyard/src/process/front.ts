@@ -102,6 +102,7 @@ export class Front {
         stuck: () => this.stuck(),
         work: () => this.#work(),
         providers: () => this.#roles.flatMap((role) => role.providers?.() ?? []),
+        history: () => this.#roles.flatMap((role) => role.history?.() ?? []),
         checkConfig,
         audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,
         ...(backup && { backup }),

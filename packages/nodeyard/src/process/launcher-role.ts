@@ -8,9 +8,11 @@ import { Launcher, type LauncherConfig, type LauncherOptions, TIMING_EVENTS } fr
 import { VERSION } from "../machine/index.ts";
 import {
   backlogGauges,
+  CountHistory,
   type Gauge,
   gaugeOf,
   gaugeSamples,
+  type HistoryPoint,
   imageGauges,
   limitGauges,
   Population,
@@ -59,6 +61,7 @@ export class LauncherRole implements Role {
   readonly #evidence: FileEvidence;
   readonly #traces: TraceExport | undefined;
   readonly #population: Population;
+  readonly #history: CountHistory;
   readonly #election: Election | undefined;
   readonly #ignoreDump: () => void;
   #config: Config;
@@ -117,6 +120,8 @@ export class LauncherRole implements Role {
     this.audit = openAudit(launcher.view, journal, log.area("api"));
     this.known = { view: launcher.view, handles: { tree, clock, random } };
     this.#population = new Population(launcher.view, changed);
+    this.#history = new CountHistory(this.#population, () => launcher.view.complete, { clock, journal });
+    void journal.latest(["counts.noted"]).then(({ events }) => this.#history.recall(events));
     const live = new Live(clock);
     if (front.tellsStatsd) {
       // Launchers of both kinds settle there who tells of what all of them see (docs/contract/operations.md, "Figures of the whole").
@@ -150,6 +155,8 @@ export class LauncherRole implements Role {
     return this.#launcher.providers().map((standing) => ({ launcher, ...standing }));
   };
 
+  readonly history = (): readonly HistoryPoint[] => this.#history.points();
+
   gauges(): readonly Gauge[] {
     return [
       ...this.#population.gauges(),
@@ -174,6 +181,7 @@ export class LauncherRole implements Role {
   async close(graceMs: number): Promise<void> {
     await this.#launcher.close(graceMs);
     this.#ignoreDump();
+    this.#history.close();
     this.#population.close();
     await this.#election?.close();
     await this.#journal.close();

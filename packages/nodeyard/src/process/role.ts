@@ -2,7 +2,7 @@ import type { Tree } from "@nodeyard/tree";
 import type { Audit, Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
-import type { Gauge, StatsdSample } from "../metrics/index.ts";
+import type { Gauge, HistoryPoint, StatsdSample } from "../metrics/index.ts";
 import type { LauncherStanding } from "../operations/index.ts";
 import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
@@ -32,6 +32,8 @@ export interface Role {
   readonly audit?: Audit;
   /** Absent: it serves none. */
   readonly providers?: () => readonly LauncherStanding[];
+  /** The last day in numbers; absent: it keeps none. */
+  readonly history?: () => readonly HistoryPoint[];
   gauges(): readonly Gauge[];
   /** Statsd metrics of this process alone. */
   samples(): readonly StatsdSample[];

@@ -95,6 +95,10 @@ export const journalEvents = {
     "A client of the API changed something, or tried to",
     ...["who", "role", "action", "subject", "why", "status"],
   ),
+  "counts.noted": kind(null)(
+    "How many nodes and requests there were, every five minutes, for the history of a day",
+    ...["nodes", "waiting", "labels", "providers"],
+  ),
   "token.changed": info("A token was created or revoked", "token", "role", "state", "by"),
 } as const satisfies Readonly<Record<string, EventKind>>;
 

@@ -6,6 +6,7 @@ import {
   HttpApi,
   type ListenAddress,
   type Readiness,
+  type Sources,
   type Work,
 } from "../../src/api/index.ts";
 import { createToken, type NewToken, type OperationHandles } from "../../src/operations/index.ts";
@@ -70,7 +71,13 @@ export interface ApiRig extends AsyncDisposable {
   /** Loopback, without a token. */
   readonly url: string;
   /** What it knows and says from now on. */
-  readonly state: { known: boolean; readiness: Readiness; stuck?: string; work: readonly Work[] | undefined };
+  readonly state: {
+    known: boolean;
+    readiness: Readiness;
+    stuck?: string;
+    work: readonly Work[] | undefined;
+    history: ReturnType<Sources["history"]>;
+  };
   listen(place: ListenAddress): Promise<string>;
   /** A new token; resolves when the API knows it. */
   token(wanted: Pick<NewToken, "name" | "role"> & Partial<NewToken>): Promise<string>;
@@ -83,7 +90,12 @@ export async function startApi(
 ): Promise<ApiRig> {
   const rig = await startRig(config, options);
   const log = memoryLog();
-  const state: ApiRig["state"] = { known: true, readiness: { ready: true, why: "" }, work: undefined };
+  const state: ApiRig["state"] = {
+    known: true,
+    readiness: { ready: true, why: "" },
+    work: undefined,
+    history: [],
+  };
   const { view } = rig.launcher;
   const handles = { tree: rig.tree, clock: systemClock, random: systemRandom };
   const audit: AuditEntry[] = [];
@@ -96,6 +108,7 @@ export async function startApi(
       stuck: () => state.stuck,
       work: () => state.work,
       providers: () => rig.launcher.providers().map((standing) => ({ launcher: "host", ...standing })),
+      history: () => state.history,
       checkConfig: async () => [],
       audit: () => ({
         write: async (entry) => void audit.push(entry),

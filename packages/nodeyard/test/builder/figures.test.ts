@@ -77,6 +77,7 @@ describe("a builder in figures", () => {
         work: () => role.work(),
         audit: () => undefined,
         providers: () => [],
+        history: () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),
       },

@@ -88,6 +88,21 @@ describe("nodes and requests in numbers", () => {
     const addressable = (name: string) =>
       found(population.gauges(), "pool_addressable_requests", { provider: "cloud", pool: name });
     expect([addressable("main"), addressable("other")]).toEqual([2, 1]);
+    const waiting = Object.fromEntries(
+      ["a", "b", "c", "d"].map((label, at) => [label, { waiting: [3, 1, 2, 1][at] }]),
+    );
+    expect(population.counts()).toEqual({ nodes: {}, waiting: 5, labels: waiting, providers: {} });
+    await tree.set(`${paths.requests}/100-0000000004`, data({ state: "fulfilled", node_types: ["d"] }));
+    await tree.create(`${paths.nodes}/0000000001`, data({ state: "ready", provider: "cloud", type: ["a"] }));
+    await view.resync();
+    expect(population.counts()).toMatchObject({
+      nodes: { ready: 1 },
+      waiting: 4,
+      labels: { a: { ready: 1, waiting: 3 }, c: { waiting: 2 } },
+      providers: { cloud: { ready: 1 } },
+    });
+    expect(population.counts().labels).not.toHaveProperty("d");
+    await tree.delete(`${paths.nodes}/0000000001`);
     for (const at of wants.keys()) await tree.delete(`${paths.requests}/100-000000000${at}`);
     for (const { path } of made) await tree.delete(path);
     await view.resync();

@@ -1,12 +1,13 @@
 import { apiRoles } from "@nodeyard/model";
 import { z } from "zod";
-import { explain, queryMembers, type Story, toExplanation } from "../../operations/index.ts";
+import { HISTORY_STEP_MS } from "../../metrics/index.ts";
+import { explain, iso, queryMembers, type Story, toExplanation } from "../../operations/index.ts";
 import { noHistory } from "../../telemetry/index.ts";
 import { type Principal, seesAll, seesLabel, seesSecrets } from "./principal.ts";
 import { notFound } from "./problems.ts";
-import { type Call, EVERYBODY, OPERATORS, type Route, route } from "./route.ts";
+import { type Call, EVERYBODY, OPERATORS, READERS, type Route, route } from "./route.ts";
 import { leaseIn, nodeOf, REDACTED, requestOf } from "./rows.ts";
-import { findingSchema } from "./schemas.ts";
+import { findingSchema, moment } from "./schemas.ts";
 
 const kinds = ["request", "lease", "node", "label", "image"] as const;
 
@@ -135,4 +136,48 @@ const checkConfig = route({
   },
 });
 
-export const otherRoutes: readonly Route[] = [whoAmI, explainRoute, checkConfig];
+const name = z.string().min(1).max(1_000).optional();
+
+const history = route({
+  id: "get_history",
+  method: "GET",
+  path: "/v1/history",
+  summary: "How many nodes and waiting requests there were within the last day, every five minutes",
+  roles: READERS,
+  query: z
+    .strictObject({ label: name, provider: name })
+    .refine(
+      ({ label, provider }) => label === undefined || provider === undefined,
+      "give a label or a provider, or neither for everything",
+    ),
+  status: 200,
+  reply: z.object({
+    step_seconds: z.int(),
+    points: z
+      .array(
+        z.object({
+          at: moment,
+          nodes: z.record(z.string(), z.int()).describe("by state; what there is none of is left out"),
+          waiting: z
+            .int()
+            .nullable()
+            .describe("requests that are not answered yet; null: a provider has none of its own"),
+        }),
+      )
+      .describe("oldest first; a point is missing where this launcher did not run"),
+  }),
+  handle: async ({ principal, parts, query: { label, provider } }) => ({
+    step_seconds: HISTORY_STEP_MS / 1_000,
+    // Sums over all tenants are for who sees all tenants.
+    points: (seesAll(principal) ? parts.sources.history() : []).map(
+      ({ at, nodes, waiting, labels, providers }) => {
+        if (provider !== undefined) return { at: iso(at), nodes: providers[provider] ?? {}, waiting: null };
+        if (label === undefined) return { at: iso(at), nodes, waiting };
+        const { waiting: ofLabel = 0, ...states } = labels[label] ?? {};
+        return { at: iso(at), nodes: states, waiting: ofLabel };
+      },
+    ),
+  }),
+});
+
+export const otherRoutes: readonly Route[] = [whoAmI, explainRoute, history, checkConfig];

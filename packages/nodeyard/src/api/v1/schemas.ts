@@ -12,7 +12,7 @@ const text = z.string();
 const maybe = text.nullable();
 const texts = z.array(text);
 /** ISO 8601, of the tree. */
-const moment = z.string().meta({ format: "date-time" }).nullable();
+export const moment = z.string().meta({ format: "date-time" }).nullable();
 const anything = z
   .unknown()
   .meta({ description: "as the driver or the client wrote it; `redacted` for others" });

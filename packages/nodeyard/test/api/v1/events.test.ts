@@ -116,6 +116,7 @@ describe("a stream of events", () => {
         work: () => undefined,
         audit: () => undefined,
         providers: () => [],
+        history: () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),
       };

@@ -227,6 +227,23 @@ test("explain says what the command line says", async () => {
   });
 });
 
+test("the history of a day is of everything, a label or a provider, and for who sees all tenants", async () => {
+  const [ready, used] = [{ ready: 2 }, { "in-use": 1 }];
+  const labels = { arm: { ...ready, waiting: 4 } };
+  site.state.history = [
+    { at: 1_700_000_100_000, nodes: { ...ready, ...used }, waiting: 5, labels, providers: { lab: used } },
+  ];
+  const at = "2023-11-14T22:15:00.000Z";
+  const points = async (query = "", as = "viewer") =>
+    (await get<{ points: readonly object[] }>(`/v1/history${query}`, as)).points;
+  expect(await points()).toEqual([{ at, nodes: { ready: 2, "in-use": 1 }, waiting: 5 }]);
+  expect(await points("?label=arm")).toEqual([{ at, nodes: ready, waiting: 4 }]);
+  expect(await points("?provider=lab")).toEqual([{ at, nodes: used, waiting: null }]);
+  expect(await points("?provider=nowhere")).toEqual([{ at, nodes: {}, waiting: null }]);
+  expect(await points("", "blueViewer")).toEqual([]);
+  expect((await call("/v1/history?label=arm&provider=lab")).status).toBe(400);
+});
+
 test("the document is OpenAPI 3.1 and has every route", async () => {
   const document = await get<{ openapi: string; paths: Record<string, object> }>("/v1/openapi.json");
   expect(document.openapi).toBe("3.1.0");

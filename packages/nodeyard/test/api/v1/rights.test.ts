@@ -18,6 +18,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "POST /v1/session/tickets": "oa",
   "GET /v1/me": "vuoa",
   "GET /v1/explain/{kind}/{id}": "vuoa",
+  "GET /v1/history": "voa",
   "POST /v1/config/check": "oa",
   "GET /v1/events": "vuoa",
   "GET /v1/nodes": "vuoa",

@@ -1,0 +1,95 @@
+import type { Clock, Timer } from "@nodeyard/runtime";
+import type { Journal, PastEvent } from "../telemetry/index.ts";
+import type { Counts, Population } from "./population.ts";
+
+/** Between two points, milliseconds. */
+export const HISTORY_STEP_MS = 300_000;
+const DAY_MS = 86_400_000;
+/** Labels, and providers, of one point: those with most nodes and requests. */
+const MOST = 100;
+
+/** The numbers of one moment. */
+export interface HistoryPoint extends Counts {
+  /** Wall clock, milliseconds; a multiple of HISTORY_STEP_MS. */
+  readonly at: number;
+}
+
+/**
+ * The last day of counts, by points of five minutes. The sums are kept up by events; a point copies them. The journal keeps each, so
+ * that a restarted process has those of before, as far as `latest` of the journal goes back. A point is missing where no process ran.
+ */
+export class CountHistory {
+  readonly #points = new Map<number, HistoryPoint>();
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  readonly #population: Pick<Population, "counts">;
+  /** Whether the sums are those of the whole tree now. */
+  readonly #isComplete: () => boolean;
+  #timer: Timer | undefined;
+
+  constructor(
+    population: Pick<Population, "counts">,
+    isComplete: () => boolean,
+    { clock, journal }: { readonly clock: Clock; readonly journal: Journal },
+  ) {
+    this.#population = population;
+    this.#isComplete = isComplete;
+    this.#clock = clock;
+    this.#journal = journal;
+    this.#wait();
+  }
+
+  /** Oldest first. */
+  points(): readonly HistoryPoint[] {
+    const since = this.#clock.now() - DAY_MS;
+    return [...this.#points.values()].filter(({ at }) => at > since).sort((a, b) => a.at - b.at);
+  }
+
+  /** What a process before this one noted: events "counts.noted". */
+  recall(events: readonly PastEvent[]): void {
+    for (const { at, facts } of events) {
+      const { nodes, waiting, labels, providers } = facts as unknown as Partial<Counts>;
+      if (nodes === undefined || labels === undefined || providers === undefined || waiting === undefined)
+        continue;
+      const point = { at: momentOf(at), nodes, waiting, labels, providers };
+      if (!this.#points.has(point.at)) this.#keep(point);
+    }
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  #wait(): void {
+    const ms = HISTORY_STEP_MS - (this.#clock.now() % HISTORY_STEP_MS);
+    this.#timer = this.#clock.setTimer(ms, () => this.#note(), { background: true });
+  }
+
+  #note(): void {
+    if (this.#isComplete()) {
+      const { labels, providers, ...all } = this.#population.counts();
+      const counts = { ...all, labels: largest(labels), providers: largest(providers) };
+      this.#journal.write({ event: "counts.noted", facts: counts });
+      this.#keep({ at: momentOf(this.#clock.now()), ...counts });
+    }
+    this.#wait();
+  }
+
+  #keep(point: HistoryPoint): void {
+    this.#points.set(point.at, point);
+    for (const at of this.#points.keys()) if (at <= this.#clock.now() - DAY_MS) this.#points.delete(at);
+  }
+}
+
+/** A timer may be early or late by some milliseconds. */
+function momentOf(at: number): number {
+  return Math.round(at / HISTORY_STEP_MS) * HISTORY_STEP_MS;
+}
+
+function largest(counts: Counts["labels"]): Counts["labels"] {
+  const entries = Object.entries(counts);
+  if (entries.length <= MOST) return counts;
+  const size = (one: Readonly<Record<string, number>>) =>
+    Object.values(one).reduce((sum, count) => sum + count, 0);
+  return Object.fromEntries(entries.sort(([, a], [, b]) => size(b) - size(a)).slice(0, MOST));
+}
