@@ -128,7 +128,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   // No tree: skins of operations.
   api: {
-    rooms: ["config", "listing", "operations", "telemetry", "view"],
+    rooms: ["config", "listing", "metrics", "operations", "telemetry", "view"],
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {

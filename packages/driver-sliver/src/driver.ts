@@ -32,7 +32,7 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
         const seen = await hosts.open(limit.signal);
         const lends = config.pools.some(({ labels }) => [...labels.values()].some(({ own }) => own.lends));
         if (!lends) await stopLending(seen, { ...context, provider: config.name }, limit.signal);
-        return new SliverProvider(hosts, config, calls, context.clock, lends);
+        return new SliverProvider(hosts, config, calls, context, lends);
       } catch (error) {
         throw limit.signal.aborted ? limit.signal.reason : mapError(error, `provider ${config.name}`);
       } finally {

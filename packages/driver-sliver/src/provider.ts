@@ -2,6 +2,7 @@ import {
   type Calls,
   type Clock,
   type CreateOrder,
+  type DriverContext,
   type ExternalId,
   type InventoryItem,
   idText,
@@ -20,6 +21,7 @@ import {
 import { needOf, promised } from "./amounts.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./config.ts";
 import { FREE } from "./lending/index.ts";
+import { machineOf } from "./machines.ts";
 import { externalId, placeOf, sliverName } from "./names.ts";
 import { reconcileUses } from "./reconcile.ts";
 import { complete, type SliverHosts } from "./sliver-hosts.ts";
@@ -34,13 +36,25 @@ export class SliverProvider implements Provider {
   readonly #clock: Clock;
 
   /** `lends`: slivers of its labels lend, so that they are called back before they are handed out. */
-  constructor(hosts: SliverHosts, config: SliverProviderConfig, calls: Calls, clock: Clock, lends: boolean) {
+  constructor(
+    hosts: SliverHosts,
+    config: SliverProviderConfig,
+    calls: Calls,
+    { clock, installation }: Pick<DriverContext, "clock" | "installation">,
+    lends: boolean,
+  ) {
     this.#hosts = hosts;
     this.#config = config;
     this.#calls = calls;
     this.#clock = clock;
     this.offers = {
       types: { of: typeOf },
+      slivers: {
+        machines: (signal) =>
+          calls.run("machines", signal, (own) =>
+            Promise.all(hosts.all.map((host) => machineOf(host, installation, clock, own))),
+          ),
+      },
       ...(lends && {
         handover: {
           ready: (tag, context) =>

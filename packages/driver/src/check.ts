@@ -78,6 +78,7 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   handover: ["ready"],
   slots: ["of"],
   pace: ["now"],
+  slivers: ["machines"],
 };
 
 /** Each may be left out. */

@@ -21,7 +21,8 @@ export type CallName =
   | "removeImage"
   | "handover"
   | "reconcile"
-  | "compare";
+  | "compare"
+  | "machines";
 
 /** Runs around each call. */
 export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -132,7 +133,10 @@ function around(inner: Provider, wrap: Wrap): Provider {
   };
 }
 
-function aroundOffers({ zones, types, console, images, handover, slots, pace }: Offers, wrap: Wrap): Offers {
+function aroundOffers(
+  { zones, types, console, images, handover, slots, slivers, pace }: Offers,
+  wrap: Wrap,
+): Offers {
   return {
     ...(zones && {
       zones: { list: (pool, signal) => wrap.run("zones", signal, (own) => zones.list(pool, own)) },
@@ -154,6 +158,9 @@ function aroundOffers({ zones, types, console, images, handover, slots, pace }: 
           compare: (signal) => wrap.run("compare", signal, (own) => slots.compare!(own)),
         }),
       },
+    }),
+    ...(slivers && {
+      slivers: { machines: (signal) => wrap.run("machines", signal, (own) => slivers.machines(own)) },
     }),
     ...(handover && {
       handover: {

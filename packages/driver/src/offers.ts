@@ -1,4 +1,5 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
+import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 
@@ -13,6 +14,7 @@ export interface Offers {
   readonly images?: ImageStore;
   readonly handover?: Handover;
   readonly slots?: SlotOffer;
+  readonly slivers?: SliverOffer;
   /** How the provider's own rate limit is used. No I/O. */
   readonly pace?: { now(): Pace };
 }
@@ -25,6 +27,47 @@ export interface Pace {
   readonly free: number;
   /** Between two calls, milliseconds: what is configured, or more while the cloud asks for it. */
   readonly intervalMs: number;
+}
+
+/** Machines of which nodes are shares. */
+export interface SliverOffer {
+  /**
+   * Every machine of the provider, those that do not answer included, as it is now. Asked when somebody looks, and bounded by a few
+   * seconds: a machine that is silent has an `error`.
+   */
+  machines(signal: AbortSignal): Promise<readonly SliverMachine[]>;
+}
+
+/** A machine with its slivers. */
+export interface SliverMachine {
+  readonly name: string;
+  /** Why nothing is known of it, or nothing is done to it; null: it answers. */
+  readonly error: string | null;
+  /** What it guarantees at most, and what it does; names as in the provider's quota. */
+  readonly capacity: Resources;
+  readonly guaranteed: Resources;
+  /** What no sliver has is among them while somebody borrows it: its `use` is "free". */
+  readonly slivers: readonly {
+    readonly name: string;
+    /** Null: it is no node of this installation. */
+    readonly node: string | null;
+    readonly use: "busy" | "idle" | "free";
+    readonly phase: string;
+    /** What is being done to it now. */
+    readonly doing: string | null;
+    readonly error: string | null;
+    readonly guarantees: Resources;
+    /** By the sliver manager's own names and units: what it was given, and what loans make of that. */
+    readonly rspec: Resources;
+    readonly effective: Resources;
+    /** To slivers of the same machine; `refused` says why one is not in force. */
+    readonly loans: readonly {
+      readonly to: string;
+      readonly resource: string;
+      readonly amount: number;
+      readonly refused: string | null;
+    }[];
+  }[];
 }
 
 /** How nodes of other providers are cut into slots; needed with `capabilities.backing`. */

@@ -115,6 +115,26 @@ export interface Operations {
       readonly [key: string]: unknown;
     };
   };
+  /** How many nodes and waiting requests there were within the last day, every five minutes. */
+  get_history: {
+    path: undefined;
+    query: {
+      readonly label?: string;
+      readonly provider?: string;
+    };
+    body: undefined;
+    reply: {
+      readonly step_seconds: number;
+      /** oldest first; a point is missing where this launcher did not run */
+      readonly points: ReadonlyArray<{
+        readonly at: string | null;
+        /** by state; what there is none of is left out */
+        readonly nodes: Readonly<Record<string, number>>;
+        /** requests that are not answered yet; null: a provider has none of its own */
+        readonly waiting: number | null;
+      }>;
+    };
+  };
   /** Check a configuration as `nodeyard config-validate` does; environment variables are not filled in. */
   check_config: {
     path: undefined;
@@ -873,6 +893,54 @@ export interface Operations {
       readonly next: string | null;
     };
   };
+  /** The machines of which nodes are slivers: what they guarantee, to whom, and who lends what; each is asked now. */
+  list_sliver_machines: {
+    path: undefined;
+    query: {
+      /** of this provider alone */
+      readonly provider?: string;
+    };
+    body: undefined;
+    reply: {
+      readonly items: ReadonlyArray<{
+        readonly id: string;
+        readonly provider: string;
+        readonly machine: string;
+        /** why nothing is known of it, or nothing is done to it */
+        readonly error: string | null;
+        /** what it guarantees at most, named as in the provider's quota */
+        readonly capacity: Readonly<Record<string, number>>;
+        readonly guaranteed: Readonly<Record<string, number>>;
+        readonly slivers: ReadonlyArray<{
+          readonly name: string;
+          /** null: it is no node of this installation */
+          readonly node: string | null;
+          /** free: the part of the machine that no sliver has, while it is lent */
+          readonly use: "busy" | "idle" | "free";
+          readonly phase: string;
+          readonly doing: string | null;
+          readonly error: string | null;
+          readonly guarantees: Readonly<Record<string, number>>;
+          /** in the sliver manager's names and units, as all below */
+          readonly rspec: Readonly<Record<string, number>>;
+          /** the rspec after loans */
+          readonly effective: Readonly<Record<string, number>>;
+          readonly loans: ReadonlyArray<{
+            readonly to: string;
+            readonly resource: string;
+            readonly amount: number;
+            /** null: it is in force */
+            readonly refused: string | null;
+          }>;
+        }>;
+      }>;
+      /** providers that may have such machines, too */
+      readonly unknown: ReadonlyArray<{
+        readonly provider: string;
+        readonly why: string;
+      }>;
+    };
+  };
   /** Follow everything that changes, as server-sent events. */
   follow_events: {
     path: undefined;
@@ -1086,6 +1154,7 @@ export const ROUTES: Readonly<
   create_ticket: { method: "POST", path: "/v1/session/tickets", keyed: false },
   who_am_i: { method: "GET", path: "/v1/me", keyed: false },
   explain: { method: "GET", path: "/v1/explain/{kind}/{id}", keyed: false },
+  get_history: { method: "GET", path: "/v1/history", keyed: false },
   check_config: { method: "POST", path: "/v1/config/check", keyed: false },
   list_nodes: { method: "GET", path: "/v1/nodes", keyed: false },
   get_nodes: { method: "GET", path: "/v1/nodes/{id}", keyed: false },
@@ -1106,6 +1175,7 @@ export const ROUTES: Readonly<
   list_tokens: { method: "GET", path: "/v1/tokens", keyed: false },
   create_token: { method: "POST", path: "/v1/tokens", keyed: false },
   list_audit: { method: "GET", path: "/v1/audit", keyed: false },
+  list_sliver_machines: { method: "GET", path: "/v1/sliver-machines", keyed: false },
   follow_events: { method: "GET", path: "/v1/events", keyed: false },
   list_lease_nodes: { method: "GET", path: "/v1/leases/{id}/nodes", keyed: false },
   heartbeat_lease: { method: "POST", path: "/v1/leases/{id}/heartbeat", keyed: false },

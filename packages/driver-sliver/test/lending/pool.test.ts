@@ -12,7 +12,7 @@ import {
   type Tag,
 } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { newSigningKeys } from "@nodeyard/sliver-protocol";
+import { newSigningKeys, type SliverClient } from "@nodeyard/sliver-protocol";
 import { afterEach, describe, expect, test } from "vitest";
 import { MemoryNode } from "../../../../testing/slivers/memory-node.ts";
 import { createSliverDriver } from "../../src/driver.ts";
@@ -37,9 +37,18 @@ class Pool {
     keySet: this.keys.keySet,
     capacity: { cpu: CAPACITY, memory: 4_194_304 },
   });
-  readonly driver = createSliverDriver({ connect: () => this.node.client, readKeys: () => this.keys });
+  readonly driver = createSliverDriver({ connect: () => this.#client(), readKeys: () => this.keys });
+  silent = false;
   provider!: Provider;
   #pool!: PoolConfig;
+
+  #client(): SliverClient {
+    const { client } = this.node;
+    const status = client.status.bind(client);
+    return Object.assign(client, {
+      status: (signal: AbortSignal) => (this.silent ? new Promise<never>(() => {}) : status(signal)),
+    });
+  }
 
   async open(lend: "idle" | "none", label: object = {}): Promise<void> {
     await this.node.started;
@@ -242,6 +251,54 @@ describe("slivers of a pool that lend", () => {
       await pool.create(String(id).padStart(10, "0"), "zuul");
     expect(Object.keys(pool.caps)).toHaveLength(CAPACITY / GUARANTEE);
     expect([...new Set(Object.values(pool.caps))]).toEqual([CAP]);
+  });
+
+  test("a machine says what it guarantees, to which nodes, and who lends what to whom", async () => {
+    pool = await new Pool().start();
+    await pool.create(ONE, "zuul");
+    await pool.create(TWO, MIN_READY);
+    const { slivers } = pool.provider.offers!;
+    const [machine] = await pool.settle(slivers!.machines(new AbortController().signal));
+    expect(machine).toMatchObject({
+      name: "big-1",
+      error: null,
+      capacity: { millicores: CAPACITY, ram: 4096 },
+      guaranteed: { instances: 2, millicores: 2 * GUARANTEE },
+    });
+    const byNode = new Map(machine!.slivers.map((one) => [one.node ?? one.use, one]));
+    const [busy, idle, free] = [ONE, TWO, "free"].map((node) => byNode.get(node)!);
+    expect(busy).toMatchObject({
+      use: "busy",
+      phase: "running",
+      guarantees: { millicores: GUARANTEE },
+      rspec: { cpuCap: CAP },
+      effective: { cpuCap: pool.caps[ONE] },
+      loans: [],
+    });
+    const loan = (amount: number) => [{ to: busy!.name, resource: "cpuCap", amount, refused: null }];
+    expect(idle).toMatchObject({
+      use: "idle",
+      effective: { cpuCap: GUARANTEE },
+      loans: loan(CAP - GUARANTEE),
+    });
+    expect(free).toMatchObject({ guarantees: {}, loans: loan(CAPACITY - 2 * CAP - FREE_KEEPS) });
+  });
+
+  test("a machine that is silent is shown with why, and in time", async () => {
+    pool = await new Pool().start();
+    pool.silent = true;
+    const before = pool.clock.now();
+    const machines = await pool.settle(pool.provider.offers!.slivers!.machines(new AbortController().signal));
+    expect(machines).toEqual([
+      {
+        name: "big-1",
+        error: expect.stringContaining("did not answer"),
+        capacity: {},
+        guaranteed: {},
+        slivers: [],
+      },
+    ]);
+    expect(pool.clock.now() - before).toBeLessThan(5_000);
   });
 
   test("where it is switched off nothing is asked at a handover, and what was lent goes back", async () => {

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Clock } from "@nodeyard/runtime";
 import type { Finding } from "../config/index.ts";
 import type { HistoryPoint } from "../metrics/index.ts";
-import type { ImageWork, LauncherStanding, OperationHandles } from "../operations/index.ts";
+import type { ImageWork, LauncherStanding, OperationHandles, ProviderMachines } from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { Body } from "./http/reply.ts";
@@ -78,6 +78,8 @@ export interface Sources {
   work(): readonly Work[] | undefined;
   /** As the launcher of this process has them; empty: there is none. */
   providers(): readonly LauncherStanding[];
+  /** Of the providers of this process whose nodes are slivers. Takes some seconds, at most. */
+  sliverMachines(): Promise<readonly ProviderMachines[]>;
   /** The last day in numbers, oldest first; empty where no launcher runs in this process. */
   history(): readonly HistoryPoint[];
   /** What config-validate finds in the text of a configuration. Environment variables are not filled in: findings quote values. */

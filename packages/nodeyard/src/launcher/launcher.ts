@@ -1,6 +1,7 @@
 import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Answerer, type ProviderStanding } from "../asking/index.ts";
 import { Controller, Membership, openInstallation, retryInterrupted } from "../coordination/index.ts";
+import type { ProviderMachines } from "../operations/index.ts";
 import type { Verdict } from "../scheduler/index.ts";
 import type { LiveWork, PastEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
@@ -89,6 +90,11 @@ export class Launcher {
   providers(): readonly ProviderStanding[] {
     const { serving, loop, errors } = this.#parts;
     return providerStandings(this.#config, serving, loop, errors);
+  }
+
+  /** Machines of which nodes are slivers, as their managers say now. */
+  sliverMachines(): Promise<readonly ProviderMachines[]> {
+    return this.#parts.sliverMachines.list();
   }
 
   /** Why a request is not served now; undefined when it has ended or is not known. */

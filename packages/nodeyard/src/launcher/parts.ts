@@ -17,6 +17,7 @@ import { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
 import { SlotAnswers } from "./nodes/slots.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
+import { SliverMachines } from "./providers/machines.ts";
 import { Serving } from "./providers/serving.ts";
 import { Tasks } from "./tasks.ts";
 import { Timings } from "./timings.ts";
@@ -103,6 +104,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     leases: new LeaseKeeper(records),
     minReady,
     errors,
+    sliverMachines: new SliverMachines(serving.providers, clock),
     handles: requests,
     /** The scheduler takes what the configuration says now, and what is known of the providers. */
     tellPolicy,

@@ -1,8 +1,17 @@
+import type { SliverMachine } from "@nodeyard/driver";
 import { askMembers, type ProviderStanding } from "../asking/index.ts";
 import type { OperationHandles } from "./handles.ts";
 
 /** A provider as the launcher on that host serves it. */
 export type LauncherStanding = ProviderStanding & { readonly launcher: string };
+
+/** The machines of which the nodes of a provider are slivers. */
+export interface ProviderMachines {
+  readonly provider: string;
+  /** Why it could not be asked; null: it was. */
+  readonly error: string | null;
+  readonly machines: readonly SliverMachine[];
+}
 
 /** How long launchers have to answer, milliseconds: a person waits. */
 const WITHIN_MS = 3_000;

@@ -1,5 +1,5 @@
 export { treeNow } from "@nodeyard/tree";
-export { askProvider, type LauncherStanding } from "./ask-launchers.ts";
+export { askProvider, type LauncherStanding, type ProviderMachines } from "./ask-launchers.ts";
 export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export { type Erased, eraseProvider } from "./erase.ts";
 export * from "./explain/index.ts";

@@ -103,6 +103,8 @@ export class Front {
         work: () => this.#work(),
         providers: () => this.#roles.flatMap((role) => role.providers?.() ?? []),
         history: () => this.#roles.flatMap((role) => role.history?.() ?? []),
+        sliverMachines: async () =>
+          (await Promise.all(this.#roles.map((role) => role.sliverMachines?.() ?? []))).flat(),
         checkConfig,
         audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,
         ...(backup && { backup }),

@@ -20,7 +20,7 @@ import {
   type StatsdSample,
   waitingGauges,
 } from "../metrics/index.ts";
-import type { LauncherStanding } from "../operations/index.ts";
+import type { LauncherStanding, ProviderMachines } from "../operations/index.ts";
 import {
   type FileJournal,
   JOURNAL,
@@ -154,6 +154,8 @@ export class LauncherRole implements Role {
     const launcher = this.#parts.machine.hostname;
     return this.#launcher.providers().map((standing) => ({ launcher, ...standing }));
   };
+
+  readonly sliverMachines = (): Promise<readonly ProviderMachines[]> => this.#launcher.sliverMachines();
 
   readonly history = (): readonly HistoryPoint[] => this.#history.points();
 

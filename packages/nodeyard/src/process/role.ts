@@ -3,7 +3,7 @@ import type { Audit, Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, HistoryPoint, StatsdSample } from "../metrics/index.ts";
-import type { LauncherStanding } from "../operations/index.ts";
+import type { LauncherStanding, ProviderMachines } from "../operations/index.ts";
 import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
@@ -32,6 +32,8 @@ export interface Role {
   readonly audit?: Audit;
   /** Absent: it serves none. */
   readonly providers?: () => readonly LauncherStanding[];
+  /** Absent: it serves none. */
+  readonly sliverMachines?: () => Promise<readonly ProviderMachines[]>;
   /** The last day in numbers; absent: it keeps none. */
   readonly history?: () => readonly HistoryPoint[];
   gauges(): readonly Gauge[];

@@ -109,6 +109,7 @@ export async function startApi(
       work: () => state.work,
       providers: () => rig.launcher.providers().map((standing) => ({ launcher: "host", ...standing })),
       history: () => state.history,
+      sliverMachines: () => rig.launcher.sliverMachines(),
       checkConfig: async () => [],
       audit: () => ({
         write: async (entry) => void audit.push(entry),

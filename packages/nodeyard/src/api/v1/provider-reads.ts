@@ -1,12 +1,13 @@
 import { BREAKERS, decodeFailures, failureKey, RecordError, subjectOf } from "@nodeyard/model";
+import { z } from "zod";
 import type { Row } from "../../listing/index.ts";
 import { askProvider, iso, type LauncherStanding } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
 import { type Collection, unscoped } from "./collection.ts";
 import { seesAll } from "./principal.ts";
-import { type Call, READERS } from "./route.ts";
+import { type Call, READERS, type Route, route } from "./route.ts";
 import { countStates, poolsIn } from "./rows.ts";
-import { providerSchema } from "./schemas.ts";
+import { providerSchema, sliverMachinesSchema } from "./schemas.ts";
 
 /** What a question to all launchers costs, in calls: it writes to the tree. */
 export const ASK_CALLS = 10;
@@ -40,6 +41,50 @@ export const providers: Collection = {
     return isKnown ? rowOf(call, provider, standings) : undefined;
   },
 };
+
+/** What the answers of so many machines cost, in calls. */
+const MACHINES_PER_CALL = 10;
+
+const sliverMachines = route({
+  id: "list_sliver_machines",
+  method: "GET",
+  path: "/v1/sliver-machines",
+  summary:
+    "The machines of which nodes are slivers: what they guarantee, to whom, and who lends what; each is asked now",
+  roles: READERS,
+  query: z.strictObject({
+    provider: z.string().max(1_000).optional().describe("of this provider alone"),
+  }),
+  status: 200,
+  reply: sliverMachinesSchema,
+  handle: async (call) => {
+    const { principal, parts, known, query } = call;
+    if (!seesAll(principal)) return { items: [], unknown: [] };
+    const wanted = ({ provider }: { provider: string }) => (query.provider ?? provider) === provider;
+    const asked = (await parts.sources.sliverMachines()).filter(wanted);
+    call.charge(Math.ceil(asked.reduce((sum, { machines }) => sum + machines.length, 0) / MACHINES_PER_CALL));
+    const ours = new Set(parts.sources.providers().map(({ name }) => name));
+    const others = providerNames(known.view).map((provider) => ({ provider }));
+    return {
+      items: asked.flatMap(({ provider, machines }) =>
+        machines.map(({ name, ...machine }) => ({
+          id: `${provider}/${name}`,
+          provider,
+          machine: name,
+          ...machine,
+        })),
+      ),
+      unknown: [
+        ...asked.flatMap(({ provider, error }) => (error === null ? [] : [{ provider, why: error }])),
+        ...others
+          .filter((one) => wanted(one) && !ours.has(one.provider))
+          .map(({ provider }) => ({ provider, why: "this process does not serve it; ask one that does" })),
+      ],
+    };
+  },
+});
+
+export const providerRoutes: readonly Route[] = [sliverMachines];
 
 function providerNames(view: View): readonly string[] {
   const served = poolsIn(view).map(({ record }) => record.providerName ?? "");

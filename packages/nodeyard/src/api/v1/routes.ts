@@ -2,6 +2,7 @@ import { z } from "zod";
 import { eventRoutes } from "./events.ts";
 import { otherRoutes } from "./misc.ts";
 import { openApi } from "./openapi.ts";
+import { providerRoutes } from "./provider-reads.ts";
 import { readRoutes } from "./reads.ts";
 import { EVERYBODY, type Route, route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
@@ -24,6 +25,7 @@ export const ROUTES: readonly Route[] = [
   ...sessionRoutes,
   ...otherRoutes,
   ...readRoutes,
+  ...providerRoutes,
   ...eventRoutes,
   ...writeRoutes,
 ];

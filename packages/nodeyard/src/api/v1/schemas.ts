@@ -151,6 +151,45 @@ export const providerSchema = z.object({
   unknown: texts.describe("launchers that serve it and did not say how it stands"),
 });
 
+const amounts = z.record(text, z.number());
+const sliver = z.object({
+  name: text,
+  node: maybe.describe("null: it is no node of this installation"),
+  use: z
+    .enum(["busy", "idle", "free"])
+    .describe("free: the part of the machine that no sliver has, while it is lent"),
+  phase: text,
+  doing: maybe,
+  error: maybe,
+  guarantees: amounts,
+  rspec: amounts.describe("in the sliver manager's names and units, as all below"),
+  effective: amounts.describe("the rspec after loans"),
+  loans: z.array(
+    z.object({
+      to: text,
+      resource: text,
+      amount: z.number(),
+      refused: maybe.describe("null: it is in force"),
+    }),
+  ),
+});
+export const sliverMachinesSchema = z.object({
+  items: z.array(
+    z.object({
+      id: text,
+      provider: text,
+      machine: text,
+      error: maybe.describe("why nothing is known of it, or nothing is done to it"),
+      capacity: amounts.describe("what it guarantees at most, named as in the provider's quota"),
+      guaranteed: amounts,
+      slivers: z.array(sliver),
+    }),
+  ),
+  unknown: z
+    .array(z.object({ provider: text, why: text }))
+    .describe("providers that may have such machines, too"),
+});
+
 export const imageSchema = z.object({
   image: text,
   paused: z.boolean(),

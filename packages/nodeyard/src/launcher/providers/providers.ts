@@ -88,10 +88,10 @@ export async function openProvider(
   return { config, driver, provider, work: new Set() };
 }
 
-function silent(provider: string, what: string): NodeyardError {
+export function silent(provider: string, what: string, ms = ANSWER_MS): NodeyardError {
   return new NodeyardError(
     "launcher.provider_silent",
-    `provider ${provider} did not answer within ${ANSWER_MS} ms (${what})`,
+    `provider ${provider} did not answer within ${ms} ms (${what})`,
   );
 }
 

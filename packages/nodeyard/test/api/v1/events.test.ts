@@ -117,6 +117,7 @@ describe("a stream of events", () => {
         audit: () => undefined,
         providers: () => [],
         history: () => [],
+        sliverMachines: async () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),
       };

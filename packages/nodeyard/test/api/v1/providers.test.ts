@@ -1,5 +1,5 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
-import { encodeComponent, newComponent, paths } from "@nodeyard/model";
+import { encodeComponent, encodeNode, newComponent, newNode, paths } from "@nodeyard/model";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fakeProvider, launcherConfig, until } from "../../launcher/rig.ts";
 import { type ApiRig, ask, startApi } from "../rig.ts";
@@ -8,6 +8,27 @@ type Json = Readonly<Record<string, unknown>>;
 type Provider = Json & { readonly standings: readonly Json[]; readonly unknown: readonly string[] };
 
 let site: ApiRig;
+let asked = 0;
+const machine = {
+  name: "big-1",
+  error: null,
+  capacity: { millicores: 4_000 },
+  guaranteed: { millicores: 500 },
+  slivers: [
+    {
+      name: "n1",
+      node: "0000000001",
+      use: "idle" as const,
+      phase: "running",
+      doing: null,
+      error: null,
+      guarantees: { millicores: 500 },
+      rspec: { cpuCap: 900 },
+      effective: { cpuCap: 600 },
+      loans: [{ to: "n2", resource: "cpuCap", amount: 300, refused: null }],
+    },
+  ],
+};
 const tokens: Record<string, string> = {};
 
 beforeAll(async () => {
@@ -19,7 +40,11 @@ beforeAll(async () => {
     ...fake,
     async open(config, context) {
       if (config.name === "away") throw new DriverError("transient", "503 Service Unavailable");
-      return fake.open(config, context);
+      const provider = await fake.open(config, context);
+      // As a provider of the sliver driver offers it.
+      const machines = async () =>
+        asked++ === 0 ? [machine] : Promise.reject(new DriverError("fatal", "no key"));
+      return { ...provider, offers: { ...provider.offers, slivers: { machines } } };
     },
   });
   site = await startApi(launcherConfig(clouds), { knobs: { quota: { instances: 5, cores: 100 } }, around });
@@ -107,6 +132,27 @@ test("what only another launcher knows is asked of it; what that does not say is
     unknown: ["python"],
   });
   await session.close();
+});
+
+test("machines of slivers have guarantees, use and loans; where they are not known it is said why", async () => {
+  const machines = async (as?: string, query = "") =>
+    JSON.parse((await call(`/v1/sliver-machines${query}`, as)).text) as Json;
+  expect(await machines("blue")).toEqual({ items: [], unknown: [] });
+  expect(asked, "nobody is asked for who may not see it").toBe(0);
+  const { name, ...rest } = machine;
+  const unknown = { provider: "elsewhere", why: expect.stringContaining("does not serve it") };
+  const row = { id: "cloud/big-1", provider: "cloud", machine: name, ...rest };
+  const node = newNode(
+    { type: ["arm"], state: "hold", provider: "elsewhere", pool: "main" } as never,
+    1_700_000_000,
+  );
+  await site.rig.tree.create(`${paths.nodes}/`, encodeNode(node), { sequential: true });
+  await until("it is seen", async () => (await list()).has("elsewhere"));
+  expect(await machines()).toEqual({ items: [row], unknown: [unknown] });
+  expect(await machines("viewer", "?provider=cloud")).toEqual({
+    items: [],
+    unknown: [{ provider: "cloud", why: expect.stringContaining("no key") }],
+  });
 });
 
 test("a provider is not for who is limited to tenants, and none is made up", async () => {

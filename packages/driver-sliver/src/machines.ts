@@ -1,0 +1,75 @@
+import {
+  abortable,
+  add,
+  type Clock,
+  DriverError,
+  deadline,
+  messageOf,
+  type SliverMachine,
+  tagOf,
+} from "@nodeyard/driver";
+import type { NodeReport, Rspec, SliverReport } from "@nodeyard/sliver-protocol";
+import { capacityOf, promised } from "./amounts.ts";
+import { FREE, isIdle } from "./lending/index.ts";
+import type { SliverHost } from "./sliver-host.ts";
+
+/** For one machine to say what it has, milliseconds: a person waits, and the others are shown without it. */
+const ANSWER_MS = 3_000;
+
+/** What a machine has and lends, as its manager reports it now. */
+export async function machineOf(
+  host: SliverHost,
+  installation: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<SliverMachine> {
+  const late = () => new DriverError("timeout", `machine ${host.name} did not answer within ${ANSWER_MS} ms`);
+  const limit = deadline(clock, ANSWER_MS, late, signal);
+  try {
+    return shown(await abortable(host.status(limit.signal), limit.signal), installation);
+  } catch (error) {
+    signal.throwIfAborted();
+    return { name: host.name, error: messageOf(error), capacity: {}, guaranteed: {}, slivers: [] };
+  } finally {
+    limit.cancel();
+  }
+}
+
+function shown(report: NodeReport, installation: string): SliverMachine {
+  const made = report.slivers.filter(({ name }) => name !== FREE);
+  return {
+    name: report.node,
+    error: report.trouble?.message ?? null,
+    capacity: capacityOf(report),
+    guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, { rspec }) => add(sum, promised(rspec)), {}),
+    slivers: report.slivers.map((sliver) => sliverOf(sliver, installation)),
+  };
+}
+
+function sliverOf(sliver: SliverReport, installation: string): SliverMachine["slivers"][number] {
+  const { name, phase, doing, error, rspec, effective, loans, tags } = sliver;
+  const tag = tagOf(tags);
+  const use = name === FREE ? "free" : isIdle({ tags }) ? "idle" : "busy";
+  return {
+    name,
+    node: tag?.installation === installation ? tag.nodeId : null,
+    use,
+    phase,
+    doing: doing ?? null,
+    error: error?.message ?? null,
+    guarantees: use === "free" ? {} : promised(rspec),
+    rspec: given(rspec),
+    effective: given(effective),
+    loans: loans.map(({ to, resource, amount, honoured, refusal }) => ({
+      to,
+      resource,
+      amount,
+      refused: honoured ? null : (refusal ?? "absent"),
+    })),
+  };
+}
+
+/** Without what is zero: most of it is. */
+function given(amounts: Rspec): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount > 0));
+}
