@@ -10,7 +10,8 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
+import { readPage } from "@nodeyard/dashboard";
 import { manualPages, type Pages, sliverHostPages } from "../generate/manual.ts";
 import { writeCode } from "./code.ts";
 import { builtManifest } from "./manifest.ts";
@@ -81,6 +82,7 @@ async function assemble(
     if (name.endsWith(".ts")) return "skip";
     return name.endsWith(".cjs") ? rewriteRequires : "as is";
   });
+  if (source.folder === "dashboard") await writePage(join(dist, "page"));
   for (const name of ["README.md", "LICENSE"]) {
     const file = [join(source.path, name), join(root, name)].find((path) => existsSync(path));
     if (file !== undefined) copyFileSync(file, join(dist, name));
@@ -93,6 +95,13 @@ async function assemble(
   writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const program of Object.values(manifest.bin ?? {})) makeExecutable(join(dist, program));
   return dist;
+}
+
+/** The files that a browser loads, where `readPage` of the built package finds them. */
+async function writePage(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  for (const { path, bytes } of await readPage())
+    writeFileSync(join(folder, path === "/" ? "index.html" : basename(path)), bytes);
 }
 
 function makeExecutable(path: string): void {

@@ -84,6 +84,8 @@ export async function debianPackages(
 const UNREAD_TOP =
   /^(bin|bin\.m?js|test|tests|bench|benchmark|benchmarks|docs|examples|integration|man|scripts|spec)$/;
 const UNREAD_FILES = /^\.|\.(map|html|[cm]?ts)$/;
+/** Of what our own packages have: the page is read. */
+const UNREAD_OURS = /^\.|\.(map|[cm]?ts)$/;
 
 /** Node, and below `node_modules` the built packages with everything that they need, as the lock file has it. */
 export function copyProgram(root: string, target: string): void {
@@ -93,9 +95,10 @@ export function copyProgram(root: string, target: string): void {
   for (const [path, { dev, link, resolved }] of Object.entries(lock.packages)) {
     if (!path.startsWith("node_modules/") || dev) continue;
     const from = join(root, link ? `${resolved}/dist` : path);
+    const unread = link ? UNREAD_OURS : UNREAD_FILES;
     const filter = (file: string) => {
       const name = relative(from, file);
-      return !UNREAD_TOP.test(name) && (name === "" || !UNREAD_FILES.test(basename(name)));
+      return !UNREAD_TOP.test(name) && (name === "" || !unread.test(basename(name)));
     };
     cpSync(from, join(target, path), { recursive: true, filter });
   }

@@ -18,6 +18,7 @@ export function verify(dists: readonly string[], page?: string): string[] {
     copyFileSync(process.execPath, join(folder, "bin/node"), constants.COPYFILE_FICLONE);
     const tried = manifests.flatMap((manifest) => [
       ...importDoors(folder, manifest),
+      ...(manifest.name === "@nodeyard/dashboard" ? readsPage(folder) : []),
       ...runPrograms(folder, manifest),
       ...manualPages(folder, manifest),
     ]);
@@ -57,11 +58,25 @@ function importDoors(folder: string, manifest: PackageJson): string[] {
   );
   return doors.map((door) => {
     const specifier = manifest.name + door.slice(1);
-    const program = `await import(${JSON.stringify(specifier)})`;
-    const words = ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", program];
-    execute(folder, join(folder, "lib"), [join(folder, "bin/node"), ...words]);
+    evaluate(folder, `await import(${JSON.stringify(specifier)})`);
     return `import ${specifier}`;
   });
+}
+
+/** What a listener serves to browsers is part of the package: nothing here could build it. */
+function readsPage(folder: string): string[] {
+  evaluate(
+    folder,
+    `const { readPage } = await import("@nodeyard/dashboard");
+    const paths = (await readPage()).map(({ path }) => path.replace(/-[0-9a-f]{12}/, "")).sort().join();
+    if (paths !== "/,/assets/icon.svg,/assets/licences.txt,/assets/page.css,/assets/page.js") throw new Error(paths);`,
+  );
+  return ["the page"];
+}
+
+function evaluate(folder: string, program: string): void {
+  const words = ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", program];
+  execute(folder, join(folder, "lib"), [join(folder, "bin/node"), ...words]);
 }
 
 function runPrograms(folder: string, manifest: PackageJson): string[] {

@@ -21,6 +21,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@nodeyard/driver-*": ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"],
   nodeyard: [
     "@nodeyard/client",
+    "@nodeyard/dashboard",
     "@nodeyard/driver",
     "@nodeyard/driver-*",
     "@nodeyard/keyscan",
@@ -129,7 +130,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // No tree: skins of operations.
   api: {
     rooms: ["config", "listing", "metrics", "operations", "telemetry", "view"],
-    packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
+    packages: ["@nodeyard/client", "@nodeyard/dashboard", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {
     rooms: ["api", "config", "listing", "machine", "operations", "planning", "process", "telemetry", "view"],

@@ -55,6 +55,8 @@ export function readWorkspace(root: string): Workspace {
     ...packages.flatMap((one) => [
       ...readFolder(root, `${one.folder}/src`, "src", one),
       ...readFolder(root, `${one.folder}/test`, "test", one),
+      // Of the dashboard: what runs in a browser, and what makes files of it.
+      ...["browser", "build"].flatMap((part) => readFolder(root, `${one.folder}/${part}`, "other", one)),
     ]),
     ...ROOT_FOLDERS.flatMap((folder) => readFolder(root, folder, "other")),
   ];
@@ -80,7 +82,7 @@ function readFolder(root: string, folder: string, part: SourceFile["part"], owne
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = posix.join(folder, entry.name);
     if (entry.isDirectory()) return SKIPPED.has(entry.name) ? [] : readFolder(root, path, part, owner);
-    return entry.name.endsWith(".ts") ? [readFile(root, path, part, owner)] : [];
+    return /\.tsx?$/.test(entry.name) ? [readFile(root, path, part, owner)] : [];
   });
 }
 

@@ -69,7 +69,7 @@ function checkRoomPackage(file: SourceFile, one: Import, name: string): Finding[
 
 function checkRelative(file: SourceFile, one: Import): Finding[] {
   const target = resolveRelative(file, one.specifier);
-  if (!/\.(ts|json)$/.test(target)) return [finding(file, one, `${one.specifier} needs the ending .ts`)];
+  if (!/\.(tsx?|json)$/.test(target)) return [finding(file, one, `${one.specifier} needs the ending .ts`)];
   const owner = file.package?.folder;
   if (owner === undefined) {
     // The program is no library: a generator can use only its rooms' doors.

@@ -4,7 +4,7 @@ import type { Finding } from "../findings.ts";
 import { LINES_FAIL, LINES_WARN, PROGRAM, ROOMS } from "../rules.ts";
 import { roomOf, type Workspace } from "../workspace.ts";
 
-const KEBAB_FILE = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|bench|d|schema))*\.ts$/;
+const KEBAB_FILE = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|bench|d|schema))*\.tsx?$/;
 const KEBAB_FOLDER = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
 /** Length and name of files, doors and READMEs of packages, doors of rooms. */

@@ -5,6 +5,7 @@ import { NotReady } from "./errors.ts";
 import { type Visibility, visibilityOf } from "./http/caller.ts";
 import { problem } from "./http/problem.ts";
 import type { AppParts } from "./known.ts";
+import { addPage, PAGE_PATHS } from "./page.ts";
 import { addBackup, addRoutes, HEALTH } from "./routes.ts";
 import type { Door } from "./v1/admission.ts";
 import { addV1, badPath, V1 } from "./v1/mount.ts";
@@ -58,8 +59,9 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     const { remoteAddress } = request.raw.socket;
     const asking = { bySocket: door.bySocket, address: remoteAddress, headers: request.headers };
     request.visibility = visibilityOf(asking, door.token);
-    // A supervisor has no token, and learns no more than whether the process works.
-    if (request.visibility !== "nothing" || HEALTH.has(request.routeOptions.url ?? "")) return;
+    // A supervisor has no token, and learns no more than whether the process works. Nor has a browser before somebody logs in.
+    const url = request.routeOptions.url ?? "";
+    if (request.visibility !== "nothing" || HEALTH.has(url) || PAGE_PATHS.has(url)) return;
     reply.header("www-authenticate", "Bearer");
     return fail(request, reply, 401, "send the token of this listener: Authorization: Bearer TOKEN");
   });
@@ -75,6 +77,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     return fail(request, reply, 500, "Internal error; see the log.");
   });
   addRoutes(app, parts);
+  addPage(app);
   addV1(app, parts, door);
   if (door.bySocket) addBackup(app, parts);
   return app;

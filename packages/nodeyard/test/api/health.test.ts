@@ -67,7 +67,15 @@ describe("places to listen at", () => {
     const address = await site.listen({ host: "127.0.0.1", port: 0, token: TOKEN });
     for (const path of ["/live", "/live?x=1", "/ready"])
       expect([path, (await ask(address, path)).status]).toEqual([path, 200]);
-    for (const path of ["/live/", "//live", "/live%2f..%2fmetrics", "/node-list", "/metrics", "/nope", "/"]) {
+    for (const path of [
+      "/live/",
+      "//live",
+      "/live%2f..%2fmetrics",
+      "/node-list",
+      "/metrics",
+      "/nope",
+      "/index.html",
+    ]) {
       const { status, headers } = await ask(address, path);
       expect([path, status, headers["www-authenticate"]]).toEqual([path, 401, "Bearer"]);
     }

@@ -176,7 +176,7 @@ describe("what is answered (checks 20 to 24)", () => {
     await launcher.view.resync();
   });
 
-  test.each(["/nope", "/", "/node-list/", "//node-list", "/Node-List", "/api/v1/builds"])(
+  test.each(["/nope", "/node-list/", "//node-list", "/Node-List", "/api/v1/builds"])(
     "%s: 404",
     async (path) => {
       expect((await ask(url, path)).status).toBe(404);

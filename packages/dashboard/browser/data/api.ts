@@ -1,0 +1,110 @@
+import { signal } from "@preact/signals";
+
+/** Who is logged in, as `GET /v1/session` says. */
+export interface Session {
+  readonly name: string;
+  readonly role: "viewer" | "user" | "operator" | "admin";
+  readonly labels: readonly string[];
+  readonly tenants: readonly string[];
+  readonly csrf: string;
+  readonly expires: string | null;
+}
+
+/** Undefined: not known yet; null: nobody. */
+export const session = signal<Session | null | undefined>(undefined);
+
+/** By how much the clock of the server is ahead of this machine's, milliseconds: ages are those of the server. */
+export let skewMs = 0;
+
+/** What the server answered instead of what was requested. */
+export class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Longer than the slowest answer of `explain`, which asks every launcher. Milliseconds. */
+const DEADLINE_MS = 30_000;
+
+/** Calls REST v1 and returns the reply; undefined for none. Rejects with Refusal. A session that has ended is noticed. */
+export async function call<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<T> {
+  const csrf = session.peek()?.csrf;
+  const response = await fetch(path, {
+    method,
+    headers: {
+      accept: "application/json",
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(method !== "GET" && csrf !== undefined && { "x-nodeyard-csrf": csrf }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(DEADLINE_MS),
+  }).catch((error: unknown) => {
+    throw new Refusal(0, `the launcher does not answer (${error instanceof Error ? error.message : error})`);
+  });
+  const date = Date.parse(response.headers.get("date") ?? "");
+  if (!Number.isNaN(date)) skewMs = date - Date.now();
+  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+  if (response.status === 401) session.value = null;
+  const problem = (await response.json().catch(() => ({}))) as { readonly detail?: string };
+  throw new Refusal(response.status, problem.detail ?? `the launcher answered ${response.status}`);
+}
+
+/** All rows of a list. */
+export async function list<T>(path: string): Promise<readonly T[]> {
+  const rows: T[] = [];
+  for (let cursor: string | null = null; ; ) {
+    const page = new URLSearchParams({ limit: "1000", ...(cursor !== null && { cursor }) });
+    const { items, next } = await call<{ readonly items: readonly T[]; readonly next: string | null }>(
+      "GET",
+      `${path}${path.includes("?") ? "&" : "?"}${page}`,
+    );
+    rows.push(...items);
+    if (next === null) return rows;
+    cursor = next;
+  }
+}
+
+/** Takes up the session that the cookie names, or the one of a link with a ticket, which is good for one log-in. */
+export async function resumeSession(): Promise<void> {
+  const ticket = /^#ticket=([^&]+)$/.exec(location.hash)?.[1];
+  // Not in the history, and not in a link that somebody copies.
+  if (ticket !== undefined) history.replaceState(null, "", "#/");
+  try {
+    session.value =
+      ticket === undefined
+        ? await call<Session>("GET", "/v1/session")
+        : await call<Session>("POST", "/v1/session", { ticket: decodeURIComponent(ticket) });
+  } catch (error) {
+    session.value = null;
+    if (ticket !== undefined || !(error instanceof Refusal) || error.status !== 401) throw error;
+  }
+}
+
+export async function logIn(token: string): Promise<void> {
+  session.value = await call<Session>("POST", "/v1/session", {}, { authorization: `Bearer ${token}` });
+}
+
+export async function logOut(): Promise<void> {
+  await call("DELETE", "/v1/session");
+  session.value = null;
+}
+
+/** Whether the role may hold and delete nodes and build images (docs/design/rights.md). */
+export function mayOperate(): boolean {
+  const role = session.value?.role;
+  return role === "operator" || role === "admin";
+}
+
+/** Whether the role may request nodes. */
+export function mayLease(): boolean {
+  return session.value?.role === "user" || mayOperate();
+}

@@ -1,0 +1,83 @@
+/** Seconds for reading along, as the command line prints them: "12 s", "5 min", "3 h 20 min", "2 d 4 h". */
+export function span(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** How long a step took: milliseconds where seconds say too little. */
+export function took(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
+  return seconds < 10 ? `${seconds.toFixed(1)} s` : span(seconds);
+}
+
+/** "1.4 GiB". */
+export function size(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let at = 0;
+  let value = bytes;
+  for (; value >= 1_024 && at < units.length - 1; at++) value /= 1_024;
+  return `${value >= 10 || at === 0 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
+}
+
+/** Milliseconds; NaN for what is no time. */
+export function msOf(iso: string | null): number {
+  return iso === null ? Number.NaN : Date.parse(iso);
+}
+
+/** "fake-small × 3, fake-large". */
+export function labelsText(labels: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return [...counts].map(([label, count]) => (count === 1 ? label : `${label} × ${count}`)).join(", ");
+}
+
+const MANY = 8;
+
+/** A fact of `explain` as text; "" for one that says nothing. Many values are the first, the last, and how many. */
+export function factText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) {
+    const texts = value.map(factText);
+    if (texts.length <= MANY) return texts.join(", ");
+    return `${texts[0]}, ${texts[1]} … ${texts.at(-1)} (${texts.length} in all)`;
+  }
+  if (typeof value !== "object") return String(value);
+  return Object.entries(value)
+    .map(([key, each]) => {
+      const text = factText(each);
+      return typeof each === "number" || typeof each === "boolean" ? `${key} ${text}` : text;
+    })
+    .filter((text) => text !== "")
+    .join(" ");
+}
+
+/** Quoted for a POSIX shell, where it has to be: what it is copied from may be anything. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** How to log in by SSH; undefined where that is not how the node is reached. */
+export function sshLine(
+  address: string | null,
+  port: number | string | null,
+  username: string | null,
+  type: string | null,
+): string | undefined {
+  if (address === null || address === "" || (type !== null && type !== "ssh")) return undefined;
+  const who = username === null || username === "" ? address : `${username}@${address}`;
+  const where = port === null || Number(port) === 22 ? "" : ` -p ${quoted(String(port))}`;
+  // A name that begins with a dash would be an option.
+  return `ssh${where} -- ${quoted(who)}`;
+}
+
+/** Lines for known_hosts, so that the first log-in trusts nobody else. */
+export function knownHosts(address: string, port: number | string | null, keys: readonly string[]): string {
+  const host = port === null || Number(port) === 22 ? address : `[${address}]:${port}`;
+  return keys.map((key) => `${host} ${key}`).join("\n");
+}

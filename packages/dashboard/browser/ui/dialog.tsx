@@ -1,0 +1,98 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Problem } from "./pieces.tsx";
+
+interface Props {
+  readonly title: string;
+  /** Of the button that does it. */
+  readonly verb: string;
+  readonly danger?: boolean;
+  readonly children?: ComponentChildren;
+  /** Its rejection is shown, and the dialog stays. */
+  readonly action: (fields: FormData) => Promise<unknown>;
+}
+
+/** A button, and the dialog that it opens: fields, and what is done with them. */
+export function Action({ title, verb, danger = false, children, action }: Props) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" class={danger ? "danger" : ""} onClick={() => setOpen(true)}>
+        {verb}
+      </button>
+      {open && (
+        <Dialog title={title} verb={verb} danger={danger} action={action} onClose={() => setOpen(false)}>
+          {children}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Dialog({
+  title,
+  verb,
+  danger,
+  children,
+  action,
+  onClose,
+}: Props & { readonly onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await action(new FormData(event.currentTarget as HTMLFormElement));
+      onClose();
+    } catch (reason) {
+      setError(reason);
+      setBusy(false);
+    }
+  };
+  return (
+    <dialog ref={dialog} aria-label={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        <h2>{title}</h2>
+        {children}
+        <Problem error={error} />
+        <footer>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+          <button type="submit" class={danger ? "danger" : "primary"} disabled={busy}>
+            {verb}
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+/** How long, in seconds, as a choice. */
+export function Duration({
+  name,
+  label,
+  hours,
+}: {
+  readonly name: string;
+  readonly label: string;
+  readonly hours: readonly number[];
+}) {
+  return (
+    <label>
+      {label}
+      <select name={name}>
+        {hours.map((hour) => (
+          <option key={hour} value={hour * 3_600}>
+            {hour < 24
+              ? `${hour} ${hour === 1 ? "hour" : "hours"}`
+              : `${hour / 24} ${hour === 24 ? "day" : "days"}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

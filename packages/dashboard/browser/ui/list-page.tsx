@@ -1,0 +1,79 @@
+import type { ComponentChildren } from "preact";
+import { address, refine } from "../data/route.ts";
+import type { Kind, Rows } from "../data/rows.ts";
+import { tables, versions } from "../data/state.ts";
+import { type Column, VirtualList } from "./virtual-list.tsx";
+
+interface Props<K extends Kind> {
+  readonly title: string;
+  readonly kind: K;
+  readonly columns: readonly Column<Rows[K]>[];
+  /** States that can be chosen. */
+  readonly states: readonly string[];
+  /** Texts that the filter looks through. */
+  readonly texts: (row: Rows[K], id: string) => readonly (string | null)[];
+  readonly sort: string;
+  readonly children?: ComponentChildren;
+}
+
+/** A list of all rows of a kind, with a filter whose choice is part of the address. */
+export function ListPage<K extends Kind & ("node" | "request" | "lease")>(props: Props<K>) {
+  const { title, kind, columns, states, texts, children } = props;
+  const { query } = address.value;
+  const text = (query.get("q") ?? "").toLowerCase();
+  const state = query.get("state") ?? "";
+  const sort = query.get("sort") ?? props.sort;
+  const keeps = (row: Rows[K]) =>
+    (state === "" || row.state === state) &&
+    (text === "" || texts(row, row.id).some((one) => one?.toLowerCase().includes(text) === true));
+  return (
+    <div class="list-page">
+      <header>
+        <h1>
+          {title} <Total kind={kind} />
+        </h1>
+        <div class="tools">
+          <label>
+            <span class="hidden">Filter</span>
+            <input
+              type="search"
+              placeholder="Filter"
+              value={query.get("q") ?? ""}
+              onInput={({ currentTarget }) => refine({ q: currentTarget.value })}
+            />
+          </label>
+          <label>
+            <span class="hidden">State</span>
+            <select value={state} onChange={({ currentTarget }) => refine({ state: currentTarget.value })}>
+              <option value="">All states</option>
+              {states.map((one) => (
+                <option key={one} value={one}>
+                  {one}
+                </option>
+              ))}
+            </select>
+          </label>
+          {children}
+        </div>
+      </header>
+      <VirtualList
+        label={title}
+        table={tables[kind]}
+        columns={columns}
+        layout={kind}
+        keeps={keeps}
+        filter={JSON.stringify([text, state])}
+        sort={sort}
+        onSort={(wanted) => refine({ sort: wanted })}
+        empty={
+          text === "" && state === "" ? `There are no ${title.toLowerCase()}.` : "Nothing matches the filter."
+        }
+      />
+    </div>
+  );
+}
+
+function Total({ kind }: { readonly kind: Kind }) {
+  void versions[kind].value;
+  return <span class="count">{tables[kind].size}</span>;
+}

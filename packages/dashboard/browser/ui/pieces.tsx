@@ -1,0 +1,176 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { now } from "../data/clock.ts";
+import { factText, msOf, span } from "../data/format.ts";
+import { hrefOf } from "../data/route.ts";
+
+/** Sign and tone of each state. The sign differs in shape, so that nobody has to tell colours apart. */
+const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = {
+  ready: ["●", "good"],
+  fulfilled: ["●", "good"],
+  granted: ["●", "good"],
+  running: ["●", "good"],
+  online: ["●", "good"],
+  "in-use": ["▲", "busy"],
+  used: ["△", "quiet"],
+  building: ["◐", "work"],
+  testing: ["◐", "work"],
+  pending: ["◐", "work"],
+  uploading: ["◐", "work"],
+  requested: ["○", "wait"],
+  waiting: ["○", "wait"],
+  init: ["○", "wait"],
+  hold: ["■", "held"],
+  paused: ["■", "held"],
+  deleting: ["◇", "quiet"],
+  released: ["◇", "quiet"],
+  failed: ["✕", "bad"],
+  aborted: ["✕", "bad"],
+};
+
+export function toneOf(state: string): string {
+  return STATES[state]?.[1] ?? "quiet";
+}
+
+export function State({ state }: { readonly state: string }) {
+  const [sign, tone] = STATES[state] ?? ["◇", "quiet"];
+  return (
+    <span class={`state ${tone}`}>
+      <span aria-hidden="true">{sign}</span> {state}
+    </span>
+  );
+}
+
+/** How long ago, or with `ahead` in how long; counts by itself. */
+export function Age({ at, ahead = false }: { readonly at: string | null; readonly ahead?: boolean }) {
+  const ms = msOf(at);
+  if (at === null || Number.isNaN(ms)) return <span class="dim">–</span>;
+  const seconds = (now.value - ms) / 1_000;
+  return (
+    <time dateTime={at} title={new Date(ms).toLocaleString()}>
+      {span(ahead ? -seconds : seconds)}
+    </time>
+  );
+}
+
+export function Link({ view, id }: { readonly view: string; readonly id: string }) {
+  return (
+    <a class="id" href={hrefOf(view, id)}>
+      {id}
+    </a>
+  );
+}
+
+export function Copy({ text, what }: { readonly text: string; readonly what: string }) {
+  const [copied, setCopied] = useState<boolean | undefined>();
+  const copy = async () => {
+    setCopied(await copyText(text));
+    setTimeout(() => setCopied(undefined), 2_000);
+  };
+  return (
+    <span class="copy">
+      <code>{text}</code>
+      <button type="button" class="small" onClick={copy} aria-label={`Copy ${what}`}>
+        {copied === undefined ? "Copy" : copied ? "Copied" : "Select and copy it yourself"}
+      </button>
+    </span>
+  );
+}
+
+/** A browser has no clipboard for pages that come without TLS, except from this machine. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function Facts({ facts }: { readonly facts: Readonly<Record<string, unknown>> }) {
+  const texts = Object.entries(facts).map(([key, value]) => [key.replaceAll("_", " "), value] as const);
+  const shown = texts.filter(([, value]) => isElement(value) || factText(value) !== "");
+  if (shown.length === 0) return null;
+  return (
+    <dl class="facts">
+      {shown.map(([key, value]) => (
+        <div key={key}>
+          <dt>{key}</dt>
+          <dd>{isElement(value) ? (value as ComponentChildren) : factText(value)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function isElement(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "props" in value;
+}
+
+export function Problem({ error }: { readonly error: unknown }) {
+  if (error === undefined) return null;
+  return (
+    <p class="problem" role="alert">
+      <span aria-hidden="true">✕</span> {error instanceof Error ? error.message : String(error)}
+    </p>
+  );
+}
+
+export function Section({
+  title,
+  children,
+  aside,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly aside?: ComponentChildren;
+}) {
+  const id = `s-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;
+  return (
+    <section aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** Parts of a whole by state, as one bar; the legend says the same in words. */
+export function StateBar({
+  counts,
+  total,
+}: {
+  readonly counts: ReadonlyMap<string, number>;
+  /** What the full width means; absent: the sum. */
+  readonly total?: number;
+}) {
+  const shown = ORDER.flatMap((state) => {
+    const count = counts.get(state) ?? 0;
+    return count > 0 ? [[state, count] as const] : [];
+  });
+  const sum = total ?? shown.reduce((all, [, count]) => all + count, 0);
+  const words = shown.map(([state, count]) => `${count} ${state}`).join(", ");
+  return (
+    <div class="bar" role="img" aria-label={words === "" ? "none" : words} title={words}>
+      {shown.map(([state, count]) => (
+        <span key={state} class={toneOf(state)} style={{ width: `${(count / Math.max(1, sum)) * 100}%` }} />
+      ))}
+    </div>
+  );
+}
+
+/** Of a node's life. */
+const ORDER = [
+  "ready",
+  "in-use",
+  "building",
+  "testing",
+  "init",
+  "hold",
+  "used",
+  "deleting",
+  "failed",
+  "aborted",
+];

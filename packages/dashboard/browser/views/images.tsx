@@ -1,0 +1,173 @@
+import { useState } from "preact/hooks";
+import { call, list, mayOperate } from "../data/api.ts";
+import { size, span } from "../data/format.ts";
+import { hrefOf } from "../data/route.ts";
+import type { BuildRow, ImageRow, Progress, UploadRow } from "../data/rows.ts";
+import { row, rows, versions } from "../data/state.ts";
+import { Action } from "../ui/dialog.tsx";
+import { Age, Problem, Section, State } from "../ui/pieces.tsx";
+import { Story } from "../ui/story.tsx";
+import { useChange, useLoad } from "../ui/use.ts";
+
+export function ImagesView({ id }: { readonly id: string | undefined }) {
+  if (id !== undefined) return <ImageView name={id} />;
+  const images = rows("image").toSorted((one, other) => (one.image < other.image ? -1 : 1));
+  return (
+    <>
+      <header>
+        <h1>
+          Images <span class="count">{images.length}</span>
+        </h1>
+      </header>
+      {images.length === 0 && <p class="dim">The tree knows no diskimage.</p>}
+      <ul class="cards grid">
+        {images.map((image) => (
+          <Card key={image.image} image={image} />
+        ))}
+      </ul>
+      <Work path="" title="Builds and uploads" />
+    </>
+  );
+}
+
+function Card({
+  image: { image, paused, build_requested, builds, uploaded_to, uploading_to },
+}: {
+  readonly image: ImageRow;
+}) {
+  const counts = Object.entries(builds).filter(([, count]) => count > 0);
+  return (
+    <li>
+      <h2>
+        <a href={hrefOf("images", image)}>{image}</a> {paused && <State state="paused" />}
+      </h2>
+      <p>
+        {counts.length === 0 && <span class="dim">no build</span>}
+        {counts.map(([state, count]) => (
+          <span key={state} class="chip">
+            <State state={state} /> {count}
+          </span>
+        ))}
+        {build_requested && <span class="chip">build requested</span>}
+      </p>
+      <p class="dim">
+        {uploaded_to.length === 0 ? "at no provider" : `at ${uploaded_to.join(", ")}`}
+        {uploading_to.length > 0 && `; being uploaded to ${uploading_to.join(", ")}`}
+      </p>
+    </li>
+  );
+}
+
+function ImageView({ name }: { readonly name: string }) {
+  const image = row("image", name);
+  return (
+    <>
+      <header>
+        <h1>Image {name}</h1>
+        {image !== undefined && mayOperate() && <Actions image={image} />}
+      </header>
+      <Work path={`?image=${encodeURIComponent(name)}`} title="Builds" />
+      <Story kind="image" id={name} />
+    </>
+  );
+}
+
+function Actions({ image: { image, paused, build_requested } }: { readonly image: ImageRow }) {
+  const path = `/v1/images/${encodeURIComponent(image)}`;
+  const verb = paused ? "unpause" : "pause";
+  return (
+    <div class="actions">
+      {!build_requested && (
+        <Action title={`Build ${image}`} verb="Build" action={() => call("POST", `${path}/build`)}>
+          <p>A builder builds it as soon as it has nothing else to do.</p>
+        </Action>
+      )}
+      <Action
+        title={`${paused ? "Resume" : "Pause"} builds of ${image}`}
+        verb={paused ? "Resume" : "Pause"}
+        action={() => call("POST", `${path}/${verb}`)}
+      >
+        <p>Uploads of its builds continue.</p>
+      </Action>
+    </div>
+  );
+}
+
+/** While a build or upload is under way, its progress is looked up again after this: no event tells of it. Milliseconds. */
+const PROGRESS_MS = 2_000;
+
+function Work({ path, title }: { readonly path: string; readonly title: string }) {
+  const { data, error, reload } = useLoad(`work ${path}`, async () => ({
+    builds: await list<BuildRow>(`/v1/builds${path}`),
+    uploads: await list<UploadRow>(`/v1/uploads${path}`),
+    at: Date.now(),
+  }));
+  useChange(versions.image.value, 300, reload);
+  const isUnderWay =
+    data !== undefined && [...data.builds, ...data.uploads].some(({ progress }) => progress !== null);
+  useChange(isUnderWay ? data.at : 0, PROGRESS_MS, () => isUnderWay && !document.hidden && reload());
+  const [all, setAll] = useState(false);
+  const builds =
+    data?.builds.toSorted((one, other) => ((one.since ?? "") < (other.since ?? "") ? 1 : -1)) ?? [];
+  const SHOWN = 20;
+  return (
+    <Section title={title}>
+      <Problem error={error} />
+      {data !== undefined && builds.length === 0 && <p class="dim">None yet.</p>}
+      <ul class="cards">
+        {builds.slice(0, all ? undefined : SHOWN).map((build) => (
+          <li key={build.id}>
+            <h3>
+              {build.id} <State state={build.state} />
+            </h3>
+            <p class="dim">
+              {build.formats.join(", ")} {build.builder !== null && `by ${build.builder}`}, for{" "}
+              <Age at={build.since} />
+            </p>
+            <ProgressBar progress={build.progress} what={`build ${build.id}`} />
+            <ul class="lines">
+              {data?.uploads
+                .filter((upload) => `${upload.image}-${upload.build}` === build.id)
+                .map((upload) => (
+                  <li key={upload.id}>
+                    <State state={upload.state} />
+                    <span class="grow">
+                      {upload.provider}{" "}
+                      {upload.external_name !== null && <code class="dim">{upload.external_name}</code>}
+                    </span>
+                    <Age at={upload.since} />
+                    <ProgressBar progress={upload.progress} what={`upload to ${upload.provider}`} />
+                  </li>
+                ))}
+            </ul>
+          </li>
+        ))}
+      </ul>
+      {!all && builds.length > SHOWN && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all {builds.length}
+        </button>
+      )}
+    </Section>
+  );
+}
+
+function ProgressBar({ progress, what }: { readonly progress: Progress | null; readonly what: string }) {
+  if (progress === null) return null;
+  const { phase, bytes, total_bytes: total, bytes_per_second: rate, eta_seconds: eta } = progress;
+  return (
+    <p class="progress">
+      <progress aria-label={what} {...(total !== null && { value: bytes, max: total })} />
+      <span class="dim">
+        {[
+          phase,
+          total === null ? size(bytes) : `${size(bytes)} of ${size(total)}`,
+          rate > 0 && `${size(rate)}/s`,
+          eta !== null && `${span(eta)} left`,
+        ]
+          .filter(Boolean)
+          .join(", ")}
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,31 @@
+import { hrefOf } from "../data/route.ts";
+import { nodesByLabel, requestsByLabel, versions } from "../data/state.ts";
+import { Facts, Section, StateBar } from "../ui/pieces.tsx";
+import { Story } from "../ui/story.tsx";
+
+export function LabelView({ id = "" }: { readonly id: string | undefined }) {
+  void versions.node.value;
+  void versions.request.value;
+  const waiting = requestsByLabel.of(id);
+  return (
+    <>
+      <header>
+        <h1>Label {id}</h1>
+        <div class="actions">
+          <a href={hrefOf("nodes", undefined, { q: id })}>Nodes</a>
+          <a href={hrefOf("requests", undefined, { q: id })}>Requests</a>
+        </div>
+      </header>
+      <Section title="Nodes now">
+        <StateBar counts={nodesByLabel.of(id)} />
+        <Facts
+          facts={{
+            ...Object.fromEntries(nodesByLabel.of(id)),
+            waiting_requests: waiting.get("requested") ?? 0,
+          }}
+        />
+      </Section>
+      <Story kind="label" id={id} />
+    </>
+  );
+}

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+
+/** A file of the page, as a listener sends it. */
+export interface PageFile {
+  /** Path below the address of the listener: "/", "/assets/NAME". */
+  readonly path: string;
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly gzipped: Buffer;
+  /** Of the content, in quotes. */
+  readonly etag: string;
+  /** Whether the content of this path never changes: its name holds a digest. */
+  readonly immutable: boolean;
+}
+
+/** Of an installed package. */
+const BUILT = fileURLToPath(new URL("../../page", import.meta.url));
+/** Of a checkout; not part of an installed package, and so not imported by its name in the code. */
+const MAKER = "../../build/make-page.ts";
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+  txt: "text/plain; charset=utf-8",
+};
+
+/** The files of the page. Rejects where they were not built and cannot be: a checkout without development dependencies. */
+export async function readPage(): Promise<readonly PageFile[]> {
+  const files = existsSync(BUILT) ? builtFiles() : await madeFiles();
+  return Promise.all([...files].map(([name, bytes]) => pageFile(name, bytes)));
+}
+
+function builtFiles(): ReadonlyMap<string, Buffer> {
+  return new Map(readdirSync(BUILT).map((name) => [name, readFileSync(join(BUILT, name))]));
+}
+
+async function madeFiles(): Promise<ReadonlyMap<string, Buffer>> {
+  const { makePage } = await import(new URL(MAKER, import.meta.url).href);
+  return makePage();
+}
+
+async function pageFile(name: string, bytes: Buffer): Promise<PageFile> {
+  const immutable = name !== "index.html";
+  return {
+    path: immutable ? `/assets/${name}` : "/",
+    type: TYPES[name.split(".").at(-1)!] ?? "application/octet-stream",
+    bytes,
+    gzipped: await promisify(gzip)(bytes, { level: 9 }),
+    etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`,
+    immutable,
+  };
+}

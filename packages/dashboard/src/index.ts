@@ -1,0 +1,1 @@
+export { type PageFile, readPage } from "./edge/read-page.ts";

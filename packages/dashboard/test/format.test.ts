@@ -1,0 +1,91 @@
+import { execFileSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  factText,
+  knownHosts,
+  labelsText,
+  quoted,
+  size,
+  span,
+  sshLine,
+  took,
+} from "../browser/data/format.ts";
+import { bars, type Step } from "../browser/data/waterfall.ts";
+import { windowOf } from "../browser/data/window.ts";
+
+test("times, sizes and labels are short", () => {
+  expect([0.9, 59, 60, 3_599, 3_600, 12_000, 86_400, 190_000].map(span)).toEqual([
+    "0 s",
+    "59 s",
+    "1 min",
+    "59 min",
+    "1 h",
+    "3 h 20 min",
+    "1 d",
+    "2 d 4 h",
+  ]);
+  expect([0.028, 1.25, 75].map(took)).toEqual(["28 ms", "1.3 s", "1 min"]);
+  expect([5, 1_500, 20 * 1_024 ** 3].map(size)).toEqual(["5 B", "1.5 KiB", "20 GiB"]);
+  expect(labelsText(["a", "b", "a"])).toBe("a × 2, b");
+});
+
+test("facts are texts, and many of them are the ends", () => {
+  expect(factText({ cores: 4, zone: "az1", off: null })).toBe("cores 4 az1");
+  expect(factText([..."abcdefghij"])).toBe("a, b … j (10 in all)");
+  expect(factText(false)).toBe("no");
+  expect(factText(null)).toBe("");
+});
+
+describe("the line to log in", () => {
+  test("names user and port where they are needed", () => {
+    expect(sshLine("192.0.2.1", 22, "zuul", "ssh")).toBe("ssh -- zuul@192.0.2.1");
+    expect(sshLine("2001:db8::1", 2222, null, null)).toBe("ssh -p 2222 -- 2001:db8::1");
+    expect(sshLine("192.0.2.1", 5986, "zuul", "winrm")).toBeUndefined();
+    expect(sshLine(null, 22, "zuul", "ssh")).toBeUndefined();
+    expect(knownHosts("192.0.2.1", 2222, ["ssh-ed25519 AAAA"])).toBe("[192.0.2.1]:2222 ssh-ed25519 AAAA");
+  });
+
+  test("is one word for a shell, whatever a record holds", () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.string().filter((text) => !text.includes("\0")),
+          { minLength: 1, maxLength: 5 },
+        ),
+        (words) => {
+          const script = `printf '%s\\0' ${words.map(quoted).join(" ")}`;
+          expect(execFileSync("sh", ["-c", script], { encoding: "utf8" })).toBe(
+            words.map((word) => `${word}\0`).join(""),
+          );
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+});
+
+test("the time between launch and deletion takes no room on the time line", () => {
+  const step = (of: string, began: number, seconds: number | null): Step => ({
+    ...{ node: "1", of, attempt: 1, step: of, error: null },
+    began: new Date(began * 1_000).toISOString(),
+    seconds,
+  });
+  const steps = [step("launch", 1_000, 10), step("life", 1_010, 36_000), step("delete", 37_010, null)];
+  const [launch, life, remove] = bars(steps, 37_040_000);
+  expect(launch!.place).toEqual({ from: 0, width: 0.25 });
+  expect(life!.place).toBeUndefined();
+  expect(remove).toMatchObject({ place: { from: 0.25, width: 0.75 }, seconds: 30 });
+});
+
+describe("rows in sight", () => {
+  test("are those between the edges, and some more", () => {
+    expect(windowOf(3_400, 340, 34, 5_000)).toEqual({ first: 92, last: 118 });
+    expect(windowOf(0, 340, 34, 3)).toEqual({ first: 0, last: 3 });
+  });
+
+  test("are the last ones after a filter left fewer than are scrolled away", () => {
+    expect(windowOf(100_000, 340, 34, 20)).toEqual({ first: 10, last: 20 });
+    expect(windowOf(100_000, 340, 34, 0)).toEqual({ first: 0, last: 0 });
+  });
+});
