@@ -89,6 +89,8 @@ export interface State {
   readonly usedTickets: ReadonlyMap<string, number>;
   /** The highest of these seconds of all that were forgotten: what ends by then may be one of them. */
   readonly ticketsForgotten: number;
+  /** The trusted time when it was last stored, seconds since the Unix epoch; 0: never. */
+  readonly believed: number;
   /** What the last full document asked for and did not get. */
   readonly refused: readonly Refusal[];
   readonly records: ReadonlyMap<string, SliverRecord>;
@@ -105,6 +107,7 @@ export const EMPTY_STATE: State = {
   keySet: undefined,
   usedTickets: new Map(),
   ticketsForgotten: 0,
+  believed: 0,
   refused: [],
   records: new Map(),
   traffic: new Map(),

@@ -4,7 +4,7 @@ import { computeLoans } from "./loans.ts";
 import { configOf, type Observed, plan, type SliverConfig, type Task, wanted } from "./plan.ts";
 import type { Policy } from "./profiles.ts";
 import type { SliverRecord, State } from "./record.ts";
-import { expire, nextEnd } from "./time.ts";
+import { believe, expire, forgetTickets, nextEnd } from "./time.ts";
 import { countAll, dailyRates, type Sent } from "./traffic.ts";
 
 /**
@@ -81,14 +81,20 @@ export interface SyncResult {
   readonly nextEnd: number;
 }
 
-/** The old `sync()`, without any effect of its own. `now` is in seconds. Twice in a row, the second plans nothing new. */
+/**
+ * The old `sync()`, without any effect of its own. `now` is in seconds; `ages`: whether slivers end by it. Twice in a row, the second
+ * plans nothing new.
+ */
 export function sync(
   before: State,
   observed: readonly Observed[],
   machine: Machine,
   now: number,
+  ages = true,
 ): SyncResult {
-  const { state: assigned, unplaced } = assign(expire(before, now), observed, machine.highestIndex);
+  const timed = believe(forgetTickets(before, now), now);
+  const alive = ages ? expire(timed, now) : timed;
+  const { state: assigned, unplaced } = assign(alive, observed, machine.highestIndex);
   const { policy } = machine;
   const { effective, loanStatuses } = computeLoans(assigned.records, policy.minimums, now);
   const sent = sentByName(assigned.records, observed);
@@ -118,10 +124,12 @@ export function hasChanged(before: State, after: State): boolean {
 }
 
 /** What sync may change in a state. */
-function changeable({ records, nextIncarnation, usedTickets, ticketsForgotten, traffic }: State): unknown {
+function changeable(state: State): unknown {
+  const { records, nextIncarnation, usedTickets, ticketsForgotten, believed, traffic } = state;
   return [
     nextIncarnation,
     ticketsForgotten,
+    believed,
     [...usedTickets.keys()],
     [...traffic],
     [...records.values()].map(({ name, local }) => [name, local]),

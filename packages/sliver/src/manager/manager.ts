@@ -3,7 +3,15 @@ import type { Capacity } from "../core/capacity.ts";
 import type { Observed, Task } from "../core/plan.ts";
 import type { State } from "../core/record.ts";
 import { hasChanged, type Machine, type SyncResult, sync } from "../core/sync.ts";
-import { look, monotonicAt, type TrustedTime, trustedSeconds, trustFirst } from "../core/time.ts";
+import {
+  look,
+  mayEnd,
+  monotonicAt,
+  nextLook,
+  type TrustedTime,
+  trustedSeconds,
+  trustFirst,
+} from "../core/time.ts";
 import { StepTimeoutError } from "../errors.ts";
 import type { BackEnd } from "../isolation/contract.ts";
 import { Executor, type Outcome } from "../isolation/executor.ts";
@@ -40,6 +48,9 @@ const HEARTBEAT = 10_000;
 const INSPECT_LIMIT = 30_000;
 const CLOSE_LIMIT = 20_000;
 
+const CLOCK_JUMPED =
+  "the clock jumped; the new time is trusted when it has lasted a minute, and no sliver ends by its age until ten minutes later";
+
 /** Holds the state of a node, and brings the machine to it: at every change, outcome, end and heartbeat. */
 export class Manager {
   readonly options: ManagerOptions;
@@ -74,7 +85,8 @@ export class Manager {
     this.#mutations = new Mutations(options.state, (state) => options.store.save(state));
     this.#starts = new SpacedStarts(options.startSpacing ?? 0);
     this.#executor = new Executor(options.backEnd, clock);
-    this.#time = trustFirst(clock.now(), clock.monotonic());
+    this.#time = trustFirst(clock.now(), clock.monotonic(), options.state);
+    if (this.clockSuspect) options.log.error(CLOCK_JUMPED);
   }
 
   get state(): State {
@@ -191,10 +203,10 @@ export class Manager {
     this.#touched.clear();
     for (const incarnation of this.#executor.busy.keys()) this.#touched.add(incarnation);
     const observed = await this.#inspect();
-    this.#time = look(this.#time, clock.now(), clock.monotonic());
+    this.#look();
     let revision = 0;
     const result = await this.#mutations.change((state) => {
-      const planned = sync(state, observed, machine, this.now);
+      const planned = sync(state, observed, machine, this.now, mayEnd(this.#time, clock.monotonic()));
       // Nothing is written for a sync that changes nothing.
       const changed = hasChanged(state, planned.state);
       // What it changes itself, it knows.
@@ -212,8 +224,21 @@ export class Manager {
     this.#starts.see(result.tasks, clock.monotonic());
     this.#submit(result.tasks);
     // What lasts until a second is over after it.
-    this.#wake = Math.min(this.#starts.next, monotonicAt(this.#time, result.nextEnd) + 1);
+    this.#wake = Math.min(
+      this.#starts.next,
+      nextLook(this.#time, clock.monotonic()),
+      monotonicAt(this.#time, result.nextEnd) + 1,
+    );
     for (const check of [...this.#listeners]) check();
+  }
+
+  #look(): void {
+    const { clock, log } = this.options;
+    const before = this.clockSuspect;
+    this.#time = look(this.#time, clock.now(), clock.monotonic());
+    if (this.clockSuspect && !before) log.error(CLOCK_JUMPED);
+    if (!this.clockSuspect && before)
+      log.info(`the clock is trusted again: it is ${new Date(this.now * 1000).toISOString()}`);
   }
 
   async #inspect(): Promise<readonly Observed[]> {

@@ -230,8 +230,10 @@ describe("tickets", () => {
     expect(await rig.call(ROOT, "Ticket", [ticket])).toBe(1);
     rig.clock.jump(3_600_000);
     await rig.start();
+    await rig.pass(HEARTBEATS);
     rig.clock.jump(-3_600_000);
     await rig.start();
+    await rig.pass(HEARTBEATS);
     await expect(rig.call(ROOT, "Ticket", [ticket])).rejects.toMatchObject(
       refusedAs("cannot know which tickets"),
     );
