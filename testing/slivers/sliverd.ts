@@ -76,7 +76,15 @@ export class Sliverd {
 
   /** A full document. Resolves when it is durable. */
   async deliver(slivers: readonly SliverSpecInput[]): Promise<NodeReport> {
-    const head = { v: 1, node: NODE, epoch: 1, version: ++this.#version, issuedAt: 0, slivers };
+    const head = {
+      v: 1,
+      node: NODE,
+      epoch: 1,
+      version: ++this.#version,
+      issuedAt: 0,
+      removes: 4096,
+      slivers,
+    };
     return this.#client.deliver(signText("document", head, this.#signer), AbortSignal.timeout(60_000));
   }
 

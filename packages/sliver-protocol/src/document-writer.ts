@@ -142,7 +142,7 @@ export class DocumentWriter {
   /** Undefined: another writer was faster, or it is unknown whether the document was taken. */
   async #offer(
     document: NodeDocument,
-    { slivers, changed }: Edited,
+    { slivers, changed, ends }: Edited,
     signal: AbortSignal,
   ): Promise<NodeReport | undefined> {
     const { client, epoch, signer, now } = this.#options;
@@ -150,7 +150,9 @@ export class DocumentWriter {
     const version = document.epoch === epoch ? document.version + 1 : 1;
     const { node, writer } = this.#options;
     const issuedAt = Math.floor(now() / 1000);
-    const claims: DocumentInput = { v: 1, node, epoch, version, writer, issuedAt, slivers };
+    const head = { v: 1 as const, node, epoch, version, writer, issuedAt };
+    const removes = document.guarded === true && ends > 0 ? { removes: ends } : {};
+    const claims: DocumentInput = { ...head, ...removes, slivers };
     try {
       return await client.deliver(signText("document", claims, signer), signal);
     } catch (error) {
@@ -169,6 +171,8 @@ export class DocumentWriter {
 interface Edited {
   readonly slivers: readonly SliverSpecInput[];
   readonly changed: boolean;
+  /** Slivers that end by it: each was removed or replaced by name, so all are meant. */
+  readonly ends: number;
   /** Those whose edit worked. */
   readonly open: readonly Waiting[];
 }
@@ -188,7 +192,10 @@ function edit(document: NodeDocument, batch: readonly Waiting[]): Edited {
     }
   }
   const list = [...slivers.values()];
-  return { slivers: list, changed: !isDeepStrictEqual(list, document.slivers), open };
+  const ends = document.slivers.filter(
+    ({ name, generation }) => slivers.get(name)?.generation !== generation,
+  );
+  return { slivers: list, changed: !isDeepStrictEqual(list, document.slivers), ends: ends.length, open };
 }
 
 /** By the grammar of the node itself: what the node would call malformed is refused here, where it can be corrected. */

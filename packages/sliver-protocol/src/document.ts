@@ -102,6 +102,8 @@ const head = z.strictObject({
     .optional(),
   /** Seconds since the Unix epoch. For people: nothing is decided by it. */
   issuedAt: whole,
+  /** So many slivers its writer means to end, at most. Without it a document that ends more than half of four or more is refused. */
+  removes: whole.optional(),
   /** Amounts for what a sliver's rspec does not name. */
   defaults: rspec.default({}),
   slivers: z.array(z.unknown()).max(4096),

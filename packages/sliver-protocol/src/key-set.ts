@@ -53,10 +53,15 @@ function dateOf(seconds: number): string {
   return new Date(seconds * 1_000).toISOString();
 }
 
+/** Versions that one rotation may skip. After the highest number that there is no further rotation would be possible. */
+const MAX_STEP = 1000;
+
 /** `next`, which a key of `current` must have signed already: it only ever goes forward. Throws KeySetError. */
 export function rotate(current: KeySet, next: KeySet, now: number): KeySet {
-  if (next.version <= current.version)
-    throw new KeySetError(`key set ${next.version} does not follow key set ${current.version}`);
+  if (next.version <= current.version || next.version > current.version + MAX_STEP)
+    throw new KeySetError(
+      `key set ${next.version} does not follow key set ${current.version}; the next ${MAX_STEP} versions do`,
+    );
   if (!next.keys.some(({ kid }) => keyAt(next, kid, now) !== undefined))
     throw new KeySetError(
       `key set ${next.version} has no key that is valid now; the node would trust no key`,

@@ -72,6 +72,8 @@ export interface NodeReport {
   readonly slivers: readonly SliverReport[];
   /** Why the manager cannot look at its machine, in how many looks in a row; nothing is done to a sliver meanwhile. */
   readonly trouble?: { readonly message: string; readonly attempts: number };
+  /** Why the last document was not carried out: it would end most slivers, and does not say that this is meant. */
+  readonly withheld?: string;
   /** Names of what is on the machine and in no record: it is being ended, unless the store was lost. */
   readonly unlisted: readonly string[];
   /** Changes with every look at the machine. Given to `Watch`, that answers when there is another. */
@@ -86,6 +88,8 @@ export interface NodeDocument {
   readonly version: number;
   readonly writer?: string;
   readonly safeMode: boolean;
+  /** A document that ends many slivers must say so (`removes`). Absent: the manager is older, and refuses the field. */
+  readonly guarded?: true;
   /** As in a report. After a lost store these are slivers that a full document ends. */
   readonly unlisted: readonly string[];
   /** Without loans, which stay as they are when a document does not name them. */

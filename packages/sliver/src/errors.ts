@@ -9,6 +9,19 @@ export class ConflictingDocumentError extends errorClass("sliver.conflict") {}
 /** A document that is for another node, or that cannot be read. */
 export class WrongDocumentError extends errorClass("sliver.document") {}
 
+/** A document that would end most slivers and does not say so; nothing of it is applied. */
+export class MassRemovalError extends NodeyardError {
+  readonly ended: readonly string[];
+
+  constructor(ended: readonly string[], present: number) {
+    super(
+      "sliver.mass_removal",
+      `the document would end ${ended.length} of ${present} slivers (${ended.slice(0, 3).join(", ")}, ...); one that is meant to says "removes": ${ended.length}, or is polled a second time`,
+    );
+    this.ended = ended;
+  }
+}
+
 /** A ticket that was used before, or that this node does not accept. */
 export class TicketRefusedError extends errorClass("sliver.ticket_refused") {}
 

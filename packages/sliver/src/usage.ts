@@ -16,6 +16,10 @@ export const USAGES = {
         "end every sliver and remove everything that slivers put on this machine",
       ],
       ["sliverd --dismantle --dry-run --config FILE [--json]", "list what that would remove"],
+      [
+        "sliverd --forget-writer --config FILE [--dry-run]",
+        "trust the configuration's keys and accept any writer's next document again; stop sliverd before",
+      ],
       ["sliverd --version", "print the version"],
     ],
     notes: "Slivers keep running while it is stopped or restarted. SIGUSR2 writes its state to the log.",

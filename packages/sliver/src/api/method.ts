@@ -1,4 +1,4 @@
-import type { KeySet, Loan, LoanStatus, Rspec } from "@nodeyard/sliver-protocol";
+import type { Loan, LoanStatus, Rspec } from "@nodeyard/sliver-protocol";
 import type { Caller } from "../core/permit.ts";
 import type { ProfileName, WireProfile } from "../core/profiles.ts";
 import type { SliverRecord } from "../core/record.ts";
@@ -73,9 +73,4 @@ export interface Method {
   readonly run?: (context: Context, params: readonly unknown[]) => unknown;
   /** For methods about one sliver, which is their first argument; `params` are the others. */
   readonly about?: (context: Context, record: SliverRecord, params: readonly unknown[]) => unknown;
-}
-
-/** The keys that this node trusts, or an empty set, which verifies no signature. */
-export function keysOf({ manager }: Pick<Context, "manager">): KeySet {
-  return manager.state.keySet ?? { v: 1, version: 0, keys: [] };
 }

@@ -5,6 +5,7 @@ import { deadline, NodeyardError, serviceReporter, systemClock } from "@nodeyard
 import manifest from "../../package.json" with { type: "json" };
 import { type DaemonConfig, parseConfig } from "../daemon/config.ts";
 import { dismantle, dismantling } from "../daemon/edge/dismantle.ts";
+import { forgetWriter } from "../daemon/edge/forget-writer.ts";
 import { ownId } from "../daemon/edge/own-id.ts";
 import { type BackEnds, startDaemon } from "../daemon/edge/start.ts";
 import { DaemonConfigError, MachineError } from "../errors.ts";
@@ -19,6 +20,7 @@ const USAGE = usageText(USAGES.sliverd);
 const OPTIONS = {
   config: { type: "string" },
   dismantle: { type: "boolean" },
+  "forget-writer": { type: "boolean" },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
 } as const;
@@ -33,13 +35,14 @@ async function main(args: readonly string[]): Promise<number> {
   if (args[0] === "--version") return say(`sliverd ${manifest.version}\n`);
   if (args[0] === "--help") return say(USAGE);
   const options = read(args);
-  if (options?.config === undefined || (options.dismantle !== true && (options.json || options["dry-run"]))) {
+  if (options?.config === undefined || !makesSense(options)) {
     log(USAGE);
     return 2;
   }
   const nameOf = options.dismantle ? () => NAMELESS : ownId;
   const config = parseConfig(configText(options.config), options.config, nameOf);
   if (options.dismantle) return takeAway(config, options["dry-run"] === true, options.json === true);
+  if (options["forget-writer"]) return say(`${await forgetWriter(config, options["dry-run"] === true)}\n`);
   const report = serviceReporter(process.env);
   const stopped = new Promise<string>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
@@ -80,12 +83,19 @@ function configText(path: string): string {
   }
 }
 
+type Options = NonNullable<ReturnType<typeof read>>;
+
 function read(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS }).values;
   } catch {
     return undefined;
   }
+}
+
+function makesSense({ dismantle, "forget-writer": forget, "dry-run": dryRun, json }: Options): boolean {
+  if (dismantle) return forget !== true;
+  return json !== true && (forget === true || dryRun !== true);
 }
 
 async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): Promise<number> {

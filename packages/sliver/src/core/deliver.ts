@@ -1,6 +1,7 @@
 import type { Malformed, Refusal } from "@nodeyard/sliver-protocol";
-import { ConflictingDocumentError, StaleDocumentError } from "../errors.ts";
-import { type Capacity, Promises } from "./capacity.ts";
+import { ConflictingDocumentError, MassRemovalError, StaleDocumentError } from "../errors.ts";
+import { type Capacity, Promises, takesPart } from "./capacity.ts";
+import type { Observed } from "./plan.ts";
 import {
   compareVersions,
   type Incoming,
@@ -19,7 +20,12 @@ export interface Delivery {
   readonly writer?: string;
   readonly records: readonly Incoming[];
   readonly malformed: readonly Malformed[];
+  /** So many slivers its writer means to end; absent: it does not say. */
+  readonly removes?: number;
 }
+
+/** Fewer slivers than this may end at once without a word of the writer. */
+const MANY = 4;
 
 /** The state after a delivery, and what of it was refused. */
 export interface Delivered {
@@ -27,8 +33,16 @@ export interface Delivered {
   readonly refused: readonly Refusal[];
 }
 
-/** Replaces: what a full document does not list goes. Throws StaleDocumentError, ConflictingDocumentError. */
-export function deliverFull(state: State, delivery: Delivery, capacity: Capacity): Delivered {
+/**
+ * Replaces: what a full document does not list goes. `found` is on the machine: after a lost store it ends, too. Throws
+ * StaleDocumentError, ConflictingDocumentError, MassRemovalError.
+ */
+export function deliverFull(
+  state: State,
+  delivery: Delivery,
+  capacity: Capacity,
+  found: readonly Pick<Observed, "name" | "generation">[] = [],
+): Delivered {
   checkVersion(state, delivery);
   const { single, duplicates } = unique(delivery.records);
   const { version } = delivery;
@@ -39,6 +53,7 @@ export function deliverFull(state: State, delivery: Delivery, capacity: Capacity
   ]);
   const survives = ({ name, stamp }: SliverRecord) =>
     listed.has(name) || compareVersions(stamp, version) >= 0;
+  checkRemoval(state, delivery, found, survives);
   const kept = new Map([...state.records].filter(([, record]) => survives(record)));
   const merged = merge({ ...state, records: kept }, single, capacity);
   const records = new Map(
@@ -80,6 +95,28 @@ function checkVersion(state: State, { version, digest, writer }: Delivery): void
     throw new ConflictingDocumentError(
       `document ${versionText(version)} was received before with other content: two launchers write for this node`,
     );
+}
+
+/** A document by mistake, or an empty answer, would otherwise end everything that runs. */
+function checkRemoval(
+  { records, safe }: State,
+  { records: incoming, removes = 0 }: Delivery,
+  found: readonly Pick<Observed, "name" | "generation">[],
+  survives: (record: SliverRecord) => boolean,
+): void {
+  const next = new Map(incoming.map(({ name, generation }) => [name, generation]));
+  const lost = safe ? found.filter(({ name }) => !records.has(name)) : [];
+  const known = [...records.values()].filter(takesPart);
+  const ended = [
+    ...known.filter((one) => !survives(one) || (next.get(one.name) ?? one.generation) > one.generation),
+    ...lost.filter((one) => next.get(one.name) !== one.generation),
+  ];
+  const present = known.length + lost.length;
+  if (present < MANY || ended.length * 2 <= present || ended.length <= removes) return;
+  throw new MassRemovalError(
+    ended.map(({ name }) => name),
+    present,
+  );
 }
 
 function stale(version: Version, { minimum }: State): StaleDocumentError {

@@ -9,21 +9,40 @@ import {
 } from "@nodeyard/sliver-protocol";
 import { WrongDocumentError } from "../errors.ts";
 import type { Delivery } from "./deliver.ts";
-import type { Incoming, Version } from "./record.ts";
+import { type Incoming, NO_VERSION, type State, type Version } from "./record.ts";
+
+/** The keys that a node trusts, or an empty set, which verifies no signature. */
+export function keysOf({ keySet }: Pick<State, "keySet">): KeySet {
+  return keySet ?? { v: 1, version: 0, keys: [] };
+}
+
+/** Epochs are counted, or are seconds since 1970. Nothing could follow the highest number, so a step is bounded. */
+const MAX_STEP = 1000;
+const DAY = 86_400;
+const HIGHEST_FIRST = 2 ** 40;
+
+function checkEpoch(epoch: number, before: number, now: number): void {
+  const highest = Math.max(before === 0 ? HIGHEST_FIRST : before + MAX_STEP, Math.floor(now) + DAY);
+  if (epoch > highest)
+    throw new WrongDocumentError(
+      `epoch ${epoch} is too far above ${before}, which this node has; the highest it accepts now is ${highest}`,
+    );
+}
 
 /** What a signed document brings. `now` is in seconds. Throws SignatureError, GrammarError, WrongDocumentError. */
 export function readSignedDocument(
   text: string,
-  keys: KeySet,
+  state: State,
   node: string,
   defaults: Rspec,
   now: number,
 ): Delivery {
-  const document = parseDocument(verifyText("document", text, keys, now));
+  const document = parseDocument(verifyText("document", text, keysOf(state), now));
   if (document.node !== node)
     throw new WrongDocumentError(`the document is for node ${document.node}, this is ${node}`);
   if (document.epoch === 0)
     throw new WrongDocumentError("epoch 0 is for documents of PLC; a signed one starts at 1");
+  checkEpoch(document.epoch, state.minimum.epoch, now);
   const version = { epoch: document.epoch, number: document.version };
   const filled = { ...defaults, ...document.defaults };
   return {
@@ -33,11 +52,22 @@ export function readSignedDocument(
     ...(document.writer === undefined ? {} : { writer: document.writer }),
     records: document.slivers.map((spec) => incoming(spec, version, filled)),
     malformed: document.malformed,
+    ...(document.removes === undefined ? {} : { removes: document.removes }),
   };
 }
 
-/** What a ticket brings: one sliver. */
-export function readTicket(ticket: SliverTicket, defaults: Rspec): Delivery {
+/**
+ * The state of a node whose next document may have any epoch and writer, as its owner decides on the machine: it trusts `keySet`. Slivers,
+ * and what was used up, stay.
+ */
+export function withoutWriter({ writer: _, ...state }: State, keySet: KeySet): State {
+  const records = new Map([...state.records].map(([name, one]) => [name, { ...one, stamp: NO_VERSION }]));
+  return { ...state, keySet, records, minimum: NO_VERSION, digest: "", refused: [] };
+}
+
+/** What a ticket brings: one sliver. `now` is in seconds. Throws WrongDocumentError. */
+export function readTicket(ticket: SliverTicket, { minimum }: State, defaults: Rspec, now: number): Delivery {
+  checkEpoch(ticket.epoch, minimum.epoch, now);
   const version = { epoch: ticket.epoch, number: ticket.version };
   return { version, digest: "", records: [incoming(ticket.sliver, version, defaults)], malformed: [] };
 }

@@ -65,6 +65,10 @@ export class Manager {
   readonly #starts: SpacedStarts;
   /** Called after each sync. */
   readonly #listeners = new Set<() => void>();
+  /** The last document that would end most slivers and does not say so, until one is taken; `since`: monotonic milliseconds. */
+  withheld:
+    | { readonly message: string; readonly ended: readonly string[]; readonly since: number }
+    | undefined;
   #sequence = 0;
   #trouble: { readonly message: string; readonly attempts: number } | undefined;
   #synced = -1;

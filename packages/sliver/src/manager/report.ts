@@ -19,6 +19,7 @@ export function reportOf(manager: Manager): NodeReport {
     refused: state.refused,
     slivers: slivers.map((record) => sliverReport(manager, record)),
     ...(manager.trouble === undefined ? {} : { trouble: manager.trouble }),
+    ...(manager.withheld === undefined ? {} : { withheld: manager.withheld.message }),
     unlisted: unlisted(manager),
     sequence: manager.sequence,
   };
@@ -33,6 +34,7 @@ export function documentOf(manager: Manager): NodeDocument {
     version: state.minimum.number,
     ...(state.writer === undefined ? {} : { writer: state.writer }),
     safeMode: state.safe,
+    guarded: true,
     unlisted: unlisted(manager),
     slivers: [...state.records.values()].map(specOf),
     loans: Object.fromEntries(

@@ -1,10 +1,10 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import { parseResponse } from "../api/xmlrpc/parse.ts";
 import { writeCall, type XmlRpcValue } from "../api/xmlrpc/write.ts";
-import { deliverFull } from "../core/deliver.ts";
 import { readGetSlivers } from "../core/get-slivers.ts";
 import type { WireProfile } from "../core/profiles.ts";
 import { PlcFaultError, PlcTimeoutError } from "../errors.ts";
+import { takeDocument } from "../manager/documents.ts";
 import type { Manager, ManagerLog } from "../manager/manager.ts";
 import { Poller } from "./poller.ts";
 
@@ -40,10 +40,7 @@ export function plcSource({ manager, profile, post, auth, ...times }: PlcOptions
       const response = parseResponse(await post(writeCall("GetSlivers", [auth]), signal), MAX_REPLY);
       if ("fault" in response) throw new PlcFaultError(JSON.stringify(response.fault).slice(0, 300));
       const delivery = readGetSlivers(response.value, manager.options.node, profile);
-      await manager.change((state) => ({
-        state: deliverFull(state, delivery, manager.options.capacity).state,
-        result: undefined,
-      }));
+      await takeDocument(manager, () => delivery, times.period / 2);
     },
   });
 }

@@ -1,9 +1,10 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import { parseKeySet, rotate, verifyText } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
-import { deliverFull } from "../core/deliver.ts";
+import type { State } from "../core/record.ts";
 import { readSignedDocument } from "../core/signed-document.ts";
 import { NoKeysError, SourceAnswerError, SourceUnreachableError } from "../errors.ts";
+import { takeDocument } from "../manager/documents.ts";
 import type { Manager, ManagerLog } from "../manager/manager.ts";
 import { reportOf } from "../manager/report.ts";
 import { readJson } from "../read-json.ts";
@@ -57,6 +58,7 @@ const schema = z.strictObject({
 export class SignedSource extends Poller {
   readonly #manager: Manager;
   readonly #place: DocumentEndpoint;
+  readonly #agreeAfter: number;
   #etag: string | undefined;
   #reported = -1;
 
@@ -72,6 +74,7 @@ export class SignedSource extends Poller {
     });
     this.#manager = manager;
     this.#place = place;
+    this.#agreeAfter = times.period / 2;
   }
 
   async #fetch(signal: AbortSignal): Promise<void> {
@@ -91,7 +94,7 @@ export class SignedSource extends Poller {
         cause === undefined ? "" : `; it begins with ${JSON.stringify(text.slice(0, MAX_QUOTED))}`;
       return new SourceAnswerError(`what documents.url serves${what}${begin}`, { cause });
     });
-    const { node, machine, capacity } = manager.options;
+    const { node, machine } = manager.options;
     for (const signed of rotations)
       await manager.change((state) => {
         const current = state.keySet;
@@ -103,11 +106,11 @@ export class SignedSource extends Poller {
         if (next === current) return { state, result: undefined };
         return { state: { ...state, keySet: rotate(current, next, manager.now) }, result: undefined };
       });
-    await manager.change((state) => {
+    const read = (state: State) => {
       if (state.keySet === undefined) throw new NoKeysError();
-      const delivery = readSignedDocument(document, state.keySet, node, machine.policy.defaults, manager.now);
-      return { state: deliverFull(state, delivery, capacity).state, result: undefined };
-    });
+      return readSignedDocument(document, state, node, machine.policy.defaults, manager.now);
+    };
+    await takeDocument(manager, read, this.#agreeAfter);
   }
 
   /** Sends a report when the machine was looked at since the last one. */

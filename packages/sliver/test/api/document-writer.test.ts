@@ -79,6 +79,30 @@ const started = async (...args: ConstructorParameters<typeof ApiRig>) => {
 };
 
 describe("a writer of documents", () => {
+  test("ten of twelve slivers that go within one delivery are meant, and a manager without that guard is not told so", async () => {
+    const rig = await started("v2");
+    const writer = rig.writer();
+    const names = Array.from({ length: 12 }, (_, at) => `w${at}`);
+    await rig.until(Promise.all(names.map((name) => writer.change(put(spec(name)), never))));
+    const before = rig.calls.length;
+    await rig.until(Promise.all(names.slice(2).map((name) => writer.change(drop(name), never))));
+    expect(rig.names).toEqual(["w0", "w1"]);
+    expect(rig.calls.slice(before)).toEqual(["GetDocument", "Deliver"]);
+
+    await rig.until(Promise.all(names.map((name) => writer.change(put(spec(name)), never))));
+    const client = rig.client({ random: seededRandom(1), faults: 0 });
+    const document = async (signal: AbortSignal) => {
+      const { guarded: _, ...older } = await SliverClient.prototype.document.call(client, signal);
+      return older;
+    };
+    const older = Object.assign(client, { document });
+    const late = rig.writer({ client: older });
+    await expect(
+      rig.until(Promise.all(names.slice(2).map((name) => late.change(drop(name), never)))),
+    ).rejects.toMatchObject({ fault: 102, message: expect.stringContaining("would end 10 of 12") });
+    expect(rig.names).toHaveLength(12);
+  });
+
   test("two processes, calls and answers lost: everyone's last word holds, and nobody's sliver is lost", async () => {
     const step = fc.record({ who: fc.nat(1), name: fc.nat(3), wanted: fc.boolean(), pause: fc.nat(3) });
     await fc.assert(

@@ -89,6 +89,66 @@ describe("signed documents", () => {
     expect(rig.found).toEqual(["ada:running"]);
   });
 
+  test("an epoch far above the present one is refused, so that one can always follow; times in seconds are epochs, too", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
+    const now = Math.floor(rig.clock.now() / 1000);
+    for (const epoch of [Number.MAX_SAFE_INTEGER, now + 100_000])
+      await expect(rig.json(CONTROL, "Deliver", [rig.document([], { epoch })])).rejects.toMatchObject({
+        code: 102,
+        message: expect.stringContaining("too far above 1"),
+      });
+    await expect(
+      rig.call(ROOT, "Ticket", [rig.ticket(lazy(), { epoch: Number.MAX_SAFE_INTEGER })]),
+    ).rejects.toMatchObject({ message: expect.stringContaining("too far above 1") });
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")], { epoch: now })]);
+    await rig.json(CONTROL, "Deliver", [rig.document([], { epoch: now + 1 })]);
+    expect(rig.found).toEqual([]);
+    const fresh = await started();
+    const highest = fresh.document([], { epoch: Number.MAX_SAFE_INTEGER });
+    await expect(fresh.json(CONTROL, "Deliver", [highest])).rejects.toMatchObject({ code: 102 });
+  });
+
+  test("a key set far above the present one is refused, so that one can always follow", async () => {
+    const rig = await started();
+    const next = signerOf("k2");
+    const rotate = (version: number) => {
+      const keySet = {
+        v: 1,
+        version,
+        keys: [
+          { kid: "k1", x: rig.signer.x },
+          { kid: "k2", x: next.x },
+        ],
+      };
+      return rig.json(CONTROL, "RotateKeys", [signText("key-set", keySet, rig.signer)]);
+    };
+    await expect(rotate(Number.MAX_SAFE_INTEGER)).rejects.toMatchObject({ code: 102 });
+    expect(await rotate(500)).toBe(1);
+  });
+
+  test("one that would end most slivers is withheld, which Status and log say, until one says how many", async () => {
+    const rig = await started();
+    const all = ["ada", "bob", "cyd", "dan"].map((name) => spec(name));
+    await rig.json(CONTROL, "Deliver", [rig.document(all)]);
+    for (let time = 0; time < 2; time++) {
+      await expect(rig.json(CONTROL, "Deliver", [rig.document([])])).rejects.toMatchObject({
+        code: 102,
+        message: expect.stringContaining('"removes": 4'),
+      });
+      await rig.pass(1_000_000);
+    }
+    expect(rig.found).toHaveLength(4);
+    expect(await rig.json(CONTROL, "Status")).toMatchObject({
+      appliedVersion: 1,
+      withheld: expect.stringContaining("would end 4 of 4 slivers"),
+    });
+    expect(rig.log.filter((line) => line.startsWith("withheld: "))).toHaveLength(1);
+    const report = await rig.json(CONTROL, "Deliver", [rig.document([], { removes: 4 })]);
+    expect(report).not.toHaveProperty("withheld");
+    expect(rig.found).toEqual([]);
+  });
+
   test("keys rotate: the next set is signed by the present one, and the old key ends with it", async () => {
     const rig = await started();
     const next = signerOf("k2");

@@ -13,6 +13,7 @@ const doc = (number: number, records: readonly Incoming[], more: Partial<Deliver
   digest: "",
   records,
   malformed: [],
+  removes: NAMES.length,
   ...more,
 });
 const full = (state: State, number: number, ...names: string[]) =>
@@ -143,6 +144,40 @@ describe("documents, by the numbers of the invariants", () => {
         },
       ),
     ));
+});
+
+describe("a document that ends most slivers", () => {
+  const four = full(start, 1, "ada", "bob", "cyd", "dan");
+  const given = (number: number, list: readonly string[], more: Partial<Delivery> = {}) => {
+    const { removes: _, ...delivery } = doc(
+      number,
+      list.map((one) => incoming(one, number)),
+    );
+    return { ...delivery, ...more };
+  };
+
+  test("is refused whole unless it says how many: an empty one, and one of other generations", () => {
+    const again = given(2, []);
+    expect(() => deliverFull(four, again, NONE)).toThrow(/would end 4 of 4 slivers/);
+    expect(() => deliverFull(four, { ...again, removes: 3 }, NONE)).toThrow(/"removes": 4/);
+    expect(names(deliverFull(four, { ...again, removes: 4 }, NONE).state)).toEqual([]);
+    const others = names(four).map((one) => incoming(one, 2, { generation: 1 }));
+    expect(() => deliverFull(four, given(2, [], { records: others }), NONE)).toThrow(/would end 4 of 4/);
+  });
+
+  test("half of them, or all of three, need no word", () => {
+    expect(names(deliverFull(four, given(2, ["ada", "bob"]), NONE).state)).toEqual(["ada", "bob"]);
+    const three = full(start, 1, "ada", "bob", "cyd");
+    expect(names(deliverFull(three, given(2, []), NONE).state)).toEqual([]);
+  });
+
+  test("after a lost store what is found on the machine counts", () => {
+    const found = NAMES.map((one) => ({ name: one, generation: 0 }));
+    expect(() => deliverFull(EMPTY_STATE, given(1, []), NONE, found)).toThrow(/would end 5 of 5/);
+    expect(names(deliverFull(EMPTY_STATE, given(1, ["ada", "bob", "cyd"]), NONE, found).state)).toHaveLength(
+      3,
+    );
+  });
 });
 
 describe("documents, by example", () => {

@@ -77,6 +77,16 @@ export class DaemonRig {
     });
   }
 
+  /** What the program says with this option; rejects with what it complains of. */
+  run(...options: readonly string[]): Promise<string> {
+    const args = ["--disable-warning=ExperimentalWarning", join(BIN, "sliverd.ts"), ...options];
+    return new Promise((resolve, reject) => {
+      execFile(process.execPath, [...args, "--config", join(this.folder, "config.json")], (error, out) =>
+        error === null ? resolve(out) : reject(error),
+      );
+    });
+  }
+
   /** Whether it ended by itself. */
   get dead(): boolean {
     return this.#child?.exitCode != null || this.#child?.signalCode != null;

@@ -4,7 +4,7 @@ import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sl
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseResponse } from "../../src/api/xmlrpc/parse.ts";
 import { writeCall } from "../../src/api/xmlrpc/write.ts";
-import { spec } from "../api/rig.ts";
+import { signerOf, spec } from "../api/rig.ts";
 import { DaemonRig, TOKEN } from "./rig.ts";
 
 const rig = new DaemonRig();
@@ -195,6 +195,34 @@ describe("sliverd, spoken to by Python", () => {
       safeMode: false,
       appliedVersion: version,
     });
+  });
+
+  test("a machine that a stolen key took over: its owner makes it forget that, locally, and slivers stay", async () => {
+    const thief = signerOf("k9");
+    const keySet = { v: 1, version: 900, keys: [{ kid: "k9", x: thief.x }] };
+    await rig.launcher.rotateKeys(signText("key-set", keySet, rig.signer), signal());
+    const head = {
+      v: 1 as const,
+      node: "node-1",
+      epoch: 900,
+      version: 2 ** 52,
+      issuedAt: 0,
+      writer: "thief",
+    };
+    await rig.launcher.deliver(
+      signText("document", { ...head, slivers: [spec("ada", { generation: 0 })] }, thief),
+      signal(),
+    );
+    await expect(deliver(spec("ada", { generation: 0 }))).rejects.toThrow(/no key "k1"/);
+    await expect(rig.run("--forget-writer")).rejects.toThrow(/another sliverd runs in/);
+    await rig.end("SIGTERM");
+    expect(await rig.run("--forget-writer", "--dry-run")).toMatch(/^would forget document 900\.\d+ of thief/);
+    expect(await rig.run("--forget-writer")).toMatch(/^forgot .*key set 900 \(now 1: k1\); 1 accounts stay/);
+    await rig.start();
+    const report = await deliver(spec("ada", { generation: 0 }), spec("bob", { generation: 0 }));
+    expect(report).toMatchObject({ appliedEpoch: 1, keySet: 1, slivers: [{ name: "ada" }, { name: "bob" }] });
+    const audit = await readFile(join(rig.folder, "state", "audit.log"), "utf8");
+    expect(audit).toMatch(/"method":"ForgetWriter","verdict":"allowed","message":"document 900/);
   });
 
   test("the audit log has every decision", async () => {

@@ -1,14 +1,17 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { PowerLossFiles } from "../../../../testing/slivers/power-loss-files.ts";
 import type { Capacity } from "../../src/core/capacity.ts";
-import { type Delivery, deliverFull } from "../../src/core/deliver.ts";
+import type { Delivery } from "../../src/core/deliver.ts";
 import { POLICIES } from "../../src/core/profiles.ts";
 import { EMPTY_STATE, type Incoming, type State } from "../../src/core/record.ts";
 import type { BackEnd } from "../../src/isolation/contract.ts";
+import { takeDocument } from "../../src/manager/documents.ts";
 import { Manager, type ManagerOptions } from "../../src/manager/manager.ts";
 import { Store } from "../../src/store/store.ts";
 import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
 import { incoming } from "../core/arbitrary.ts";
+
+const MANY = 1000;
 
 /** A node: a machine and a disk that outlive managers, and a clock that moves when told to. */
 export class Rig {
@@ -69,13 +72,9 @@ export class Rig {
   }
 
   deliver(number: number, records: readonly Incoming[], more: Partial<Delivery> = {}): Promise<void> {
-    const delivery = { version: { epoch: 0, number }, digest: "", records, malformed: [], ...more };
-    return this.manager
-      .change((state) => ({
-        state: deliverFull(state, delivery, this.manager.options.capacity).state,
-        result: undefined,
-      }))
-      .then(() => this.settle());
+    const version = { epoch: 0, number };
+    const delivery = { version, digest: "", records, malformed: [], removes: MANY, ...more };
+    return takeDocument(this.manager, () => delivery).then(() => this.settle());
   }
 
   list(number: number, ...names: string[]): Promise<void> {

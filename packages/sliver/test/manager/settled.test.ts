@@ -23,6 +23,8 @@ test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
       return seen;
     };
     await rig.start();
+    // Without a store nothing is taken over before it is known what is on the machine.
+    await rig.pass(20);
     let [settled, open] = [0, 0];
     for (let step = 1; step <= STEPS; step++) {
       if (random.float() < 0.4) {

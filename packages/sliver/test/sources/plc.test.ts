@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { seededRandom } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { writeResponse } from "../../src/api/xmlrpc/write.ts";
 import { POLICIES, PROFILES } from "../../src/core/profiles.ts";
 import { httpPost } from "../../src/sources/edge/http.ts";
 import { type Post, plcSource } from "../../src/sources/plc.ts";
@@ -74,6 +75,30 @@ describe("a centre of PlanetLab's, Python's own XML-RPC server", () => {
     await next();
     expect(rig.found).toEqual([]);
     expect([...rig.manager.state.records.keys()]).toEqual(["site_lazy"]);
+    await source.close();
+  });
+
+  test("an empty answer ends four slivers when the next poll says the same, and not when it was a mistake", async () => {
+    let listed = ["a_1", "a_2", "a_3", "a_4"];
+    let timestamp = 1;
+    const post: Post = async () => {
+      const slivers = listed.map((name) => ({ name, instantiation: "plc-instantiated" }));
+      return writeResponse({ node_id: 7, timestamp: timestamp++, slivers });
+    };
+    const { rig, source, next } = await started("good", post);
+    expect(rig.found).toHaveLength(4);
+    listed = [];
+    await next();
+    expect(rig.found).toHaveLength(4);
+    expect(rig.log.join()).toMatch(/would end 4 of 4 slivers/);
+    listed = ["a_1", "a_2", "a_3", "a_4"];
+    await next();
+    expect(rig.manager.withheld).toBeUndefined();
+    listed = [];
+    await next();
+    expect(rig.found).toHaveLength(4);
+    await next();
+    expect(rig.found).toEqual([]);
     await source.close();
   });
 

@@ -104,6 +104,19 @@ describe("documents that are fetched", () => {
     await rig.source.close();
   });
 
+  test("an empty one ends four slivers when it is still served half a period later, not at the tries before", async () => {
+    const rig = await new Polled().begin();
+    rig.serve({ version: 1, names: ["ada", "bob", "cyd", "dan"] });
+    await rig.polls(1);
+    rig.serve({ version: 2 });
+    await rig.polls(3);
+    expect(rig.clock.monotonic() - rig.asked.at(-2)!.at).toBeLessThan(PERIOD / 2);
+    expect(rig.found).toHaveLength(4);
+    await rig.polls(6);
+    expect(rig.found).toEqual([]);
+    await rig.source.close();
+  });
+
   test("first at a time by chance, then every period and up to half more; after failures sooner, and never all at once", async () => {
     const rig = await new Polled().begin();
     const start = rig.clock.monotonic();

@@ -8,16 +8,17 @@ import {
   SliverProtocolError,
   verifyText,
 } from "@nodeyard/sliver-protocol";
-import { type Delivery, deliverFull, deliverPartial } from "../../core/deliver.ts";
+import { type Delivery, deliverPartial } from "../../core/deliver.ts";
 import { readGetSlivers } from "../../core/get-slivers.ts";
 import type { State } from "../../core/record.ts";
-import { readSignedDocument, readTicket } from "../../core/signed-document.ts";
+import { keysOf, readSignedDocument, readTicket } from "../../core/signed-document.ts";
 import { useTicket } from "../../core/time.ts";
-import { TicketRefusedError } from "../../errors.ts";
+import { BusyError, NotYetError, StoreWriteError, TicketRefusedError } from "../../errors.ts";
+import { takeDocument } from "../../manager/documents.ts";
 import type { Manager } from "../../manager/manager.ts";
 import { documentOf, reportOf } from "../../manager/report.ts";
 import { watched } from "../../manager/waits.ts";
-import { keysOf, type Method, wrongArgument } from "../method.ts";
+import { type Method, wrongArgument } from "../method.ts";
 import { parseResponse } from "../xmlrpc/parse.ts";
 import { desiredState } from "./slivers.ts";
 
@@ -30,14 +31,13 @@ export const DOCUMENT_METHODS = {
     since: "v2",
     params: ["signed_ticket"],
     doc: "deliver a ticket for one sliver of this node, and create it.",
-    run: (context, [text]) =>
-      changed(context.manager, (state) => {
-        const { manager } = context;
+    run: ({ manager }, [text]) =>
+      changed(manager, (state) => {
         const { node, machine } = manager.options;
-        const opened = openTicket(textOf(text), keysOf(context), node, manager.now);
+        const opened = openTicket(textOf(text), keysOf(state), node, manager.now);
         // In the same write as its effect: a ticket cannot be used again after a crash.
         const used = useTicket(state, opened.jti, opened.exp + CLOCK_TOLERANCE, manager.now);
-        return redeem(manager, used, readTicket(opened, machine.policy.defaults));
+        return redeem(manager, used, readTicket(opened, state, machine.policy.defaults, manager.now));
       }),
   },
   AdminTicket: {
@@ -55,14 +55,11 @@ export const DOCUMENT_METHODS = {
     since: "native",
     params: ["signed_document"],
     doc: "replace the node's desired state, and report.",
-    run: async (context, [text]) => {
-      const { manager } = context;
-      const { node, machine, capacity } = manager.options;
+    run: async ({ manager }, [text]) => {
+      const { node, machine } = manager.options;
       const { defaults } = machine.policy;
-      await changed(manager, (state) => {
-        const delivery = readSignedDocument(textOf(text), keysOf(context), node, defaults, manager.now);
-        return deliverFull(state, delivery, capacity).state;
-      });
+      const read = (state: State) => readSignedDocument(textOf(text), state, node, defaults, manager.now);
+      await ofCaller(takeDocument(manager, read));
       return reportOf(manager);
     },
   },
@@ -70,10 +67,10 @@ export const DOCUMENT_METHODS = {
     since: "native",
     params: ["signed_key_set"],
     doc: "replace the keys whose signatures this node trusts.",
-    run: (context, [text]) =>
-      changed(context.manager, (state) => {
-        const { now } = context.manager;
-        const current = keysOf(context);
+    run: ({ manager }, [text]) =>
+      changed(manager, (state) => {
+        const { now } = manager;
+        const current = keysOf(state);
         const next = parseKeySet(verifyText("key-set", textOf(text), current, now));
         return { ...state, keySet: rotate(current, next, now) };
       }),
@@ -102,17 +99,21 @@ export const DOCUMENT_METHODS = {
   },
 } satisfies Record<string, Method>;
 
-/** Stores the next state. An error that the caller's input caused is reported as a wrong argument, not as a failure of the node. */
-async function changed(manager: Manager, next: (state: State) => State): Promise<number> {
-  return manager.change((state) => {
-    try {
-      return { state: next(state), result: 1 };
-    } catch (error) {
-      if (error instanceof SliverProtocolError || error instanceof NodeyardError)
-        throw wrongArgument(messageOf(error));
-      throw error;
-    }
-  });
+/** Stores the next state. */
+function changed(manager: Manager, next: (state: State) => State): Promise<number> {
+  return ofCaller(manager.change((state) => ({ state: next(state), result: 1 })));
+}
+
+/** An error that the caller's input caused is reported as a wrong argument, not as a failure of the node. */
+async function ofCaller<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const ours = [BusyError, NotYetError, StoreWriteError].some((one) => error instanceof one);
+    if (!ours && (error instanceof SliverProtocolError || error instanceof NodeyardError))
+      throw wrongArgument(messageOf(error));
+    throw error;
+  }
 }
 
 /** The first sliver of a ticket is created with it, if it waits for Create. */
