@@ -941,6 +941,31 @@ export interface Operations {
       }>;
     };
   };
+  /** A part of the log of a build; to follow it, ask from `next` on with `wait_seconds`. */
+  get_build_log: {
+    path: {
+      readonly id: string;
+    };
+    query: {
+      /** byte; otherwise the end of the log is returned */
+      readonly from?: number;
+      /** bytes */
+      readonly limit?: number;
+      /** how long to wait for more, while the build goes on in the process that is asked */
+      readonly wait_seconds?: number;
+    };
+    body: undefined;
+    reply: {
+      readonly text: string;
+      readonly from: number;
+      /** where the next part begins */
+      readonly next: number;
+      /** of the log by now, bytes */
+      readonly size: number;
+      /** the build has ended, and nothing comes after `size` */
+      readonly ended: boolean;
+    };
+  };
   /** Follow everything that changes, as server-sent events. */
   follow_events: {
     path: undefined;
@@ -1176,6 +1201,7 @@ export const ROUTES: Readonly<
   create_token: { method: "POST", path: "/v1/tokens", keyed: false },
   list_audit: { method: "GET", path: "/v1/audit", keyed: false },
   list_sliver_machines: { method: "GET", path: "/v1/sliver-machines", keyed: false },
+  get_build_log: { method: "GET", path: "/v1/builds/{id}/log", keyed: false },
   follow_events: { method: "GET", path: "/v1/events", keyed: false },
   list_lease_nodes: { method: "GET", path: "/v1/leases/{id}/nodes", keyed: false },
   heartbeat_lease: { method: "POST", path: "/v1/leases/{id}/heartbeat", keyed: false },

@@ -2,7 +2,14 @@ import type { Readable } from "node:stream";
 import type { Clock } from "@nodeyard/runtime";
 import type { Finding } from "../config/index.ts";
 import type { HistoryPoint } from "../metrics/index.ts";
-import type { ImageWork, LauncherStanding, OperationHandles, ProviderMachines } from "../operations/index.ts";
+import type {
+  BuildLogPart,
+  BuildLogRange,
+  ImageWork,
+  LauncherStanding,
+  OperationHandles,
+  ProviderMachines,
+} from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { Body } from "./http/reply.ts";
@@ -82,6 +89,8 @@ export interface Sources {
   sliverMachines(): Promise<readonly ProviderMachines[]>;
   /** The last day in numbers, oldest first; empty where no launcher runs in this process. */
   history(): readonly HistoryPoint[];
+  /** A part of a log that this process's builder has, once there is one; undefined: it has not. */
+  buildLog(range: BuildLogRange, waitMs: number): Promise<BuildLogPart | undefined>;
   /** What config-validate finds in the text of a configuration. Environment variables are not filled in: findings quote values. */
   checkConfig(text: string): Promise<readonly Finding[]>;
   metrics(): Promise<Page>;

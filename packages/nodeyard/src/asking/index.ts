@@ -2,6 +2,8 @@ export { Answerer } from "./answerer.ts";
 export { askMembers, type MemberAnswers, type Silent } from "./ask-members.ts";
 export {
   type About,
+  type BuildLogPart,
+  type BuildLogRange,
   type ImageStanding,
   type ImageWork,
   type PoolStanding,

@@ -14,6 +14,26 @@ const id = z.string().max(512);
 const time = z.number();
 const facts = z.record(z.string(), z.unknown());
 
+const buildLogRangeSchema = z.object({
+  image: id,
+  build: id,
+  /** In bytes; absent: so that it ends where the log does. */
+  from: z.number().int().nonnegative().optional(),
+  limit: z.number().int().nonnegative().max(65_536),
+});
+/** Which part of the log of a build. */
+export type BuildLogRange = z.infer<typeof buildLogRangeSchema>;
+
+const buildLogPartSchema = z.object({
+  text: z.string(),
+  /** Of the part, and of what comes after it; `size` of all there is. Bytes. */
+  from: z.number(),
+  next: z.number(),
+  size: z.number(),
+});
+/** A part of the log of a build. */
+export type BuildLogPart = z.infer<typeof buildLogPartSchema>;
+
 const aboutSchema = z.object({
   request: id.optional(),
   node: id.optional(),
@@ -21,6 +41,7 @@ const aboutSchema = z.object({
   label: id.optional(),
   image: id.optional(),
   provider: id.optional(),
+  log: buildLogRangeSchema.optional(),
 });
 
 /** What is asked about: whatever a member knows of any of these. */
@@ -170,6 +191,8 @@ export const testimonySchema = z.object({
   imageStandings: z.array(imageStandingSchema).optional(),
   /** Of launchers, and only the provider that was asked about; absent: the member is of a release that does not say. */
   providers: z.array(providerStandingSchema).optional(),
+  /** Of the builder that has the log that was asked for. */
+  log: buildLogPartSchema.optional(),
 });
 /** All that one member knows of the subject of a question. */
 export type Testimony = z.infer<typeof testimonySchema>;

@@ -2,7 +2,13 @@ import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { canaryImage } from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type Tree, treeNow } from "@nodeyard/tree";
-import { Answerer, type Testimony } from "../asking/index.ts";
+import {
+  type About,
+  Answerer,
+  type BuildLogPart,
+  type BuildLogRange,
+  type Testimony,
+} from "../asking/index.ts";
 import type { BuilderSettings } from "../config/index.ts";
 import {
   Controller,
@@ -27,11 +33,14 @@ import { ImageProviders } from "./control/providers.ts";
 import { SourceTable } from "./control/sources.ts";
 import { imageStandings } from "./control/standing.ts";
 import { Workers } from "./control/workers.ts";
+import { readBuildLog, untilLogGrows } from "./edge/build-log.ts";
 import type { Disk } from "./runs/disk.ts";
 
 const SWEEP_MS = 60_000;
 /** Workers, where nobody says how many. */
 const [BUILDS, UPLOADS] = [1, 4] as const;
+/** Who waits for more of a log, at most: each has a watch of the system. */
+const LOG_WAITS = 32;
 /** After an event what it may have made superfluous is swept this much later, milliseconds: events come in groups. */
 const SOON_MS = 1_000;
 
@@ -69,6 +78,7 @@ export class Builder {
   readonly #answerer: Answerer;
   readonly #context: BuilderContext;
   readonly #stop = new AbortController();
+  #logWaits = 0;
   #config: BuilderConfig;
   readonly #membership: Membership;
   /** Looks at everything that events drive. */
@@ -153,7 +163,7 @@ export class Builder {
       member: () => this.#membership.name,
       hostname: identity.hostname,
       version: identity.version,
-      testify: ({ image }) => this.#testify(image),
+      testify: (about) => this.#testify(about),
     });
     this.#workers = new Workers(this.#context, {
       ...this.workers,
@@ -176,6 +186,20 @@ export class Builder {
   /** Builds and uploads under way in this process. */
   progress(): readonly Progress[] {
     return this.#context.progress.list();
+  }
+
+  /** A part of the log of a build that ran here; undefined: there is none. With `waitMs` it is waited for until there is more than before `from`. */
+  async buildLog(range: BuildLogRange, waitMs = 0): Promise<BuildLogPart | undefined> {
+    const { logDir } = this.#config.builder;
+    const part = await readBuildLog(logDir, range);
+    if (part === undefined || part.text !== "" || waitMs === 0 || this.#logWaits >= LOG_WAITS) return part;
+    this.#logWaits++;
+    try {
+      await untilLogGrows(logDir, range, part.size, { clock: this.#options.clock, ms: waitMs });
+    } finally {
+      this.#logWaits--;
+    }
+    return readBuildLog(logDir, range);
   }
 
   /** Its controllers, for the stack dump. */
@@ -249,8 +273,9 @@ export class Builder {
   }
 
   /** What goes on with an image, or with all. Who asks of requests and nodes learns that there is nothing to learn here. */
-  async #testify(image: string | undefined): Promise<Testimony> {
+  async #testify({ image, log }: About): Promise<Testimony> {
     const images = this.progress().filter((work) => image === undefined || work.image === image);
+    const part = log && (await this.buildLog(log));
     const testimony: Testimony = {
       wait: null,
       pools: [],
@@ -258,6 +283,7 @@ export class Builder {
       events: [],
       problem: "a builder keeps no journal",
       images: [...images],
+      ...(part !== undefined && { log: part }),
     };
     if (image === undefined) return testimony;
     const putOff = (key: string) => this.#workers.putOff(key);

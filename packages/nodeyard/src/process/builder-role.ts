@@ -13,6 +13,7 @@ import {
   type StatsdSample,
   workGauges,
 } from "../metrics/index.ts";
+import type { BuildLogPart, BuildLogRange } from "../operations/index.ts";
 import type { LiveWork } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import { openImagesFolder } from "./images-folder.ts";
@@ -89,6 +90,9 @@ export class BuilderRole implements Role {
   }
 
   readonly work = (): readonly Work[] => this.#builder.progress();
+
+  readonly buildLog = (range: BuildLogRange, waitMs: number): Promise<BuildLogPart | undefined> =>
+    this.#builder.buildLog(range, waitMs);
 
   readiness(): Readiness {
     const { ready, why } = treeReadiness(this.#parts);

@@ -105,6 +105,8 @@ export class Front {
         history: () => this.#roles.flatMap((role) => role.history?.() ?? []),
         sliverMachines: async () =>
           (await Promise.all(this.#roles.map((role) => role.sliverMachines?.() ?? []))).flat(),
+        buildLog: async (range, waitMs) =>
+          this.#roles.find((role) => role.buildLog !== undefined)?.buildLog?.(range, waitMs),
         checkConfig,
         audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,
         ...(backup && { backup }),

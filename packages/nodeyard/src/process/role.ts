@@ -3,7 +3,7 @@ import type { Audit, Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, HistoryPoint, StatsdSample } from "../metrics/index.ts";
-import type { LauncherStanding, ProviderMachines } from "../operations/index.ts";
+import type { BuildLogPart, BuildLogRange, LauncherStanding, ProviderMachines } from "../operations/index.ts";
 import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
@@ -28,6 +28,8 @@ export interface Role {
   stuck(): string | undefined;
   /** Builds and uploads under way; absent: it makes none. */
   readonly work?: () => readonly Work[];
+  /** As the builder has it; absent: it builds nothing. */
+  readonly buildLog?: (range: BuildLogRange, waitMs: number) => Promise<BuildLogPart | undefined>;
   /** Absent: it keeps no journal. */
   readonly audit?: Audit;
   /** Absent: it serves none. */

@@ -109,6 +109,7 @@ export async function startApi(
       work: () => state.work,
       providers: () => rig.launcher.providers().map((standing) => ({ launcher: "host", ...standing })),
       history: () => state.history,
+      buildLog: async () => undefined,
       sliverMachines: () => rig.launcher.sliverMachines(),
       checkConfig: async () => [],
       audit: () => ({

@@ -78,6 +78,7 @@ describe("a builder in figures", () => {
         audit: () => undefined,
         providers: () => [],
         history: () => [],
+        buildLog: role.buildLog,
         sliverMachines: async () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),

@@ -1,8 +1,13 @@
+import { z } from "zod";
 import { buildRow, type Row } from "../../listing/index.ts";
+import { askBuildLog } from "../../operations/index.ts";
+import type { View } from "../../view/index.ts";
 import { workRow } from "../routes.ts";
 import { type Collection, gather, unscoped } from "./collection.ts";
-import { seesSecrets } from "./principal.ts";
-import { type Call, READERS } from "./route.ts";
+import { seesAll, seesSecrets } from "./principal.ts";
+import { notFound } from "./problems.ts";
+import { ASK_CALLS } from "./provider-reads.ts";
+import { type Call, OPERATORS, READERS, type Route, route } from "./route.ts";
 import { imageRowOf, isoOf } from "./rows.ts";
 import { buildSchema, imageSchema, uploadSchema } from "./schemas.ts";
 
@@ -87,3 +92,74 @@ const uploads: Collection = {
 
 /** Lists of diskimages and what becomes of them. */
 export const imageLists: readonly Collection[] = [images, builds, uploads];
+
+/** Of one part, bytes: what other builders say goes through the tree, where every byte may take six. */
+const LOG_BYTES = 32_768;
+/** Below what proxies wait for an answer. */
+const LOG_WAIT_SECONDS = 25;
+
+const buildLog = route({
+  id: "get_build_log",
+  method: "GET",
+  path: "/v1/builds/{id}/log",
+  summary: "A part of the log of a build; to follow it, ask from `next` on with `wait_seconds`",
+  // What a build writes may hold anything.
+  roles: OPERATORS,
+  params: z.object({ id: z.string().min(1).max(1_000) }),
+  query: z.strictObject({
+    from: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe("byte; otherwise the end of the log is returned"),
+    limit: z.coerce.number().int().min(4).max(LOG_BYTES).default(LOG_BYTES).describe("bytes"),
+    wait_seconds: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(LOG_WAIT_SECONDS)
+      .default(0)
+      .describe("how long to wait for more, while the build goes on in the process that is asked"),
+  }),
+  status: 200,
+  reply: z.object({
+    text: z.string(),
+    from: z.int(),
+    next: z.int().describe("where the next part begins"),
+    size: z.int().describe("of the log by now, bytes"),
+    ended: z.boolean().describe("the build has ended, and nothing comes after `size`"),
+  }),
+  handle: async (call) => {
+    const { principal, params, query, known, parts } = call;
+    const find = () => (seesAll(principal) ? buildIn(known.view, params.id) : undefined);
+    const build = find();
+    if (build === undefined) throw notFound(`builds ${JSON.stringify(params.id)}`);
+    const { from, limit, wait_seconds } = query;
+    const range = { image: build.image, build: build.record.id, limit, ...(from !== undefined && { from }) };
+    // Before the log is read: what was written until it ended is in what is read then.
+    const ended = build.record.state !== "building";
+    const here = await parts.sources.buildLog(range, ended ? 0 : wait_seconds * 1_000);
+    if (here === undefined) call.charge(ASK_CALLS);
+    const part = here ?? (await askBuildLog(known.handles, range));
+    if (part === undefined)
+      throw notFound(
+        `log of build ${params.id}; ${build.record.builder ?? "its builder"} had it in build-log-dir`,
+      );
+    // Bytes that no character ends would be waited for for ever.
+    return { ...part, next: ended && part.text === "" ? part.size : part.next, ended };
+  },
+});
+
+/** By its id in the list. */
+function buildIn(view: View, id: string) {
+  for (const image of view.images.names()) {
+    if (!id.startsWith(`${image}-`)) continue;
+    const record = view.images.builds(image).get(id.slice(image.length + 1));
+    if (record !== undefined) return { image, record };
+  }
+  return undefined;
+}
+
+export const imageRoutes: readonly Route[] = [buildLog];

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { eventRoutes } from "./events.ts";
+import { imageRoutes } from "./image-reads.ts";
 import { otherRoutes } from "./misc.ts";
 import { openApi } from "./openapi.ts";
 import { providerRoutes } from "./provider-reads.ts";
@@ -26,6 +27,7 @@ export const ROUTES: readonly Route[] = [
   ...otherRoutes,
   ...readRoutes,
   ...providerRoutes,
+  ...imageRoutes,
   ...eventRoutes,
   ...writeRoutes,
 ];

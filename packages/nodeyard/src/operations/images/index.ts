@@ -16,4 +16,10 @@ export {
   lookUpImage,
 } from "./list.ts";
 export { checkExport, exportImages, importImages } from "./transfer.ts";
-export { type ImageWork, imageWork } from "./work.ts";
+export {
+  askBuildLog,
+  type BuildLogPart,
+  type BuildLogRange,
+  type ImageWork,
+  imageWork,
+} from "./work.ts";

@@ -1,4 +1,4 @@
-import { askMembers, type ImageWork } from "../../asking/index.ts";
+import { askMembers, type BuildLogPart, type BuildLogRange, type ImageWork } from "../../asking/index.ts";
 import type { OperationHandles } from "../handles.ts";
 
 /** For builders to say how far they are, milliseconds. */
@@ -10,4 +10,13 @@ export async function imageWork(handles: OperationHandles, image: string): Promi
   return answers.flatMap(({ testimony }) => testimony.images ?? []).filter((work) => work.image === image);
 }
 
-export type { ImageWork };
+/** A part of the log of a build, from the builder that has it; undefined: none says so. Never rejects. */
+export async function askBuildLog(
+  handles: OperationHandles,
+  log: BuildLogRange,
+): Promise<BuildLogPart | undefined> {
+  const { answers } = await askMembers(handles, { log }, WITHIN_MS);
+  return answers.map(({ testimony }) => testimony.log).find((part) => part !== undefined);
+}
+
+export type { BuildLogPart, BuildLogRange, ImageWork };

@@ -117,6 +117,7 @@ describe("a stream of events", () => {
         audit: () => undefined,
         providers: () => [],
         history: () => [],
+        buildLog: async () => undefined,
         sliverMachines: async () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),

@@ -19,6 +19,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/me": "vuoa",
   "GET /v1/explain/{kind}/{id}": "vuoa",
   "GET /v1/history": "voa",
+  "GET /v1/builds/{id}/log": "oa",
   "GET /v1/sliver-machines": "voa",
   "POST /v1/config/check": "oa",
   "GET /v1/events": "vuoa",
