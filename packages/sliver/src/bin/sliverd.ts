@@ -3,8 +3,10 @@ import { readFileSync, writeSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { deadline, NodeyardError, serviceReporter, systemClock } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
+import { memoryOfSlivers } from "../core/capacity.ts";
 import { type DaemonConfig, parseConfig } from "../daemon/config.ts";
 import { dismantle, dismantling } from "../daemon/edge/dismantle.ts";
+import { totalMemory } from "../daemon/edge/facts.ts";
 import { forgetWriter } from "../daemon/edge/forget-writer.ts";
 import { ownId } from "../daemon/edge/own-id.ts";
 import { type BackEnds, startDaemon } from "../daemon/edge/start.ts";
@@ -121,7 +123,8 @@ async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): P
 }
 
 function machineOf({ isolation, machine }: DaemonConfig, onProgress: (text: string) => void): SliverMachine {
-  return new SliverMachine({ ...isolation, link: machine.link, clock: systemClock, onProgress });
+  const memory = 1024 * memoryOfSlivers(totalMemory());
+  return new SliverMachine({ ...isolation, link: machine.link, memory, clock: systemClock, onProgress });
 }
 
 function backEnds(info: (text: string) => void): BackEnds {

@@ -95,6 +95,11 @@ export interface Stated {
 /** KiB that the machine keeps for itself at least. */
 const OWN_MEMORY = 262_144;
 
+/** KiB that all slivers together may have of a machine with `total` KiB. */
+export function memoryOfSlivers(total: number): number {
+  return Math.max(0, total - Math.max(OWN_MEMORY, Math.floor(total / 8)));
+}
+
 /**
  * What slivers share, and what they may be promised. CPU is theirs whole: against the rest of the machine they have a
  * weight, and guarantees are stated against other slivers. A quarter of the pool is left to images, which count for no
@@ -105,10 +110,9 @@ export function sharedWithSlivers(
   { cores, memory, pool }: MachineFacts,
 ): { readonly cpu: number; readonly capacity: Capacity } {
   const cpu = machine.cpu ?? 1000 * cores;
-  const own = Math.max(OWN_MEMORY, Math.floor(memory / 8));
   const found: Capacity = {
     cpu,
-    memory: Math.max(0, memory - own),
+    memory: memoryOfSlivers(memory),
     ...(pool === undefined ? {} : { disk: Math.floor((pool * 3) / 4) }),
   };
   const stated = Object.entries(capacity).filter(([, value]) => value !== undefined);

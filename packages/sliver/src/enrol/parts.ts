@@ -89,9 +89,17 @@ Match all
 `;
 }
 
+/** Capabilities that neither the daemon nor a program that it starts uses. */
+const UNUSED = [
+  ...["AUDIT_CONTROL", "AUDIT_READ", "BLOCK_SUSPEND", "LEASE", "LINUX_IMMUTABLE", "MAC_ADMIN"],
+  ...["MAC_OVERRIDE", "SYSLOG", "SYS_BOOT", "SYS_MODULE", "SYS_PACCT", "SYS_RAWIO", "SYS_TIME"],
+  ...["SYS_TTY_CONFIG", "WAKE_ALARM"],
+] as const;
+
 /**
  * Slivers outlive the daemon, whose processes they are not: only it is killed. Only it reports to systemd, too: systemd-notify may do so in
- * its name, because it is root's.
+ * its name, because it is root's. What it may not do here, slivers may not do either: no option that makes a namespace of mounts (the pool
+ * would be mounted in there), or forbids new privileges or system calls (`sudo`, debuggers and packages in slivers would fail).
  */
 export function systemdUnit(): string {
   return `[Unit]
@@ -110,6 +118,9 @@ KillMode=process
 Delegate=yes
 TasksMax=infinity
 LimitNOFILE=65536
+MemoryMax=1G
+OOMPolicy=continue
+CapabilityBoundingSet=~${UNUSED.map((name) => `CAP_${name}`).join(" ")}
 
 [Install]
 WantedBy=multi-user.target

@@ -225,9 +225,15 @@ describe("sliverd, spoken to by Python", () => {
     expect(audit).toMatch(/"method":"ForgetWriter","verdict":"allowed","message":"document 900/);
   });
 
-  test("the audit log has every decision", async () => {
-    const lines = (await readFile(join(rig.folder, "state", "audit.log"), "utf8")).trim().split("\n");
-    const entries = lines.map((line) => JSON.parse(line));
+  test("the audit log has every decision, and what slivers did pushes nothing else out of it", async () => {
+    const read = async (name: string) => {
+      const lines = (await readFile(join(rig.folder, "state", name), "utf8")).trim().split("\n");
+      return lines.map((line) => JSON.parse(line));
+    };
+    const entries = await read("audit-slivers.log");
+    expect(new Set(entries.map(({ role }) => role))).toEqual(new Set(["sliver", "anonymous"]));
+    const roles = (await read("audit.log")).map(({ role }) => role);
+    expect(new Set(roles)).toEqual(new Set(["root", "control", "controller"]));
     expect(entries).toContainEqual(
       expect.objectContaining({ account: "ada", method: "Stop", target: "bob", verdict: "denied" }),
     );

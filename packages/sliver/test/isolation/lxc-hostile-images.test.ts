@@ -130,6 +130,7 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
     const machine = new SliverMachine({
       ...options,
       link: 1_000_000_000,
+      memory: 1_073_741_824,
       clock: systemClock,
       onProgress: () => undefined,
     });

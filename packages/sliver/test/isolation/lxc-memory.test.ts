@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Cgroups, PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
-import { bringUp, configsOf } from "./machine/slivers.ts";
+import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 const MIB = 1_048_576;
 
@@ -36,5 +37,27 @@ describe.skipIf(whyNot() !== undefined)("a guarantee of memory", { timeout: 120_
     expect(all()).toEqual([24, 8, 8, 16]);
     await backEnd.destroy(configs(8)[0]!, signal);
     expect(guaranteed("")).toBe(16);
+  });
+});
+
+describe.skipIf(whyNot() !== undefined)("memory of all slivers", { timeout: 120_000 }, () => {
+  let real: RealMachine;
+  beforeAll(async () => {
+    real = await realMachine({}, 128 * MIB);
+  }, 1_800_000);
+  afterAll(() => real?.stop(), 60_000);
+
+  test("is limited, so that one without a limit of its own takes nothing from the rest of the machine", async () => {
+    await bringUp(real.backEnd("account"), configsOf(real.key, { 1: { memoryCap: 0 } }));
+    const take = (mib: number) =>
+      inSliver(real, 1, `perl -e 'my $x = "x" x (${mib} << 20); print length $x'`);
+    expect(await take(16)).toBe(String(16 * MIB));
+    const { mount, version } = (await Cgroups.detect(systemClock)).layout.controllers.get("memory")!;
+    const file = join(mount, PARENT, version === 2 ? "memory.max" : "memory.limit_in_bytes");
+    expect(Number(readFileSync(file, "utf8"))).toBe(128 * MIB);
+    // cgroup v1 would swap out what is too much.
+    const swaps = readFileSync("/proc/swaps", "utf8").trim().split("\n").length > 1;
+    if (version === 2 || !swaps) expect(await take(256)).toBe("");
+    expect(await take(16)).toBe(String(16 * MIB));
   });
 });

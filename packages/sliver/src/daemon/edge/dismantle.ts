@@ -20,6 +20,8 @@ const STATE_FILES = [
   "state.draft",
   "audit.log",
   "audit.log.1",
+  "audit-slivers.log",
+  "audit-slivers.log.1",
   "lock.sqlite",
 ];
 /** What SQLite writes beside it, and a name that was not finished. */

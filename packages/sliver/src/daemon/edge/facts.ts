@@ -38,9 +38,14 @@ export async function machineFacts(backEnd: BackEnd): Promise<MachineFacts> {
   const pool = await backEnd.poolSize?.();
   return {
     cores: availableParallelism(),
-    memory: Math.floor(totalmem() / 1024),
+    memory: totalMemory(),
     ...(pool === undefined ? {} : { pool }),
   };
+}
+
+/** KiB of the machine. */
+export function totalMemory(): number {
+  return Math.floor(totalmem() / 1024);
 }
 
 /** Numbers of the cores that there are, in the kernel's words: "0-3,6". */

@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import { join } from "node:path";
 import { messageOf, systemClock, systemRandom } from "@nodeyard/runtime";
 import { CallBudget } from "../../api/call-budget.ts";
+import type { Audit } from "../../api/dispatch.ts";
 import { AccountSockets } from "../../api/edge/account-sockets.ts";
 import { accountServer, type Intake, listenTcp } from "../../api/edge/http-server.ts";
 import { createHandler } from "../../api/handler.ts";
@@ -55,8 +56,14 @@ export async function startDaemon(
   undo.defer(() => shared?.release());
   const store = new Store(nodeFiles(config.stateFolder), config.node);
   const state = await loadState(store, config, log);
-  const audit = auditFile(join(config.stateFolder, "audit.log"), (line) => log.error(line));
-  undo.defer(() => audit.close());
+  const [ours, slivers] = ["audit.log", "audit-slivers.log"].map((name) => {
+    const file = auditFile(join(config.stateFolder, name), (line) => log.error(line));
+    undo.defer(() => file.close());
+    return file.audit;
+  }) as [Audit, Audit];
+  // What slivers do must not push what root and the launcher did out of a log of limited size.
+  const audit: Audit = (entry) =>
+    (entry.role === "sliver" || entry.role === "anonymous" ? slivers : ours)(entry);
 
   const { cpu, capacity } = sharedWithSlivers(config, await machineFacts(backEnd));
   const profile = PROFILES[config.profile];
@@ -77,12 +84,12 @@ export async function startDaemon(
 
   const budget = new CallBudget({
     clock: systemClock,
-    audit: audit.audit,
+    audit,
     onFlood: () => accounts.call(),
     onFailure: (line) => log.error(line),
   });
   undo.defer(() => budget.flush());
-  const intake = { handler: createHandler(manager, config.profile, audit.audit), budget };
+  const intake = { handler: createHandler(manager, config.profile, audit), budget };
   const sockets = new AccountSockets(config.runFolder, (caller) => accountServer(intake, caller));
   await sockets.prepare();
   undo.defer(() => sockets.close());

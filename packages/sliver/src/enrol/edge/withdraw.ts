@@ -72,7 +72,7 @@ function readConfig(): { readonly node: string } | { readonly lost: string } {
 
 /** Where they are when nothing else was said; and what a daemon has remembered, whose slivers may be anywhere. */
 async function sliversHere(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
-  const options = { ...isolationSchema.parse({}), link: 1, clock, onProgress: () => undefined };
+  const options = { ...isolationSchema.parse({}), link: 1, memory: 0, clock, onProgress: () => undefined };
   const found = (await belongings(options, signal)).map(({ kind, name }) => `${kind} ${name}`);
   const store = isThere(LAYOUT.state) ? readdirSync(LAYOUT.state) : [];
   const remembered = store.filter((name) => /^state\.\d\.json$/.test(name));

@@ -29,7 +29,10 @@ export interface RealMachine {
 }
 
 /** One machine for a test file. */
-export async function realMachine(some: Readonly<Record<string, unknown>> = {}): Promise<RealMachine> {
+export async function realMachine(
+  some: Readonly<Record<string, unknown>> = {},
+  memory = 4_294_967_296,
+): Promise<RealMachine> {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
   const untouched = hostState(folder);
   const keyFile = join(folder, "id");
@@ -44,7 +47,7 @@ export async function realMachine(some: Readonly<Record<string, unknown>> = {}):
   const machine = () => {
     const clock = systemClock;
     const onProgress = (line: string) => console.error(line);
-    const one = new SliverMachine({ ...options, link: 1_000_000_000, clock, onProgress });
+    const one = new SliverMachine({ ...options, link: 1_000_000_000, memory, clock, onProgress });
     machines.push(one);
     return one;
   };

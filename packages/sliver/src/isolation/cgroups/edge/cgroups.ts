@@ -42,8 +42,11 @@ export class Cgroups {
     return [...found];
   }
 
-  /** Makes a sliver's group in every hierarchy. `weight`: of all slivers together against the rest, as in v2. */
-  async make(mark: string, weight: number): Promise<void> {
+  /**
+   * Makes a sliver's group in every hierarchy. Of all slivers together: `weight` is theirs against the rest, as in v2, and `memory` the
+   * bytes that they may have, so that those without a limit of their own leave the rest of the machine what it needs.
+   */
+  async make(mark: string, weight: number, memory: number): Promise<void> {
     for (const hierarchy of this.layout.hierarchies) {
       const parent = join(hierarchy.mount, PARENT);
       await mkdir(parent, { recursive: true });
@@ -52,10 +55,16 @@ export class Cgroups {
       await mkdir(own, { recursive: true });
       await this.#prepare(hierarchy, parent, own);
     }
-    const cpu = this.layout.controllers.get("cpu");
-    if (cpu === undefined) return;
-    const [file, value] = cpu.version === 2 ? ["cpu.weight", weight] : ["cpu.shares", sharesOf(weight)];
-    await put(join(cpu.mount, PARENT, file), String(value));
+    const all = {
+      cpu: [{ "cpu.shares": sharesOf(weight) }, { "cpu.weight": weight }],
+      memory: [{ "memory.limit_in_bytes": memory }, { "memory.max": memory, "memory.swap.max": 0 }],
+    } as const;
+    for (const controller of ["cpu", "memory"] as const) {
+      const found = this.layout.controllers.get(controller);
+      if (found === undefined) continue;
+      for (const [file, value] of Object.entries(all[controller][found.version - 1]!))
+        await put(join(found.mount, PARENT, file), String(value));
+    }
   }
 
   async apply(mark: string, writes: readonly Write[]): Promise<void> {

@@ -86,7 +86,7 @@ export async function launch(
       ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
     });
     const file = folders.path(mark, CONFIG_FILE);
-    await cgroups.make(mark, options.weight);
+    await cgroups.make(mark, options.weight, options.memory);
     await together(
       network.admit(names, config, signal),
       network.connect(names, config, signal),

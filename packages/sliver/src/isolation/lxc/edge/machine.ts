@@ -84,6 +84,8 @@ export async function removeOwn(folder: string, own: readonly string[] = OWN_FIL
 export interface MachineOptions extends IsolationOptions {
   /** bit/s. */
   readonly link: number;
+  /** Bytes that all slivers together may have. */
+  readonly memory: number;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
 }
