@@ -9,13 +9,13 @@ export const loginKinds = ["ticket", "session"] as const;
 export type LoginKind = (typeof loginKinds)[number];
 
 /** What a client showed to be let in (docs/design/rights.md). */
-export const claimOrigins = ["socket", "listener", "token"] as const;
+export const claimOrigins = ["socket", "listener", "token", "issuer"] as const;
 export type ClaimOrigin = (typeof claimOrigins)[number];
 
 /** What a client showed, and the rights that it has by it. */
 export interface Claim {
   readonly origin: ClaimOrigin;
-  /** Says whether it is still the same: the hash of the token; of the socket nothing. */
+  /** Says whether it is still the same: the hash of the token, or of what the configuration says of the issuer; of the socket nothing. */
   readonly credential: string;
   /** When it ends, tree time in milliseconds; null: not by itself. */
   readonly limit: number | null;

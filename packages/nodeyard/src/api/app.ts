@@ -12,6 +12,7 @@ import { addV1, badPath, V1 } from "./v1/mount.ts";
 import { problemText, TITLES } from "./v1/problems.ts";
 
 export { EventHub } from "./v1/event-hub.ts";
+export { Issuers } from "./v1/issuers.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -44,6 +45,9 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     bodyLimit: BODY_BYTES,
     routerOptions: { maxParamLength: MAX_PARAMETER },
     clientErrorHandler: refuseBytes,
+    ...(door.tls && {
+      https: { ...door.tls, requestCert: door.tls.ca !== undefined, handshakeTimeout: REQUEST_MS },
+    }),
     // What the router itself refuses: no hook runs.
     frameworkErrors: (error, request, reply) => {
       const isV1 = request.url.startsWith(`${V1}/`);

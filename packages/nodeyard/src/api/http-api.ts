@@ -1,11 +1,16 @@
+import type { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
+import type { IssuerConfig } from "../config/index.ts";
+import { fetchJson } from "./edge/fetch-json.ts";
 import { listenTcp, listenUnix } from "./edge/listen.ts";
+import { readTls, type TlsFiles } from "./edge/tls.ts";
 import { type Body, FRESH_MS } from "./http/reply.ts";
 import { ShortCache } from "./http/short-cache.ts";
 import type { AppParts, Known } from "./known.ts";
 import type { EventHub } from "./v1/event-hub.ts";
+import type { Issuers } from "./v1/issuers.ts";
 
-type Handles = Omit<AppParts, "answers" | "hub" | "address">;
+type Handles = Omit<AppParts, "answers" | "hub" | "address" | "issuers">;
 
 /** Different answers that are kept for a second, at most. */
 const MAX_ANSWERS = 128;
@@ -13,14 +18,16 @@ const MAX_ANSWERS = 128;
 /** Where to listen. */
 export type ListenAddress =
   | { readonly socket: string }
-  | { readonly host: string; readonly port: number; readonly token?: string };
+  | { readonly host: string; readonly port: number; readonly token?: string; readonly tls?: TlsFiles };
 
 /** The HTTP interface of a process, at any number of places. */
 export class HttpApi {
   readonly #handles: Handles;
   readonly #answers: ShortCache<Body>;
   #hub: EventHub | undefined;
-  readonly #apps = new Map<string, FastifyInstance>();
+  #issuers: Issuers | undefined;
+  #trusted: readonly IssuerConfig[] = [];
+  readonly #apps = new Map<string, { readonly app: FastifyInstance; readonly tls: TlsFiles | undefined }>();
 
   constructor(handles: Handles) {
     this.#handles = handles;
@@ -30,23 +37,40 @@ export class HttpApi {
   /** Resolves with the address when it listens there. Rejects with ListenError. */
   async listen(place: ListenAddress): Promise<string> {
     // Not before: commands that serve nothing start sooner without an HTTP server.
-    const { createApp, EventHub: Hub } = await import("./app.ts");
+    const { createApp, EventHub: Hub, Issuers: All } = await import("./app.ts");
+    this.#issuers ??= new All(this.#handles.clock, fetchJson);
+    this.#issuers.configure(this.#trusted);
+    const issuers = this.#issuers;
     const hub = ({ view, handles }: Known) => (this.#hub ??= new Hub(view, handles));
     const address = () => [...this.#apps.keys()].find((one) => !one.startsWith("unix:")) ?? null;
-    const parts = { ...this.#handles, answers: this.#answers, hub, address };
+    const parts = { ...this.#handles, issuers, answers: this.#answers, hub, address };
     const token = "token" in place ? { token: place.token } : {};
-    const app = createApp(parts, { bySocket: "socket" in place, ...token });
+    const files = "tls" in place ? place.tls : undefined;
+    const tls = files && readTls(files);
+    const app = createApp(parts, { bySocket: "socket" in place, ...token, ...(tls && { tls }) });
     const where =
       "socket" in place ? await listenUnix(app, place.socket) : await listenTcp(app, place.host, place.port);
-    this.#apps.set(where, app);
+    this.#apps.set(where, { app, tls: files });
     return where;
+  }
+
+  /** From now on the tokens of these issuers count. */
+  trust(issuers: readonly IssuerConfig[]): void {
+    this.#trusted = issuers;
+    this.#issuers?.configure(issuers);
+  }
+
+  /** Reads certificates again; connections that are open stay as they are. Throws ListenError, and the former ones stay in use. */
+  reloadTls(): void {
+    for (const { app, tls } of this.#apps.values())
+      if (tls !== undefined) (app.server as unknown as TlsServer).setSecureContext(readTls(tls));
   }
 
   /** Listens there no longer; who is connected is cut off. */
   async leave(address: string): Promise<void> {
-    const app = this.#apps.get(address);
+    const open = this.#apps.get(address);
     this.#apps.delete(address);
-    await app?.close();
+    await open?.app.close();
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+export type { TlsFiles } from "./edge/tls.ts";
 export { ListenError } from "./errors.ts";
 export { isLoopback } from "./http/caller.ts";
 export { HttpApi, type ListenAddress } from "./http-api.ts";

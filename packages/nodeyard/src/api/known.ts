@@ -15,6 +15,7 @@ import type { View } from "../view/index.ts";
 import type { Body } from "./http/reply.ts";
 import type { ShortCache } from "./http/short-cache.ts";
 import type { EventHub } from "./v1/event-hub.ts";
+import type { Issuers } from "./v1/issuers.ts";
 
 /** What the process knows, as soon as it knows anything. */
 export interface Known {
@@ -107,6 +108,7 @@ export interface AppParts {
   readonly sources: Sources;
   /** Bodies that were computed within the last second. */
   readonly answers: ShortCache<Body>;
+  readonly issuers: Issuers;
   /** Where the process listens by TCP; null: nowhere. */
   address(): string | null;
   /** The events of this view, for all who follow them; made when the first one does. */

@@ -25,3 +25,4 @@ export {
   type ZookeeperConfig,
 } from "./types.ts";
 export { type ValidationResult, validateConfig } from "./validate.ts";
+export { type IssuerConfig, isSecureUrl } from "./webapp-table.ts";

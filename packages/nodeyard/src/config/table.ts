@@ -19,6 +19,7 @@ import {
   type Values,
 } from "@nodeyard/driver";
 import { diskimageTable, imageTable } from "./diskimage-table.ts";
+import { webappTable } from "./webapp-table.ts";
 
 /** A maximal age; absent, 0 and less are no limit. */
 const age = (description: string) =>
@@ -101,10 +102,7 @@ const topTable = {
   ),
   providers: field("Where nodes come from; the keys depend on `driver`.", {}, LIST, readList),
   webapp: inner(
-    section({
-      port: integer("Port.", { default: 8005 }),
-      listen_address: text("Address to listen on.", { default: "0.0.0.0" }).as("listenAddress"),
-    }),
+    section(webappTable),
     "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
   )
     .map((webapp, at, key) => ({ ...webapp, isNamed: at.has(key) }))

@@ -94,7 +94,10 @@ async function startDaemon(
     const role = await start(parts);
     const watch = followConfig(parts, (next) => role.reconfigure(next));
     return {
-      reload: () => watch.check(true),
+      async reload() {
+        await watch.check(true);
+        front.reloadTls();
+      },
       stuck: () => front.stuck(),
       async close(graceMs) {
         watch.close();

@@ -1,5 +1,12 @@
 import { messageOf } from "@nodeyard/runtime";
-import { type Backup, HttpApi, type ListenAddress, type Page, type Readiness } from "../api/index.ts";
+import {
+  type Backup,
+  HttpApi,
+  type ListenAddress,
+  type Page,
+  type Readiness,
+  type TlsFiles,
+} from "../api/index.ts";
 import { type Config, type Finding, validateConfig, type WebappConfig } from "../config/index.ts";
 import { type Machine, VERSION } from "../machine/index.ts";
 import {
@@ -35,7 +42,7 @@ export interface ListenAddresses {
   /** Path of a Unix socket; absent: none. */
   readonly socket?: string;
   /** By TCP; absent: nowhere. */
-  readonly tcp?: { readonly host: string; readonly port: number };
+  readonly tcp?: { readonly host: string; readonly port: number; readonly tls?: TlsFiles };
   /** What has to be shown there; absent: nothing. */
   readonly token?: string;
 }
@@ -43,7 +50,7 @@ export interface ListenAddresses {
 /** Where the wish and the configuration together say; without a wish nowhere. */
 export function listenAddresses(
   wish: FrontWish | undefined,
-  { port, listenAddress, isNamed }: WebappConfig,
+  { port, listenAddress, isNamed, tls }: Omit<WebappConfig, "oidc">,
   stateFolder: string,
 ): ListenAddresses {
   if (wish === undefined) return {};
@@ -52,7 +59,7 @@ export function listenAddresses(
   const place = tcp ?? (asConfigured ? { host: listenAddress, port } : undefined);
   return {
     ...(socket ? { socket: `${stateFolder}/${HTTP_SOCKET}` } : {}),
-    ...(place === undefined ? {} : { tcp: place }),
+    ...(place === undefined ? {} : { tcp: { ...place, ...(tls && { tls }) } }),
     ...(token === undefined ? {} : { token }),
   };
 }
@@ -92,7 +99,7 @@ export class Front {
 
   private constructor(parts: FrontParts) {
     this.#parts = parts;
-    const { machine, log, backup } = parts;
+    const { machine, log, config, backup } = parts;
     this.#api = new HttpApi({
       clock: machine.clock,
       log: log.area("api"),
@@ -113,6 +120,7 @@ export class Front {
         metrics: () => this.#page(),
       },
     });
+    this.#api.trust(config.webapp.oidc);
     this.#statsd = this.#startStatsd();
   }
 
@@ -132,6 +140,7 @@ export class Front {
 
   /** A configuration came into force: where nodes of this machine are handed out from now on, no listener stays open to them. */
   reconfigured(config: Config): void {
+    this.#api.trust(config.webapp.oidc);
     const local = localProviders(config, this.#parts.drivers);
     if (this.#tcp === undefined || this.#isGuarded || local.length === 0) return;
     const address = this.#tcp;
@@ -140,6 +149,17 @@ export class Front {
     void this.#api
       .leave(address)
       .catch((error) => this.#parts.log.warn({ address, error: messageOf(error) }, "closing it failed"));
+  }
+
+  /** Reads the certificates of its listeners again; those that cannot be used leave the former ones in use, and the reload has failed. */
+  reloadTls(): void {
+    try {
+      this.#api.reloadTls();
+    } catch (error) {
+      this.counters.add("config.reloads", 1, { result: "failed" });
+      this.counters.level("config.last_reload_successful", 0, {});
+      this.#parts.log.error({}, `${messageOf(error)}; the former certificate stays in use`);
+    }
   }
 
   /** What does not go on, and only a restart would help, as /live says; undefined: nothing. */

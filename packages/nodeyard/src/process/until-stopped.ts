@@ -11,7 +11,7 @@ export const GRACE_MS = 10_000;
 export interface Stoppable {
   /** Resolves with what makes going on useless. */
   readonly failed?: Promise<NodeyardError>;
-  /** Reads the configuration again, at SIGHUP; never rejects. Absent: there is nothing to reload, and SIGHUP stops the process. */
+  /** Reads the configuration and certificates again, at SIGHUP; never rejects. Absent: there is nothing to reload, and SIGHUP stops the process. */
   reload?(): Promise<void>;
   /** What does not go on, and only a restart would help; undefined: nothing. Absent: it cannot say. */
   stuck?(): string | undefined;

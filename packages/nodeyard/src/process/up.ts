@@ -39,7 +39,7 @@ export interface Up {
   readonly addresses: readonly string[];
   /** Resolves when the tree cannot be written any more: only a restart helps then. */
   readonly failed: Promise<ProcessError>;
-  /** Reads the configuration again. Never rejects. */
+  /** Reads the configuration and certificates again. Never rejects. */
   reload(): Promise<void>;
   stuck(): string | undefined;
   close(graceMs: number): Promise<void>;
@@ -126,7 +126,10 @@ export async function startUp(
   return {
     addresses: opened.server.addresses,
     failed,
-    reload: async () => opened.watch?.check(true),
+    async reload() {
+      await opened.watch?.check(true);
+      opened.front?.reloadTls();
+    },
     stuck: () => opened.front?.stuck(),
     close: (graceMs) => close(tree, opened, graceMs),
   };

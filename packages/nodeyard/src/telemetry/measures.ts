@@ -115,7 +115,7 @@ export const levelNames = {
   "builder.exit_code": by("Exit code of the last build; 1 if it took too long", "image"),
   "builder.image_size": by("Bytes on the disk of the last build that became ready", "image", "format"),
   "config.last_reload_successful": by(
-    "1 if the configuration in force is what the files say, 0 if they were refused",
+    "1 if the configuration and certificate in force are what the files say, 0 if they were refused",
   ),
   "config.last_reload_success": by("When the configuration in force was read, seconds since the epoch"),
   "config.file_modified": by("When the configuration files were last written, seconds since the epoch"),

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { tokenPath } from "@nodeyard/model";
-import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { type Clock, systemClock, systemRandom } from "@nodeyard/runtime";
 import {
   type AuditEntry,
   HttpApi,
@@ -87,6 +87,7 @@ export interface ApiRig extends AsyncDisposable {
 export async function startApi(
   config = launcherConfig([fakeProvider()]),
   options: Parameters<typeof startRig>[1] = {},
+  clock: Clock = systemClock,
 ): Promise<ApiRig> {
   const rig = await startRig(config, options);
   const log = memoryLog();
@@ -100,7 +101,7 @@ export async function startApi(
   const handles = { tree: rig.tree, clock: systemClock, random: systemRandom };
   const audit: AuditEntry[] = [];
   const api = new HttpApi({
-    clock: systemClock,
+    clock,
     log,
     sources: {
       known: () => (state.known ? { view, handles } : undefined),

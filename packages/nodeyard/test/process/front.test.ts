@@ -11,7 +11,10 @@ import { ask } from "../api/rig.ts";
 
 const TCP = { host: "127.0.0.1", port: 0 };
 const config = (...drivers: readonly string[]) =>
-  ({ providers: drivers.map((driver) => ({ name: `my-${driver}`, driver })) }) as unknown as Config;
+  ({
+    webapp: { oidc: [] },
+    providers: drivers.map((driver) => ({ name: `my-${driver}`, driver })),
+  }) as unknown as Config;
 /** Of these drivers only `vm` makes nodes on this machine. */
 const drivers = { driver: (name: string) => ({ capabilities: { local: name === "vm" } }) } as never;
 
@@ -115,8 +118,9 @@ test("a process whose timers do not fire any more is not alive, though it answer
 });
 
 describe("where a process is looked at", () => {
-  const webapp = { port: 8005, listenAddress: "0.0.0.0", isNamed: false };
-  const named = { port: 80, listenAddress: "10.0.0.1", isNamed: true };
+  const webapp = { port: 8005, listenAddress: "0.0.0.0", isNamed: false, tls: null };
+  const named = { port: 80, listenAddress: "10.0.0.1", isNamed: true, tls: null };
+  const tls = { cert: "/cert.pem", key: "/key.pem", ca: null };
   const wish = (configured: "always" | "named" | "never") => ({ configured, socket: false });
 
   test.each([
@@ -124,6 +128,8 @@ describe("where a process is looked at", () => {
     ["a launcher, where its file says", wish("always"), named, { tcp: { host: "10.0.0.1", port: 80 } }],
     ["up, where its file says nothing", wish("named"), webapp, {}],
     ["up, where its file says something", wish("named"), named, { tcp: { host: "10.0.0.1", port: 80 } }],
+    ["by TLS", wish("named"), { ...named, tls }, { tcp: { host: "10.0.0.1", port: 80, tls } }],
+    ["by TLS elsewhere", { ...wish("never"), tcp: TCP }, { ...named, tls }, { tcp: { ...TCP, tls } }],
     ["a builder", wish("never"), named, {}],
     ["a builder that is told to", { ...wish("never"), tcp: TCP }, named, { tcp: TCP }],
     ["with a socket", { ...wish("never"), socket: true }, named, { socket: "/state/http.sock" }],

@@ -18,7 +18,7 @@ export async function listenTcp(app: FastifyInstance, host: string, port: number
       { cause: error },
     );
   }
-  return `http://${name}:${(app.server.address() as AddressInfo).port}`;
+  return `http${app.initialConfig.https ? "s" : ""}://${name}:${(app.server.address() as AddressInfo).port}`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { SecureContextOptions } from "node:tls";
 import { type Claim, loginPath, tokenPath } from "@nodeyard/model";
 import {
   checkLogin,
@@ -20,6 +21,7 @@ export interface Door {
   readonly bySocket: boolean;
   /** What has to be shown; undefined: nothing. */
   readonly token?: string;
+  readonly tls?: SecureContextOptions;
 }
 
 /** The session of a browser. */
@@ -55,15 +57,15 @@ export class Admission {
 
   /**
    * Who calls, by the listener or by a token. A cookie counts only where nothing else is shown: a page of another site cannot send a token.
-   * Throws NotReady while tokens are not known yet.
+   * Rejects with NotReady while tokens are not known yet, with ApiError and IssuerAway for a JSON Web Token that is refused.
    */
-  claim({ headers }: Shown): Claim | undefined {
+  async claim({ headers }: Shown): Promise<Claim | undefined> {
     const { bySocket, token } = this.#door;
     if (bySocket) return BY_SOCKET;
     if (token !== undefined && bears(headers.authorization, token)) return byListener(hashOf(token));
     const shown = bearerOf(headers.authorization);
     const name = tokenName(shown);
-    if (name === undefined) return undefined;
+    if (name === undefined) return this.#parts.issuers.claim(shown);
     const { view, handles } = demand(this.#parts.sources.known());
     const good = checkToken(shown, view.own.get(tokenPath(name))?.data, treeNow(handles));
     return good && byToken(good);
@@ -71,7 +73,7 @@ export class Admission {
 
   /** The session that the cookie names, if it is good. Throws NotReady while sessions are not known yet. */
   session({ headers }: Shown): Session | undefined {
-    const text = cookieIn(headers.cookie, isSecure(headers) ? SECURE_COOKIE : COOKIE);
+    const text = cookieIn(headers.cookie, this.#isSecure(headers) ? SECURE_COOKIE : COOKIE);
     const id = loginId(text);
     if (id === undefined) return undefined;
     const { view, handles } = demand(this.#parts.sources.known());
@@ -95,26 +97,28 @@ export class Admission {
         const token = validToken(name, view.own.get(tokenPath(name))?.data, treeNow(handles));
         return token?.hash === claim.credential ? byToken(token) : undefined;
       }
+      case "issuer":
+        return this.#parts.issuers.knows(claim) && claim.limit! > treeNow(handles) ? claim : undefined;
     }
+  }
+
+  /** The header `Set-Cookie`. "" ends the cookie at once. */
+  cookie({ headers }: Shown, text: string, forMs: number): string {
+    const secure = this.#isSecure(headers);
+    const end = text === "" ? 0 : Math.max(1, Math.floor(forMs / 1_000));
+    const name = secure ? SECURE_COOKIE : COOKIE;
+    return `${name}=${text}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${end}${secure ? "; Secure" : ""}`;
+  }
+
+  /** By TLS, as the proxy in front may say. Who lies has a cookie of another name, and nothing else. */
+  #isSecure(headers: Shown["headers"]): boolean {
+    return this.#door.tls !== undefined || headers["x-forwarded-proto"] === "https";
   }
 }
 
 /** Whether the call has what only the page of this session knows. */
 export function isFromPage({ headers }: Shown, session: Session): boolean {
   return headers[CSRF_HEADER] === csrfOf(session.text);
-}
-
-/** The header `Set-Cookie`. "" ends the cookie at once. */
-export function cookieFor({ headers }: Shown, text: string, forMs: number): string {
-  const secure = isSecure(headers);
-  const end = text === "" ? 0 : Math.max(1, Math.floor(forMs / 1_000));
-  const name = secure ? SECURE_COOKIE : COOKIE;
-  return `${name}=${text}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${end}${secure ? "; Secure" : ""}`;
-}
-
-/** By TLS, as the proxy in front says. Who lies has a cookie of another name, and nothing else. */
-function isSecure(headers: Shown["headers"]): boolean {
-  return headers["x-forwarded-proto"] === "https";
 }
 
 /** "": there is none. */

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { treeNow } from "../../operations/index.ts";
 import type { AppParts } from "../known.ts";
-import { Admission, cookieFor, type Door, demand, isFromPage, type Session } from "./admission.ts";
+import { Admission, type Door, demand, isFromPage, type Session } from "./admission.ts";
 import { BY_SOCKET, type Principal, principalOf } from "./principal.ts";
 import { ApiError, noToken, notFound, problem, problemOf, problemText } from "./problems.ts";
 import { RateLimit } from "./rate.ts";
@@ -51,8 +51,11 @@ export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
     async (scope) => {
       scope.removeContentTypeParser("text/plain");
       scope.addHook("onRequest", async (request) => {
-        identify(request, around);
-        admit(request, around);
+        const refused = await identify(request, around).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        admit(request, around, refused);
       });
       // Before the answer: who has it can rely on the audit.
       scope.addHook("onSend", async (request, reply) => note(request, reply, parts));
@@ -83,24 +86,26 @@ function urlOf(path: string): string {
   return path.slice(V1.length).replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** Who calls. Throws NotReady while tokens are not known yet. */
-function identify(request: FastifyRequest, { admission }: Around): void {
+/** Who calls. Rejects with what is wrong with what it shows. */
+async function identify(request: FastifyRequest, { admission }: Around): Promise<void> {
   const access = request.routeOptions.config.v1?.access;
-  request.claim = access === "cookie" ? undefined : admission.claim(request);
+  request.claim = access === "cookie" ? undefined : await admission.claim(request);
   const byCookie = access !== undefined || (request.claim ?? request.headers.authorization) === undefined;
   request.session = byCookie ? admission.session(request) : undefined;
   const claim = access === "open" ? request.claim : (request.claim ?? request.session?.claim);
   request.principal = claim && principalOf(claim);
 }
 
-/** Throws ApiError for who may not call this route, or calls too often. */
-function admit(request: FastifyRequest, { rates }: Around): void {
+/** Throws `refused` and ApiError, for who may not call this route, or calls too often. */
+function admit(request: FastifyRequest, { rates }: Around, refused: unknown): void {
   const { claim, session, principal, routeOptions, ip, method, url } = request;
   const wait = claim === BY_SOCKET ? 0 : rates.take(principal?.name ?? `address:${ip}`);
   if (wait > 0) {
     const seconds = Math.ceil(wait / 1_000);
     throw new ApiError(429, "api.too_fast", `too many calls: try again in ${seconds} s`, seconds);
   }
+  // Not before: who tries many tokens is held up.
+  if (refused !== undefined) throw refused;
   if (principal === undefined) {
     if (routeOptions.config.v1?.access === "open") return;
     throw noToken();
@@ -185,9 +190,9 @@ function entryOf(request: FastifyRequest, reply: FastifyReply, { parts, admissio
     enter(by, text, expires) {
       request.principal = principalOf(by);
       const now = treeNow(demand(parts.sources.known()).handles);
-      reply.header("set-cookie", cookieFor(request, text, expires - now));
+      reply.header("set-cookie", admission.cookie(request, text, expires - now));
     },
-    leave: () => void reply.header("set-cookie", cookieFor(request, "", 0)),
+    leave: () => void reply.header("set-cookie", admission.cookie(request, "", 0)),
   };
 }
 

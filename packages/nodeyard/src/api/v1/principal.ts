@@ -2,7 +2,7 @@ import { ANY, type ApiRole, type Claim, type Token } from "@nodeyard/model";
 
 /** Whoever makes a call, and what it may do. */
 export interface Principal {
-  /** For the audit: `socket`, `listener`, or `token:NAME`. */
+  /** For the audit: `socket`, `listener`, `token:NAME`, or `oidc:ISSUER:NAME`. */
   readonly name: string;
   readonly role: ApiRole;
   readonly labels: ReadonlySet<string>;

@@ -75,6 +75,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   "tree.too_large": 413,
   tree: 503,
   "api.not_ready": 503,
+  "api.issuer_away": 503,
 };
 
 /** Undefined for what nobody expected: its text is for the log alone. */

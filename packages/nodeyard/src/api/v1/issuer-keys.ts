@@ -1,0 +1,111 @@
+import { type Clock, deadline, errorClass, messageOf } from "@nodeyard/runtime";
+import { createLocalJWKSet, type JWTVerifyGetKey } from "jose";
+import { z } from "zod";
+import { isSecureUrl } from "../../config/index.ts";
+
+/** The JSON at a URL. Rejects with an Error that says why not. */
+export type FetchJson = (url: string, signal: AbortSignal) => Promise<unknown>;
+
+/** The keys of an issuer are not known, so nobody can tell whether its tokens are good. */
+export class IssuerAway extends errorClass("api.issuer_away") {}
+
+/** For both questions together, milliseconds. */
+const ANSWER_MS = 5_000;
+/** Keys are read again after this; milliseconds, as those below. */
+const FRESH_MS = 10 * 60_000;
+/** While the issuer is away they count for so long: one that it has withdrawn must not count for ever. */
+const STALE_MS = 3_600_000;
+/** Between two looks for a key that nobody knows: whoever sends names of keys sends no questions to the issuer. */
+const BETWEEN_MS = 30_000;
+const RETRY_MS = 5_000;
+
+const discoverySchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
+const keysSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
+
+/** The signing keys of one issuer (OpenID Connect Discovery 1.0; RFC 7517), kept, and read again when it changes them. */
+export class IssuerKeys {
+  readonly #issuer: string;
+  readonly #clock: Clock;
+  readonly #fetchJson: FetchJson;
+  #keys: JWTVerifyGetKey | undefined;
+  /** Monotonic milliseconds, as the next. */
+  #readAt = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #why = "";
+  #reading: Promise<JWTVerifyGetKey> | undefined;
+
+  constructor(issuer: string, clock: Clock, fetchJson: FetchJson) {
+    this.#issuer = issuer;
+    this.#clock = clock;
+    this.#fetchJson = fetchJson;
+  }
+
+  /** The key that a token names. Rejects with IssuerAway, and as jose does where there is none. */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    const keys = await this.#current();
+    try {
+      return await keys(header, token);
+    } catch (error) {
+      const isUnknown = (error as { code?: string }).code === "ERR_JWKS_NO_MATCHING_KEY";
+      if (!isUnknown || this.#age() < BETWEEN_MS) throw error;
+      return (await this.#read())(header, token);
+    }
+  };
+
+  #age(): number {
+    return this.#clock.monotonic() - this.#readAt;
+  }
+
+  async #current(): Promise<JWTVerifyGetKey> {
+    if (this.#keys !== undefined && this.#age() < FRESH_MS) return this.#keys;
+    try {
+      return await this.#read();
+    } catch (error) {
+      if (this.#keys !== undefined && this.#age() < STALE_MS) return this.#keys;
+      throw error;
+    }
+  }
+
+  /** All who wait share one question, and for a while its failure. */
+  #read(): Promise<JWTVerifyGetKey> {
+    if (this.#clock.monotonic() - this.#failedAt < RETRY_MS) return Promise.reject(this.#away());
+    this.#reading ??= this.#ask().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #ask(): Promise<JWTVerifyGetKey> {
+    const limit = deadline(
+      this.#clock,
+      ANSWER_MS,
+      () => new Error(`no answer within ${ANSWER_MS / 1_000} s`),
+    );
+    try {
+      const base = this.#issuer.replace(/\/$/, "");
+      const found = await this.#fetchJson(`${base}/.well-known/openid-configuration`, limit.signal);
+      const { issuer, jwks_uri: uri } = discoverySchema.parse(found);
+      if (issuer !== this.#issuer) throw new Error(`it calls itself ${JSON.stringify(issuer)}`);
+      if (!isSecureUrl(uri)) throw new Error(`its keys are at ${JSON.stringify(uri)}, which is not https`);
+      const { keys } = keysSchema.parse(await this.#fetchJson(uri, limit.signal));
+      this.#keys = createLocalJWKSet({ keys });
+      this.#readAt = this.#clock.monotonic();
+      return this.#keys;
+    } catch (error) {
+      this.#failedAt = this.#clock.monotonic();
+      this.#why = messageOf(error);
+      throw this.#away(error);
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  #away(cause?: unknown): IssuerAway {
+    return new IssuerAway(
+      `cannot read the keys of the issuer ${this.#issuer}: ${this.#why}; try again soon`,
+      {
+        cause,
+      },
+    );
+  }
+}

@@ -1,0 +1,108 @@
+import {
+  type Entry,
+  entries,
+  field,
+  inner,
+  integer,
+  mapOf,
+  type Reader,
+  STRING,
+  STRING_OR_STRINGS,
+  section,
+  text,
+  texts,
+  type Values,
+} from "@nodeyard/driver";
+import { ANY, apiRoles } from "@nodeyard/model";
+
+/** Who a client is says the issuer of its token; what it may do is said here. */
+const grantTable = {
+  claims: field(
+    "Claims and the value of each, or several of which it must have one; a claim that is a list must have it in the list. A dot leads into a claim: `realm_access.roles`.",
+    { needed: true },
+    mapOf(STRING_OR_STRINGS),
+    readClaims,
+  ),
+  role: field("What the client may do.", { needed: true }, STRING.meta({ enum: apiRoles }), (at, key) => {
+    const role = apiRoles.find((one) => one === at.raw[key]);
+    if (role === undefined) at.error(key, `must be one of ${apiRoles.join(", ")}`);
+    return role ?? "viewer";
+  }),
+  labels: texts("Labels that the client is limited to; `*`: all of them, as without the key but for a user."),
+  tenants: texts("The same of tenants."),
+};
+
+const issuer = section({
+  name: text("Stands before the name of each client, `oidc:NAME:CLIENT`, so it must stay the same.", {
+    needed: true,
+  }).check((name) =>
+    /^[a-z0-9][a-z0-9-]{0,62}$/.test(name) ? undefined : `is ${name}; write 1 to 63 of a-z, 0-9 and "-"`,
+  ),
+  issuer: text("Its URL, exactly as in the claim `iss`; OpenID Connect Discovery leads to its keys.", {
+    needed: true,
+  }).check((url) =>
+    isSecureUrl(url) ? undefined : `is ${url}; write an https URL, or http of an issuer on this machine`,
+  ),
+  audience: text("What the claim `aud` must be, or have in its list: tokens for others are refused.", {
+    needed: true,
+  }),
+  "name-claim": text("The claim with the name of a client, which the issuer must never give to another.", {
+    default: "sub",
+  }),
+  grants: entries(
+    section(grantTable),
+    "The first whose claims all match counts. A client that none matches is refused.",
+  ).map((grants) => grants.map(grantOf)),
+});
+
+/** Keys of `webapp`. */
+export const webappTable = {
+  port: integer("Port.", { default: 8005 }),
+  listen_address: text("Address to listen on.", { default: "0.0.0.0" }).as("listenAddress"),
+  tls: inner(
+    section({
+      cert: text("PEM file of the certificate, followed by those of its authorities.", {
+        needed: "loader",
+      }).names("file"),
+      key: text("PEM file of its key.", { needed: "loader" }).names("file"),
+      ca: text("PEM file of an authority: clients need a certificate of it, beside their token.").names(
+        "file",
+      ),
+    }),
+    "TLS 1.2 or later instead of plain HTTP. SIGHUP reads the files again. Unknown to the old launcher.",
+    { default: null },
+  ),
+  oidc: entries(issuer, "Issuers whose JSON Web Tokens REST v1 accepts. Unknown to the old launcher.").map(
+    (issuers) => issuers.map(({ at: _, ...one }) => one),
+  ),
+};
+
+/** An issuer of tokens that are accepted, and what they give rights to. */
+export type IssuerConfig = Values<typeof webappTable>["oidc"][number];
+
+/** Whether nobody on the way can answer in its place: what is not encrypted does not leave this machine. */
+export function isSecureUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return (
+    protocol === "https:" || (protocol === "http:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname))
+  );
+}
+
+function readClaims(at: Reader, key: string): Readonly<Record<string, readonly string[]>> {
+  const claims = Object.entries(at.mapping(key) ?? {}).map(
+    ([name, value]) => [name, (Array.isArray(value) ? value : [value]).map(String)] as const,
+  );
+  if (claims.length === 0) at.error(key, "must name a claim: without one it would match every client");
+  return Object.fromEntries(claims);
+}
+
+/** With the same limits as a token by name can have. */
+function grantOf({ at, role, labels, tenants, claims }: Entry<Values<typeof grantTable>>) {
+  if (role === "user" && (labels.length === 0 || tenants.length === 0))
+    at.error("role", `is user, which needs labels and tenants: name them, or all of them with "${ANY}"`);
+  if ((role === "operator" || role === "admin") && [...labels, ...tenants].some((one) => one !== ANY))
+    at.error("role", `is ${role}, which is not limited to labels or tenants`);
+  const limits = (named: readonly string[]) => (named.length === 0 ? [ANY] : named);
+  return { claims, role, labels: limits(labels), tenants: limits(tenants) };
+}
