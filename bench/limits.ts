@@ -128,6 +128,31 @@ export const LIMITS: readonly Limit[] = [
     field: "ratio",
     most: 5,
   },
+  {
+    name: "page, ms until the first rows of 5,000 nodes",
+    of: { scenario: "page", measure: "first rows" },
+    field: "firstRowMs",
+    most: 1_000,
+  },
+  {
+    // 50 of the 60 frames a second that a screen shows, wherever the machine can draw an empty page so often.
+    name: "page, frames while scrolling, against an empty page",
+    of: { scenario: "page", measure: "scrolling" },
+    field: "ratio",
+    least: 0.833,
+  },
+  {
+    name: "page, memory at the end against the second quarter of the time",
+    of: { scenario: "page", measure: "memory" },
+    field: "ratio",
+    most: 1.1,
+  },
+  {
+    name: "20 open pages, CPU per request against none",
+    of: { scenario: "page", measure: "cost", pages: 20 },
+    field: "cpuRatio",
+    most: 1.1,
+  },
   ...Object.entries(PLANNING).map(
     ([event, most]): Limit => ({
       name: `planning, ${event}: 20,000 requests and 10,000 nodes against 200 and 100`,

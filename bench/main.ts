@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- SCENARIO...] [--rounds N]`: one JSON line per figure, then one per limit of these figures. Exit code 1 if a limit was
- * missed or a scenario could not be run.
+ * `npm run bench [-- SCENARIO...] [--rounds N] [--minutes N]`: one JSON line per figure, then one per limit of these figures. Exit code 1 if
+ * a limit was missed or a scenario could not be run. `--minutes`: for how long memory is watched.
  */
 import { parseArgs } from "node:util";
 import type { Figure, Scenario } from "./lib/scenario.ts";
@@ -12,6 +12,7 @@ import { fullTree } from "./scenarios/full-tree.ts";
 import { latency } from "./scenarios/latency.ts";
 import { metastatic } from "./scenarios/metastatic.ts";
 import { operations } from "./scenarios/operations.ts";
+import { page } from "./scenarios/page.ts";
 import { planning } from "./scenarios/planning.ts";
 import { reuse, staticNodes } from "./scenarios/reuse.ts";
 import { startup } from "./scenarios/startup.ts";
@@ -30,11 +31,16 @@ const SCENARIOS: readonly Scenario[] = [
   fullTree,
   planning,
   commands,
+  page,
 ];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: "string", default: "5" }, help: { type: "boolean", default: false } },
+  options: {
+    rounds: { type: "string", default: "5" },
+    minutes: { type: "string", default: "10" },
+    help: { type: "boolean", default: false },
+  },
 });
 
 function chosen(): readonly Scenario[] {
@@ -49,10 +55,11 @@ function chosen(): readonly Scenario[] {
 
 async function main(): Promise<void> {
   const figures: Figure[] = [];
+  const [rounds, minutes] = [Number(values.rounds), Number(values.minutes)];
   let failed = false;
   for (const scenario of chosen()) {
     try {
-      for await (const figure of scenario.run({ rounds: Number(values.rounds) })) {
+      for await (const figure of scenario.run({ rounds, minutes })) {
         figures.push(figure);
         process.stdout.write(`${JSON.stringify(figure)}\n`);
       }

@@ -16,6 +16,10 @@ const LOG_KEPT = 20_000;
 
 export interface LauncherProcess extends AsyncDisposable {
   readonly pid: number;
+  /** Path of its configuration. */
+  readonly config: string;
+  /** Where browsers reach it; absent: nowhere. */
+  readonly address?: string;
   /** From the start of the process until its pools were registered, in milliseconds. */
   readonly startMs: number;
   /** CPU used so far, in milliseconds. */
@@ -27,11 +31,15 @@ export interface LauncherProcess extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts the launcher as a user does, in a process of its own, and waits until it has registered `pools` pools. */
+/**
+ * Starts the launcher as a user does, in a process of its own, and waits until it has registered `pools` pools. `web`: whether it listens
+ * for browsers.
+ */
 export async function startLauncher(
   client: ZooKeeper,
   config: string,
   pools: number,
+  { web = false }: { readonly web?: boolean } = {},
 ): Promise<LauncherProcess> {
   const folder = await mkdtemp(join(tmpdir(), "nodeyard-bench-"));
   await writeFile(join(folder, "nodepool.yaml"), config);
@@ -44,7 +52,7 @@ export async function startLauncher(
     "--state",
     join(folder, "state"),
     "launcher",
-    "--no-webapp",
+    ...(web ? ["--webapp", "127.0.0.1:0"] : ["--no-webapp"]),
     "-c",
     join(folder, "nodepool.yaml"),
   ];
@@ -80,8 +88,11 @@ export async function startLauncher(
     throw error;
   }
   const pid = child.pid!;
+  const address = /"address":"(http:[^"]+)"/.exec(log)?.[1];
   return {
     pid,
+    config: join(folder, "nodepool.yaml"),
+    ...(address !== undefined && { address }),
     startMs: performance.now() - started,
     cpuMs: () => cpuMs(pid),
     peakMemoryMib: () => peakMemoryMib(pid),

@@ -6,6 +6,8 @@ export const LABEL = "bench";
 export const IDLE_LABEL = "bench-idle";
 /** A label that only another launcher's pool serves. */
 export const FOREIGN_LABEL = "bench-elsewhere";
+/** The provider of that pool. */
+export const FOREIGN_PROVIDER = "bench-elsewhere";
 
 /** A request of one node as Zuul writes it (no `reuse`, no `nodes`). `at` is in seconds. */
 export function zuulRequest(label: string, at: number, number: number): Buffer {
@@ -31,12 +33,12 @@ export function zuulRequest(label: string, at: number, number: number): Buffer {
   });
 }
 
-/** An idle node of our pool that an earlier launcher made. */
-export function idleNode(label: string, at: number, number: number): Buffer {
+/** An idle node that an earlier launcher made, of our pool or of another launcher's. */
+export function idleNode(label: string, at: number, number: number, provider = "fake-bench"): Buffer {
   return json({
     state: "ready",
     state_time: at,
-    provider: "fake-bench",
+    provider,
     pool: "main",
     type: [label],
     launcher: "earlier-launcher-PoolWorker.fake-bench-main-00000000000000000000000000000000",

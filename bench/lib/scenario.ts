@@ -6,5 +6,8 @@ export interface Scenario {
   /** A description in one line. */
   readonly about: string;
   /** Runs it on servers and launchers of its own. */
-  run(options: { readonly rounds: number }): AsyncIterable<Figure> | Iterable<Figure>;
+  run(options: {
+    readonly rounds: number;
+    readonly minutes: number;
+  }): AsyncIterable<Figure> | Iterable<Figure>;
 }

@@ -1,15 +1,26 @@
 import type { ZooKeeper } from "@nodeyard/zookeeper";
 import { inParallel } from "../floor.ts";
-import { FOREIGN_LABEL, IDLE_LABEL, idleNode, zuulRequest } from "./records.ts";
+import { FOREIGN_LABEL, FOREIGN_PROVIDER, IDLE_LABEL, idleNode, zuulRequest } from "./records.ts";
 import { NODES, REQUESTS } from "./requester.ts";
 
 const WRITES_IN_FLIGHT = 1_024;
 
+export interface Contents {
+  readonly nodes: number;
+  readonly requests: number;
+  /** Whether the nodes are another launcher's: ours would find out in some minutes that they have no machines. */
+  readonly elsewhere?: boolean;
+}
+
 /**
- * Fills a tree as in a large installation: `nodes` idle nodes with lock parents, and `requests` open requests for a label that only another
- * launcher serves. That launcher registers a pool, so ours declines the requests and none of them fails.
+ * Fills a tree as in a large installation: idle nodes with lock parents, and open requests for a label that only another launcher serves.
+ * That launcher registers a pool, so ours declines the requests and none of them fails.
  */
-export async function fillTree(client: ZooKeeper, nodes: number, requests: number): Promise<void> {
+export async function fillTree(
+  client: ZooKeeper,
+  { nodes, requests, elsewhere = false }: Contents,
+): Promise<void> {
+  const provider = elsewhere ? [FOREIGN_PROVIDER] : [];
   for (const path of [NODES, REQUESTS, "/nodepool/requests-lock", "/nodepool/components/pool"])
     await client.ensurePath(path);
   await registerForeignPool(client);
@@ -17,7 +28,7 @@ export async function fillTree(client: ZooKeeper, nodes: number, requests: numbe
   const at = Date.now() / 1_000;
   await inParallel(numbers, WRITES_IN_FLIGHT, async (number) => {
     if (number < nodes) {
-      const { path } = await client.create(`${NODES}/`, idleNode(IDLE_LABEL, at, number), {
+      const { path } = await client.create(`${NODES}/`, idleNode(IDLE_LABEL, at, number, ...provider), {
         sequential: true,
       });
       await client.create(`${path}/lock`);
@@ -36,7 +47,7 @@ async function registerForeignPool(client: ZooKeeper): Promise<void> {
     name: "main",
     paused: false,
     priority: 100,
-    provider_name: "bench-elsewhere",
+    provider_name: FOREIGN_PROVIDER,
     state: "running",
     supported_labels: [FOREIGN_LABEL],
     version: "11.0.0",

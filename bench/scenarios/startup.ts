@@ -31,7 +31,7 @@ export const startup: Scenario = {
 
 async function start(nodes: number, requests: number): Promise<Figure> {
   await using server = await startServer();
-  await fillTree(server.client, nodes, requests);
+  await fillTree(server.client, { nodes, requests });
   const floors: number[] = [];
   for (let read = 0; read < READS; read++) floors.push(await readEverything(server.client));
   const requester = await Requester.open(server.client);

@@ -1,0 +1,239 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type Call,
+  HELD_FOR,
+  listed,
+  live,
+  openBrowser,
+  PoolSite,
+  requireChromium,
+  type Seeded,
+  seed,
+  visit,
+  watch,
+} from "../index.ts";
+
+/** What Chromium itself says of an answer that a test provokes. */
+const REFUSED = /console: Failed to load resource: .* (401|403)/;
+
+describe.skipIf(requireChromium())("the page of a pool in use", () => {
+  let browser: Browser;
+  let site: PoolSite;
+  let operator: string;
+  let call: Call;
+  let seeded: Seeded;
+  beforeAll(async () => {
+    [browser, site] = await Promise.all([openBrowser(), PoolSite.start()]);
+    operator = await site.token("operator", "operator");
+    call = site.as(operator);
+    seeded = await seed(call);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site?.[Symbol.asyncDispose]();
+  });
+
+  const heading = (page: Page, name: string | RegExp) => page.getByRole("heading", { level: 1, name });
+  /** Text of the first cells of all rows in sight, by the column's place. */
+  const column = (page: Page, at: number) =>
+    page.locator(`[role=row][data-id] > :nth-child(${at})`).allInnerTexts();
+
+  test("a link logs one browser in, once; what it showed is not left in the address", async () => {
+    const link = (await site.run("dashboard")).trim();
+    await using first = await watch(browser, site.origin);
+    await first.page.goto(link);
+    await live(first.page);
+    await heading(first.page, "Overview").waitFor({ state: "attached" });
+    expect(first.page.url()).not.toContain("ticket");
+    expect(first.faults).toEqual([]);
+    await first.page.reload();
+    await live(first.page);
+    await using second = await watch(browser, site.origin, {}, REFUSED);
+    await second.page.goto(link);
+    await second.page.getByRole("alert").filter({ hasText: "nodeyard dashboard" }).waitFor();
+    await second.page.getByLabel("Token").waitFor();
+  });
+
+  test("a wrong token is refused with a reason; a good one logs in, and out", async () => {
+    await using watched = await watch(browser, site.origin, {}, REFUSED);
+    const { page } = watched;
+    await page.goto("/");
+    const logIn = async (token: string) => {
+      await page.getByLabel("Token").fill(token);
+      await page.getByRole("button", { name: "Log in" }).click();
+    };
+    await logIn("nyt_operator_wrong");
+    await page.getByRole("alert").waitFor();
+    await logIn(operator);
+    await live(page);
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByLabel("Token").waitFor();
+    await page.reload();
+    await page.getByLabel("Token").waitFor();
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("it shows what the command line lists", async () => {
+    await using watched = await visit(browser, site, operator);
+    const { page } = watched;
+    const nodes = JSON.parse(await site.run("list", "--json")) as readonly { id: string; state: string }[];
+    const count = (state: string) => nodes.filter((node) => node.state === state).length;
+    const figures = page.getByRole("list", { name: "Now" });
+    for (const [title, state] of [
+      ["Ready", "ready"],
+      ["Building", "building"],
+      ["In use", "in-use"],
+      ["Held", "hold"],
+    ] as const)
+      await figures.getByRole("link", { name: `${count(state)} ${title}`, exact: true }).waitFor();
+    await page.getByRole("link", { name: "Nodes", exact: true }).click();
+    await expect.poll(() => column(page, 1)).toEqual(nodes.map(({ id }) => id));
+    const states = (await column(page, 2)).map((text) => text.split(" ").at(-1));
+    expect(states).toEqual(nodes.map(({ state }) => state));
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("a node that becomes ready is shown without a reload", async () => {
+    await using watched = await visit(browser, site, operator, "nodes?q=debian-large");
+    const { page } = watched;
+    let loads = 0;
+    page.on("load", () => loads++);
+    const before = await column(page, 1);
+    const { id } = await call<{ id: string }>("/v1/leases", { labels: ["debian-large"] });
+    await expect.poll(() => column(page, 1)).toHaveLength(before.length + 1);
+    const node = (await column(page, 1)).find((one) => !before.includes(one))!;
+    await page.locator(`[data-id="${node}"]`).getByText("in-use").waitFor();
+    await call(`/v1/leases/${id}/release`, { verdict: "ok" });
+    await expect.poll(() => column(page, 1)).toEqual(before);
+    expect(loads).toBe(0);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("a request that waits says for what, and a delivered node how it was made", async () => {
+    await using watched = await visit(browser, site, operator);
+    const { page } = watched;
+    const [waiting] = await listed(call, `/v1/leases?id=${seeded.waiting}`);
+    await page.getByRole("searchbox").fill(String(waiting!.request));
+    await page.getByRole("searchbox").press("Enter");
+    await heading(page, `Request ${waiting!.request}`).waitFor();
+    const said = JSON.parse(await site.run("explain", String(waiting!.request), "--json")) as {
+      readonly waits_for: { readonly code: string; readonly meaning: string };
+    };
+    await page.getByText(`It waits: ${said.waits_for.meaning}`).waitFor();
+    const [granted] = await listed(call, `/v1/leases?id=${seeded.granted}`);
+    await page.goto(`/#/requests/${granted!.request}`);
+    const steps = page.getByRole("region", { name: "Time line" }).getByRole("listitem");
+    await steps.first().waitFor();
+    expect(await steps.count()).toBeGreaterThan(2);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("a node is held with a reason, and released", async () => {
+    const [node] = (await listed(call, "/v1/nodes?state=ready")).filter((one) => one.allocated_to === null);
+    await using watched = await visit(browser, site, operator, `nodes/${node!.id}`);
+    const { page } = watched;
+    await page.getByRole("button", { name: "Hold" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Why").fill("fan is loud");
+    await dialog.getByRole("button", { name: "Hold" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const comments = async () =>
+      (JSON.parse(await site.run("list", "--state", "hold", "--json")) as { id: string; comment: string }[])
+        .map(({ id, comment }) => [id, comment])
+        .sort();
+    expect(await comments()).toEqual(
+      [
+        [seeded.held, HELD_FOR],
+        [node!.id, "fan is loud"],
+      ].sort(),
+    );
+    await page.getByText("fan is loud").first().waitFor();
+    await page.getByRole("button", { name: "Release" }).click();
+    await dialog.getByRole("button", { name: "Release" }).click();
+    await page.getByText("There is no such node now").waitFor();
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("a lease is made, shows how to log in, and is released with a verdict", async () => {
+    await using watched = await visit(browser, site, operator, "leases");
+    const { page } = watched;
+    await page.getByRole("button", { name: "Request nodes" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Label").selectOption("debian-large");
+    await dialog.getByRole("button", { name: "Request nodes" }).click();
+    await heading(page, /^Lease /).waitFor();
+    const id = (await heading(page, /^Lease /).innerText()).split(" ")[1]!;
+    const ssh = page.getByRole("region", { name: "Log in" }).getByText(/^ssh /);
+    await ssh.waitFor();
+    const { items } = await call<{ items: { interface_ip: string; username: string }[] }>(
+      `/v1/leases/${id}/nodes`,
+    );
+    expect(await ssh.innerText()).toContain(`${items[0]!.username}@${items[0]!.interface_ip}`);
+    await page.getByRole("button", { name: "Release" }).click();
+    await dialog.getByLabel("How were the nodes?").selectOption("dirty");
+    await dialog.getByLabel("Why").fill("left files");
+    await dialog.getByRole("button", { name: "Release" }).click();
+    await page.getByText("There is no such lease now").waitFor();
+    expect(await listed(call, `/v1/leases?id=${id}`)).toEqual([]);
+    const audit = await listed(call, "/v1/audit");
+    expect(audit.filter(({ subject }) => subject === id)).toMatchObject([
+      { who: "token:operator", action: "release_lease", why: "left files", status: 204 },
+    ]);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("a viewer is offered nothing that changes something, and is refused it", async () => {
+    const token = await site.token("viewer", "viewer");
+    await using watched = await visit(browser, site, token, "", {}, REFUSED);
+    const { page, context } = watched;
+    const views = [`nodes/${seeded.held}`, "leases", `leases/${seeded.granted}`, "images/debian-trixie"];
+    for (const view of views) {
+      await page.goto(`/#/${view}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await expect.poll(() => page.getByText("Asking all launchers").count()).toBe(0);
+      const names = await page.locator("main").getByRole("button").allInnerTexts();
+      expect(names.join()).not.toMatch(/Hold|Release|Delete|Extend|Build|Pause|Request nodes/);
+    }
+    const { csrf } = (await (await context.request.get("/v1/session")).json()) as { readonly csrf: string };
+    const reply = await context.request.post(`/v1/nodes/${seeded.held}/release`, {
+      headers: { "x-nodeyard-csrf": csrf, origin: site.origin },
+    });
+    expect(reply.status()).toBe(403);
+    expect(await listed(call, `/v1/nodes?id=${seeded.held}`)).toMatchObject([{ state: "hold" }]);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("over kill -9 of its server it says that it is cut off, and then shows what there is now", async () => {
+    await using watched = await visit(browser, site, operator, "nodes", {}, /ERR_|Failed to fetch/);
+    const { page } = watched;
+    await site.stop("SIGKILL");
+    await page.getByRole("status").filter({ hasText: "not connected" }).waitFor();
+    await site.startUp();
+    const { id } = await call<{ id: string }>("/v1/leases", { labels: ["debian-large"] });
+    await expect.poll(() => listed(call, `/v1/leases?id=${id}`)).toMatchObject([{ state: "granted" }]);
+    await live(page);
+    const now = async () => (await listed(call, "/v1/nodes")).map((node) => `${node.id} ${node.state}`);
+    const shown = async () => {
+      const [ids, states] = [await column(page, 1), await column(page, 2)];
+      return ids.map((one, at) => `${one} ${states[at]!.split(" ").at(-1)}`);
+    };
+    await expect.poll(async () => JSON.stringify([await shown(), await now()])).toSatisfy(isSame);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("many tabs of one browser are all live", async () => {
+    await using watched = await visit(browser, site, operator);
+    for (let tab = 0; tab < 7; tab++) {
+      const page = await watched.context.newPage();
+      await page.goto("/#/nodes");
+      await live(page);
+    }
+    expect(watched.faults).toEqual([]);
+  });
+});
+
+function isSame(pair: string): boolean {
+  const [one, other] = JSON.parse(pair) as [unknown, unknown];
+  return JSON.stringify(one) === JSON.stringify(other);
+}
