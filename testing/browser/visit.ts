@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import type { PoolSite } from "./pool-site.ts";
-import { type Watched, watch } from "./watched.ts";
+import { load, type Watched, watch } from "./watched.ts";
 
 /** A browser whose owner is logged in by this token, at a view: `nodes`, `leases/ID`. The overview without one. */
 export async function visit(
@@ -15,7 +15,7 @@ export async function visit(
   const headers = { authorization: `Bearer ${token}` };
   const reply = await watched.context.request.post("/v1/session", { headers, data: {} });
   if (!reply.ok()) throw new Error(`cannot log in: ${reply.status()} ${await reply.text()}`);
-  await watched.page.goto(`/#/${view}`);
+  await load(watched.page, `/#/${view}`);
   await live(watched.page);
   return watched;
 }
@@ -23,4 +23,12 @@ export async function visit(
 /** Resolves when the page shows all there is. */
 export async function live(page: Page): Promise<void> {
   await page.getByRole("status").filter({ hasText: "live" }).waitFor();
+}
+
+/** Resolves when a view has everything that it asks for. */
+export async function settled(page: Page): Promise<void> {
+  await page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
+  // Of what the view calls; the stream of events never ends, and is no fetch.
+  await page.waitForLoadState("networkidle");
+  await page.getByText("Asking all launchers").waitFor({ state: "detached" });
 }

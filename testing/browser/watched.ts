@@ -15,6 +15,23 @@ export interface Watched extends AsyncDisposable {
   readonly faults: readonly string[];
 }
 
+/**
+ * When an interface of the machine comes or goes, Chromium aborts what it loads and cuts its connections, those on loopback included. Other
+ * tests on the machine make interfaces.
+ */
+const NETWORK_CHANGED = /ERR_NETWORK_CHANGED/;
+
+/** Loads a page, once more where the machine's network changed meanwhile. */
+export async function load(page: Page, url: string): Promise<void> {
+  for (let left = 5; ; left--)
+    try {
+      await page.goto(url);
+      return;
+    } catch (error) {
+      if (left === 0 || !NETWORK_CHANGED.test(String(error))) throw error;
+    }
+}
+
 /** A new profile that visits `origin`. What is in `allowed` is no fault: what a test itself provokes. */
 export async function watch(
   browser: Browser,
@@ -25,7 +42,7 @@ export async function watch(
   const context = await browser.newContext({ baseURL: origin, viewport: DESKTOP, ...options });
   const faults: string[] = [];
   const note = (fault: string) => {
-    if (allowed?.test(fault) !== true) faults.push(fault);
+    if (allowed?.test(fault) !== true && !NETWORK_CHANGED.test(fault)) faults.push(fault);
   };
   await context.addInitScript(REPORT_VIOLATIONS);
   context.on("console", (message) => {

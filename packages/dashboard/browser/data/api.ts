@@ -77,7 +77,7 @@ export async function list<T>(path: string): Promise<readonly T[]> {
 export async function resumeSession(): Promise<void> {
   const ticket = /^#ticket=([^&]+)$/.exec(location.hash)?.[1];
   // Not in the history, and not in a link that somebody copies.
-  if (ticket !== undefined) history.replaceState(null, "", "#/");
+  if (ticket !== undefined) location.replace("#/");
   try {
     session.value =
       ticket === undefined

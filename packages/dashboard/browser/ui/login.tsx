@@ -3,7 +3,7 @@ import { logIn } from "../data/api.ts";
 import { Problem } from "./pieces.tsx";
 
 export function Login({ problem }: { readonly problem: unknown }) {
-  const [error, setError] = useState<unknown>(problem);
+  const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -22,7 +22,7 @@ export function Login({ problem }: { readonly problem: unknown }) {
           Token
           <input name="token" type="password" autocomplete="off" required spellcheck={false} />
         </label>
-        <Problem error={error} />
+        <Problem error={error ?? problem} />
         <button type="submit" class="primary" disabled={busy}>
           Log in
         </button>
