@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sliver-protocol";
@@ -17,6 +17,12 @@ print $s "POST /json/v2 HTTP/1.0\\r\\nContent-Length: " . length($body) . "\\r\\
 my $answer = join "", <$s>;
 $answer =~ s/^.*?\\r\\n\\r\\n//s;
 print $answer;`;
+
+/** Connects and says nothing, until there is no socket any more. */
+const FLOOD = `use IO::Socket::UNIX;
+my $count = 0;
+$count++ while $count < 1000000 and IO::Socket::UNIX->new(Peer => "/run/nodeyard/api.sock");
+print $count < 1000000 ? "shut out" : "never shut out";`;
 
 const skip = whyNot() !== undefined;
 
@@ -110,6 +116,24 @@ describe.skipIf(skip).each(["account", "container"] as const)(
         expect(await as("nobody")).toMatch(/^no socket: Permission denied/);
       }
     });
+
+    test.runIf(kind === "account")(
+      "a flood ends its own socket for a while, is one line of the audit log, and keeps no neighbour from calling",
+      async () => {
+        expect(await inSliver(real, 1, `perl -e '${FLOOD}'`)).toBe("shut out");
+        expect(await call(2, "GetRecord")).toMatchObject({ result: { name: "bob" } });
+        const refused = async () => {
+          const lines = (await readFile(join(daemon.folder, "state", "audit-slivers.log"), "utf8"))
+            .trim()
+            .split("\n");
+          return lines.map((line) => JSON.parse(line)).filter(({ verdict }) => verdict === "refused");
+        };
+        await until(async () => (await refused()).length > 0);
+        for (const one of await refused()) expect(one).toMatchObject({ account: "ada", role: "sliver" });
+        expect((await refused()).some(({ count }) => count >= 100)).toBe(true);
+        await until(async () => typeof (await call(1, "GetRecord")) === "object");
+      },
+    );
 
     test("also after it was found broken and made anew", async () => {
       const life = () => inSliver(real, 1, "cut -d' ' -f22 /proc/1/stat");

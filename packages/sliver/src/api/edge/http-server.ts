@@ -81,9 +81,10 @@ async function answer(
     response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end(`${why}\n`);
   };
   const length = Number(headers["content-length"] ?? 0);
-  if (!budget.spend(caller, calls, length)) return refuse(429, "too many calls; wait a second");
+  const isLong = length > MAX_BODY[caller.role];
+  if (!budget.spend(caller, calls, isLong ? 0 : length)) return refuse(429, "too many calls; wait a second");
   if (headers["transfer-encoding"] !== undefined) return refuse(411, "send a content-length");
-  if (length > MAX_BODY[caller.role]) return refuse(413, "too long");
+  if (isLong) return refuse(413, "too long");
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const path = url.split("?", 1)[0]!;
@@ -111,7 +112,8 @@ export async function listenTcp(
   server.on("connection", (socket) => {
     strangers.add(socket);
     socket.once("close", () => strangers.delete(socket));
-    if (strangers.size > MAX_CONNECTIONS) for (const oldest of [...strangers].slice(0, 1)) oldest.destroy();
+    const [oldest] = strangers;
+    if (strangers.size > MAX_CONNECTIONS) oldest?.destroy();
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
