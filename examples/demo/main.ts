@@ -1,7 +1,7 @@
 import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { messageOf } from "@nodeyard/runtime";
+import { hexId, messageOf } from "@nodeyard/runtime";
 import { type Machine, systemMachine } from "../../packages/nodeyard/src/machine/index.ts";
 import {
   GRACE_MS,
@@ -65,7 +65,9 @@ async function demo(): Promise<number> {
     cloudFile: resolve(stateFolder, "fake-cloud.journal"),
   });
   const log = createLog({ levels: {}, format: "text", to: { descriptor: openSync(logFile, "a", 0o600) } });
-  const front = { configured: "never", socket: true } as const;
+  // Nobody knows the token: what needs no login is for the owner of the socket, whatever code on the nodes reaches (rule 11).
+  const page = { tcp: { host: "127.0.0.1", port: 0 }, token: hexId(machine.random) };
+  const front = { configured: "never", socket: true, ...(once ? {} : page) } as const;
   up = await startUp({ stateFolder, files: { path: config }, front, tree }, machine, log);
   say(`Nodeyard is up on ${stateFolder}: an embedded tree, the launcher, ${config}\n`);
 
@@ -89,7 +91,10 @@ async function demo(): Promise<number> {
     // It may have other labels by now.
     await tour().catch((error) => say(`the tour ends here: ${messageOf(error)}\n`));
   }
-  if (!once) return stay(machine, login);
+  if (!once) {
+    await commands.show("dashboard");
+    return stay(machine, login);
+  }
 
   await commands.release(granted.map(({ lease }) => lease));
   const ids = granted.flatMap(({ nodes }) => nodes.map(({ id }) => id));
@@ -132,6 +137,7 @@ Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
                                              return them with "release LEASE"
   ${nodeyard} explain ID                     why a request, lease or node waits, and what happened
   ${nodeyard} hold NODE                      keep a node to examine it
+  ${nodeyard} dashboard                      another link to the page: each logs one browser in, once
   curl --unix-socket ${stateFolder}/http.sock http://nodeyard/metrics
                                              metrics; also /node-list, /request-list, /ready ...
 ${login}

@@ -61,6 +61,14 @@ function demo(words: readonly string[] = [], cwd = folder, through: readonly str
 test("a second one in the folder is refused, and touches nothing of the first, which a closed terminal stops in good order", async () => {
   const first = demo();
   await first.up;
+  const link = new URL(/^http:\S+$/m.exec(first.text.out)![0]);
+  const login = await fetch(new URL("/v1/session", link), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ticket: link.hash.replace("#ticket=", "") }),
+  });
+  expect(await login.json()).toMatchObject({ role: "operator" });
+  expect((await fetch(new URL("/metrics", link))).status).toBe(401);
   const file = join(folder, ".nodeyard/nodepool.yaml");
   const before = [readFileSync(file, "utf8"), statSync(file).mtimeMs];
   const second = await demo().ended;
