@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Row } from "../listing/index.ts";
-import { type OperationHandles, registeredPools } from "../operations/index.ts";
+import type { Backend } from "./backend/index.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Session } from "./session.ts";
 
@@ -43,7 +43,7 @@ export function addFilters(command: Command, names: readonly Filter[], states: r
 /** The rows that pass all filters. A name that nobody knows is an error: an empty list would read as "there is none left". */
 export async function filtered(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
   rows: readonly Row[],
   filters: Filters,
 ): Promise<readonly Row[]> {
@@ -54,7 +54,7 @@ export async function filtered(
     if (wanted === undefined) continue;
     for (const value of wanted)
       if (name !== "state" && !rows.some((row) => valuesOf(row, name).includes(value)))
-        await demandName(session, handles, name, value);
+        await demandName(session, backend, name, value);
     left = left.filter((row) => valuesOf(row, name).some((value) => wanted.includes(String(value))));
   }
   return left;
@@ -67,19 +67,17 @@ function valuesOf(row: Row, name: Filter): readonly unknown[] {
 
 async function demandName(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
   name: Exclude<Filter, "state">,
   value: string,
 ): Promise<void> {
   if (name === "provider") {
     // It reads configurations, which a list that finds something does without.
     const { demandProvider } = await import("./names.ts");
-    return demandProvider(session, handles, value);
+    return demandProvider(session, () => backend.providers(), value);
   }
-  const pools = await registeredPools(handles.tree);
-  const known = new Set(
-    pools.flatMap((pool) => (name === "pool" ? [pool.name ?? ""] : [...pool.supportedLabels])),
-  );
+  const pools = await backend.pools();
+  const known = new Set(pools.flatMap(({ pool, labels }) => (name === "pool" ? [pool] : [...labels])));
   if (known.has(value)) return;
   throw new CommandError(
     `cli.no_${name}`,

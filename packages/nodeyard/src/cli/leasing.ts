@@ -2,15 +2,9 @@ import type { Lease } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { plain } from "../listing/index.ts";
 import type { Machine } from "../machine/index.ts";
-import {
-  askForNodes,
-  followLease,
-  type LeaseProgress,
-  type OperationHandles,
-  releaseLease,
-  youngestNode,
-} from "../operations/index.ts";
+import type { LeaseProgress } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
+import type { Backend, Requested } from "./backend/index.ts";
 import { CommandError, Interrupted, TimedOut } from "./errors.ts";
 import { patiently, rejectedAt } from "./patience.ts";
 import { Progress } from "./progress.ts";
@@ -43,25 +37,24 @@ export interface Asked {
  */
 export async function askAndUse(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
   labels: readonly string[],
   options: LeaseOptions,
   use: (asked: Asked) => Promise<void>,
 ): Promise<void> {
   const { machine } = session;
-  const youngest = await youngestNode(handles);
   // Before the lease is made: a signal that comes in between must not leave it behind.
   const { interrupted, ignore } = listen(machine);
   try {
-    const lease = await askForNodes(handles, {
+    const requested = await backend.request({
       labels,
       owner: `${machine.user}@${machine.hostname}`,
       forMs: options.for,
       priority: options.priority,
     });
     const granted: Asked["granted"] = (timeout, onChange = () => {}) =>
-      arrival(session, handles, lease, { youngest, interrupted, onChange }, timeout);
-    await use({ lease, granted, ignoreSignals: ignore });
+      arrival(session, backend, requested, { interrupted, onChange }, timeout);
+    await use({ lease: requested.lease, granted, ignoreSignals: ignore });
   } finally {
     ignore();
   }
@@ -70,7 +63,7 @@ export async function askAndUse(
 /** Waits for the nodes with progress on stderr, and gives the lease back when that is given up, unless it is to be kept. */
 export async function awaitNodes(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
   { lease, granted }: Asked,
   { timeout, keep }: { readonly timeout?: number | undefined; readonly keep?: boolean | undefined },
 ): Promise<Lease> {
@@ -78,12 +71,12 @@ export async function awaitNodes(
   io.err(`lease ${lease.id} asks for ${plain(labelsText(lease.labels))}\n`);
   const start = machine.clock.monotonic();
   const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
-  const unwatch = handles.tree.onSession(({ state }) => progress.connection(state));
+  const unwatch = backend.onConnection((state) => progress.connection(state));
   try {
     return await granted(timeout, (state) => progress.show(state));
   } catch (error) {
     const isGivenUp = error instanceof TimedOut || error instanceof Interrupted;
-    if (isGivenUp && keep !== true) await giveBack(session, handles, lease);
+    if (isGivenUp && keep !== true) await giveBack(session, backend, lease);
     else if (isGivenUp)
       io.err(`lease ${lease.id} continues; release it with: nodeyard release ${lease.id}\n`);
     throw error;
@@ -93,14 +86,10 @@ export async function awaitNodes(
 }
 
 /** Gives a lease back, for as long as a person waits, and says what became of it. */
-export async function giveBack(
-  { io, machine }: Session,
-  handles: OperationHandles,
-  lease: Lease,
-): Promise<void> {
+export async function giveBack({ io, machine }: Session, backend: Backend, lease: Lease): Promise<void> {
   const { id, expires } = lease;
   try {
-    await patiently(machine.clock, releaseLease(handles, id));
+    await patiently(machine.clock, backend.release(id));
     io.err(`released ${id}\n`);
   } catch (error) {
     const until = new Date(expires).toISOString();
@@ -124,8 +113,6 @@ function listen(machine: Machine): { readonly interrupted: Promise<never>; ignor
 }
 
 interface Follow {
-  /** The youngest node before the lease was made. */
-  readonly youngest: string;
   readonly interrupted: Promise<never>;
   readonly onChange: (progress: LeaseProgress) => void;
 }
@@ -133,13 +120,13 @@ interface Follow {
 /** Resolves with the granted lease. Rejects when it fails, is interrupted, or is not granted within `timeout` milliseconds. */
 async function arrival(
   session: Session,
-  handles: OperationHandles,
-  lease: Lease,
-  { youngest, interrupted, onChange }: Follow,
+  backend: Backend,
+  { lease, follow }: Requested,
+  { interrupted, onChange }: Follow,
   timeout: number | undefined,
 ): Promise<Lease> {
   const { machine } = session;
-  const following = followLease(handles, lease, youngest, onChange);
+  const following = follow(onChange);
   // While nobody answers, the end of the lease is known here alone.
   const leaseMs = lease.expires - lease.created + EXPIRY_SLACK_MS;
   const limit = deadline(machine.clock, Math.min(timeout ?? leaseMs, leaseMs), () =>
@@ -151,7 +138,7 @@ async function arrival(
   try {
     const ended = await Promise.race([interrupted, following.ended, over]);
     if (ended.state === "granted") return ended;
-    await releaseLease(handles, lease.id);
+    await backend.release(lease.id);
     throw new CommandError(
       "cli.declined",
       `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard explain ${lease.request ?? lease.id}" says why`,

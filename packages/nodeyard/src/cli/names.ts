@@ -1,4 +1,3 @@
-import { isKnownImage, knownProviders, type OperationHandles } from "../operations/index.ts";
 import { openConfig } from "../process/index.ts";
 import { CommandError } from "./errors.ts";
 import { filesOf, type Session } from "./session.ts";
@@ -16,8 +15,8 @@ export async function configuredImage(session: Session, image: string) {
 }
 
 /** Without a configuration the tree must know the image: what is misspelt must not seem done. Throws CommandError. */
-export async function demandKnown(session: Session, handles: OperationHandles, image: string): Promise<void> {
-  if (session.options().config !== undefined || (await isKnownImage(handles, image))) return;
+export function demandKnown(session: Session, known: boolean, image: string): void {
+  if (known || session.options().config !== undefined) return;
   throw new CommandError(
     "cli.no_diskimage",
     `the tree has no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
@@ -27,10 +26,10 @@ export async function demandKnown(session: Session, handles: OperationHandles, i
 /** What is misspelt must not look like a provider without nodes. Throws CommandError. */
 export async function demandProvider(
   session: Session,
-  handles: OperationHandles,
+  providers: () => Promise<readonly string[]>,
   provider: string,
 ): Promise<void> {
-  const known = new Set(await knownProviders(handles));
+  const known = new Set(await providers());
   if (session.options().config !== undefined) {
     const { config } = await openConfig(filesOf(session), session.machine);
     for (const { name } of config.providers) known.add(name);

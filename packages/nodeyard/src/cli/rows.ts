@@ -30,14 +30,16 @@ function some(names: readonly string[]): string {
   return names.length <= 5 ? names.join(",") : `${names[0]} ... ${names.at(-1)} (${names.length})`;
 }
 
+type Login = Pick<NodeRecord, "interfaceIp" | "connectionPort" | "connectionType" | "username">;
+
 /** The command that logs in to a node, or undefined where SSH is not how it is reached. Safe to paste into a shell. */
-export function sshLine(node: NodeRecord): string | undefined {
+export function sshLine(node: Login): string | undefined {
   const words = sshWords(node);
   return words && ["ssh", ...words.map(quote)].join(" ");
 }
 
 /** Port and target for ssh, or undefined where SSH is not how the node is reached. */
-export function sshWords(node: NodeRecord): readonly string[] | undefined {
+export function sshWords(node: Login): readonly string[] | undefined {
   const { interfaceIp, connectionPort, username } = node;
   if (interfaceIp === null || typeof connectionPort !== "number") return undefined;
   if (node.connectionType !== null && node.connectionType !== "ssh") return undefined;

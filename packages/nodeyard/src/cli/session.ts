@@ -1,9 +1,9 @@
 import type { DriverRegistry } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { OperationHandles } from "../operations/index.ts";
-import { type ConfigFiles, DEFAULT_CONFIG, openTree, type TreeLocation } from "../process/index.ts";
+import { type ConfigFiles, DEFAULT_CONFIG, openTree, readText, type TreeLocation } from "../process/index.ts";
 import type { LogFormat } from "../telemetry/index.ts";
-import { UsageError } from "./errors.ts";
+import { CommandError, UsageError } from "./errors.ts";
 import { patiently } from "./patience.ts";
 
 /** Where a command writes. */
@@ -56,6 +56,27 @@ export function placeOf(session: Session): TreeLocation {
   return { stateFolder: stateOf(session), files: filesOf(session) };
 }
 
+/** The API that commands are to use: NODEYARD_URL, with NODEYARD_TOKEN or NODEYARD_TOKEN_FILE, unless options name the tree. */
+export function addressOf({
+  options,
+  machine: { env },
+}: Session): { readonly url: string; readonly token: string | undefined } | undefined {
+  const { config, secure, state } = options();
+  const url = given(env.NODEYARD_URL);
+  if (url === undefined || (config ?? secure ?? state) !== undefined) return undefined;
+  const file = given(env.NODEYARD_TOKEN_FILE);
+  const inFile = file === undefined ? undefined : readText(file, "the token").trim();
+  return { url, token: given(env.NODEYARD_TOKEN) ?? inFile };
+}
+
+/** For what REST v1 has no route. */
+export function needsTree(): CommandError {
+  return new CommandError(
+    "cli.needs_tree",
+    "the API that NODEYARD_URL names has no route for this: run it where the tree is, with -c FILE or --state DIR",
+  );
+}
+
 /** Runs `command` with a connection to the tree, and ends that whatever happens. `drivers`: those that judge a configuration with `-c`. */
 export async function withTree<T>(
   session: Session,
@@ -64,6 +85,7 @@ export async function withTree<T>(
 ): Promise<T> {
   const { machine } = session;
   const { clock, random } = machine;
+  if (addressOf(session) !== undefined) throw needsTree();
   const tree = await openTree(placeOf(session), machine, drivers);
   try {
     return await command({ tree, clock, random });

@@ -1,4 +1,4 @@
-import type { OperationHandles } from "../operations/index.ts";
+import type { Backend, Watched } from "./backend/index.ts";
 import { settledIn } from "./patience.ts";
 import type { Session } from "./session.ts";
 
@@ -7,11 +7,11 @@ const PAUSE_MS = 1_000;
 /** A lost event delays, never loses. */
 const RESYNC_MS = 30_000;
 
-/** Calls `print` now and after changes beneath any of `roots`, until a signal ends it, which is no failure. */
+/** Calls `print` now and after changes of any of `what`, until a signal ends it, which is no failure. */
 export async function watching(
   { machine }: Session,
-  { tree }: OperationHandles,
-  roots: readonly string[],
+  backend: Backend,
+  what: readonly Watched[],
   print: () => Promise<void>,
 ): Promise<void> {
   const { clock } = machine;
@@ -22,9 +22,7 @@ export async function watching(
     stop.resolve();
   });
   let changed = Promise.withResolvers<void>();
-  // Of a lock only whether it is held is shown.
-  const interest = (path: string) => (/\/lock(\/|$)/.test(path) ? "name" : "data");
-  const feeds = roots.map((root) => tree.feed(root, { interest, onChange: () => changed.resolve() }));
+  const watch = backend.watch(what, () => changed.resolve());
   try {
     while (!isStopped) {
       changed = Promise.withResolvers();
@@ -34,6 +32,6 @@ export async function watching(
     }
   } finally {
     ignore();
-    await Promise.all(feeds.map((feed) => feed.close()));
+    await watch.close();
   }
 }

@@ -110,7 +110,12 @@ export function requestRow(record: RequestRecord): Row {
 }
 
 /** What a client needs to use a node, as `request --json` gives it. */
-export function accessRow(record: NodeRecord): Row {
+export function accessRow(
+  record: Pick<
+    NodeRecord,
+    "id" | "type" | "provider" | "interfaceIp" | "connectionType" | "connectionPort" | "username" | "hostKeys"
+  >,
+): Row {
   return {
     id: record.id,
     label: record.type,

@@ -16,9 +16,9 @@ import { LeaseError } from "./request.ts";
 export interface LeaseProgress {
   readonly lease: Lease;
   /** Absent before it is written, and after the nodes were handed over. */
-  readonly request: RequestRecord | undefined;
+  readonly request: Pick<RequestRecord, "id" | "state" | "declinedBy"> | undefined;
   /** Nodes made or taken for it so far, by id. */
-  readonly nodes: ReadonlyMap<string, NodeRecord>;
+  readonly nodes: ReadonlyMap<string, Pick<NodeRecord, "id" | "state" | "type" | "provider" | "pool">>;
 }
 
 /** A lease that is waited for by events. */

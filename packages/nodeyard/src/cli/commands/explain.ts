@@ -1,9 +1,10 @@
 import type { Command } from "commander";
-import { type Explained, explain, queryMembers, toExplanation, treeNow } from "../../operations/index.ts";
-import { JOURNAL, readJournal } from "../../telemetry/index.ts";
+import type { Explained } from "../../operations/index.ts";
 import { parseSubject } from "../arguments.ts";
+import { withBackend } from "../backend/index.ts";
 import { CommandError } from "../errors.ts";
-import { type Session, stateOf, withTree } from "../session.ts";
+import { printJson } from "../listing.ts";
+import type { Session } from "../session.ts";
 import { storyText } from "../story.ts";
 
 export function defineExplain(command: Command, session: Session): void {
@@ -20,22 +21,13 @@ export function defineExplain(command: Command, session: Session): void {
     )
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
       const subject = parseSubject(words);
-      return withTree(session, async (handles) => {
-        const journal = `${stateOf(session)}/${JOURNAL}`;
-        const query = queryMembers(handles, (wanted) => readJournal(journal, wanted));
-        let silent: readonly string[] = [];
-        const story = await explain(handles, subject, async (about) => {
-          const replies = await query(about);
-          silent = replies.asked.silent.map(({ member }) => member);
-          return replies;
-        });
+      return withBackend(session, async (backend) => {
+        const { story, json: said, silent, journal } = await backend.explain(subject);
         if (story === undefined) throw nothingKnown(subject, journal, unanswered(silent));
         const { io } = session;
-        io.out(
-          json === true
-            ? `${JSON.stringify(toExplanation(story, journal), null, 2)}\n`
-            : storyText(story, { journal, now: treeNow(handles), columns: io.columns }),
-        );
+        const now = backend.now();
+        if (json === true) printJson(io, said);
+        else io.out(storyText(story, { journal, now, columns: io.columns }));
       });
     });
 }

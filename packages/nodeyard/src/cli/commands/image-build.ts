@@ -1,11 +1,12 @@
 import { type Command, Option } from "commander";
-import { listImages, type OperationHandles, requestBuild } from "../../operations/index.ts";
+import type { OperationHandles } from "../../operations/index.ts";
 import { parseDuration, parseImage } from "../arguments.ts";
 import { awaitBuild, imagePaused } from "../await-build.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import { configuredImage, demandKnown } from "../names.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** Above any build-timeout: its default is 8 hours. */
 const DAY_MS = 86_400_000;
@@ -34,24 +35,30 @@ export function defineImageBuild(command: Command, session: Session): void {
           "cli.diskimage_paused",
           `diskimage ${image} is paused by its configuration; remove "pause: true" there`,
         );
-      await withTree(session, (handles) => ask(session, handles, image, options));
+      await withBackend(session, (backend, demandTree) => {
+        const tree = options.wait === true ? demandTree() : undefined;
+        return ask(session, backend, tree, image, options);
+      });
     });
 }
 
 async function ask(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
+  /** Only with `wait`. */
+  tree: OperationHandles | undefined,
   image: string,
-  { wait, timeout, json }: BuildOptions,
+  { timeout, json }: BuildOptions,
 ): Promise<void> {
   const { io } = session;
-  await demandKnown(session, handles, image);
-  const paused = (await listImages(handles)).items.some((one) => one.image === image && one.paused);
-  if (paused && wait === true) throw imagePaused(image, "nothing was requested");
-  const before = await requestBuild(handles, image);
+  const known = await backend.image(image);
+  demandKnown(session, known !== undefined, image);
+  const paused = known?.paused === true;
+  if (paused && tree !== undefined) throw imagePaused(image, "nothing was requested");
+  const before = await backend.requestBuild(image);
   if (paused)
     io.err(`nodeyard: ${image} is paused: the request waits for "nodeyard image-unpause ${image}"\n`);
-  const build = wait === true ? await awaitBuild(session, handles, image, before, timeout) : undefined;
+  const build = tree === undefined ? undefined : await awaitBuild(session, tree, image, before, timeout);
   const state = build?.state ?? "requested";
   if (json === true) printJson(io, { image, build: build?.id ?? null, state });
   else if (build?.state === "ready") io.out(`${image}-${build.id} is ready\n`);

@@ -6,10 +6,10 @@ import {
   exportImages,
   ImageOperationError,
   importImages,
-  pauseImage,
 } from "../../operations/index.ts";
 import { readText, writePrivate } from "../../process/index.ts";
 import { parseImage } from "../arguments.ts";
+import { withBackend } from "../backend/index.ts";
 import { UsageError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import { configuredImage, demandKnown } from "../names.ts";
@@ -40,9 +40,9 @@ function pausing(command: Command, session: Session, paused: boolean): void {
     .option("--json", "an object on stdout: image, paused")
     .action(async (image: string, { json }: JsonOption) => {
       await configuredImage(session, image);
-      await withTree(session, async (handles) => {
-        await demandKnown(session, handles, image);
-        await pauseImage(handles, image, paused);
+      await withBackend(session, async (backend) => {
+        demandKnown(session, (await backend.image(image)) !== undefined, image);
+        await backend.pauseImage(image, paused);
       });
       if (json === true) printJson(session.io, { image, paused });
       else session.io.out(`${image} is ${paused ? "paused" : "not paused any more"}\n`);

@@ -1,7 +1,7 @@
 import { slotPlace } from "@nodeyard/model";
 import type { Command } from "commander";
 import { plain, renderTable } from "../../listing/index.ts";
-import { providerInfo } from "../../operations/index.ts";
+import { knownProviders, providerInfo } from "../../operations/index.ts";
 import { printJson, printSkipped } from "../listing.ts";
 import { demandProvider } from "../names.ts";
 import { type Session, withTree } from "../session.ts";
@@ -15,7 +15,7 @@ export function defineInfo(command: Command, session: Session): void {
         const { io } = session;
         const { images, nodes, unreadable, backings, servedBy } = await providerInfo(handles, provider);
         if (images.length + nodes.items.length + backings.length + servedBy.length === 0)
-          await demandProvider(session, handles, provider);
+          await demandProvider(session, () => knownProviders(handles), provider);
         const rows = nodes.items.map((node) => ({
           id: node.id,
           server_id: node.externalId,

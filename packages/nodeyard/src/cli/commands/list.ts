@@ -1,50 +1,24 @@
-import {
-  imageBuildStates,
-  imageUploadStates,
-  LEASES,
-  nodeStates,
-  paths,
-  requestStates,
-} from "@nodeyard/model";
+import { imageBuildStates, imageUploadStates, nodeStates, requestStates } from "@nodeyard/model";
 import { type Command, Option } from "commander";
 import {
-  type AgeFormat,
-  ageIn,
   buildColumns,
-  buildRow,
   type Column,
   imageColumns,
-  imageRow,
   nodeColumns,
   nodeDetailColumns,
-  nodeRow,
-  type Row,
   requestColumns,
-  requestRow,
   trialColumn,
   uploadColumns,
-  uploadRow,
 } from "../../listing/index.ts";
-import {
-  type Listing,
-  listBuilds,
-  listImages,
-  listLeases,
-  listNodes,
-  listRequests,
-  listUploads,
-  type OperationHandles,
-  treeNow,
-} from "../../operations/index.ts";
+import { type Ages, type Backend, type Rows, type Watched, withBackend } from "../backend/index.ts";
 import { addFilters, type Filters, filtered } from "../filters.ts";
 import { printRows, printSkipped } from "../listing.ts";
-import { leaseColumns, leaseRow } from "../rows.ts";
-import { type Session, withTree } from "../session.ts";
+import { leaseColumns } from "../rows.ts";
+import type { Session } from "../session.ts";
 import { watching } from "../watching.ts";
 
-/** What a list shows, and what of it cannot be read. */
-interface Table extends Pick<Listing<unknown>, "skipped"> {
-  readonly rows: readonly Row[];
+/** What a list shows. */
+interface Table extends Rows {
   readonly columns: readonly Column[];
   /** Keys that only `--json` shows. */
   readonly jsonAlso?: readonly string[];
@@ -57,31 +31,28 @@ interface ListOptions extends Filters {
   readonly watch?: boolean;
 }
 
-/** How a list writes times: in JSON as seconds. */
-type Ages = Exclude<AgeFormat, "epoch">;
-
-/** Gives a command `--json`, `--watch` and an action that prints what `read` finds beneath `root`. */
+/** Gives a command `--json`, `--watch` and an action that prints what `read` finds. */
 function list(
   command: Command,
   session: Session,
-  root: string,
-  read: (handles: OperationHandles, ages: Ages, options: ListOptions) => Promise<Table>,
+  what: Watched,
+  read: (backend: Backend, ages: Ages, options: ListOptions) => Promise<Table>,
 ): void {
   command
     .option("--watch", "print it again whenever it changes, until Ctrl-C")
     .option("--json", "an array of objects on stdout; ages are seconds")
     .action((options: ListOptions) =>
-      withTree(session, async (handles) => {
+      withBackend(session, async (backend) => {
         const { json = false } = options;
         const print = async () => {
-          const { rows, columns, skipped, ...more } = await read(handles, json ? "seconds" : "text", options);
-          const chosen = await filtered(session, handles, rows, options);
+          const { rows, columns, skipped, ...more } = await read(backend, json ? "seconds" : "text", options);
+          const chosen = await filtered(session, backend, rows, options);
           if (options.watch === true && session.io.isTerminal && !json) session.io.out("\u001b[H\u001b[2J");
           printRows(session.io, chosen, columns, { json, ...more });
           printSkipped(session.io, skipped);
         };
         if (options.watch !== true) return print();
-        return watching(session, handles, [options.leases === true ? LEASES : root], print);
+        return watching(session, backend, [options.leases === true ? "leases" : what], print);
       }),
     );
 }
@@ -95,60 +66,52 @@ export function defineList(command: Command, session: Session): void {
     );
   const states = [...nodeStates, "waiting", "granted", "released"];
   addFilters(command, ["state", "provider", "pool", "label"], states);
-  list(command, session, paths.nodes, async (handles, ages, { detail, leases }) => {
-    const now = treeNow(handles);
+  list(command, session, "nodes", async (backend, ages, { detail, leases }) => {
     if (leases === true) {
-      const { items, skipped } = await listLeases(handles);
-      const rows = items.map((lease) => leaseRow(lease, now, ages));
-      return { rows, columns: leaseColumns, jsonAlso: ["expires", "age"], skipped };
+      const jsonAlso = ["expires", "age"];
+      return { ...(await backend.list("leases", ages)), columns: leaseColumns, jsonAlso };
     }
-    const { items, skipped } = await listNodes(handles);
-    const rows = items.map((item) => nodeRow(item, now, ages));
-    return { rows, columns: detail === true ? nodeDetailColumns : nodeColumns, skipped };
+    const columns = detail === true ? nodeDetailColumns : nodeColumns;
+    return { ...(await backend.list("nodes", ages)), columns };
   });
 }
 
 /** `nodeyard request-list` */
 export function defineRequestList(command: Command, session: Session): void {
   addFilters(command, ["state", "label"], requestStates);
-  list(command, session, paths.requests, async (handles) => {
-    const { items, skipped } = await listRequests(handles);
-    const now = treeNow(handles) / 1000;
-    const rows = items.map((record) => ({
-      ...requestRow(record),
-      age: record.stateTime === null ? null : ageIn("seconds", now - record.stateTime),
-    }));
-    return { rows, columns: requestColumns, jsonAlso: ["age"], skipped };
-  });
+  list(command, session, "requests", async (backend, ages) => ({
+    ...(await backend.list("requests", ages)),
+    columns: requestColumns,
+    jsonAlso: ["age"],
+  }));
 }
 
 /** `nodeyard image-list` */
 export function defineImageList(command: Command, session: Session): void {
   addFilters(command, ["state", "provider"], imageUploadStates);
-  list(command, session, paths.images, async (handles, ages) => {
-    const { items, skipped } = await listUploads(handles);
-    return { rows: items.map((item) => uploadRow(item, handles, ages)), columns: uploadColumns, skipped };
-  });
+  list(command, session, "images", async (backend, ages) => ({
+    ...(await backend.list("uploads", ages)),
+    columns: uploadColumns,
+  }));
 }
 
 /** `nodeyard dib-image-list` */
 export function defineDibImageList(command: Command, session: Session): void {
   addFilters(command, ["state"], imageBuildStates);
-  list(command, session, paths.images, async (handles, ages) => {
-    const { items, skipped } = await listBuilds(handles);
-    const rows = items.map((item) => buildRow(item, handles, ages));
-    return { rows, columns: buildColumns, jsonAlso: ["paused"], skipped };
-  });
+  list(command, session, "images", async (backend, ages) => ({
+    ...(await backend.list("builds", ages)),
+    columns: buildColumns,
+    jsonAlso: ["paused"],
+  }));
 }
 
 /** `nodeyard image-status` */
 export function defineImageStatus(command: Command, session: Session): void {
-  list(command, session, paths.images, async (handles, ages) => {
-    const { items, skipped } = await listImages(handles);
-    const rows = items.map((item) => imageRow(item, handles, ages));
+  list(command, session, "images", async (backend, ages) => {
+    const { rows, skipped } = await backend.list("images", ages);
     // The old table's columns, as long as no image has had a trial.
-    const isTried = items.some(({ canary }) => canary !== null);
+    const isTried = rows.some(({ canary }) => canary !== null);
     const columns = isTried ? [...imageColumns, trialColumn] : imageColumns;
-    return { rows, columns, jsonAlso: ["canary"], skipped };
+    return { rows, skipped, columns, jsonAlso: ["canary"] };
   });
 }

@@ -1,21 +1,19 @@
 import { type Command, Option } from "commander";
-import { nodeColumns, nodeRow } from "../../listing/index.ts";
+import { nodeColumns } from "../../listing/index.ts";
 import {
   deleteNode,
   followNodes,
-  holdNode,
-  listedNode,
   type OperationHandles,
   readNode,
   retryDeletion,
   serversOf,
-  treeNow,
 } from "../../operations/index.ts";
 import { parseDuration, parseNodeId } from "../arguments.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, TimedOut } from "../errors.ts";
 import { printRows } from "../listing.ts";
 import { patiently, within } from "../patience.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** A cloud that needs longer to delete a machine has a problem. */
 const DELETED_MS = 600_000;
@@ -49,10 +47,10 @@ export function defineDelete(command: Command, session: Session): void {
     )
     .option("--json", "an array on stdout with the node, empty when it is gone already")
     .action((id: string, options: DeleteOptions) =>
-      withTree(session, async (handles) => {
-        if (options.now === true) await deleteNow(session, handles, id, options.timeout);
-        else await deleteNode(handles, id);
-        await printNode(session, handles, id, options);
+      withBackend(session, async (backend, demandTree) => {
+        if (options.now === true) await deleteNow(session, demandTree(), id, options.timeout);
+        else await backend.deleteNode(id);
+        await printNode(session, backend, id, options);
       }),
     );
 }
@@ -96,23 +94,17 @@ export function defineHold(command: Command, session: Session): void {
     )
     .option("--json", "an array on stdout with the node")
     .action((id: string, options: HoldOptions) =>
-      withTree(session, async (handles) => {
+      withBackend(session, async (backend) => {
         const comment = options.comment ?? `held by ${session.machine.user}@${session.machine.hostname}`;
-        await holdNode(handles, id, { comment, forSeconds: Math.ceil((options.for ?? 0) / 1000) });
-        await printNode(session, handles, id, options);
+        await backend.hold(id, { comment, forSeconds: Math.ceil((options.for ?? 0) / 1000) });
+        await printNode(session, backend, id, options);
       }),
     );
 }
 
 /** The node's row of `list`; an empty table when it is gone already. */
-async function printNode(
-  { io }: Session,
-  handles: OperationHandles,
-  id: string,
-  { json }: JsonOption,
-): Promise<void> {
-  const node = await listedNode(handles, id);
-  const ages = json === true ? "seconds" : "text";
-  const rows = node === undefined ? [] : [nodeRow(node, treeNow(handles), ages)];
+async function printNode({ io }: Session, backend: Backend, id: string, { json }: JsonOption): Promise<void> {
+  const row = await backend.node(id, json === true ? "seconds" : "text");
+  const rows = row === undefined ? [] : [row];
   printRows(io, rows, nodeColumns, { json: json === true });
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
-import { releaseLease, retireNode } from "../../operations/index.ts";
+import { retireNode } from "../../operations/index.ts";
 import { parseLeaseId, parseNodeId } from "../arguments.ts";
+import { withBackend } from "../backend/index.ts";
 import { CommandError } from "../errors.ts";
 import { type Session, withTree } from "../session.ts";
 
@@ -10,10 +11,10 @@ export function defineRelease(command: Command, session: Session): void {
     .option("--json", "an array of objects on stdout: lease, outcome (released or unknown)")
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
       const ids = [...new Set(words.map(parseLeaseId))];
-      return withTree(session, async (handles) => {
+      return withBackend(session, async (backend) => {
         const released: { readonly lease: string; readonly outcome: "released" | "unknown" }[] = [];
         for (const lease of ids) {
-          const outcome = await releaseLease(handles, lease);
+          const outcome = await backend.release(lease);
           released.push({ lease, outcome });
           if (outcome === "released" && json !== true) session.io.out(`released ${lease}\n`);
         }

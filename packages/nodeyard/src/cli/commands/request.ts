@@ -2,13 +2,13 @@ import type { Lease } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import { accessRow, plain } from "../../listing/index.ts";
-import { type OperationHandles, readNode, unofferedLabels } from "../../operations/index.ts";
 import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, Interrupted, TimedOut } from "../errors.ts";
 import { type Asked, askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
 import { printJson } from "../listing.ts";
 import { sshLine } from "../rows.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 interface RequestOptions extends LeaseOptions {
   readonly wait?: boolean;
@@ -48,31 +48,31 @@ export function defineRequest(command: Command, session: Session): void {
     .option("--json", "one object on stdout")
     .action((words: readonly string[], options: RequestOptions) => {
       const labels = parseLabels(words);
-      return withTree(session, (handles) => request(session, handles, labels, options));
+      return withBackend(session, (backend) => request(session, backend, labels, options));
     });
 }
 
 async function request(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
   labels: readonly string[],
   options: RequestOptions,
 ): Promise<void> {
   const { io } = session;
-  await askAndUse(session, handles, labels, options, async (asked) => {
+  await askAndUse(session, backend, labels, options, async (asked) => {
     const { lease } = asked;
     if (options.wait !== true) {
-      await unlessDeclined(session, handles, asked);
+      await unlessDeclined(session, backend, asked);
       if (options.json === true) printLease(session, lease, []);
       else io.out(`${lease.id}\n`);
       return;
     }
-    const granted = await awaitNodes(session, handles, asked, options);
+    const granted = await awaitNodes(session, backend, asked, options);
     try {
-      await printGranted(session, handles, granted, options);
+      await printGranted(session, backend, granted, options);
     } catch (error) {
       // Nobody has learnt of the nodes: whoever called us cannot give them back.
-      if (options.keep !== true) await giveBack(session, handles, granted);
+      if (options.keep !== true) await giveBack(session, backend, granted);
       const why = `cannot print the nodes of lease ${granted.id}: ${messageOf(error)}`;
       throw new CommandError("cli.not_told", why, { cause: error });
     }
@@ -80,17 +80,14 @@ async function request(
 }
 
 /** A label that nobody offers would wait for nothing, unseen: what launchers say of it is waited for. Rejects when they decline. */
-async function unlessDeclined(
-  session: Session,
-  handles: OperationHandles,
-  { lease, granted }: Asked,
-): Promise<void> {
-  const { offered, unknown } = await unofferedLabels(handles, lease.labels);
+async function unlessDeclined(session: Session, backend: Backend, { lease, granted }: Asked): Promise<void> {
+  const offered = new Set((await backend.pools()).flatMap(({ labels }) => labels));
+  const unknown = [...new Set(lease.labels)].filter((label) => !offered.has(label));
   if (unknown.length === 0) return;
   try {
-    if (offered.length > 0) await granted(DECLINE_MS);
+    if (offered.size > 0) await granted(DECLINE_MS);
   } catch (error) {
-    if (error instanceof Interrupted) await giveBack(session, handles, lease);
+    if (error instanceof Interrupted) await giveBack(session, backend, lease);
     if (!(error instanceof TimedOut)) throw error;
   }
   session.io.err(
@@ -100,14 +97,12 @@ async function unlessDeclined(
 
 async function printGranted(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
   lease: Lease,
   { json }: RequestOptions,
 ): Promise<void> {
   const { io } = session;
-  const nodes = (await Promise.all(lease.nodes.map((id) => readNode(handles, id)))).filter(
-    (node) => node !== undefined,
-  );
+  const nodes = await backend.access(lease);
   if (json === true) {
     printLease(session, lease, nodes.map(accessRow));
     return;

@@ -1,12 +1,12 @@
 import { messageOf } from "@nodeyard/runtime";
 import type { Command } from "commander";
-import { type OperationHandles, readNode } from "../../operations/index.ts";
 import { makeKnownHosts, runProgram } from "../../process/index.ts";
 import { parseLabels } from "../arguments.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, CommandFailed, NoNode, TimedOut, UsageError } from "../errors.ts";
 import { askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
 import { quote, sshWords } from "../rows.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 import { addLeaseOptions } from "./request.ts";
 
 interface RunOptions extends LeaseOptions {
@@ -44,8 +44,8 @@ async function onNode(
   sshOptions: readonly string[],
   words: readonly string[],
 ): Promise<void> {
-  const code = await withTree(session, (handles) =>
-    leaseAndRun(session, handles, label, options, [...sshOptions], words),
+  const code = await withBackend(session, (backend) =>
+    leaseAndRun(session, backend, label, options, [...sshOptions], words),
   ).catch((error: unknown) => {
     if (error instanceof TimedOut) throw error;
     // Any other code could be the command's.
@@ -56,20 +56,20 @@ async function onNode(
 
 async function leaseAndRun(
   session: Session,
-  handles: OperationHandles,
+  backend: Backend,
   label: string,
   options: RunOptions,
   sshOptions: string[],
   words: readonly string[],
 ): Promise<number> {
   let code = 0;
-  await askAndUse(session, handles, [label], options, async (asked) => {
-    const lease = await awaitNodes(session, handles, asked, options);
+  await askAndUse(session, backend, [label], options, async (asked) => {
+    const lease = await awaitNodes(session, backend, asked, options);
     // From here on signals are for ssh, and the lease is given back when that has ended.
     const ignore = session.machine.onSignal(() => {});
     try {
       asked.ignoreSignals();
-      const node = await readNode(handles, lease.nodes[0] ?? "");
+      const [node] = await backend.access(lease);
       const login = node && sshWords(node);
       if (node === undefined || login === undefined)
         throw new CommandError(
@@ -85,7 +85,7 @@ async function leaseAndRun(
         knownHosts.remove();
       }
     } finally {
-      await giveBack(session, handles, lease);
+      await giveBack(session, backend, lease);
       ignore();
     }
   });

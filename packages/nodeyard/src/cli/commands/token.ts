@@ -1,10 +1,10 @@
 import { ANY, type ApiRole, apiRoles, type Token } from "@nodeyard/model";
 import { type Command, Option } from "commander";
 import { ageIn, columns, type Row } from "../../listing/index.ts";
-import { createToken, listTokens, revokeToken, treeNow } from "../../operations/index.ts";
 import { parseDuration } from "../arguments.ts";
+import { withBackend } from "../backend/index.ts";
 import { printJson, printRows, printSkipped } from "../listing.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 interface CreateOptions {
   readonly role: ApiRole;
@@ -35,9 +35,9 @@ export function defineToken(command: Command, session: Session): void {
     .description("list the tokens, those included that have ended")
     .option("--json", "an array of objects on stdout; ages are seconds")
     .action(({ json = false }: { readonly json?: boolean }) =>
-      withTree(session, async (handles) => {
-        const { items, skipped } = await listTokens(handles);
-        const now = treeNow(handles);
+      withBackend(session, async (backend) => {
+        const { items, skipped } = await backend.tokens();
+        const now = backend.now();
         const rows = items.map((token) => tokenRow(token, now, json ? "seconds" : "text"));
         printRows(session.io, rows, tokenColumns, { json, jsonAlso: ["expires", "revoked_by"] });
         printSkipped(session.io, skipped);
@@ -48,8 +48,8 @@ export function defineToken(command: Command, session: Session): void {
     .description("end a token at once, in every process that serves the API")
     .argument("<name>", 'its name, as "nodeyard token list" shows it')
     .action((name: string) =>
-      withTree(session, async (handles) => {
-        await revokeToken(handles, name, whoIs(session));
+      withBackend(session, async (backend) => {
+        await backend.revokeToken(name, whoIs(session));
         session.io.out(`revoked ${name}\n`);
       }),
     );
@@ -71,20 +71,20 @@ function addCreate(command: Command, session: Session): void {
     )
     .option("--json", "an object on stdout: name, token, expires")
     .action((name: string, { role, label, tenant, json, for: forMs }: CreateOptions) =>
-      withTree(session, async (handles) => {
+      withBackend(session, async (backend) => {
         // A user has the limits that are named, and so none by default.
         const unless = role === "user" ? [] : [ANY];
         const wanted = { name, role, labels: label ?? unless, tenants: tenant ?? unless, forMs };
-        const { text, token } = await createToken(handles, { ...wanted, by: whoIs(session) });
-        const expires = new Date(token.expires).toISOString();
-        if (json === true) return printJson(session.io, { name, token: text, expires });
-        session.io.out(`${text}\n`);
+        const made = await backend.createToken({ ...wanted, by: whoIs(session) });
+        const expires = new Date(made.expires).toISOString();
+        if (json === true) return printJson(session.io, { name, token: made.text, expires });
+        session.io.out(`${made.text}\n`);
         session.io.err(`it is not shown again, and expires at ${expires}\n`);
       }),
     );
 }
 
-function tokenRow(token: Token, now: number, ages: "text" | "seconds"): Row {
+function tokenRow(token: Omit<Token, "hash" | "created">, now: number, ages: "text" | "seconds"): Row {
   const { name, role, labels, tenants, expires, revoked } = token;
   const state = revoked !== null ? "revoked" : expires <= now ? "expired" : "valid";
   return {

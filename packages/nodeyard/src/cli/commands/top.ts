@@ -1,16 +1,8 @@
-import { LEASES, paths } from "@nodeyard/model";
 import type { Command } from "commander";
-import { age, renderTable } from "../../listing/index.ts";
-import {
-  listLeases,
-  listNodes,
-  listRequests,
-  type OperationHandles,
-  registeredPools,
-  treeNow,
-} from "../../operations/index.ts";
+import { age, type Row, renderTable } from "../../listing/index.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
 import { printJson } from "../listing.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 import { watching } from "../watching.ts";
 
 interface TopOptions {
@@ -23,16 +15,16 @@ export function defineTop(command: Command, session: Session): void {
     .option("--once", "print it once")
     .option("--json", "an object on stdout: providers, requests, leases; ages are seconds")
     .action(({ once, json }: TopOptions) =>
-      withTree(session, (handles) => {
+      withBackend(session, (backend) => {
         const { io } = session;
         const clear = once !== true && io.isTerminal ? "\u001b[H\u001b[2J" : "";
         const print = async () => {
-          const all = await overview(handles);
+          const all = await overview(backend);
           if (json === true) printJson(io, all);
           else io.out(`${clear}${textOf(all)}`);
         };
         if (once === true) return print();
-        return watching(session, handles, [paths.nodes, paths.requests, LEASES], print);
+        return watching(session, backend, ["nodes", "requests", "leases"], print);
       }),
     );
 }
@@ -49,33 +41,31 @@ interface Overview {
   readonly leases: Counts;
 }
 
-async function overview(handles: OperationHandles): Promise<Overview> {
+async function overview(backend: Backend): Promise<Overview> {
   const [pools, nodes, requests, leases] = await Promise.all([
-    registeredPools(handles.tree),
-    listNodes(handles),
-    listRequests(handles),
-    listLeases(handles),
+    backend.pools(),
+    ...(["nodes", "requests", "leases"] as const).map((name) => backend.list(name, "seconds")),
   ]);
   const names = new Set([
-    ...pools.map(({ providerName }) => providerName),
-    ...nodes.items.map(({ record }) => record.provider),
+    ...pools.map(({ provider }) => provider),
+    ...nodes!.rows.map(({ provider }) => String(provider ?? "")),
   ]);
-  const sorted = [...names].filter((name) => name !== null).sort();
-  const of = (name: string) => nodes.items.filter(({ record }) => record.provider === name);
-  const waiting = requests.items.filter(({ state }) => state === "requested");
-  const times = waiting.map(({ createdTime, stateTime }) => createdTime ?? stateTime ?? 0);
+  names.delete("");
+  const of = (name: string) => nodes!.rows.filter(({ provider }) => provider === name);
+  const waiting = requests!.rows.filter(({ state }) => state === "requested");
+  const times = waiting.map(({ created }) => Number(created ?? 0));
   return {
-    providers: Object.fromEntries(sorted.map((name) => [name, counts(of(name).map(({ record }) => record))])),
-    requests: counts(requests.items),
+    providers: Object.fromEntries([...names].sort().map((name) => [name, counts(of(name))])),
+    requests: counts(requests!.rows),
     oldest_age:
-      times.length === 0 ? null : Math.max(0, Math.floor(treeNow(handles) / 1000 - Math.min(...times))),
-    leases: counts(leases.items),
+      times.length === 0 ? null : Math.max(0, Math.floor(backend.now() / 1000 - Math.min(...times))),
+    leases: counts(leases!.rows),
   };
 }
 
-function counts(items: readonly { readonly state: string }[]): Counts {
+function counts(rows: readonly Row[]): Counts {
   const found: Record<string, number> = {};
-  for (const { state } of items) found[state] = (found[state] ?? 0) + 1;
+  for (const { state } of rows) found[String(state)] = (found[String(state)] ?? 0) + 1;
   return found;
 }
 

@@ -22,6 +22,7 @@ export type {
   StoryKind,
   Wait,
 } from "./story.ts";
+export { fromExplanation } from "./unshape.ts";
 
 /** What there is to explain, once it is known what an id or name means. */
 export interface Explained {

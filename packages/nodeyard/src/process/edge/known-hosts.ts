@@ -4,7 +4,11 @@ import { join } from "node:path";
 import type { NodeRecord } from "@nodeyard/model";
 
 /** A file for ssh with the host keys that were read from a node when it was made. */
-export function makeKnownHosts({ interfaceIp, connectionPort, hostKeys }: NodeRecord): {
+export function makeKnownHosts({
+  interfaceIp,
+  connectionPort,
+  hostKeys,
+}: Pick<NodeRecord, "interfaceIp" | "connectionPort" | "hostKeys">): {
   readonly file: string;
   remove(): void;
 } {

@@ -1,0 +1,91 @@
+import type { Lease, NodeRecord, Token } from "@nodeyard/model";
+import type { AgeFormat, Row } from "../../listing/index.ts";
+import type {
+  AskOptions,
+  Explained,
+  Following,
+  LeaseProgress,
+  Listing,
+  NewToken,
+  Story,
+} from "../../operations/index.ts";
+
+/** How lists write times: for people, or in seconds. */
+export type Ages = Exclude<AgeFormat, "epoch">;
+
+/** A list, and what of it cannot be read. */
+export interface Rows extends Pick<Listing<unknown>, "skipped"> {
+  readonly rows: readonly Row[];
+}
+
+/** What can be listed by every command that lists. */
+export type ListName = "nodes" | "leases" | "requests" | "uploads" | "builds" | "images";
+
+/** What can be followed. */
+export type Watched = "nodes" | "requests" | "leases" | "images";
+
+/** What ssh needs of a node. */
+export type NodeAccess = Pick<
+  NodeRecord,
+  "id" | "type" | "provider" | "interfaceIp" | "connectionType" | "connectionPort" | "username" | "hostKeys"
+>;
+
+/** A lease that was asked for. */
+export interface Requested {
+  readonly lease: Lease;
+  /** Follows it until it is granted or ends. */
+  follow(onChange: (progress: LeaseProgress) => void): Following;
+}
+
+export interface Explanations {
+  /** Undefined: nobody knows it. */
+  readonly story: Story | undefined;
+  /** What `--json` prints. */
+  readonly json: object | undefined;
+  /** Members that did not answer. */
+  readonly silent: readonly string[];
+  /** Where the story of launchers that are gone was looked for, beside those that answered. */
+  readonly journal: string;
+}
+
+/** Pools that launchers serve. */
+export interface ServedPool {
+  readonly provider: string;
+  readonly pool: string;
+  readonly labels: readonly string[];
+}
+
+/** What commands read and change: the tree, or a Nodeyard behind its API. Rows have the keys of `listing`, whatever they are made of. */
+export interface Backend {
+  /** The time that ages are counted from, milliseconds. */
+  now(): number;
+  list(name: ListName, ages: Ages): Promise<Rows>;
+  /** A row of the list of nodes; undefined: there is no such node. */
+  node(id: string, ages: Ages): Promise<Row | undefined>;
+  pools(): Promise<readonly ServedPool[]>;
+  /** Of all providers that are served, or that anything belongs to. */
+  providers(): Promise<readonly string[]>;
+  /** Undefined: nobody knows such a diskimage. */
+  image(name: string): Promise<{ readonly paused: boolean } | undefined>;
+  explain(subject: Explained): Promise<Explanations>;
+  /** Calls `onChange` when any of these has changed. */
+  watch(what: readonly Watched[], onChange: () => void): { close(): Promise<void> };
+
+  request(options: AskOptions): Promise<Requested>;
+  /** How to reach the nodes of a granted lease. */
+  access(lease: Lease): Promise<readonly NodeAccess[]>;
+  release(lease: string): Promise<"released" | "unknown">;
+  /** Calls `fn` when the connection is lost or back; returns what ends that. */
+  onConnection(fn: (state: string) => void): () => void;
+
+  hold(node: string, options: { readonly comment: string; readonly forSeconds: number }): Promise<void>;
+  /** Marks it for deletion. */
+  deleteNode(node: string): Promise<void>;
+  /** Returns the ids of the builds that there were before, as far as they matter to who waits. */
+  requestBuild(image: string): Promise<ReadonlySet<string>>;
+  pauseImage(image: string, paused: boolean): Promise<void>;
+
+  tokens(): Promise<Listing<Omit<Token, "hash" | "created">>>;
+  createToken(wanted: NewToken): Promise<{ readonly text: string; readonly expires: number }>;
+  revokeToken(name: string, by: string): Promise<void>;
+}

@@ -1,0 +1,2 @@
+export type { Ages, Backend, ListName, NodeAccess, Requested, Rows, Watched } from "./backend.ts";
+export { withBackend } from "./with-backend.ts";

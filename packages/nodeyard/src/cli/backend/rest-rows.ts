@@ -1,0 +1,95 @@
+import type { LeaseRow, NodeAccess as RestAccess, RowOf } from "@nodeyard/client";
+import type { Lease } from "@nodeyard/model";
+import { ageIn, type Row } from "../../listing/index.ts";
+import type { LeaseProgress } from "../../operations/index.ts";
+import type { Ages, NodeAccess } from "./backend.ts";
+
+/** ISO 8601 as milliseconds. */
+export function msOf(moment: string | null): number | null {
+  return moment === null ? null : Date.parse(moment);
+}
+
+function ageOf(since: string | null, now: number, ages: Ages): string | number | null {
+  const ms = msOf(since);
+  return ms === null ? null : ageIn(ages, (now - ms) / 1_000);
+}
+
+/** As `listing` has a node. */
+export function nodeRowOf({ az, locked, since, ...row }: RowOf<"list_nodes">, now: number, ages: Ages): Row {
+  return { ...row, AZ: az, locked: locked ? "locked" : "unlocked", age: ageOf(since, now, ages) };
+}
+
+export function requestRowOf({ labels, since, created, ...row }: RowOf<"list_requests">, now: number): Row {
+  const seconds = msOf(created ?? since);
+  return {
+    ...row,
+    node_types: labels,
+    age: ageOf(since, now, "seconds"),
+    created: seconds === null ? null : seconds / 1_000,
+  };
+}
+
+export function buildRowOf(
+  { since, progress: _, ...row }: RowOf<"list_builds">,
+  now: number,
+  ages: Ages,
+): Row {
+  return { ...row, age: ageOf(since, now, ages) };
+}
+
+export function uploadRowOf(
+  { build, upload, since, progress: _, ...row }: RowOf<"list_uploads">,
+  now: number,
+  ages: Ages,
+): Row {
+  return { ...row, id: build, upload_id: upload, age: ageOf(since, now, ages) };
+}
+
+/** By image, then the newest first. */
+export function compareBuilds(a: RowOf<"list_builds">, b: RowOf<"list_builds">): number {
+  return compare(a.image, b.image) || (msOf(b.since) ?? 0) - (msOf(a.since) ?? 0);
+}
+
+/** By image, build, provider and number. */
+export function compareUploads(a: RowOf<"list_uploads">, b: RowOf<"list_uploads">): number {
+  const keys = ["image", "build", "provider", "upload"] as const;
+  return keys.reduce((order, key) => order || compare(a[key], b[key]), 0);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** As the tree has a lease. */
+export function leaseOf(row: LeaseRow): Lease {
+  const { heartbeat_seconds: heartbeat, created, expires, until, ...rest } = row;
+  return {
+    ...rest,
+    created: msOf(created) ?? 0,
+    expires: msOf(expires) ?? 0,
+    until: msOf(until),
+    heartbeat: heartbeat === null ? null : heartbeat * 1_000,
+  };
+}
+
+export function accessOf(row: RestAccess): NodeAccess {
+  return {
+    id: row.id,
+    type: row.label,
+    provider: row.provider,
+    interfaceIp: row.interface_ip,
+    connectionType: row.connection_type,
+    connectionPort: row.connection_port,
+    username: row.username,
+    hostKeys: row.host_keys,
+  };
+}
+
+type Nodes = LeaseProgress["nodes"];
+
+/** What progress shows of a node. */
+export function progressNode(
+  row: RowOf<"list_nodes">,
+): Nodes extends ReadonlyMap<string, infer T> ? T : never {
+  return { id: row.id, state: row.state, type: row.label, provider: row.provider, pool: row.pool };
+}

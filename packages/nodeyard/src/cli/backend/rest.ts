@@ -1,0 +1,174 @@
+import { CallRefused, type Client } from "@nodeyard/client";
+import type { Clock } from "@nodeyard/runtime";
+import { type Explanation, fromExplanation } from "../../operations/index.ts";
+import { leaseRow } from "../rows.ts";
+import { needsTree } from "../session.ts";
+import type { Ages, Backend, ListName, Rows, ServedPool, Watched } from "./backend.ts";
+import { followByEvents } from "./rest-lease.ts";
+import {
+  accessOf,
+  buildRowOf,
+  compareBuilds,
+  compareUploads,
+  leaseOf,
+  msOf,
+  nodeRowOf,
+  requestRowOf,
+  uploadRowOf,
+} from "./rest-rows.ts";
+
+const KINDS: Readonly<Record<Watched, string>> = {
+  nodes: "node",
+  requests: "request",
+  leases: "lease",
+  images: "image",
+};
+
+/** Commands on a Nodeyard behind its API. */
+export function restBackend(client: Client, clock: Clock): Backend {
+  return {
+    now: () => clock.now(),
+    list: async (name, ages) => ({ rows: await rowsOf(client, clock, name, ages), skipped: [] }),
+    async node(id, ages) {
+      const row = await unlessMissing(client.call("get_nodes", { path: { id } }));
+      return row && nodeRowOf(row, clock.now(), ages);
+    },
+    pools: () => poolsOf(client),
+    providers: async () => (await all(client.list("list_providers"))).map(({ provider }) => provider),
+    image: async (name) => (await all(client.list("list_images", { image: name })))[0],
+    async explain({ kind, id }) {
+      const json = await client.call("explain", { path: { kind, id } });
+      const story = fromExplanation(json as unknown as Explanation);
+      return { story, json, silent: [], journal: "of the server" };
+    },
+    watch(what, onChange) {
+      const over = new AbortController();
+      const reading = notify(client, what, over.signal, onChange).catch(() => {});
+      return {
+        close() {
+          over.abort();
+          return reading;
+        },
+      };
+    },
+
+    async request({ labels, forMs, priority, tenant }) {
+      // Who is a user of its own nodes sees no others: nothing is older then.
+      const newest = client.call("list_nodes", { query: { sort: "-id", limit: 1, fields: "id" } });
+      const youngest = (await newest).items[0]?.id ?? "";
+      const body = {
+        labels,
+        for_seconds: Math.ceil(forMs / 1_000),
+        ...(priority === undefined ? {} : { priority }),
+        ...(tenant === undefined ? {} : { tenant }),
+      };
+      const lease = leaseOf(await client.call("create_lease", { body }));
+      return { lease, follow: (onChange) => followByEvents(client, lease, youngest, onChange) };
+    },
+    access: async ({ id }) => (await client.call("list_lease_nodes", { path: { id } })).items.map(accessOf),
+    async release(id) {
+      const found = await unlessMissing(
+        client.call("release_lease", { path: { id }, body: {} }).then(() => "released" as const),
+      );
+      return found ?? "unknown";
+    },
+    // Each call says by itself that nobody answers.
+    onConnection: () => () => {},
+
+    async hold(id, { comment: why, forSeconds }) {
+      const body = { why, ...(forSeconds > 0 ? { for_seconds: forSeconds } : {}) };
+      await client.call("hold_node", { path: { id }, body });
+    },
+    deleteNode: (id) => client.call("delete_node", { path: { id } }),
+    async requestBuild(id) {
+      await client.call("build_image", { path: { id } });
+      // To wait for a build takes the tree.
+      return new Set();
+    },
+    pauseImage: (id, paused) => client.call(paused ? "pause_image" : "unpause_image", { path: { id } }),
+
+    async tokens() {
+      const rows = await all(client.list("list_tokens"));
+      const items = rows.map(({ name, role, labels, tenants, expires, revoked, ...by }) => ({
+        ...{ name, role, labels, tenants },
+        expires: msOf(expires) ?? 0,
+        revoked: msOf(revoked),
+        createdBy: by.created_by,
+        revokedBy: by.revoked_by,
+      }));
+      return { items, skipped: [] };
+    },
+    async createToken({ name, role, labels, tenants, forMs }) {
+      const body = { name, role, labels, tenants, for_seconds: Math.ceil(forMs / 1_000) };
+      const { token, expires } = await client.call("create_token", { body });
+      return { text: token, expires: Date.parse(expires) };
+    },
+    revokeToken: (name) => client.call("revoke_token", { path: { name } }),
+  };
+}
+
+async function rowsOf(client: Client, clock: Clock, name: ListName, ages: Ages): Promise<Rows["rows"]> {
+  switch (name) {
+    case "nodes": {
+      const rows = await all(client.list("list_nodes"));
+      return rows.map((row) => nodeRowOf(row, clock.now(), ages));
+    }
+    case "leases": {
+      const rows = await all(client.list("list_leases"));
+      return rows.map((row) => leaseRow(leaseOf(row), clock.now(), ages));
+    }
+    case "requests": {
+      const rows = await all(client.list("list_requests"));
+      return rows.map((row) => requestRowOf(row, clock.now()));
+    }
+    case "uploads": {
+      const rows = (await all(client.list("list_uploads"))).sort(compareUploads);
+      return rows.map((row) => uploadRowOf(row, clock.now(), ages));
+    }
+    // Rows of the API tell neither of requests for builds nor of trials.
+    case "images":
+      throw needsTree();
+    case "builds": {
+      const rows = (await all(client.list("list_builds"))).sort(compareBuilds);
+      return rows.map((row) => buildRowOf(row, clock.now(), ages));
+    }
+  }
+}
+
+/** As the labels name them, which every role may list. */
+async function poolsOf(client: Client): Promise<readonly ServedPool[]> {
+  const found = new Map<string, ServedPool & { readonly labels: string[] }>();
+  for (const { label, pools } of await all(client.list("list_labels")))
+    for (const name of pools) {
+      const cut = name.lastIndexOf("/");
+      const entry = { provider: name.slice(0, cut), pool: name.slice(cut + 1), labels: [] };
+      if (!found.has(name)) found.set(name, entry);
+      found.get(name)!.labels.push(label);
+    }
+  return [...found.values()];
+}
+
+async function notify(
+  client: Client,
+  what: readonly Watched[],
+  signal: AbortSignal,
+  onChange: () => void,
+): Promise<void> {
+  const kinds = what.map((name) => KINDS[name]).join(",");
+  for await (const _ of client.events({ kinds }, { signal })) onChange();
+}
+
+async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const row of rows) found.push(row);
+  return found;
+}
+
+async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof CallRefused && error.status === 404) return undefined;
+    throw error;
+  }
+}

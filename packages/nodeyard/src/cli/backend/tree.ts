@@ -1,0 +1,143 @@
+import { LEASES, paths } from "@nodeyard/model";
+import { ageIn, buildRow, imageRow, nodeRow, requestRow, uploadRow } from "../../listing/index.ts";
+import {
+  askForNodes,
+  createToken,
+  deleteNode,
+  explain,
+  followLease,
+  holdNode,
+  isKnownImage,
+  knownProviders,
+  listBuilds,
+  listedNode,
+  listImages,
+  listLeases,
+  listNodes,
+  listRequests,
+  listTokens,
+  listUploads,
+  type OperationHandles,
+  pauseImage,
+  queryMembers,
+  readNode,
+  registeredPools,
+  releaseLease,
+  requestBuild,
+  revokeToken,
+  toExplanation,
+  treeNow,
+  youngestNode,
+} from "../../operations/index.ts";
+import { readJournal } from "../../telemetry/index.ts";
+import { leaseRow } from "../rows.ts";
+import type { Ages, Backend, ListName, Rows, Watched } from "./backend.ts";
+
+const ROOTS: Readonly<Record<Watched, string>> = {
+  nodes: paths.nodes,
+  requests: paths.requests,
+  leases: LEASES,
+  images: paths.images,
+};
+
+/** Commands on the tree itself. `journal`: the file of this machine. */
+export function treeBackend(handles: OperationHandles, journal: string): Backend {
+  const { tree } = handles;
+  return {
+    now: () => treeNow(handles),
+    list: (name, ages) => list(handles, name, ages),
+    async node(id, ages) {
+      const node = await listedNode(handles, id);
+      return node && nodeRow(node, treeNow(handles), ages);
+    },
+    pools: async () =>
+      (await registeredPools(tree)).map(({ providerName, name, supportedLabels }) => ({
+        provider: providerName ?? "",
+        pool: name ?? "",
+        labels: supportedLabels,
+      })),
+    providers: () => knownProviders(handles),
+    async image(name) {
+      if (!(await isKnownImage(handles, name))) return undefined;
+      const { items } = await listImages(handles);
+      return { paused: items.some(({ image, paused }) => image === name && paused) };
+    },
+    async explain(subject) {
+      const query = queryMembers(handles, (wanted) => readJournal(journal, wanted));
+      let silent: readonly string[] = [];
+      const story = await explain(handles, subject, async (about) => {
+        const replies = await query(about);
+        silent = replies.asked.silent.map(({ member }) => member);
+        return replies;
+      });
+      return { story, json: story && toExplanation(story, journal), silent, journal };
+    },
+    watch(what, onChange) {
+      // Of a lock only whether it is held is shown.
+      const interest = (path: string) => (/\/lock(\/|$)/.test(path) ? "name" : "data");
+      const feeds = what.map((name) => tree.feed(ROOTS[name], { interest, onChange }));
+      return { close: async () => void (await Promise.all(feeds.map((feed) => feed.close()))) };
+    },
+
+    async request(options) {
+      const youngest = await youngestNode(handles);
+      const lease = await askForNodes(handles, options);
+      return { lease, follow: (onChange) => followLease(handles, lease, youngest, onChange) };
+    },
+    async access({ nodes }) {
+      const records = await Promise.all(nodes.map((id) => readNode(handles, id)));
+      return records.filter((record) => record !== undefined);
+    },
+    release: (lease) => releaseLease(handles, lease),
+    onConnection: (fn) => tree.onSession(({ state }) => fn(state)),
+
+    hold: (node, options) => holdNode(handles, node, options),
+    deleteNode: (node) => deleteNode(handles, node),
+    requestBuild: (image) => requestBuild(handles, image),
+    pauseImage: (image, paused) => pauseImage(handles, image, paused),
+
+    tokens: () => listTokens(handles),
+    async createToken(wanted) {
+      const { text, token } = await createToken(handles, wanted);
+      return { text, expires: token.expires };
+    },
+    revokeToken: async (name, by) => void (await revokeToken(handles, name, by)),
+  };
+}
+
+async function list(handles: OperationHandles, name: ListName, ages: Ages): Promise<Rows> {
+  switch (name) {
+    case "nodes": {
+      const { items, skipped } = await listNodes(handles);
+      const now = treeNow(handles);
+      return { rows: items.map((item) => nodeRow(item, now, ages)), skipped };
+    }
+    case "leases": {
+      const { items, skipped } = await listLeases(handles);
+      const now = treeNow(handles);
+      return { rows: items.map((lease) => leaseRow(lease, now, ages)), skipped };
+    }
+    case "requests": {
+      const { items, skipped } = await listRequests(handles);
+      const now = treeNow(handles) / 1000;
+      const rows = items.map((record) => ({
+        ...requestRow(record),
+        age: record.stateTime === null ? null : ageIn("seconds", now - record.stateTime),
+        created: record.createdTime ?? record.stateTime,
+      }));
+      return { rows, skipped };
+    }
+    case "uploads": {
+      const { items, skipped } = await listUploads(handles);
+      return { rows: items.map((item) => uploadRow(item, handles, ages)), skipped };
+    }
+    case "images": {
+      const { items, skipped } = await listImages(handles);
+      return { rows: items.map((item) => imageRow(item, handles, ages)), skipped };
+    }
+    case "builds": {
+      const { items, skipped } = await listBuilds(handles);
+      return { rows: items.map((item) => buildRow(item, handles, ages)), skipped };
+    }
+  }
+}

@@ -1,0 +1,236 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  changeImageBuild,
+  changeImageUpload,
+  encodeImageBuild,
+  encodeImageUpload,
+  newImageBuild,
+  newImageUpload,
+  paths,
+} from "@nodeyard/model";
+import { systemClock } from "@nodeyard/runtime";
+import { ensurePath } from "@nodeyard/tree";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { main } from "../../src/cli/index.ts";
+import { systemMachine } from "../../src/machine/index.ts";
+import { openTree } from "../../src/process/index.ts";
+import { until } from "../launcher/rig.ts";
+import { fakeConfig, Site } from "./nodeyard.ts";
+
+interface Printed {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+type Env = Readonly<Record<string, string>>;
+
+let site: Site;
+let byTree: Env;
+let bySocket: Env;
+let url: string;
+let waiting: string;
+
+/** Runs a command in this process, against the Nodeyard of another. */
+async function run(env: Env, ...words: readonly string[]): Promise<Printed> {
+  let [out, err] = ["", ""];
+  const io = {
+    out: (text: string) => {
+      out += text;
+    },
+    err: (text: string) => {
+      err += text;
+    },
+    isTerminal: false,
+    ask: async () => undefined,
+    columns: 100,
+  };
+  const code = await main(words, io, { ...systemMachine(), env });
+  return { code, out, err };
+}
+
+async function done(env: Env, ...words: readonly string[]): Promise<string> {
+  const { code, out, err } = await run(env, ...words);
+  if (code !== 0) throw new Error(`${words.join(" ")}: ${code} ${err}`);
+  return out;
+}
+
+/** Demands the same output of both, at a moment at which the tree's does not change. What a server knows follows the tree. */
+async function same(...words: readonly string[]): Promise<string> {
+  let stable = 0;
+  return until(`${words.join(" ")} stands still`, async () => {
+    const before = await run(byTree, ...words);
+    const found = await run(bySocket, ...words);
+    const after = await run(byTree, ...words);
+    if (JSON.stringify(before) !== JSON.stringify(after)) return undefined;
+    if (JSON.stringify(before) !== JSON.stringify(found) && ++stable < 10) return undefined;
+    expect(found).toEqual(before);
+    return found.out + found.err;
+  });
+}
+
+/** Records of two images, as builders write them. */
+async function addImages(): Promise<void> {
+  const tree = await openTree({ stateFolder: site.state }, systemMachine());
+  const made = systemClock.now() / 1000 - 90_000.5;
+  for (const [image, id, age] of [
+    ["noble", "0000000001", 700_000],
+    ["noble", "0000000002", 0],
+    ["bookworm", "0000000010", 100_000],
+  ] as const) {
+    await ensurePath(tree, paths.imageBuild(image, id));
+    const values = { builder: "b1", builderId: "uuid", formats: ["qcow2", "raw"] };
+    const record = changeImageBuild(newImageBuild(id, values, made - age), { state: "ready" }, made - age);
+    await tree.set(paths.imageBuild(image, id), encodeImageBuild(record));
+    for (const provider of ["fake-cloud", "another"]) {
+      const path = paths.imageUpload(image, id, provider, "0000000001");
+      const upload = newImageUpload({ username: "zuul", pythonPath: "auto", shellType: null }, made);
+      const ready = { state: "ready", externalId: `x-${id}`, externalName: `${image}-1` } as const;
+      await ensurePath(tree, path);
+      await tree.set(path, encodeImageUpload(changeImageUpload(upload, ready, made)));
+    }
+  }
+  await tree.close();
+}
+
+beforeAll(async () => {
+  site = new Site(fakeConfig());
+  const up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
+  await up.told("Nodeyard is up");
+  await up.told('"address":"http://');
+  url = /"address":"(http:\/\/[^"]+)"/.exec(up.err)![1]!;
+  byTree = { NODEYARD_STATE: site.state };
+  bySocket = { NODEYARD_URL: `${site.state}/http.sock` };
+  await addImages();
+  await done(bySocket, "request", "small", "--wait");
+  // It waits for the limit of the pool.
+  waiting = (await done(bySocket, "request", "large:5")).trim();
+});
+afterAll(() => site.close());
+
+describe("the command line at an address prints what it prints at the tree", () => {
+  test.each([
+    "list",
+    "list --json",
+    "list --detail",
+    "list --detail --json --state in-use --label small",
+    "list --label huge",
+    "list --pool huge",
+    "list --leases",
+    "list --leases --json",
+    "request-list",
+    "request-list --json --state requested",
+    "image-list",
+    "image-list --json --provider another",
+    "dib-image-list",
+    "dib-image-list --json",
+    "top --once",
+    "explain label small",
+    "explain image noble",
+    "release 000000000000 --json",
+  ])("%s", async (line) => {
+    expect(await same(...line.split(" "))).not.toBe("");
+  });
+
+  test("explain, of what waits and of what has its nodes", async () => {
+    const leases = JSON.parse(await same("list", "--leases", "--json")) as readonly {
+      readonly id: string;
+      readonly request: string;
+      readonly nodes: readonly string[];
+    }[];
+    expect(leases).toHaveLength(2);
+    const ids = leases.flatMap(({ id, request, nodes }) =>
+      nodes.length > 0 ? [id, ...nodes] : [id, request],
+    );
+    for (const id of ids) expect(await same("explain", id)).toContain(id);
+    // The file of this machine is no file of the server.
+    const json = async (env: Env) => {
+      const { journal: _, ...said } = JSON.parse(await done(env, "explain", ids[0]!, "--json"));
+      return said;
+    };
+    expect(await json(bySocket)).toEqual(await json(byTree));
+  });
+
+  test("what has no route is refused in a line, before anything is done", async () => {
+    for (const line of [
+      "info fake-cloud",
+      "image-status",
+      "image-build noble --wait",
+      "delete 1 --now",
+      "retire 1",
+      "erase another --force",
+    ]) {
+      const { code, out, err } = await run(bySocket, ...line.split(" "));
+      expect([line, code, out]).toEqual([line, 1, ""]);
+      expect(err).toMatch(/^nodeyard: the API that NODEYARD_URL names has no route for this: [^\n]*\n$/);
+    }
+    expect(await done(byTree, "image-list")).toContain("another");
+  });
+
+  test("options that name the tree come before the address", async () => {
+    const nowhere = { NODEYARD_URL: "http://127.0.0.1:1" };
+    expect(await done(nowhere, "list", "--state", "ready", "--json").catch(String)).toContain(
+      "does not answer",
+    );
+    expect(await done(nowhere, "--state", site.state, "list", "--leases")).toContain("granted");
+    expect((await run({ NODEYARD_URL: "here" }, "list")).err).toContain("no address of a Nodeyard");
+  });
+});
+
+describe("by a token over TCP", () => {
+  // Others would wait behind it.
+  beforeAll(async () => void (await done(bySocket, "release", waiting)));
+
+  const byToken = async (name: string, ...words: readonly string[]): Promise<Env> => {
+    const token = (await done(byTree, "token", "create", name, ...words)).trim();
+    const file = join(site.folder, `${name}.token`);
+    writeFileSync(file, `${token}\n`);
+    return { NODEYARD_URL: url, NODEYARD_TOKEN_FILE: file };
+  };
+
+  test("a user requests a node, waits for it, sees what is its own, and releases it", async () => {
+    const user = await byToken("web", "--role", "user", "--label", "small", "--tenant", "web");
+    const granted = await run(user, "request", "small", "--wait", "--json");
+    const { lease, state, nodes } = JSON.parse(granted.out);
+    expect([state, nodes]).toMatchObject(["granted", [{ label: ["small"], host_keys: expect.any(Array) }]]);
+    expect(granted.err).toContain(`lease ${lease}  granted`);
+    const listed = async (env: Env) => JSON.parse(await done(env, "list", "--leases", "--json")) as object[];
+    expect(await listed(user)).toMatchObject([{ id: lease, owner: "token:web", nodes: [nodes[0].id] }]);
+    expect((await listed(byTree)).length).toBeGreaterThan(1);
+    expect((await run(user, "request", "large")).err).toContain('token:web may not request "large"');
+    expect(await done(user, "release", lease)).toBe(`released ${lease}\n`);
+  });
+
+  test("an operator holds and deletes nodes, builds and pauses images; an admin makes tokens", async () => {
+    const operator = await byToken("ops", "--role", "operator");
+    await done(operator, "image-pause", "bookworm");
+    expect(JSON.parse(await same("dib-image-list", "--json"))).toContainEqual(
+      expect.objectContaining({ image: "bookworm", paused: true }),
+    );
+    await done(operator, "image-unpause", "bookworm");
+    expect((await run(operator, "image-pause", "misspelt")).err).toContain("no diskimage misspelt");
+    expect((await run(operator, "image-build", "noble")).code).toBe(0);
+    expect(await done(byTree, "image-status")).toContain("pending");
+    const [lease] = (await done(operator, "request", "small")).trim().split("\n");
+    const ready = await until("it is granted", async () => {
+      const rows = JSON.parse(await done(operator, "list", "--leases", "--json")) as readonly {
+        readonly id: string;
+        readonly nodes: readonly string[];
+      }[];
+      return rows.find(({ id }) => id === lease)?.nodes[0];
+    });
+    expect((await run(operator, "hold", ready, "--comment", "look")).err).toContain(ready);
+    await done(operator, "release", lease!);
+    expect((await run(operator, "delete", "0000009999")).code).toBe(1);
+    expect((await run(operator, "token", "list")).err).toContain("needs one of: admin");
+    const admin = await byToken("root", "--role", "admin");
+    const made = JSON.parse(await done(admin, "token", "create", "new", "--role", "viewer", "--json"));
+    expect(made).toMatchObject({ name: "new", token: expect.stringMatching(/^nyt_new_/) });
+    expect(await done(admin, "token", "list")).toBe(await done(byTree, "token", "list"));
+    await done(admin, "token", "revoke", "new");
+    expect((await run({ NODEYARD_URL: url, NODEYARD_TOKEN: made.token }, "list")).err).toContain(
+      "send a token",
+    );
+  });
+});
