@@ -69,7 +69,7 @@ function readsPage(folder: string): string[] {
     folder,
     `const { readPage } = await import("@nodeyard/dashboard");
     const paths = (await readPage()).map(({ path }) => path.replace(/-[0-9a-f]{12}/, "")).sort().join();
-    if (paths !== "/,/assets/icon.svg,/assets/licences.txt,/assets/page.css,/assets/page.js") throw new Error(paths);`,
+    if (paths !== "/,/assets/icon.svg,/assets/licences.txt,/assets/page.css,/assets/page.js,/assets/worker.js") throw new Error(paths);`,
   );
   return ["the page"];
 }

@@ -16,17 +16,18 @@ export async function makePage(): Promise<ReadonlyMap<string, Buffer>> {
     files.set(name, Buffer.from(content));
     return `/assets/${name}`;
   };
-  const script = add("page", "js", await scriptText());
-  const style = add("page", "css", readFileSync(`${browser}page.css`, "utf8"));
+  const script = add("page", "js", await scriptText("main.tsx"));
+  const worker = add("worker", "js", await scriptText("worker.ts"));
+  const style = add("page", "css", styleText());
   const icon = add("icon", "svg", ICON);
   const licence = add("licences", "txt", licences());
-  files.set("index.html", Buffer.from(indexText({ script, style, icon, licence })));
+  files.set("index.html", Buffer.from(indexText({ script, worker, style, icon, licence })));
   return files;
 }
 
-async function scriptText(): Promise<string> {
+async function scriptText(input: string): Promise<string> {
   const build = await rolldown({
-    input: `${browser}main.tsx`,
+    input: `${browser}${input}`,
     platform: "browser",
     logLevel: "warn",
   });
@@ -38,23 +39,31 @@ async function scriptText(): Promise<string> {
   }
 }
 
+function styleText(): string {
+  const uplot = new URL("uPlot.min.css", import.meta.resolve("uplot"));
+  return `${readFileSync(uplot, "utf8")}\n${readFileSync(`${browser}page.css`, "utf8")}`;
+}
+
 /** Of what is compiled into the script: it has to come along. */
 function licences(): string {
-  const texts = ["preact", "@preact/signals", "@preact/signals-core"].map((name) => {
+  const texts = ["preact", "@preact/signals", "@preact/signals-core", "uplot"].map((name) => {
     const [folder] = import.meta.resolve(name).split("/dist/", 1);
     return `${name}\n\n${readFileSync(new URL(`${folder}/LICENSE`), "utf8")}`;
   });
   return texts.join("\n");
 }
 
-function indexText(paths: Readonly<Record<"script" | "style" | "icon" | "licence", string>>): string {
-  const { script, style, icon, licence } = paths;
+function indexText(
+  paths: Readonly<Record<"script" | "worker" | "style" | "icon" | "licence", string>>,
+): string {
+  const { script, worker, style, icon, licence } = paths;
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta name="worker" content="${worker}">
 <title>Nodeyard</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="${style}">

@@ -55,3 +55,14 @@ describe("the stream of events", () => {
     expect([...node.entries()].map(([id]) => id)).toEqual(["2"]);
   });
 });
+
+test("a tab that comes while everything is sent gets only what is known not to be gone", () => {
+  const { feed } = start();
+  for (const id of ["1", "2"]) feed.put("node", id, {});
+  expect(feed.isNamed("node", "1")).toBe(true);
+  feed.begin();
+  feed.put("node", "2", {});
+  expect([feed.isNamed("node", "1"), feed.isNamed("node", "2")]).toEqual([false, true]);
+  feed.synced();
+  expect(feed.isNamed("node", "2")).toBe(true);
+});

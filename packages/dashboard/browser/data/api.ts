@@ -108,3 +108,8 @@ export function mayOperate(): boolean {
 export function mayLease(): boolean {
   return session.value?.role === "user" || mayOperate();
 }
+
+/** Whether everything is shown, whoever it belongs to. */
+export function seesEverything(): boolean {
+  return session.value?.labels.includes("*") === true && session.value.tenants.includes("*");
+}

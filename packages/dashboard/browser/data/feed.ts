@@ -22,6 +22,11 @@ export class Feed {
     return this.#named !== undefined;
   }
 
+  /** Whether a row is known not to be gone. */
+  isNamed(kind: Kind, id: string): boolean {
+    return this.#named === undefined || this.#named.get(kind)?.has(id) === true;
+  }
+
   /** Everything there is follows, up to `synced`. */
   begin(): void {
     this.#named = new Map();

@@ -37,6 +37,7 @@ export function labelsText(labels: readonly string[]): string {
 }
 
 const MANY = 8;
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 /** A fact of `explain` as text; "" for one that says nothing. Many values are the first, the last, and how many. */
 export function factText(value: unknown): string {
@@ -47,6 +48,7 @@ export function factText(value: unknown): string {
     if (texts.length <= MANY) return texts.join(", ");
     return `${texts[0]}, ${texts[1]} … ${texts.at(-1)} (${texts.length} in all)`;
   }
+  if (typeof value === "string" && MOMENT.test(value)) return new Date(value).toLocaleString();
   if (typeof value !== "object") return String(value);
   return Object.entries(value)
     .map(([key, each]) => {
@@ -55,6 +57,14 @@ export function factText(value: unknown): string {
     })
     .filter((text) => text !== "")
     .join(" ");
+}
+
+/** Time of day; with the day where it is another one than `now`'s. */
+export function clockText(iso: string, now: number): string {
+  const at = new Date(iso);
+  const time = at.toLocaleTimeString([], { hour12: false });
+  const isToday = at.toDateString() === new Date(now).toDateString();
+  return isToday ? time : `${at.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
 }
 
 /** Quoted for a POSIX shell, where it has to be: what it is copied from may be anything. */

@@ -11,6 +11,7 @@ export interface NodeRow {
   readonly allocated_to: string | null;
   readonly tenant: string | null;
   readonly hostname: string | null;
+  readonly server_id: unknown;
   readonly interface_ip: string | null;
   readonly public_ipv4: string | null;
   readonly private_ipv4: string | null;

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { call, type Session, session } from "./api.ts";
-import type { Kind } from "./rows.ts";
+import { listen, type Told, take } from "./events.ts";
 import { feed } from "./state.ts";
 
 /**
@@ -16,74 +16,85 @@ const HIDDEN_MS = 1_000;
 const RETRY_MS = 2_000;
 const RETRY_MOST_MS = 30_000;
 
-let source: EventSource | undefined;
+let close: (() => void) | undefined;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let failures = 0;
 let scheduled = false;
 let complete = true;
+let isOpen = false;
 
 /** Follows the one stream of events until `unfollow`. */
 export function follow(): void {
   unfollow();
   feed.begin();
-  const events = new EventSource("/v1/events");
-  source = events;
-  events.onopen = () => {
-    failures = 0;
-    // Cut off before the end of everything: it is sent from its beginning.
-    if (feed.resyncing) feed.begin();
-    show();
-  };
-  events.onerror = () => {
-    connection.value = connection.peek() === "connecting" ? "connecting" : "lost";
-    // The browser connects again by itself, except after an answer that is no stream.
-    if (events.readyState === EventSource.CLOSED) void again();
-  };
-  on(events, "put", ({ kind, id, row }) => feed.put(kind, id, row));
-  on(events, "remove", ({ kind, id }) => feed.remove(kind, id));
-  on(events, "gap", () => feed.begin());
-  on(events, "synced", (data) => {
-    feed.synced();
-    complete = data.complete;
-  });
-  on(events, "view", (data) => {
-    complete = data.complete;
-  });
+  close = listenShared(hear) ?? listen(hear);
 }
 
 export function unfollow(): void {
   clearTimeout(retry);
-  source?.close();
-  source = undefined;
+  close?.();
+  close = undefined;
+  isOpen = false;
 }
 
-interface Told {
-  readonly kind: Kind;
-  readonly id: string;
-  readonly row: unknown;
-  readonly complete: boolean;
+/**
+ * By a worker that all tabs of this browser share: over HTTP/1.1 a browser has six connections to a host, and a seventh tab would never load.
+ * Undefined where there are no such workers: on phones, which have few tabs.
+ */
+function listenShared(tell: (told: Told) => void): (() => void) | undefined {
+  const path = document.querySelector<HTMLMetaElement>('meta[name="worker"]')?.content;
+  if (typeof SharedWorker === "undefined" || path === undefined) return undefined;
+  const worker = new SharedWorker(trusted(path));
+  worker.port.onmessage = ({ data }: MessageEvent<readonly Told[]>) => data.forEach(tell);
+  worker.port.postMessage({ follow: session.peek()?.csrf });
+  const leave = () => worker.port.postMessage({ leave: true });
+  addEventListener("pagehide", leave);
+  return () => {
+    removeEventListener("pagehide", leave);
+    leave();
+    worker.port.close();
+  };
 }
 
-function on(events: EventSource, name: string, take: (data: Told) => void): void {
-  events.addEventListener(name, (event) => {
-    take(JSON.parse((event as MessageEvent<string>).data));
-    if (scheduled) return;
-    scheduled = true;
-    // All that came since the last frame is shown at once.
-    if (document.hidden) setTimeout(flush, HIDDEN_MS);
-    else requestAnimationFrame(flush);
-  });
+interface Policies {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(url: string): string },
+  ): { createScriptURL(url: string): string };
+}
+const policies = (globalThis as { readonly trustedTypes?: Policies }).trustedTypes;
+/** The one script that may be started by its address: a worker of our own. */
+const policy = policies?.createPolicy("nodeyard", {
+  createScriptURL: (url) => (/^\/assets\/worker-[0-9a-f]+\.js$/.test(url) ? url : ""),
+});
+
+function trusted(path: string): string {
+  return policy?.createScriptURL(path) ?? path;
+}
+
+function hear(told: Told): void {
+  take(feed, told);
+  if (told.type === "synced" || told.type === "view") complete = told.complete;
+  if (told.type === "open") {
+    isOpen = true;
+    failures = 0;
+  }
+  if (told.type === "lost" || told.type === "closed") {
+    isOpen = false;
+    connection.value = connection.peek() === "connecting" ? "connecting" : "lost";
+    if (told.type === "closed") void again();
+  }
+  if (scheduled) return;
+  scheduled = true;
+  // All that came since the last frame is shown at once.
+  if (document.hidden) setTimeout(flush, HIDDEN_MS);
+  else requestAnimationFrame(flush);
 }
 
 function flush(): void {
   scheduled = false;
   feed.flush();
-  show();
-}
-
-function show(): void {
-  if (source?.readyState !== EventSource.OPEN) return;
-  connection.value = feed.resyncing ? "loading" : complete ? "live" : "partial";
+  if (isOpen) connection.value = feed.resyncing ? "loading" : complete ? "live" : "partial";
 }
 
 /** After an answer that is no stream: asks whether the session has ended, else tries again, later each time. */
@@ -97,3 +108,8 @@ async function again(): Promise<void> {
   const wait = Math.min(RETRY_MOST_MS, RETRY_MS * 2 ** failures++);
   retry = setTimeout(follow, wait * (0.5 + Math.random() / 2));
 }
+
+// A page that comes back from the history had left.
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted && session.peek() != null) follow();
+});

@@ -1,6 +1,6 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { logOut, resumeSession, session } from "../data/api.ts";
+import { logOut, resumeSession, seesEverything, session } from "../data/api.ts";
 import { address, go, hrefOf } from "../data/route.ts";
 import { type Connection, connection, follow, unfollow } from "../data/stream.ts";
 import { nextTheme, theme } from "../data/theme.ts";
@@ -11,6 +11,7 @@ import { NodesView } from "../views/nodes.tsx";
 import { Overview } from "../views/overview.tsx";
 import { ProvidersView } from "../views/providers.tsx";
 import { RequestsView } from "../views/requests.tsx";
+import { SliversView } from "../views/slivers.tsx";
 import { WhyView } from "../views/why.tsx";
 import { Login } from "./login.tsx";
 import { Problem } from "./pieces.tsx";
@@ -32,6 +33,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   leases: { title: "Leases", show: LeasesView },
   images: { title: "Images", show: ImagesView, readers: true },
   providers: { title: "Providers", show: ProvidersView, readers: true },
+  slivers: { title: "Slivers", show: SliversView, readers: true },
   labels: { title: "Label", show: LabelView, named: false },
   why: { title: "Why is this slow?", show: WhyView, named: false },
 };
@@ -107,9 +109,8 @@ function Nothing() {
 }
 
 function Top({ view }: { readonly view: string }) {
-  const seesAll = session.value?.labels.includes("*") === true && session.value.tenants.includes("*");
   const named = Object.entries(VIEWS).filter(
-    ([, one]) => one.named !== false && (one.readers !== true || seesAll),
+    ([, one]) => one.named !== false && (one.readers !== true || seesEverything()),
   );
   return (
     <header class="top">

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { now } from "../data/clock.ts";
 import { factText, msOf, span } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
@@ -87,9 +87,10 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
+/** What is known of a thing, each with its name; false and nothing are left out. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, unknown>> }) {
   const texts = Object.entries(facts).map(([key, value]) => [key.replaceAll("_", " "), value] as const);
-  const shown = texts.filter(([, value]) => isElement(value) || factText(value) !== "");
+  const shown = texts.filter(([, value]) => value !== false && (isElement(value) || factText(value) !== ""));
   if (shown.length === 0) return null;
   return (
     <dl class="facts">
@@ -125,7 +126,7 @@ export function Section({
   readonly children: ComponentChildren;
   readonly aside?: ComponentChildren;
 }) {
-  const id = `s-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;
+  const id = useId();
   return (
     <section aria-labelledby={id}>
       <header>

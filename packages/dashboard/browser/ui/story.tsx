@@ -1,6 +1,6 @@
 import { call } from "../data/api.ts";
 import { now } from "../data/clock.ts";
-import { factText, msOf, span, took } from "../data/format.ts";
+import { clockText, factText, msOf, span, took } from "../data/format.ts";
 import type { Kind } from "../data/rows.ts";
 import { row } from "../data/state.ts";
 import { bars, type Step } from "../data/waterfall.ts";
@@ -67,8 +67,15 @@ const LIVE: ReadonlySet<string> = new Set<Kind>(["request", "lease", "node", "im
 /** A change of a record comes before the launcher has noted it. Milliseconds. */
 const SETTLED_MS = 700;
 
+interface Subject {
+  readonly kind: ExplainedKind;
+  readonly id: string;
+  /** Whether its record is shown here: the view has none of it. */
+  readonly about: boolean;
+}
+
 /** Why something waits, what happened, and what happens next: for people, from `explain`; anew whenever the record changes. */
-export function Story({ kind, id }: { readonly kind: ExplainedKind; readonly id: string }) {
+export function Story({ kind, id, about }: Subject) {
   const path = `/v1/explain/${kind}/${encodeURIComponent(id)}`;
   const { data, error, loading, reload } = useLoad(path, () => call<Explanation>("GET", path));
   useChange(LIVE.has(kind) ? row(kind as Kind, id) : undefined, SETTLED_MS, reload);
@@ -101,9 +108,11 @@ export function Story({ kind, id }: { readonly kind: ExplainedKind; readonly id:
           <Events events={data.events} problem={data.journal.problem} />
         </Section>
       )}
-      <Section title="Known facts">
-        <Facts facts={data.about} />
-      </Section>
+      {about && (
+        <Section title="Record">
+          <Facts facts={data.about} />
+        </Section>
+      )}
     </>
   );
 }
@@ -267,7 +276,7 @@ function Events({
         {told.map(({ at, event, meaning, node, facts }, index) => (
           <li key={`${at} ${event} ${index}`}>
             <time dateTime={at ?? ""} title={at ?? ""}>
-              {at === null ? "" : new Date(at).toLocaleTimeString()}
+              {at === null ? "" : clockText(at, now.peek())}
             </time>
             <span>
               {meaning ?? event} <span class="dim">{factRow(node, facts)}</span>
@@ -280,7 +289,7 @@ function Events({
   );
 }
 
-const UNSAID = new Set(["code", "since", "nextTry", "lines", "request"]);
+const UNSAID = new Set(["asked", "code", "since", "nextTry", "lines", "request"]);
 
 function factRow(node: string | null, { facts: inner, ...outer }: FactsOf): string {
   const all = { node, ...outer, ...(typeof inner === "object" ? inner : {}) };

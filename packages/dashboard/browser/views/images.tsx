@@ -4,6 +4,7 @@ import { size, span } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { BuildRow, ImageRow, Progress, UploadRow } from "../data/rows.ts";
 import { row, rows, versions } from "../data/state.ts";
+import { BuildLog } from "../ui/build-log.tsx";
 import { Action } from "../ui/dialog.tsx";
 import { Age, Problem, Section, State } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
@@ -67,7 +68,7 @@ function ImageView({ name }: { readonly name: string }) {
         {image !== undefined && mayOperate() && <Actions image={image} />}
       </header>
       <Work path={`?image=${encodeURIComponent(name)}`} title="Builds" />
-      <Story kind="image" id={name} />
+      <Story kind="image" id={name} about />
     </>
   );
 }
@@ -125,6 +126,7 @@ function Work({ path, title }: { readonly path: string; readonly title: string }
               <Age at={build.since} />
             </p>
             <ProgressBar progress={build.progress} what={`build ${build.id}`} />
+            {mayOperate() && <BuildLog id={build.id} />}
             <ul class="lines">
               {data?.uploads
                 .filter((upload) => `${upload.image}-${upload.build}` === build.id)

@@ -1,5 +1,7 @@
+import { seesEverything } from "../data/api.ts";
 import { hrefOf } from "../data/route.ts";
 import { nodesByLabel, requestsByLabel, versions } from "../data/state.ts";
+import { History } from "../ui/history.tsx";
 import { Facts, Section, StateBar } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 
@@ -25,7 +27,8 @@ export function LabelView({ id = "" }: { readonly id: string | undefined }) {
           }}
         />
       </Section>
-      <Story kind="label" id={id} />
+      {seesEverything() && <History of={{ label: id }} />}
+      <Story kind="label" id={id} about />
     </>
   );
 }

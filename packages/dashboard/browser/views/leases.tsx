@@ -139,7 +139,7 @@ function LeaseView({ id }: { readonly id: string }) {
           {lease.nodes.length > 0 && <Nodes lease={lease} />}
         </>
       )}
-      <Story kind="lease" id={id} />
+      <Story kind="lease" id={id} about={lease === undefined} />
     </>
   );
 }

@@ -78,7 +78,7 @@ function NodeView({ id }: { readonly id: string }) {
       ) : (
         <Record node={node} />
       )}
-      <Story kind="node" id={id} />
+      <Story kind="node" id={id} about={node === undefined} />
     </>
   );
 }
@@ -134,6 +134,7 @@ function Record({ node }: { readonly node: NodeRow }) {
             request: node.allocated_to && <Link view="requests" id={node.allocated_to} />,
             tenant: node.tenant,
             host: node.hostname,
+            machine: node.server_id,
             address,
             launcher: node.launcher,
             locked: node.locked,

@@ -1,8 +1,10 @@
+import { seesEverything } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { labelsText, msOf, span } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { RequestRow } from "../data/rows.ts";
 import { nodesByLabel, nodesByProvider, nodesInAll, requestsByLabel, rows, versions } from "../data/state.ts";
+import { History } from "../ui/history.tsx";
 import { Age, Link, Section, State, StateBar } from "../ui/pieces.tsx";
 
 /** Of the requests that wait longest. */
@@ -14,7 +16,10 @@ export function Overview() {
       <h1 class="hidden">Overview</h1>
       <Figures />
       <div class="columns">
-        <Groups title="Labels" view="labels" />
+        <div>
+          {seesEverything() && <History />}
+          <Groups title="Labels" view="labels" />
+        </div>
         <div>
           <Queue />
           <Groups title="Providers" view="providers" />

@@ -1,6 +1,10 @@
-import { list } from "../data/api.ts";
+import { call, list } from "../data/api.ts";
+import { now } from "../data/clock.ts";
+import { clockText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import { nodesByProvider, rows, versions } from "../data/state.ts";
+import { Amounts, type Used } from "../ui/amounts.tsx";
+import { History } from "../ui/history.tsx";
 import { Age, Facts, Problem, Section, State, StateBar } from "../ui/pieces.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 
@@ -10,6 +14,8 @@ interface Provider {
   readonly launchers: readonly string[];
   readonly labels: readonly string[];
   readonly breakers: readonly Breaker[];
+  readonly standings: readonly Standing[];
+  readonly unknown: readonly string[];
 }
 
 interface Breaker {
@@ -20,14 +26,41 @@ interface Breaker {
   readonly until: string | null;
 }
 
-/** No event tells of breakers: they are looked up again this long after nodes changed. Milliseconds. */
+/** What one launcher knows of it. */
+interface Standing {
+  readonly launcher: string;
+  readonly driver: string;
+  readonly served: boolean;
+  readonly failing: {
+    readonly since: string | null;
+    readonly error: string;
+    readonly next_try: string | null;
+  } | null;
+  readonly quota: Used;
+  readonly launching: number;
+  readonly max_concurrency: number | null;
+  readonly calls: { readonly waiting: number; readonly free: number } | null;
+  readonly pools: readonly {
+    readonly pool: string;
+    readonly limits: Used;
+    readonly waiting: number;
+    readonly paused: boolean;
+  }[];
+  readonly errors: readonly { readonly at: string | null; readonly node: string; readonly error: string }[];
+}
+
+/** No event tells of quotas and breakers: they are looked up again this long after some nodes changed. Milliseconds. */
 const SETTLED_MS = 3_000;
+const SOME_CHANGES = 20;
 
 export function ProvidersView({ id }: { readonly id: string | undefined }) {
-  const { data, error, reload } = useLoad("providers", () => list<Provider>("/v1/providers"));
+  const { data, error, reload } = useLoad(`providers ${id}`, async () =>
+    id === undefined
+      ? list<Provider>("/v1/providers")
+      : [await call<Provider>("GET", `/v1/providers/${encodeURIComponent(id)}`)],
+  );
   useChange(versions.pool.value, 300, reload);
-  useChange(Math.floor(versions.node.value / 50), SETTLED_MS, reload);
-  const shown = data?.filter(({ provider }) => id === undefined || provider === id) ?? [];
+  useChange(Math.floor(versions.node.value / SOME_CHANGES), SETTLED_MS, reload);
   return (
     <>
       <header>
@@ -35,33 +68,36 @@ export function ProvidersView({ id }: { readonly id: string | undefined }) {
         {id !== undefined && <a href={hrefOf("nodes", undefined, { q: id })}>Its nodes</a>}
       </header>
       <Problem error={error} />
-      {data !== undefined && shown.length === 0 && <p class="dim">No launcher serves such a provider.</p>}
-      {shown.map((provider) => (
-        <Section key={provider.provider} title={provider.provider}>
-          <ProviderCard provider={provider} />
+      {data?.length === 0 && <p class="dim">No launcher serves a provider.</p>}
+      {id !== undefined && <History of={{ provider: id }} />}
+      {data?.map((provider) => (
+        <Section
+          key={provider.provider}
+          title={provider.provider}
+          aside={
+            id === undefined && (
+              <a href={hrefOf("providers", provider.provider)}>More of {provider.provider}</a>
+            )
+          }
+        >
+          <ProviderCard provider={provider} whole={id !== undefined} />
         </Section>
       ))}
     </>
   );
 }
 
-function ProviderCard({
-  provider: { provider, pools, launchers, labels, breakers },
-}: {
-  readonly provider: Provider;
-}) {
+function ProviderCard({ provider, whole }: { readonly provider: Provider; readonly whole: boolean }) {
   void versions.node.value;
-  const served = rows("pool").filter((pool) => pool.provider === provider);
+  const { provider: name, labels, breakers, standings, unknown } = provider;
+  const served = rows("pool").filter((pool) => pool.provider === name);
   return (
-    <>
-      <StateBar counts={nodesByProvider.of(provider)} />
+    <div class="stack">
+      <StateBar counts={nodesByProvider.of(name)} />
       <Facts
         facts={{
           nodes:
-            [...nodesByProvider.of(provider)].map(([state, count]) => `${count} ${state}`).join(", ") ||
-            "none",
-          pools: served.length === 0 && pools.join(", "),
-          launchers,
+            [...nodesByProvider.of(name)].map(([state, count]) => `${count} ${state}`).join(", ") || "none",
           labels: (
             <span class="ids">
               {labels.map((label) => (
@@ -71,30 +107,89 @@ function ProviderCard({
               ))}
             </span>
           ),
+          pools: (
+            <span class="ids">
+              {served.map(({ id, pool, state, paused }) => (
+                <span key={id}>
+                  {pool} <State state={paused ? "paused" : state} />
+                </span>
+              ))}
+            </span>
+          ),
         }}
       />
-      <ul class="lines">
-        {served.map(({ id, pool, launcher, state, paused }) => (
-          <li key={id}>
-            <State state={paused ? "paused" : state} />
-            <span class="grow">pool {pool}</span>
-            <span class="dim">{launcher}</span>
-          </li>
-        ))}
-      </ul>
       {breakers.map(({ offering, failures, why, opened, until }) => (
         <p key={offering} class="problem">
-          <span aria-hidden="true">✕</span> <strong>{offering}</strong> is not launched: {failures} failures
-          in a row, {why}
-          {". "}
-          For <Age at={opened} />
+          <span aria-hidden="true">✕</span> <strong>{offering}</strong> is not launched since{" "}
+          <Age at={opened} />, after {failures} failures: {why}.
           {until !== null && (
             <>
-              , next try in <Age at={until} ahead />
+              {" "}
+              Next try in <Age at={until} ahead />.
             </>
           )}
         </p>
       ))}
-    </>
+      {standings.map((standing) => (
+        <Standing key={standing.launcher} standing={standing} errors={whole ? 20 : 3} />
+      ))}
+      {unknown.length > 0 && (
+        <p class="dim">
+          {whole ? "Did not say how it stands" : "Known to others"}: {unknown.join(", ")}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Standing({ standing, errors }: { readonly standing: Standing; readonly errors: number }) {
+  const {
+    launcher,
+    driver,
+    served,
+    failing,
+    quota,
+    launching,
+    max_concurrency: most,
+    calls,
+    pools,
+  } = standing;
+  return (
+    <div class="stack">
+      <h3>
+        {driver} <span class="dim">as {launcher} sees it</span>
+      </h3>
+      {!served && <p class="problem">Nothing is launched as it is configured now.</p>}
+      {failing !== null && (
+        <p class="problem">
+          <span aria-hidden="true">✕</span> It fails since <Age at={failing.since} />: {failing.error}
+        </p>
+      )}
+      <Amounts title="Quota of the cloud" amounts={quota} />
+      {pools.map(({ pool, limits }) => (
+        <Amounts key={pool} title={`Limits of pool ${pool}`} amounts={limits} />
+      ))}
+      <Facts
+        facts={{
+          launching:
+            launching > 0 && (most === null || most < 0 ? launching : `${launching} of ${most} at once`),
+          calls_that_wait: calls !== null && calls.waiting > 0 ? calls.waiting : null,
+          requests_that_wait: pools.reduce((sum, { waiting }) => sum + waiting, 0) || null,
+        }}
+      />
+      {standing.errors.length > 0 && (
+        <ul class="lines" aria-label="Last errors">
+          {standing.errors.slice(-errors).map(({ at, node, error }) => (
+            <li key={`${at} ${node} ${error}`}>
+              <span class="dim">{at === null ? "" : clockText(at, now.peek())}</span>
+              <a class="id" href={hrefOf("nodes", node)}>
+                {node}
+              </a>
+              <span class="grow problem">{error}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
   );
 }

@@ -90,7 +90,7 @@ function RequestView({ id }: { readonly id: string }) {
           />
         </Section>
       )}
-      <Story kind="request" id={id} />
+      <Story kind="request" id={id} about={request === undefined} />
     </>
   );
 }

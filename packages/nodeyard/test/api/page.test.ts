@@ -14,7 +14,7 @@ const GZIP = { headers: { "accept-encoding": "br, gzip" } };
 /** Paths that index.html names. */
 async function assets(): Promise<string[]> {
   const { text } = await ask(site.url, "/");
-  return [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!);
+  return [...text.matchAll(/(?:src|href|content)="(\/[^"]+)"/g)].map(([, path]) => path!);
 }
 
 describe("the page", () => {
@@ -24,9 +24,10 @@ describe("the page", () => {
     expect((await ask(guarded, "/node-list")).status).toBe(401);
   });
 
-  test("is one script, one style sheet, an icon and the licences, all from here, and less than 150 kB compressed", async () => {
+  test("is two scripts, one style sheet, an icon and the licences, all from here, and less than 150 kB compressed", async () => {
     const paths = await assets();
     expect(paths.map((path) => path.replace(/-[0-9a-f]{12}\./, "."))).toEqual([
+      "/assets/worker.js",
       "/assets/icon.svg",
       "/assets/page.css",
       "/assets/licences.txt",

@@ -1,0 +1,34 @@
+import type { Feed } from "./feed.ts";
+import type { Kind } from "./rows.ts";
+
+/** What is heard of the stream of events. */
+export type Told =
+  | { readonly type: "put"; readonly kind: Kind; readonly id: string; readonly row: unknown }
+  | { readonly type: "remove"; readonly kind: Kind; readonly id: string }
+  | { readonly type: "synced" | "view"; readonly complete: boolean }
+  /** Something was missed, or another stream begins: everything follows. */
+  | { readonly type: "gap" }
+  | { readonly type: "open" }
+  /** The browser connects again by itself. */
+  | { readonly type: "lost" }
+  /** The answer was no stream: nobody connects again. */
+  | { readonly type: "closed" };
+
+/** Opens a stream of everything. Returns how to close it. */
+export function listen(tell: (told: Told) => void): () => void {
+  const events = new EventSource("/v1/events");
+  events.onopen = () => tell({ type: "open" });
+  events.onerror = () => tell({ type: events.readyState === EventSource.CLOSED ? "closed" : "lost" });
+  for (const type of ["put", "remove", "synced", "view", "gap"])
+    events.addEventListener(type, ({ data }: MessageEvent<string>) => tell({ ...JSON.parse(data), type }));
+  return () => events.close();
+}
+
+/** Gathers what was heard; it is shown by the next flush. */
+export function take(feed: Feed, told: Told): void {
+  if (told.type === "put") feed.put(told.kind, told.id, told.row);
+  else if (told.type === "remove") feed.remove(told.kind, told.id);
+  else if (told.type === "synced") feed.synced();
+  // A stream that was cut off before the end of everything is sent from its beginning.
+  else if (told.type === "gap" || (told.type === "open" && feed.resyncing)) feed.begin();
+}

@@ -1,0 +1,42 @@
+/** Amounts by resource, and what is allowed of each. */
+export type Used = Readonly<
+  Record<
+    string,
+    { readonly limit: number | null; readonly used: number; readonly used_by_others: number | null }
+  >
+>;
+
+/** How much of each limit is used; nothing where there is no limit. */
+export function Amounts({ title, amounts }: { readonly title: string; readonly amounts: Used }) {
+  const limited = Object.entries(amounts).flatMap(([resource, { limit, used, used_by_others: others }]) =>
+    limit === null ? [] : [{ resource, limit, used, others: others ?? 0 }],
+  );
+  if (limited.length === 0) return null;
+  return (
+    <div>
+      <p class="dim">{title}</p>
+      <ul class="amounts">
+        {limited.map(({ resource, limit, used, others }) => (
+          <li key={resource}>
+            <span>{resource}</span>
+            <span class="bar" aria-hidden="true">
+              {used > 0 && (
+                <span class={used + others >= limit ? "bad" : "busy"} style={{ width: part(used, limit) }} />
+              )}
+              {others > 0 && <span class="quiet" style={{ width: part(others, limit) }} />}
+            </span>
+            <span>
+              {used} of {limit}
+              {others > 0 && <span class="dim"> and {others} of others</span>}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** As a width; at most all of it. */
+export function part(amount: number, whole: number): string {
+  return `${Math.min(100, (amount / Math.max(whole, 1e-9)) * 100)}%`;
+}

@@ -1,0 +1,75 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { call } from "../data/api.ts";
+import { Problem } from "./pieces.tsx";
+
+/** A part of `GET /v1/builds/{id}/log`. */
+interface Part {
+  readonly text: string;
+  readonly next: number;
+  readonly size: number;
+  readonly ended: boolean;
+}
+
+/** Of a log, characters: what came before is in the file of the builder. */
+const KEPT = 200_000;
+/** The answer waits so long for more. */
+const WAIT_SECONDS = 20;
+/** Between two calls: a log of another process does not wait. Milliseconds. */
+const PAUSE_MS = 1_500;
+
+/** The end of a build's log, which is followed while the build goes on and somebody looks. */
+export function BuildLog({ id }: { readonly id: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Log</summary>
+      {open && <Lines id={id} />}
+    </details>
+  );
+}
+
+function Lines({ id }: { readonly id: string }) {
+  const [text, setText] = useState("");
+  const [error, setError] = useState<unknown>();
+  const place = useRef<HTMLPreElement>(null);
+  const atEnd = useRef(true);
+  useEffect(() => {
+    const ended = new AbortController();
+    follow(id, ended.signal, (more) => setText((known) => (known + more).slice(-KEPT))).catch(setError);
+    return () => ended.abort();
+  }, [id]);
+  useLayoutEffect(() => {
+    const element = place.current;
+    if (element !== null && atEnd.current) element.scrollTop = element.scrollHeight;
+  }, [text]);
+  return (
+    <>
+      <Problem error={error} />
+      <pre
+        class="console"
+        role="log"
+        aria-label={`Log of build ${id}`}
+        ref={place}
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          atEnd.current = scrollTop + clientHeight >= scrollHeight - 4;
+        }}
+      >
+        {text}
+      </pre>
+    </>
+  );
+}
+
+/** Resolves when the log has ended. Rejects with Refusal. */
+async function follow(id: string, left: AbortSignal, tell: (text: string) => void): Promise<void> {
+  const path = `/v1/builds/${encodeURIComponent(id)}/log`;
+  for (let query = ""; ; ) {
+    const part = await call<Part>("GET", `${path}${query}`);
+    if (left.aborted) return;
+    tell(part.text);
+    if (part.ended && part.next >= part.size) return;
+    query = `?from=${part.next}&wait_seconds=${WAIT_SECONDS}`;
+    if (part.next >= part.size) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (left.aborted) return;
+  }
+}

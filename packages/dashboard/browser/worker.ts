@@ -1,0 +1,80 @@
+import { listen, type Told, take } from "./data/events.ts";
+import { Feed } from "./data/feed.ts";
+import type { Kind } from "./data/rows.ts";
+import { Table } from "./data/table.ts";
+
+/** One stream of events for all tabs of a browser; a tab that comes later gets what was heard so far. */
+const tables: Record<Kind, Table<unknown>> = {
+  node: new Table(),
+  request: new Table(),
+  lease: new Table(),
+  image: new Table(),
+  pool: new Table(),
+  member: new Table(),
+};
+const feed = new Feed(tables);
+const ports = new Set<MessagePort>();
+/** Of the session that the stream was opened by. */
+let owner: string | undefined;
+let close: (() => void) | undefined;
+let isOpen = false;
+let complete = true;
+let pending: Told[] = [];
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** What is heard within so long goes to the tabs together: each message wakes them all. Milliseconds. */
+const GATHER_MS = 16;
+
+addEventListener("connect", (event) => {
+  const [port] = (event as MessageEvent).ports;
+  port!.onmessage = ({ data }: MessageEvent<{ readonly follow?: string; readonly leave?: true }>) => {
+    if (data.leave === true) ports.delete(port!);
+    else admit(port!, data.follow);
+  };
+});
+
+function admit(port: MessagePort, session: string | undefined): void {
+  send();
+  ports.add(port);
+  if (close === undefined || session !== owner) return begin(session);
+  const rows = Object.entries(tables).flatMap(([name, table]) =>
+    [...table.entries()].flatMap(([id, row]): Told[] => {
+      const kind = name as Kind;
+      // While everything is sent, the rest may be gone: what is not comes yet.
+      return feed.isNamed(kind, id) ? [{ type: "put", kind, id, row }] : [];
+    }),
+  );
+  const synced: Told[] = feed.resyncing ? [] : [{ type: "synced", complete }];
+  port.postMessage([
+    { type: "gap" },
+    { type: isOpen ? "open" : "lost" },
+    ...rows,
+    ...synced,
+  ] satisfies Told[]);
+}
+
+function begin(session: string | undefined): void {
+  close?.();
+  owner = session;
+  hear({ type: "gap" });
+  close = listen(hear);
+}
+
+function hear(told: Told): void {
+  take(feed, told);
+  if (told.type === "open") isOpen = true;
+  if (told.type === "synced" || told.type === "view") complete = told.complete;
+  if (told.type === "lost" || told.type === "closed") isOpen = false;
+  // Whoever asks next begins anew.
+  if (told.type === "closed") close = undefined;
+  pending.push(told);
+  timer ??= setTimeout(send, GATHER_MS);
+}
+
+function send(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  feed.flush();
+  if (pending.length > 0) for (const port of ports) port.postMessage(pending);
+  pending = [];
+}
