@@ -62,6 +62,11 @@ export interface Context {
   readonly caller: Caller;
 }
 
+/** The sliver that asks for a change, of which one may wait; undefined for those with places of their own. */
+export function placeOf({ caller: { account, role } }: Pick<Context, "caller">): string | undefined {
+  return role === "sliver" ? account : undefined;
+}
+
 /** One method of the vocabulary; it has exactly one of `run` and `about`, and what that throws becomes a fault. */
 export interface Method {
   /** The first dialect that has it; those after it in `r0`, `v2`, `native` have it too. */

@@ -123,10 +123,13 @@ export class Manager {
     return this.#unenforced.get(incarnation) ?? [];
   }
 
-  /** Durable when it resolves; the machine follows. Rejects with what `decide` throws, BusyError, StoreWriteError. */
-  async change<T>(decide: (state: State) => Change<T>): Promise<T> {
+  /**
+   * Durable when it resolves; the machine follows. `sliver`: whose call this is, of which one may wait. Rejects with what `decide` throws,
+   * BusyError, StoreWriteError.
+   */
+  async change<T>(decide: (state: State) => Change<T>, sliver?: string): Promise<T> {
     const before = this.state;
-    const result = await this.#mutations.change(decide);
+    const result = await this.#mutations.change(decide, sliver);
     if (this.state !== before) this.requestSync();
     return result;
   }

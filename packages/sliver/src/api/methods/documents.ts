@@ -18,7 +18,7 @@ import { takeDocument } from "../../manager/documents.ts";
 import type { Manager } from "../../manager/manager.ts";
 import { documentOf, reportOf } from "../../manager/report.ts";
 import { watched } from "../../manager/waits.ts";
-import { type Method, wrongArgument } from "../method.ts";
+import { type Context, type Method, placeOf, wrongArgument } from "../method.ts";
 import { parseResponse } from "../xmlrpc/parse.ts";
 import { desiredState } from "./slivers.ts";
 
@@ -31,8 +31,9 @@ export const DOCUMENT_METHODS = {
     since: "v2",
     params: ["signed_ticket"],
     doc: "deliver a ticket for one sliver of this node, and create it.",
-    run: ({ manager }, [text]) =>
-      changed(manager, (state) => {
+    run: (context, [text]) =>
+      changed(context, (state) => {
+        const { manager } = context;
         const { node, machine } = manager.options;
         const opened = openTicket(textOf(text), keysOf(state), node, manager.now);
         // In the same write as its effect: a ticket cannot be used again after a crash.
@@ -44,8 +45,9 @@ export const DOCUMENT_METHODS = {
     since: "v2",
     params: ["unsigned_ticket"],
     doc: "deliver a ticket of root's own, and create its first sliver.",
-    run: ({ manager, profile }, [text]) =>
-      changed(manager, (state) => {
+    run: (context, [text]) =>
+      changed(context, (state) => {
+        const { manager, profile } = context;
         const response = parseResponse(textOf(text));
         if ("fault" in response) throw wrongArgument("the ticket is a fault");
         return redeem(manager, state, readGetSlivers(response.value, manager.options.node, profile));
@@ -67,9 +69,9 @@ export const DOCUMENT_METHODS = {
     since: "native",
     params: ["signed_key_set"],
     doc: "replace the keys whose signatures this node trusts.",
-    run: ({ manager }, [text]) =>
-      changed(manager, (state) => {
-        const { now } = manager;
+    run: (context, [text]) =>
+      changed(context, (state) => {
+        const { now } = context.manager;
         const current = keysOf(state);
         const next = parseKeySet(verifyText("key-set", textOf(text), current, now));
         return { ...state, keySet: rotate(current, next, now) };
@@ -100,8 +102,8 @@ export const DOCUMENT_METHODS = {
 } satisfies Record<string, Method>;
 
 /** Stores the next state. */
-function changed(manager: Manager, next: (state: State) => State): Promise<number> {
-  return ofCaller(manager.change((state) => ({ state: next(state), result: 1 })));
+function changed(context: Context, next: (state: State) => State): Promise<number> {
+  return ofCaller(context.manager.change((state) => ({ state: next(state), result: 1 }), placeOf(context)));
 }
 
 /** An error that the caller's input caused is reported as a wrong argument, not as a failure of the node. */

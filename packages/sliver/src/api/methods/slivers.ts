@@ -2,10 +2,13 @@ import type { Loan } from "@nodeyard/sliver-protocol";
 import { computeLoans } from "../../core/loans.ts";
 import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
 import { converged } from "../../manager/waits.ts";
-import { type Context, FAILED_CALL, Fault, type Method, wrongArgument } from "../method.ts";
+import { type Context, FAILED_CALL, Fault, type Method, placeOf, wrongArgument } from "../method.ts";
 
 /** Milliseconds that a call waits for the machine to follow; afterwards the change is still carried out. */
 const PATIENCE = 110_000;
+
+/** Loans that a sliver may give: each change of any sliver writes all of them. Documents may say more. */
+const MAX_OWN_LOANS = 32;
 
 /** Methods about one sliver, and about the accounts of the node. */
 export const SLIVER_METHODS = {
@@ -74,11 +77,13 @@ export const SLIVER_METHODS = {
       const { dialect, caller, manager } = context;
       const { name, generation } = record;
       const loans = dialect.readLoans(value);
+      if (loans.length > MAX_OWN_LOANS && !["root", "control"].includes(caller.role))
+        throw wrongArgument(`more than ${MAX_OWN_LOANS} loans`);
       await manager.change((state) => {
         if (state.records.get(name)?.generation !== generation)
           throw new Fault(FAILED_CALL, `${name} was just removed`);
         return { state: withLocal(state, name, { loans: bound(loans, state, caller.account) }), result: 1 };
-      });
+      }, placeOf(context));
       return dialect.loansSet(loansNow(context, record).loans);
     },
   },
@@ -149,16 +154,17 @@ function renewed(state: State, name: string, change: { readonly desired: boolean
  * removed or replaced while the call waited its turn.
  */
 async function change(
-  { manager, dialect }: Context,
+  context: Context,
   { name, generation }: SliverRecord,
   next: (state: State) => State,
 ): Promise<number> {
+  const { manager, dialect } = context;
   const incarnation = await manager.change((state) => {
     const now = state.records.get(name);
     if (now?.generation !== generation) throw new Fault(FAILED_CALL, `${name} was just removed`);
     const changed = next(state);
     return { state: changed, result: changed.records.get(name)?.local.incarnation };
-  });
+  }, placeOf(context));
   if (dialect.waits && incarnation !== undefined) await converged(manager, incarnation, PATIENCE);
   return 1;
 }
