@@ -35,6 +35,8 @@ export interface SliverReport {
    * being done to it. Absent: this manager does not say.
    */
   readonly settled?: boolean;
+  /** Processes that the kernel killed since its start because its memory was full. Absent: none, or nobody counts. */
+  readonly memoryKills?: number;
   /** As its document gave them. */
   readonly tags: Readonly<Record<string, string>>;
   /** Where its own SSH server listens, once it has a place. */

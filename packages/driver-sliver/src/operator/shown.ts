@@ -41,8 +41,12 @@ export function shownSlivers({ slivers }: NodeReport): readonly ShownSliver[] {
       amount,
       refusal: refusal ?? null,
     })),
-    trouble: one.error?.message ?? null,
+    trouble: one.error?.message ?? killsText(one),
   }));
+}
+
+function killsText({ memoryKills = 0 }: SliverReport): string | null {
+  return memoryKills === 0 ? null : `its memory was full: ${memoryKills} processes were killed`;
 }
 
 function capsOf({ rspec, effective }: SliverReport): ShownSliver["caps"] {

@@ -15,6 +15,8 @@ export interface Observed {
   readonly applied?: { readonly digest: string; readonly effective: Rspec };
   /** Absent: it does not run, or nothing of it is counted. */
   readonly sent?: Sent;
+  /** Processes that the kernel killed since its start because its memory was full. Absent: it does not run, or nobody counts. */
+  readonly memoryKills?: number;
 }
 
 /** All that a back end needs to make one sliver and to keep it as it should be. */

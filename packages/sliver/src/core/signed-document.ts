@@ -29,6 +29,9 @@ function checkEpoch(epoch: number, before: number, now: number): void {
     );
 }
 
+/** A day's budget of traffic is a habit of PLC's documents; a signed one has it where it says so. */
+const NO_BUDGETS = { netDay: 0, netDayThreshold: 0, net2Day: 0, net2DayThreshold: 0 };
+
 /** What a signed document brings. `now` is in seconds. Throws SignatureError, GrammarError, WrongDocumentError. */
 export function readSignedDocument(
   text: string,
@@ -44,7 +47,7 @@ export function readSignedDocument(
     throw new WrongDocumentError("epoch 0 is for documents of PLC; a signed one starts at 1");
   checkEpoch(document.epoch, state.minimum.epoch, now);
   const version = { epoch: document.epoch, number: document.version };
-  const filled = { ...defaults, ...document.defaults };
+  const filled = { ...defaults, ...NO_BUDGETS, ...document.defaults };
   return {
     version,
     // Of what was said, not of its signature: a writer may sign the same document again with its next key.
@@ -69,7 +72,12 @@ export function withoutWriter({ writer: _, ...state }: State, keySet: KeySet): S
 export function readTicket(ticket: SliverTicket, { minimum }: State, defaults: Rspec, now: number): Delivery {
   checkEpoch(ticket.epoch, minimum.epoch, now);
   const version = { epoch: ticket.epoch, number: ticket.version };
-  return { version, digest: "", records: [incoming(ticket.sliver, version, defaults)], malformed: [] };
+  return {
+    version,
+    digest: "",
+    records: [incoming(ticket.sliver, version, { ...defaults, ...NO_BUDGETS })],
+    malformed: [],
+  };
 }
 
 function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {

@@ -220,6 +220,7 @@ export class Manager {
       revision = this.#mutations.revision + (changed ? 1 : 0);
       return { state: changed ? planned.state : state, result: planned };
     });
+    if (this.#result !== undefined) this.#tellKills(observed);
     this.#observed = observed;
     this.#result = result;
     this.#synced = revision;
@@ -256,6 +257,15 @@ export class Manager {
       return await this.options.backEnd.inspect(limit.signal);
     } finally {
       limit.cancel();
+    }
+  }
+
+  #tellKills(observed: readonly Observed[]): void {
+    const before = new Map(this.#observed.map((one) => [one.incarnation, one.memoryKills ?? 0]));
+    for (const { incarnation, name, memoryKills = 0 } of observed) {
+      const more = memoryKills - (before.get(incarnation) ?? 0);
+      if (more > 0)
+        this.options.log.info(`the kernel killed ${more} processes of ${name}, whose memory was full`);
     }
   }
 

@@ -89,6 +89,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     rspec: record.rspec,
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.loanStatuses.get(record.name) ?? [],
+    ...((found?.memoryKills ?? 0) > 0 ? { memoryKills: found!.memoryKills! } : {}),
     settled: manager.isDone(incarnation, manager.revision),
     tags: record.tags ?? {},
     ...loginOf(manager, index),

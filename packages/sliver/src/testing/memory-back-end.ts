@@ -7,6 +7,7 @@ interface Made {
   applied?: SliverConfig;
   /** What it has sent. */
   sent?: Observed["sent"];
+  memoryKills?: number;
 }
 
 /** Called before a step has its effect; it may wait, throw, or note what is going on. */
@@ -48,13 +49,14 @@ export class MemoryBackEnd implements BackEnd {
   }
 
   async inspect(): Promise<readonly Observed[]> {
-    return [...this.made].map(([index, { config, phase, applied, sent }]) => ({
+    return [...this.made].map(([index, { config, phase, applied, sent, memoryKills }]) => ({
       index,
       incarnation: config.incarnation,
       name: config.name,
       generation: config.generation,
       phase,
       ...(sent === undefined ? {} : { sent }),
+      ...(memoryKills === undefined ? {} : { memoryKills }),
       ...(applied === undefined ? {} : { applied: { digest: applied.digest, effective: applied.effective } }),
     }));
   }

@@ -42,6 +42,29 @@ describe("signed documents", () => {
     });
   });
 
+  test("without a day's budget of traffic, which is PLC's, unless it says one", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada"), spec("bob", { rspec: { netDay: 7 } })])]);
+    const budget = async (name: string) =>
+      (await rig.json(CONTROL, "GetRSpec", [name])) as { netDay: number };
+    expect((await budget("ada")).netDay).toBe(0);
+    expect((await budget("bob")).netDay).toBe(7);
+    await rig.call(ROOT, "Ticket", [rig.ticket(lazy())]);
+    expect((await budget("laz")).netDay).toBe(0);
+  });
+
+  test("what the kernel killed for memory is in Status and in the log", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada"), spec("bob")])]);
+    rig.machine.made.get(1)!.memoryKills = 2;
+    await rig.pass(20_000);
+    expect(await rig.json(CONTROL, "Status")).toMatchObject({
+      slivers: [{ name: "ada", memoryKills: 2 }, {}],
+    });
+    const lines = rig.log.filter((line) => line.includes("memory was full"));
+    expect(lines).toEqual(["the kernel killed 2 processes of ada, whose memory was full"]);
+  });
+
   test("only root's and the launcher's", async () => {
     const rig = await started();
     await expect(rig.json(sliver("ada"), "Deliver", [rig.document([])])).rejects.toMatchObject({ code: 108 });

@@ -4,18 +4,30 @@ import { systemClock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Cgroups, PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
-import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
+import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 const MIB = 1_048_576;
 
-describe.skipIf(whyNot() !== undefined)("a guarantee of memory", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("memory", { timeout: 120_000 }, () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
   }, 1_800_000);
   afterAll(() => real?.stop(), 60_000);
 
-  test("is one where the kernel knows it: from the group of all down to that of the processes; else that is said", async () => {
+  test("that is full: what the kernel killed is counted for its sliver alone", async () => {
+    const backEnd = real.backEnd("account");
+    const configs = configsOf(real.key, { 3: { memoryCap: 64 * 1024 }, 4: {} });
+    await bringUp(backEnd, configs);
+    expect(() => real.ssh(addressOf(3), "tail /dev/zero", "ny-03")).toThrow();
+    const { signal } = new AbortController();
+    const kills = (await backEnd.inspect(signal)).map(({ memoryKills }) => memoryKills);
+    expect(kills).toEqual([expect.any(Number), 0]);
+    expect(kills[0]).toBeGreaterThan(0);
+    for (const config of configs) await backEnd.destroy(config, signal);
+  });
+
+  test("that is guaranteed, where the kernel knows that: from the group of all down to that of the processes; else it is said", async () => {
     const { signal } = new AbortController();
     const backEnd = real.backEnd("account");
     const memory = (await Cgroups.detect(systemClock)).layout.controllers.get("memory")!;

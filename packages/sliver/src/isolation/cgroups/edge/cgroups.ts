@@ -108,6 +108,22 @@ export class Cgroups {
     return false;
   }
 
+  /** Processes that the kernel killed because the memory of the group was full. */
+  async memoryKills(mark: string): Promise<{ readonly memoryKills?: number }> {
+    const memory = this.layout.controllers.get("memory");
+    if (memory === undefined) return {};
+    const own = join(memory.mount, PARENT, mark);
+    // v1 counts in the group of the process alone, and LXC's is below.
+    const [groups, file] =
+      memory.version === 2 ? [[own], "memory.events"] : [[own, ...(await tree(own))], "memory.oom_control"];
+    let sum: number | undefined;
+    for (const group of groups) {
+      const found = /^oom_kill (\d+)$/m.exec((await read(join(group, file))) ?? "");
+      if (found !== null) sum = (sum ?? 0) + Number(found[1]);
+    }
+    return sum === undefined ? {} : { memoryKills: sum };
+  }
+
   /** Resolves when no process is in it. What was killed may not fork meanwhile, so that a fork bomb ends too. */
   async kill(mark: string, signal: AbortSignal, part = ""): Promise<void> {
     const frozen = this.layout.controllers.get("freezer");

@@ -72,6 +72,7 @@ export class LxcBackEnd implements BackEnd {
         generation: mark?.generation ?? 0,
         phase,
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
+        ...(phase === "running" ? await cgroups.memoryKills(name) : {}),
         ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
       });
     }

@@ -12,6 +12,7 @@ import {
   loginLines,
   nameFiles,
   openSshPrivateKey,
+  resolvers,
   sshdConfig,
   sudoersLine,
   withLine,
@@ -93,12 +94,21 @@ async function sudoers(root: string, { user }: Names): Promise<void> {
   await replaceHostile(join(folder, "nodeyard"), sudoersLine(user), 0o440);
 }
 
+/** The host's own; where that names a resolver on the host, what this one asks (systemd-resolved, NetworkManager). */
+const RESOLVERS = [
+  "/etc/resolv.conf",
+  "/run/systemd/resolve/resolv.conf",
+  "/run/NetworkManager/no-stub-resolv.conf",
+];
+
 async function common(root: string, { user, address }: Names): Promise<void> {
   const { hostname, hosts } = nameFiles(user, address);
   const texts: Record<string, string> = {
     hostname,
     hosts,
-    "resolv.conf": await readFile("/etc/resolv.conf", "utf8").catch(() => ""),
+    "resolv.conf": resolvers(
+      await Promise.all(RESOLVERS.map((file) => readFile(file, "utf8").catch(() => ""))),
+    ),
   };
   // Images have links here to what a resolver of theirs would write; nothing of an image is followed.
   const etc = await within(root, "etc");
