@@ -155,6 +155,64 @@ export interface Operations {
       }>;
     };
   };
+  /** What a configuration would do with the requests of the last days, as `nodeyard plan` plays them; bounded in time, memory and requests. */
+  plan_config: {
+    path: undefined;
+    query: undefined;
+    body: {
+      /** YAML, as in nodepool.yaml; environment variables are not filled in */
+      readonly text: string;
+      /** before the last request */
+      readonly days?: number;
+    };
+    reply: {
+      /** false: there is an error among the findings, and nothing was played */
+      readonly valid: boolean;
+      readonly findings: ReadonlyArray<{
+        readonly severity: "error" | "warning";
+        readonly source: string;
+        readonly line: number;
+        readonly column: number;
+        readonly path: string;
+        readonly message: string;
+      }>;
+      /** that were played */
+      readonly requests: number;
+      readonly rows: ReadonlyArray<{
+        readonly provider: string | null;
+        readonly label: string | null;
+        readonly today: {
+          readonly requests: number;
+          /** of served requests, seconds */
+          readonly wait_median: number | null;
+          readonly wait_p95: number | null;
+          readonly refused: number;
+          readonly unanswered: number;
+          readonly peak_nodes: number;
+          readonly peak_cores: number;
+          /** MiB */
+          readonly peak_ram: number;
+        };
+        readonly planned: {
+          readonly requests: number;
+          /** of served requests, seconds */
+          readonly wait_median: number | null;
+          readonly wait_p95: number | null;
+          readonly refused: number;
+          readonly unanswered: number;
+          readonly peak_nodes: number;
+          readonly peak_cores: number;
+          /** MiB */
+          readonly peak_ram: number;
+        };
+      }>;
+      /** requests that only today's configuration serves: 100 at most */
+      readonly lost: ReadonlyArray<string>;
+      readonly lost_count: number;
+      /** what the journal lacks, and what was taken instead */
+      readonly assumed: ReadonlyArray<string>;
+    };
+  };
   /** List the nodes. */
   list_nodes: {
     path: undefined;
@@ -1181,6 +1239,7 @@ export const ROUTES: Readonly<
   explain: { method: "GET", path: "/v1/explain/{kind}/{id}", keyed: false },
   get_history: { method: "GET", path: "/v1/history", keyed: false },
   check_config: { method: "POST", path: "/v1/config/check", keyed: false },
+  plan_config: { method: "POST", path: "/v1/config/plan", keyed: false },
   list_nodes: { method: "GET", path: "/v1/nodes", keyed: false },
   get_nodes: { method: "GET", path: "/v1/nodes/{id}", keyed: false },
   delete_node: { method: "DELETE", path: "/v1/nodes/{id}", keyed: false },

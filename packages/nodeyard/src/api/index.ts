@@ -7,6 +7,7 @@ export {
   type AuditEntry,
   BACKUP_PATH,
   type Backup,
+  type ConfigPlan,
   type Known,
   type Page,
   type PastAudit,

@@ -17,6 +17,18 @@ import type { ShortCache } from "./http/short-cache.ts";
 import type { EventHub } from "./v1/event-hub.ts";
 import type { Issuers } from "./v1/issuers.ts";
 
+/** What a configuration would do with the demand of the past, as planning has it; `problem` says why nobody knows. */
+export type ConfigPlan =
+  | {
+      readonly requests: number;
+      readonly rows: readonly object[];
+      readonly lost: readonly string[];
+      readonly assumed: readonly string[];
+    }
+  | { readonly problem: string }
+  /** Another one is being made. */
+  | "busy";
+
 /** What the process knows, as soon as it knows anything. */
 export interface Known {
   readonly view: View;
@@ -94,6 +106,8 @@ export interface Sources {
   buildLog(range: BuildLogRange, waitMs: number): Promise<BuildLogPart | undefined>;
   /** What config-validate finds in the text of a configuration. Environment variables are not filled in: findings quote values. */
   checkConfig(text: string): Promise<readonly Finding[]>;
+  /** Takes up to a minute. Undefined: the process keeps no journal. */
+  planConfig(text: string, days: number): Promise<ConfigPlan | undefined>;
   metrics(): Promise<Page>;
   /** Undefined: the process keeps no journal, and so changes nothing. */
   audit(): Audit | undefined;

@@ -115,6 +115,8 @@ export class Front {
         buildLog: async (range, waitMs) =>
           this.#roles.find((role) => role.buildLog !== undefined)?.buildLog?.(range, waitMs),
         checkConfig,
+        planConfig: async (text, days) =>
+          this.#roles.find((role) => role.plan !== undefined)?.plan?.(text, days),
         audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,
         ...(backup && { backup }),
         metrics: () => this.#page(),

@@ -1,10 +1,10 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { paths } from "@nodeyard/model";
-import type { Audit, Readiness } from "../api/index.ts";
+import type { Audit, ConfigPlan, Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
 import { Election, settledWithin } from "../coordination/index.ts";
-import { Launcher, type LauncherConfig, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
+import { Launcher, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
 import { VERSION } from "../machine/index.ts";
 import {
   backlogGauges,
@@ -32,6 +32,8 @@ import {
 import { openAudit } from "./audit.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { makeStateFolder } from "./edge/files.ts";
+import { planConfig } from "./edge/plan-config.ts";
+import { launcherConfig } from "./open-config.ts";
 import { type Role, type RoleParts, treeReadiness } from "./role.ts";
 import { stackDump } from "./stack-dump.ts";
 
@@ -42,6 +44,9 @@ export interface LauncherParts extends RoleParts {
 
 /** For the last spans of a process that stops, milliseconds: the collector may be away. */
 const TRACES_MS = 2_000;
+
+/** Requests that a plan by the API is made with, at most. */
+const PLANNED = 20_000;
 
 /** What it writes to, and closes. */
 interface Kept {
@@ -65,6 +70,7 @@ export class LauncherRole implements Role {
   readonly #election: Election | undefined;
   readonly #ignoreDump: () => void;
   #config: Config;
+  #planning = false;
 
   /** Resolves when its pools are registered, or `stopping` aborts. */
   static async start(parts: LauncherParts, stopping?: AbortSignal): Promise<LauncherRole> {
@@ -157,6 +163,16 @@ export class LauncherRole implements Role {
 
   readonly sliverMachines = (): Promise<readonly ProviderMachines[]> => this.#launcher.sliverMachines();
 
+  readonly plan = async (text: string, days: number): Promise<ConfigPlan> => {
+    if (this.#planning) return "busy";
+    this.#planning = true;
+    const { files, stateFolder, machine } = this.#parts;
+    const journal = `${stateFolder}/${JOURNAL}`;
+    return planConfig({ files, text, journal, days, most: PLANNED }, machine.clock).finally(() => {
+      this.#planning = false;
+    });
+  };
+
   readonly history = (): readonly HistoryPoint[] => this.#history.points();
 
   gauges(): readonly Gauge[] {
@@ -207,10 +223,4 @@ export class LauncherRole implements Role {
       ...backlogGauges(this.#launcher.view),
     ];
   }
-}
-
-/** The part of the configuration that a launcher works by. */
-export function launcherConfig(config: Config): LauncherConfig {
-  const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;
-  return { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour };
 }

@@ -10,6 +10,7 @@ import {
   loadConfig,
   readConfig,
 } from "../config/index.ts";
+import type { LauncherConfig } from "../launcher/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { withAnyDriver } from "./any-driver.ts";
@@ -106,4 +107,10 @@ function changesIn({ any: _, ...diff }: ConfigDiff): object {
     Array.isArray(value) ? value.length > 0 : value,
   );
   return Object.fromEntries(changed);
+}
+
+/** The part of the configuration that a launcher works by. */
+export function launcherConfig(config: Config): LauncherConfig {
+  const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;
+  return { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour };
 }

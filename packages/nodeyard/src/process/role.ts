@@ -1,5 +1,5 @@
 import type { Tree } from "@nodeyard/tree";
-import type { Audit, Known, Readiness, Work } from "../api/index.ts";
+import type { Audit, ConfigPlan, Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, HistoryPoint, StatsdSample } from "../metrics/index.ts";
@@ -36,6 +36,8 @@ export interface Role {
   readonly providers?: () => readonly LauncherStanding[];
   /** Absent: it serves none. */
   readonly sliverMachines?: () => Promise<readonly ProviderMachines[]>;
+  /** What a configuration would do with the demand in the journal; absent: it keeps none. Never rejects. */
+  readonly plan?: (text: string, days: number) => Promise<ConfigPlan>;
   /** The last day in numbers; absent: it keeps none. */
   readonly history?: () => readonly HistoryPoint[];
   gauges(): readonly Gauge[];

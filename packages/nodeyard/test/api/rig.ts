@@ -110,6 +110,7 @@ export async function startApi(
       work: () => state.work,
       providers: () => rig.launcher.providers().map((standing) => ({ launcher: "host", ...standing })),
       history: () => state.history,
+      planConfig: async () => undefined,
       buildLog: async () => undefined,
       sliverMachines: () => rig.launcher.sliverMachines(),
       checkConfig: async () => [],

@@ -36,6 +36,7 @@ async function serve(builder: Builder, name: string, own?: Builder): Promise<str
     audit: () => undefined,
     providers: () => [],
     history: () => [],
+    planConfig: async () => undefined,
     sliverMachines: nothing,
     buildLog: async (range, waitMs) => own?.buildLog(range, waitMs),
     checkConfig: nothing,

@@ -79,6 +79,7 @@ describe("a builder in figures", () => {
         providers: () => [],
         history: () => [],
         buildLog: role.buildLog,
+        planConfig: async () => undefined,
         sliverMachines: async () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),

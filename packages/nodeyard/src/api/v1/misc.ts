@@ -4,7 +4,7 @@ import { HISTORY_STEP_MS } from "../../metrics/index.ts";
 import { explain, iso, queryMembers, type Story, toExplanation } from "../../operations/index.ts";
 import { noHistory } from "../../telemetry/index.ts";
 import { type Principal, seesAll, seesLabel, seesSecrets } from "./principal.ts";
-import { notFound } from "./problems.ts";
+import { ApiError, notFound } from "./problems.ts";
 import { type Call, EVERYBODY, OPERATORS, READERS, type Route, route } from "./route.ts";
 import { leaseIn, nodeOf, REDACTED, requestOf } from "./rows.ts";
 import { findingSchema, moment } from "./schemas.ts";
@@ -136,6 +136,66 @@ const checkConfig = route({
   },
 });
 
+const figures = z.object({
+  requests: z.int(),
+  wait_median: z.number().nullable().describe("of served requests, seconds"),
+  wait_p95: z.number().nullable(),
+  refused: z.int(),
+  unanswered: z.int(),
+  peak_nodes: z.number(),
+  peak_cores: z.number(),
+  peak_ram: z.number().describe("MiB"),
+});
+/** Requests that are named. */
+const MOST_LOST = 100;
+/** A plan costs as much as so many calls, and there is one at a time. */
+const PLAN_CALLS = 50;
+
+const planConfig = route({
+  id: "plan_config",
+  method: "POST",
+  path: "/v1/config/plan",
+  summary:
+    "What a configuration would do with the requests of the last days, as `nodeyard plan` plays them; bounded in time, memory and requests",
+  roles: OPERATORS,
+  body: z.strictObject({
+    text: z.string().describe("YAML, as in nodepool.yaml; environment variables are not filled in"),
+    days: z.number().positive().max(31).default(7).describe("before the last request"),
+  }),
+  status: 200,
+  reply: z.object({
+    valid: z.boolean().describe("false: there is an error among the findings, and nothing was played"),
+    findings: z.array(findingSchema),
+    requests: z.int().describe("that were played"),
+    rows: z.array(
+      z.object({
+        provider: z.string().nullable(),
+        label: z.string().nullable(),
+        today: figures,
+        planned: figures,
+      }),
+    ),
+    lost: z
+      .array(z.string())
+      .describe(`requests that only today's configuration serves: ${MOST_LOST} at most`),
+    lost_count: z.int(),
+    assumed: z.array(z.string()).describe("what the journal lacks, and what was taken instead"),
+  }),
+  handle: async (call) => {
+    const { body, parts } = call;
+    const findings = (await parts.sources.checkConfig(body.text)).map(({ file: _, ...finding }) => finding);
+    const none = { valid: true, findings, requests: 0, rows: [], lost: [], lost_count: 0, assumed: [] };
+    if (findings.some(({ severity }) => severity === "error")) return { ...none, valid: false };
+    call.charge(PLAN_CALLS);
+    const plan = await parts.sources.planConfig(body.text, body.days);
+    if (plan === "busy") throw new ApiError(429, "api.too_fast", "another plan is being made: try again", 10);
+    if (plan === undefined)
+      throw new ApiError(503, "api.no_journal", "this process keeps no journal: call a launcher");
+    if ("problem" in plan) throw new ApiError(400, "api.no_plan", plan.problem);
+    return { ...none, ...plan, lost: plan.lost.slice(0, MOST_LOST), lost_count: plan.lost.length };
+  },
+});
+
 const name = z.string().min(1).max(1_000).optional();
 
 const history = route({
@@ -180,4 +240,4 @@ const history = route({
   }),
 });
 
-export const otherRoutes: readonly Route[] = [whoAmI, explainRoute, history, checkConfig];
+export const otherRoutes: readonly Route[] = [whoAmI, explainRoute, history, checkConfig, planConfig];

@@ -118,6 +118,7 @@ describe("a stream of events", () => {
         providers: () => [],
         history: () => [],
         buildLog: async () => undefined,
+        planConfig: async () => undefined,
         sliverMachines: async () => [],
         checkConfig: async () => [],
         metrics: () => Promise.reject(new Error("not asked for")),

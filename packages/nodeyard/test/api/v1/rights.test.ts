@@ -18,6 +18,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "POST /v1/session/tickets": "oa",
   "GET /v1/me": "vuoa",
   "GET /v1/explain/{kind}/{id}": "vuoa",
+  "POST /v1/config/plan": "oa",
   "GET /v1/history": "voa",
   "GET /v1/builds/{id}/log": "oa",
   "GET /v1/sliver-machines": "voa",
