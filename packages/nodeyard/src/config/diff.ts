@@ -13,7 +13,9 @@ export interface ConfigDiff {
   readonly zookeeperServersChanged: boolean;
   /** Chroot, TLS or timeout: only a restart takes them up. */
   readonly zookeeperNeedsRestart: boolean;
+  /** Address and TLS; what stands in the files of a certificate is read again at any time. */
   readonly webappNeedsRestart: boolean;
+  readonly issuersChanged: boolean;
   readonly limitsChanged: boolean;
   readonly logLevelsChanged: boolean;
   /** What is built, how, and where it goes. */
@@ -38,7 +40,8 @@ export function diffConfig(before: Config, after: Config): ConfigDiff {
       { ...before.zookeeper, servers: [] },
       { ...after.zookeeper, servers: [] },
     ),
-    webappNeedsRestart: !isDeepStrictEqual(before.webapp, after.webapp),
+    webappNeedsRestart: !isDeepStrictEqual({ ...before.webapp, oidc: [] }, { ...after.webapp, oidc: [] }),
+    issuersChanged: !isDeepStrictEqual(before.webapp.oidc, after.webapp.oidc),
     logLevelsChanged: !isDeepStrictEqual(before.logLevels, after.logLevels),
     imagesChanged: !isDeepStrictEqual(before.builder, after.builder),
     limitsChanged:

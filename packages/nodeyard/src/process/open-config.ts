@@ -85,6 +85,8 @@ export function followConfig(
       log.info(changesIn(diff), "the configuration changed");
       if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)
         log.warn({}, "changes of zookeeper-servers, -tls and -timeout take effect at the next start");
+      if (diff.webappNeedsRestart)
+        log.warn({}, "changes of webapp take effect at the next start, but for those of webapp.oidc");
       // Before anything of it is used: a listener that must not be reached by new nodes is closed first.
       front.reconfigured(next);
       // Not awaited: a reload does not wait for the clouds of the one before it.

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { diffConfig } from "../../src/config/index.ts";
 import { exitCode, load, loaded } from "./support.ts";
 
 const issuer = (more = "", url = "https://sso.example/realms/ci") =>
@@ -57,6 +58,20 @@ describe("issuers of tokens", () => {
     expect(errors.join("\n")).toContain(why);
     expect(config).toBeUndefined();
   });
+});
+
+it("issuers take effect at a reload, an address or other files at the next start", () => {
+  const [none, one] = [loaded("{}"), loaded(issuer())];
+  expect(diffConfig(none, one)).toMatchObject({ issuersChanged: true, webappNeedsRestart: true, any: true });
+  const other = loaded(issuer(", grants: [{claims: {groups: ci}, role: viewer}]"));
+  expect(diffConfig(one, other)).toMatchObject({
+    issuersChanged: true,
+    webappNeedsRestart: false,
+    any: true,
+  });
+  expect(diffConfig(one, loaded(issuer()))).toMatchObject({ issuersChanged: false, any: false });
+  const tls = loaded("webapp: {tls: {cert: /c, key: /k}}");
+  expect(diffConfig(none, tls)).toMatchObject({ issuersChanged: false, webappNeedsRestart: true });
 });
 
 it("TLS needs a certificate and a key", () => {

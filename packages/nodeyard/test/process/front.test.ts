@@ -70,6 +70,20 @@ describe("what listens while hostile code may run on this machine (rule 11)", ()
   });
 });
 
+test("issuers of tokens count from the reload on that names them, and no longer than one that does not", async () => {
+  const { front: opened, addresses } = await open({ tcp: TCP }, config());
+  const code = async () => {
+    const { text } = await ask(addresses[0]!, "/v1/me", { headers: { authorization: "Bearer a.b.c" } });
+    return JSON.parse(text).code;
+  };
+  expect(await code()).toBe("api.no_token");
+  const oidc = [{ name: "sso", issuer: "https://sso.example", audience: "x", nameClaim: "sub", grants: [] }];
+  opened.reconfigured({ ...config(), webapp: { oidc } } as unknown as Config);
+  expect(await code()).toBe("api.bad_jwt");
+  opened.reconfigured(config());
+  expect(await code()).toBe("api.no_token");
+});
+
 describe("a process that has only begun", () => {
   test("is alive, not ready, knows no lists, and has its own figures", async () => {
     const { addresses } = await open({ tcp: TCP }, config());

@@ -179,6 +179,14 @@ describe("a ticket", () => {
     expect(tries.map(({ status }) => status).sort()).toEqual([201, 401, 401]);
     const winner = tries.find(({ status }) => status === 201)!;
     expect(JSON.parse(winner.text)).toMatchObject({ name: "socket", role: "operator" });
+    expect(
+      site.audit.filter(({ who }) => who === "socket").map(({ action, status }) => [action, status]),
+    ).toEqual(
+      expect.arrayContaining([
+        ["create_ticket", 201],
+        ["create_session", 201],
+      ]),
+    );
     const again = await ask(site.url, "/v1/session", { method: "POST", ...json({ ticket }) });
     expect([again.status, JSON.parse(again.text).code]).toEqual([401, "api.bad_ticket"]);
     // An operator by ticket is not the socket: it makes no tokens, and its calls are counted.
