@@ -7,7 +7,19 @@ import { type FetchJson, IssuerKeys } from "./issuer-keys.ts";
 import { ApiError } from "./problems.ts";
 
 /** Signatures that only the issuer can make: neither `none`, nor one of a secret that its clients have, too. */
-const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
 /** By how much clocks may differ, seconds. */
 const TOLERANCE = 30;
 /** Three parts; the last is empty where there is no signature. */

@@ -32,6 +32,8 @@ function fakeView() {
       const record = newNode({ type: ["small"], hostname: `version ${version}` }, 1_700_000_000);
       emit(nodes.put(`node-${id}`, encodeNode(record), version));
     },
+    /** A record of Nodeyard's own that is no thing of a list. */
+    other: (path: string) => emit({ type: "own", path } as ViewEvent),
     remove: (id: number) => emit(nodes.remove(`node-${id}`)),
     picture: () => new Map([...nodes.byId].map(([id, { record }]) => [id, record.hostname])),
   };
@@ -109,6 +111,34 @@ test("a client that takes nothing is told of the gap, and has the true picture w
   expect(client.picture).toEqual(picture());
   expect(client.gaps()).toBe(1);
 });
+
+test.each(["/nodeyard/tokens/ci", "/nodeyard/logins/0123456789ab"])(
+  "who has no right any more hears nothing after the change of %s, not even what was on its way",
+  (path) => {
+    const { view, other } = fakeView();
+    const hub = new EventHub(view, { clock: new VirtualClock(), random: seededRandom(1) });
+    let [admitted, ended] = [true, false];
+    slowClient((follower) =>
+      hub.follow({
+        ...follower,
+        admitted: () => admitted,
+        sink: {
+          ...follower.sink,
+          end() {
+            ended = true;
+          },
+        },
+      }),
+    );
+    other(path);
+    expect([hub.size, ended]).toEqual([1, false]);
+    admitted = false;
+    other("/nodeyard/slots/a/b");
+    expect([hub.size, ended]).toEqual([1, false]);
+    other(path);
+    expect([hub.size, ended]).toEqual([0, true]);
+  },
+);
 
 test("a client that comes back goes on where it was while that is kept, and else begins again", async () => {
   const { view, put, picture } = fakeView();

@@ -99,7 +99,12 @@ describe("a JSON Web Token", () => {
       .setProtectedHeader({ alg: "HS256", kid: "first" })
       .sign(secret);
     const other = `${good.slice(0, -4)}AAAA`;
-    for (const bad of [unsigned, bySecret, other, "a.b.c"])
+    for (const bad of [unsigned, bySecret])
+      await expect(issuers.claim(bad)).rejects.toMatchObject({
+        ...{ code: "api.bad_jwt", status: 401 },
+        message: expect.stringContaining("value not allowed"),
+      });
+    for (const bad of [other, "a.b.c"])
       await expect(issuers.claim(bad)).rejects.toMatchObject({ code: "api.bad_jwt", status: 401 });
     expect(await issuers.claim("no-token")).toBeUndefined();
   });
