@@ -81,8 +81,8 @@ export const SLIVER_HOST: readonly Mutant[] = [
     {
       name: "loans-go-below-the-floor",
       breaks: "rule 9",
-      find: 'return loan.amount <= residual[resource] - minimum ? undefined : "floor";',
-      put: "return loan.amount <= residual[resource] - minimum ? undefined : (undefined as never);",
+      find: 'if (loan.amount > residual[resource] - minimum) return "floor";',
+      put: 'if (loan.amount > residual[resource]) return "floor";',
       tests: [`${TESTS}/core/loans`],
     },
   ]),

@@ -25,7 +25,12 @@ export function nativeDialect(minimums: Policy["minimums"]): Dialect {
       accepted: loans.filter(({ honoured }) => honoured),
       refused: loans.filter(({ honoured }) => !honoured),
     }),
-    record: (record, effective, loans) => ({ ...record, effective, loans }),
+    record: ({ local, ...record }, effective, loans) => ({
+      ...record,
+      local: { ...local, loans },
+      effective,
+      loans,
+    }),
     denied: ({ account }) => new Fault(DENIED, `${account}: permission denied`),
     inner: (fault) => fault,
   };

@@ -48,12 +48,26 @@ function refusalOf(
   now: number,
 ): LoanRefusal | undefined {
   const resource = loan.resource as Resource;
-  if (borrower?.kind !== "sliver") return "absent";
-  if (loan.generation !== undefined && loan.generation !== borrower.generation) return "generation";
-  if (loan.until !== undefined && loan.until < now) return "ended";
   const minimum = minimums[resource];
   // A list may be older than the table of what can be lent; the old manager stopped working at such an entry.
   if (minimum === undefined) return "not-loanable";
-  if (ZERO_IS_UNLIMITED.has(resource) && borrower.rspec[resource] === 0) return "not-loanable";
-  return loan.amount <= residual[resource] - minimum ? undefined : "floor";
+  if (loan.until !== undefined && loan.until < now) return "ended";
+  // What the lender cannot give is refused whoever the borrower is: else it would tell whether the borrower exists.
+  if (loan.amount > residual[resource] - minimum) return "floor";
+  if (borrower?.kind !== "sliver") return "absent";
+  if (loan.generation !== undefined && loan.generation !== borrower.generation) return "generation";
+  return ZERO_IS_UNLIMITED.has(resource) && borrower.rspec[resource] === 0 ? "not-loanable" : undefined;
+}
+
+/**
+ * What a lender other than root and the launcher is shown of its own loans: of those that move nothing, nothing that depends on the
+ * borrower. To find out that a name exists costs a loan to it.
+ */
+export function shownToLender(loans: readonly LoanStatus[]): readonly LoanStatus[] {
+  return loans.map((loan) => {
+    if (loan.honoured && loan.amount > 0) return loan;
+    const { generation, refusal, ...rest } = loan;
+    const own = refusal === "floor" || refusal === "ended";
+    return { ...rest, honoured: false, refusal: own ? refusal : "absent" };
+  });
 }

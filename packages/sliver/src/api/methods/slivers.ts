@@ -1,5 +1,5 @@
 import type { Loan } from "@nodeyard/sliver-protocol";
-import { computeLoans } from "../../core/loans.ts";
+import { computeLoans, shownToLender } from "../../core/loans.ts";
 import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
 import { converged } from "../../manager/waits.ts";
 import { type Context, FAILED_CALL, Fault, type Method, placeOf, wrongArgument } from "../method.ts";
@@ -181,8 +181,10 @@ function bound(loans: readonly Loan[], state: State, by: string): Loan[] {
 }
 
 /** Computed from what is stored, so that an answer right after SetLoans is right. */
-function loansNow({ manager }: Context, { name, rspec }: SliverRecord) {
+function loansNow({ manager, caller: { role } }: Context, { name, rspec }: SliverRecord) {
   const { minimums } = manager.options.machine.policy;
   const { effective, loanStatuses } = computeLoans(manager.state.records, minimums, manager.now);
-  return { effective: effective.get(name) ?? rspec, loans: loanStatuses.get(name) ?? [] };
+  const loans = loanStatuses.get(name) ?? [];
+  const all = role === "root" || role === "control";
+  return { effective: effective.get(name) ?? rspec, loans: all ? loans : shownToLender(loans) };
 }
