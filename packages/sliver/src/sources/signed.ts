@@ -3,7 +3,7 @@ import { parseKeySet, rotate, verifyText } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import type { State } from "../core/record.ts";
 import { readSignedDocument } from "../core/signed-document.ts";
-import { NoKeysError, SourceAnswerError, SourceUnreachableError } from "../errors.ts";
+import { MassRemovalError, NoKeysError, SourceAnswerError, SourceUnreachableError } from "../errors.ts";
 import { takeDocument } from "../manager/documents.ts";
 import type { Manager, ManagerLog } from "../manager/manager.ts";
 import { reportOf } from "../manager/report.ts";
@@ -79,12 +79,19 @@ export class SignedSource extends Poller {
 
   async #fetch(signal: AbortSignal): Promise<void> {
     const fetched = await this.#place.fetch(this.#etag, signal);
+    let withheld: MassRemovalError | undefined;
     if (fetched !== undefined) {
-      await this.#take(fetched.text);
-      // Only now: what could not be taken is fetched again.
-      this.#etag = fetched.etag;
+      try {
+        await this.#take(fetched.text);
+        // Only now: what could not be taken is fetched again.
+        this.#etag = fetched.etag;
+      } catch (error) {
+        if (!(error instanceof MassRemovalError)) throw error;
+        withheld = error;
+      }
     }
     await this.#report(signal);
+    if (withheld !== undefined) throw withheld;
   }
 
   async #take(text: string): Promise<void> {

@@ -112,6 +112,7 @@ describe("documents that are fetched", () => {
     await rig.polls(3);
     expect(rig.clock.monotonic() - rig.asked.at(-2)!.at).toBeLessThan(PERIOD / 2);
     expect(rig.found).toHaveLength(4);
+    expect(rig.reports.at(-1)).toMatchObject({ withheld: expect.stringContaining("would end 4 of 4") });
     await rig.polls(6);
     expect(rig.found).toEqual([]);
     await rig.source.close();
