@@ -25,10 +25,9 @@ export async function live(page: Page): Promise<void> {
   await page.getByRole("status").filter({ hasText: "live" }).waitFor();
 }
 
-/** Resolves when a view has everything that it asks for. */
+/** Resolves when a view shows what it is about, and explain has answered. */
 export async function settled(page: Page): Promise<void> {
   await page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
-  // Of what the view calls; the stream of events never ends, and is no fetch.
-  await page.waitForLoadState("networkidle");
+  await page.locator("main").locator("p, li, section, [role=row]").first().waitFor();
   await page.getByText("Asking all launchers").waitFor({ state: "detached" });
 }

@@ -28,7 +28,7 @@ const GATHER_MS = 16;
 addEventListener("connect", (event) => {
   const [port] = (event as MessageEvent).ports;
   port!.onmessage = ({ data }: MessageEvent<{ readonly follow?: string; readonly leave?: true }>) => {
-    if (data.leave === true) ports.delete(port!);
+    if (data.leave === true) drop(port!);
     else admit(port!, data.follow);
   };
 });
@@ -51,6 +51,14 @@ function admit(port: MessagePort, session: string | undefined): void {
     ...rows,
     ...synced,
   ] satisfies Told[]);
+}
+
+/** The last one who leaves ends the stream. */
+function drop(port: MessagePort): void {
+  ports.delete(port);
+  if (ports.size > 0) return;
+  close?.();
+  close = undefined;
 }
 
 function begin(session: string | undefined): void {

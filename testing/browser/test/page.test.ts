@@ -227,6 +227,17 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     await expect.poll(async () => JSON.stringify([await shown(), await now()])).toSatisfy(isSame);
     expect(watched.faults).toEqual([]);
   });
+
+  test("more tabs than a browser has connections are all live", async () => {
+    await using watched = await visit(browser, site, operator, "nodes");
+    for (let tab = 0; tab < 7; tab++) {
+      const page = await watched.context.newPage();
+      await page.goto("/#/nodes");
+      await live(page);
+      expect(await column(page, 1)).toEqual(await column(watched.page, 1));
+    }
+    expect(watched.faults).toEqual([]);
+  });
 });
 
 function isSame(pair: string): boolean {

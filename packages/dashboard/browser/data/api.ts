@@ -1,14 +1,8 @@
+import type { Reply } from "@nodeyard/client";
 import { signal } from "@preact/signals";
 
-/** Who is logged in, as `GET /v1/session` says. */
-export interface Session {
-  readonly name: string;
-  readonly role: "viewer" | "user" | "operator" | "admin";
-  readonly labels: readonly string[];
-  readonly tenants: readonly string[];
-  readonly csrf: string;
-  readonly expires: string | null;
-}
+/** Who is logged in. */
+export type Session = Reply<"get_session">;
 
 /** Undefined: not known yet; null: nobody. */
 export const session = signal<Session | null | undefined>(undefined);
@@ -89,13 +83,15 @@ export async function resumeSession(): Promise<void> {
   }
 }
 
+/** Logs in by a token, and loads the page anew: nothing of who was logged in before is left in it. */
 export async function logIn(token: string): Promise<void> {
-  session.value = await call<Session>("POST", "/v1/session", {}, { authorization: `Bearer ${token}` });
+  await call("POST", "/v1/session", {}, { authorization: `Bearer ${token}` });
+  location.reload();
 }
 
 export async function logOut(): Promise<void> {
   await call("DELETE", "/v1/session");
-  session.value = null;
+  location.reload();
 }
 
 /** Whether the role may hold and delete nodes and build images (docs/design/rights.md). */

@@ -1,88 +1,17 @@
-/** Rows of REST v1 (docs/reference/openapi.json), as far as the page shows them. Times are ISO 8601. */
-export interface NodeRow {
-  readonly id: string;
-  readonly state: string;
-  readonly since: string | null;
-  readonly label: readonly string[];
-  readonly provider: string | null;
-  readonly pool: string | null;
-  readonly az: string | null;
-  readonly locked: boolean;
-  readonly allocated_to: string | null;
-  readonly tenant: string | null;
-  readonly hostname: string | null;
-  readonly server_id: unknown;
-  readonly interface_ip: string | null;
-  readonly public_ipv4: string | null;
-  readonly private_ipv4: string | null;
-  readonly ipv6: string | null;
-  readonly username: string | null;
-  readonly connection_type: string | null;
-  readonly connection_port: number | string | null;
-  readonly host_keys: readonly string[];
-  readonly launcher: string | null;
-  readonly comment: string | null;
-  readonly hold_job: string | null;
-  readonly backing_node: string | null;
-  readonly dead_letter: boolean;
-}
+import type { Reply, RowOf } from "@nodeyard/client";
 
-export interface RequestRow {
-  readonly id: string;
-  readonly state: string;
-  readonly since: string | null;
-  readonly created: string | null;
-  readonly labels: readonly string[];
-  readonly nodes: readonly string[];
-  readonly requestor: string | null;
-  readonly lease: string | null;
-  readonly tenant: string | null;
-  readonly relative_priority: number;
-  readonly declined_by: readonly string[];
-}
-
-export interface LeaseRow {
-  readonly id: string;
-  readonly state: string;
-  readonly owner: string;
-  readonly labels: readonly string[];
-  readonly request: string | null;
-  readonly nodes: readonly string[];
-  readonly tenant: string | null;
-  readonly created: string | null;
-  readonly expires: string | null;
-  readonly until: string | null;
-  readonly heartbeat_seconds: number | null;
-  readonly verdict: string | null;
-}
-
-export interface ImageRow {
-  readonly image: string;
-  readonly paused: boolean;
-  readonly build_requested: boolean;
-  readonly builds: Readonly<Record<string, number>>;
-  readonly uploaded_to: readonly string[];
-  readonly uploading_to: readonly string[];
-}
-
-export interface PoolRow {
-  readonly id: string;
-  readonly provider: string | null;
-  readonly pool: string | null;
-  readonly launcher: string;
-  readonly state: string;
-  readonly labels: readonly string[];
-  readonly priority: number;
-  readonly paused: boolean;
-}
-
-export interface MemberRow {
-  readonly id: string;
-  readonly kind: string;
-  readonly hostname: string;
-  readonly state: string;
-  readonly version: string | null;
-}
+/** What REST v1 answers, with the types of its document. Times are ISO 8601. */
+export type NodeRow = RowOf<"list_nodes">;
+export type RequestRow = RowOf<"list_requests">;
+export type LeaseRow = RowOf<"list_leases">;
+export type ImageRow = RowOf<"list_images">;
+export type BuildRow = RowOf<"list_builds">;
+export type UploadRow = RowOf<"list_uploads">;
+export type Progress = NonNullable<BuildRow["progress"]>;
+export type Provider = RowOf<"list_providers">;
+export type Standing = Provider["standings"][number];
+export type Day = Reply<"get_history">;
+export type Machines = Reply<"list_sliver_machines">;
 
 /** What the stream of events tells of. */
 export interface Rows {
@@ -90,48 +19,7 @@ export interface Rows {
   readonly request: RequestRow;
   readonly lease: LeaseRow;
   readonly image: ImageRow;
-  readonly pool: PoolRow;
-  readonly member: MemberRow;
+  readonly pool: RowOf<"list_pools">;
+  readonly member: RowOf<"list_members">;
 }
 export type Kind = keyof Rows;
-
-/** One line of `GET /v1/leases/{id}/nodes`. */
-export interface Access {
-  readonly id: string;
-  readonly label: readonly string[];
-  readonly provider: string | null;
-  readonly interface_ip: string | null;
-  readonly connection_type: string | null;
-  readonly connection_port: number | null;
-  readonly username: string | null;
-  readonly host_keys: readonly string[];
-}
-
-export interface Progress {
-  readonly phase: string | null;
-  readonly bytes: number;
-  readonly total_bytes: number | null;
-  readonly bytes_per_second: number;
-  readonly eta_seconds: number | null;
-}
-
-export interface BuildRow {
-  readonly id: string;
-  readonly image: string;
-  readonly builder: string | null;
-  readonly formats: readonly string[];
-  readonly state: string;
-  readonly since: string | null;
-  readonly progress: Progress | null;
-}
-
-export interface UploadRow {
-  readonly id: string;
-  readonly image: string;
-  readonly build: string;
-  readonly provider: string;
-  readonly external_name: string | null;
-  readonly state: string;
-  readonly since: string | null;
-  readonly progress: Progress | null;
-}

@@ -1,14 +1,7 @@
+import type { Reply } from "@nodeyard/client";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call } from "../data/api.ts";
 import { Problem } from "./pieces.tsx";
-
-/** A part of `GET /v1/builds/{id}/log`. */
-interface Part {
-  readonly text: string;
-  readonly next: number;
-  readonly size: number;
-  readonly ended: boolean;
-}
 
 /** Of a log, characters: what came before is in the file of the builder. */
 const KEPT = 200_000;
@@ -64,7 +57,7 @@ function Lines({ id }: { readonly id: string }) {
 async function follow(id: string, left: AbortSignal, tell: (text: string) => void): Promise<void> {
   const path = `/v1/builds/${encodeURIComponent(id)}/log`;
   for (let query = ""; ; ) {
-    const part = await call<Part>("GET", `${path}${query}`);
+    const part = await call<Reply<"get_build_log">>("GET", `${path}${query}`);
     if (left.aborted) return;
     tell(part.text);
     if (part.ended && part.next >= part.size) return;

@@ -2,19 +2,12 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { call } from "../data/api.ts";
 import { msOf } from "../data/format.ts";
+import type { Day } from "../data/rows.ts";
 import { theme } from "../data/theme.ts";
 import { Problem, Section } from "./pieces.tsx";
 import { useLoad } from "./use.ts";
 
-interface Point {
-  readonly at: string | null;
-  readonly nodes: Readonly<Record<string, number>>;
-  readonly waiting: number | null;
-}
-interface Day {
-  readonly step_seconds: number;
-  readonly points: readonly Point[];
-}
+type Point = Day["points"][number];
 
 /** What is drawn: a tone of the page, and what of a point it is. */
 const LINES = [

@@ -1,8 +1,9 @@
+import type { NodeAccess } from "@nodeyard/client";
 import { useState } from "preact/hooks";
 import { call, list, mayLease, session } from "../data/api.ts";
 import { knownHosts, labelsText, msOf, sshLine } from "../data/format.ts";
 import { address, go, hrefOf, refine } from "../data/route.ts";
-import type { Access, LeaseRow } from "../data/rows.ts";
+import type { LeaseRow } from "../data/rows.ts";
 import { row } from "../data/state.ts";
 import { Action, Duration } from "../ui/dialog.tsx";
 import { ListPage } from "../ui/list-page.tsx";
@@ -152,7 +153,7 @@ function Nodes({ lease: { id, nodes } }: { readonly lease: LeaseRow }) {
   const path = `/v1/leases/${id}/nodes`;
   const { data, error, reload } = useLoad(
     path,
-    async () => (await call<{ items: readonly Access[] }>("GET", path)).items,
+    async () => (await call<{ items: readonly NodeAccess[] }>("GET", path)).items,
   );
   useChange(nodes.join(), 200, reload);
   return (

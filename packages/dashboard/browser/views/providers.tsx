@@ -2,52 +2,12 @@ import { call, list } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { clockText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
+import type { Provider, Standing as StandingRow } from "../data/rows.ts";
 import { nodesByProvider, rows, versions } from "../data/state.ts";
-import { Amounts, type Used } from "../ui/amounts.tsx";
+import { Amounts } from "../ui/amounts.tsx";
 import { History } from "../ui/history.tsx";
 import { Age, Facts, Problem, Section, State, StateBar } from "../ui/pieces.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
-
-interface Provider {
-  readonly provider: string;
-  readonly pools: readonly string[];
-  readonly launchers: readonly string[];
-  readonly labels: readonly string[];
-  readonly breakers: readonly Breaker[];
-  readonly standings: readonly Standing[];
-  readonly unknown: readonly string[];
-}
-
-interface Breaker {
-  readonly offering: string;
-  readonly failures: number;
-  readonly why: string;
-  readonly opened: string | null;
-  readonly until: string | null;
-}
-
-/** What one launcher knows of it. */
-interface Standing {
-  readonly launcher: string;
-  readonly driver: string;
-  readonly served: boolean;
-  readonly failing: {
-    readonly since: string | null;
-    readonly error: string;
-    readonly next_try: string | null;
-  } | null;
-  readonly quota: Used;
-  readonly launching: number;
-  readonly max_concurrency: number | null;
-  readonly calls: { readonly waiting: number; readonly free: number } | null;
-  readonly pools: readonly {
-    readonly pool: string;
-    readonly limits: Used;
-    readonly waiting: number;
-    readonly paused: boolean;
-  }[];
-  readonly errors: readonly { readonly at: string | null; readonly node: string; readonly error: string }[];
-}
 
 /** No event tells of quotas and breakers: they are looked up again this long after some nodes changed. Milliseconds. */
 const SETTLED_MS = 3_000;
@@ -142,7 +102,7 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
   );
 }
 
-function Standing({ standing, errors }: { readonly standing: Standing; readonly errors: number }) {
+function Standing({ standing, errors }: { readonly standing: StandingRow; readonly errors: number }) {
   const {
     launcher,
     driver,

@@ -1,44 +1,13 @@
 import { call } from "../data/api.ts";
 import { hrefOf } from "../data/route.ts";
+import type { Machines } from "../data/rows.ts";
 import { versions } from "../data/state.ts";
 import { part } from "../ui/amounts.tsx";
 import { Problem, Section } from "../ui/pieces.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 
-type Amounts = Readonly<Record<string, number>>;
-
-interface Machine {
-  readonly id: string;
-  readonly provider: string;
-  readonly machine: string;
-  readonly error: string | null;
-  readonly capacity: Amounts;
-  readonly guaranteed: Amounts;
-  readonly slivers: readonly Sliver[];
-}
-
-interface Sliver {
-  readonly name: string;
-  readonly node: string | null;
-  readonly use: "busy" | "idle" | "free";
-  readonly phase: string;
-  readonly doing: string | null;
-  readonly error: string | null;
-  readonly guarantees: Amounts;
-  readonly rspec: Amounts;
-  readonly effective: Amounts;
-  readonly loans: readonly {
-    readonly to: string;
-    readonly resource: string;
-    readonly amount: number;
-    readonly refused: string | null;
-  }[];
-}
-
-interface Machines {
-  readonly items: readonly Machine[];
-  readonly unknown: readonly { readonly provider: string; readonly why: string }[];
-}
+type Machine = Machines["items"][number];
+type Sliver = Machine["slivers"][number];
 
 /** Each machine is asked: once after many nodes changed, not for each. Milliseconds. */
 const SETTLED_MS = 5_000;
