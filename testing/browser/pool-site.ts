@@ -124,12 +124,14 @@ diskimages:
 providers:
   - name: east
     driver: fake
+    cloud: east
     fake: {latency: {create: [20, 40], boot: [20, 40]}, ${journal("east")}, images: {folder: ${this.#cloud}, formats: [raw]}}
     ${cloudImages}
     diskimages: [{name: debian-trixie}, {name: ubuntu-noble}, {name: centos-stream}]
     ${pool(8, ["debian-small", "debian-large"])}
   - name: lab
     driver: fake
+    cloud: lab
     boot-timeout: 3600
     launch-timeout: 3600
     fake: {latency: {create: 0, boot: ${HOUR_MS}}, ${journal("lab")}}
@@ -137,6 +139,7 @@ providers:
     ${pool(SLOW_NODES, ["arm-board"])}
   - name: west
     driver: fake
+    cloud: west
     fake: {latency: {}, faults: {create-fails: -1}}
     ${cloudImages}
     ${pool(4, ["gpu"])}

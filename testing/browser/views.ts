@@ -20,7 +20,8 @@ export async function views(
     ["images", "images"],
     ["image", "images/debian-trixie"],
     ["providers", "providers"],
-    ["provider", "providers/west"],
+    ["provider", "providers/east"],
+    ["slivers", "slivers"],
     ["label", "labels/arm-board"],
     ["why", "why?q=nothing"],
   ]);

@@ -232,9 +232,10 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     await using watched = await visit(browser, site, operator, "nodes");
     for (let tab = 0; tab < 7; tab++) {
       const page = await watched.context.newPage();
-      await page.goto("/#/nodes");
+      await load(page, "/#/nodes");
       await live(page);
-      expect(await column(page, 1)).toEqual(await column(watched.page, 1));
+      const both = async () => JSON.stringify([await column(page, 1), await column(watched.page, 1)]);
+      await expect.poll(both).toSatisfy(isSame);
     }
     expect(watched.faults).toEqual([]);
   });

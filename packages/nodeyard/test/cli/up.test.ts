@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fakeConfig, type Running, Site } from "./nodeyard.ts";
+import { fakeConfig, Running, Site } from "./nodeyard.ts";
 
 interface Granted {
   readonly lease: string;
@@ -177,4 +177,21 @@ describe("a Nodeyard of one process, and its clients", () => {
       await open.close();
     }
   });
+});
+
+test("whoever starts it at a terminal is shown a link to the page; a log is not", async () => {
+  const site = new Site(fakeConfig());
+  const words = ["--state", site.state, "-c", site.config, "up", "--webapp", "127.0.0.1:0"];
+  // script (1) gives it a terminal of its own, copies what is printed there, and passes SIGTERM on.
+  const terminal = ["/bin/sh", "-c", 'exec script -qefc "exec $*" /dev/null', "sh"];
+  const atTerminal = new Running(words, {}, terminal);
+  try {
+    await expect.poll(() => atTerminal.out).toMatch(/^The page, .*: http:\/\/127\.0\.0\.1:\d+\/#ticket=/m);
+  } finally {
+    await atTerminal.kill("SIGTERM");
+  }
+  const daemon = site.start(...words.slice(2));
+  await daemon.told("Nodeyard is up");
+  expect(daemon.out + daemon.err).not.toContain("ticket");
+  await site.close();
 });

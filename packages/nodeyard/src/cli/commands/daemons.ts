@@ -15,6 +15,7 @@ import { CommandFailed, UsageError } from "../errors.ts";
 import { logOf } from "../log.ts";
 import { addOldOptions, type OldOptions, oldDaemon } from "../old-daemon.ts";
 import { filesOf, type Session, stateOf } from "../session.ts";
+import { linkOf } from "./dashboard.ts";
 
 interface UpOptions extends WebappOptions {
   readonly listen?: { readonly host: string; readonly port: number };
@@ -42,9 +43,17 @@ export function defineUp(command: Command, session: Session): void {
     return run(session, options, { configured: "named", socket: true }, async (wish, log, stopping) => {
       const running = await startUp({ ...wish, ...(listen && { listen }) }, session.machine, log, stopping);
       const { addresses } = running;
+      await showPage(session);
       return { running, facts: { state: wish.stateFolder, addresses }, text: "Nodeyard is up" };
     });
   });
+}
+
+/** Where the page is, to whoever sits there: a log keeps what it is given, so no ticket is written to it. */
+async function showPage(session: Session): Promise<void> {
+  if (!session.io.isTerminal) return;
+  const link = await linkOf(stateOf(session), session.machine.hostname).catch(() => undefined);
+  if (link !== undefined) session.io.out(`The page, by a link that is good once: ${link.url}\n`);
 }
 
 /** `nodeyard launcher` */

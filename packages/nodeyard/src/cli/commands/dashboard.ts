@@ -16,8 +16,11 @@ export function defineDashboard(command: Command, session: Session): void {
     });
 }
 
-/** The ticket stands behind `#`: browsers send that to no server, so that no log has it. Rejects with CommandError. */
-async function linkOf(stateFolder: string, hostname: string) {
+/**
+ * A link that logs one browser in, once. The ticket stands behind `#`: browsers send that to no server, so that no log has it. Rejects with
+ * CommandError where no process answers, or listens on no TCP address.
+ */
+export async function linkOf(stateFolder: string, hostname: string) {
   const socket = `${stateFolder}/${HTTP_SOCKET}`;
   const why = await (isSocket(socket)
     ? askSocket(socket, "/v1/session/tickets", "POST")
