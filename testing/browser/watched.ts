@@ -3,6 +3,9 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 export const DESKTOP = { width: 1440, height: 900 } as const;
 export const PHONE = { width: 390, height: 844 } as const;
 
+/** A net for what hangs, far beyond what a busy machine needs. */
+const PATIENCE_MS = 60_000;
+
 /** In every document before its own scripts: what the content security policy refuses is reported like an error. */
 const REPORT_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>
   console.error("policy violated: " + event.violatedDirective + " " + event.blockedURI));`;
@@ -40,6 +43,7 @@ export async function watch(
   allowed?: RegExp,
 ): Promise<Watched> {
   const context = await browser.newContext({ baseURL: origin, viewport: DESKTOP, ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   const faults: string[] = [];
   const note = (fault: string) => {
     if (allowed?.test(fault) !== true && !NETWORK_CHANGED.test(fault)) faults.push(fault);

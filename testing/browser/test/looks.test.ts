@@ -62,7 +62,8 @@ describe.skipIf(requireChromium())("every view", () => {
     return found;
   }
 
-  test("is accessible, dark and light, on a desktop and a phone", async () => {
+  // Axe looks at sixteen views four times.
+  test("is accessible, dark and light, on a desktop and a phone", { timeout: 240_000 }, async () => {
     await using watched = await visit(browser, site, operator);
     const { page } = watched;
     await page.evaluate(AXE);
