@@ -26,6 +26,7 @@ interface Printed {
 
 type Env = Readonly<Record<string, string>>;
 
+const started = systemClock.now();
 let site: Site;
 let byTree: Env;
 let bySocket: Env;
@@ -46,8 +47,15 @@ async function run(env: Env, ...words: readonly string[]): Promise<Printed> {
     ask: async () => undefined,
     columns: 100,
   };
-  const code = await main(words, io, { ...systemMachine(), env });
-  return { code, out, err };
+  // Ages stand still; of an explanation the tree itself says what time it is.
+  const now = words[0] === "explain" ? () => systemClock.now() : () => started;
+  const code = await main(words, io, { ...systemMachine(), env, clock: { ...systemClock, now } });
+  return { code, out: words[0] === "explain" ? withoutSeconds(out) : out, err };
+}
+
+/** How long ago things were differs between two looks. */
+function withoutSeconds(text: string): string {
+  return text.replace(/\b\d+ s\b/g, "N s");
 }
 
 async function done(env: Env, ...words: readonly string[]): Promise<string> {
