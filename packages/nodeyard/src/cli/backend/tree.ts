@@ -4,7 +4,6 @@ import {
   askForNodes,
   createToken,
   deleteNode,
-  explain,
   followLease,
   holdNode,
   isKnownImage,
@@ -19,17 +18,14 @@ import {
   listUploads,
   type OperationHandles,
   pauseImage,
-  queryMembers,
   readNode,
   registeredPools,
   releaseLease,
   requestBuild,
   revokeToken,
-  toExplanation,
   treeNow,
   youngestNode,
 } from "../../operations/index.ts";
-import { readJournal } from "../../telemetry/index.ts";
 import { leaseRow } from "../rows.ts";
 import type { Ages, Backend, ListName, Rows, Watched } from "./backend.ts";
 
@@ -62,15 +58,10 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       const { items } = await listImages(handles);
       return { paused: items.some(({ image, paused }) => image === name && paused) };
     },
+    // Loaded by the command that needs it: it brings the schemas of what launchers answer, which `list` must not wait for.
     async explain(subject) {
-      const query = queryMembers(handles, (wanted) => readJournal(journal, wanted));
-      let silent: readonly string[] = [];
-      const story = await explain(handles, subject, async (about) => {
-        const replies = await query(about);
-        silent = replies.asked.silent.map(({ member }) => member);
-        return replies;
-      });
-      return { story, json: story && toExplanation(story, journal), silent, journal };
+      const { explainByTree } = await import("./tree-explain.ts");
+      return explainByTree(handles, journal, subject);
     },
     watch(what, onChange) {
       // Of a lock only whether it is held is shown.

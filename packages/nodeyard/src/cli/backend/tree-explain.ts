@@ -1,0 +1,19 @@
+import { explain, type OperationHandles, queryMembers, toExplanation } from "../../operations/index.ts";
+import { readJournal } from "../../telemetry/index.ts";
+import type { Backend } from "./backend.ts";
+
+/** `explain` on the tree: what the members answer, and what the journal of this machine has. */
+export async function explainByTree(
+  handles: OperationHandles,
+  journal: string,
+  subject: Parameters<Backend["explain"]>[0],
+): ReturnType<Backend["explain"]> {
+  const query = queryMembers(handles, (wanted) => readJournal(journal, wanted));
+  let silent: readonly string[] = [];
+  const story = await explain(handles, subject, async (about) => {
+    const replies = await query(about);
+    silent = replies.asked.silent.map(({ member }) => member);
+    return replies;
+  });
+  return { story, json: story && toExplanation(story, journal), silent, journal };
+}
