@@ -27,7 +27,9 @@ export interface CallOptions {
 
 /** What a client is made of; `connect` makes it. */
 export interface ClientParts {
-  /** Without a slash at the end. */
+  /** As it was given, for messages. */
+  readonly address: string;
+  /** What targets are appended to, without a slash at the end. */
   readonly base: string;
   readonly send: Transport;
   readonly clock: Clock;
@@ -130,7 +132,7 @@ export class Client {
     signal: AbortSignal,
     more: Readonly<Record<string, string>>,
   ): Promise<Response> {
-    const { base, send, token } = this.#parts;
+    const { address, base, send, token } = this.#parts;
     const headers = {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(parts.body === undefined ? {} : { "content-type": "application/json" }),
@@ -144,7 +146,7 @@ export class Client {
       signal,
     }).catch((error: unknown) => {
       if (signal.aborted) throw signal.reason;
-      throw unreachable(base, error);
+      throw unreachable(address, error);
     });
     if (!reply.ok) throw await refusal(reply, ROUTES[id].path);
     return reply;
@@ -155,11 +157,11 @@ export class Client {
     options: CallOptions,
     once: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { clock, random, base } = this.#parts;
+    const { clock, random, address } = this.#parts;
     const { timeoutMs = this.#parts.timeoutMs, signal } = options;
     const end = clock.monotonic() + timeoutMs;
     const late = () =>
-      new ClientError("client.timeout", `${base}: ${id} was not answered within ${timeoutMs} ms`);
+      new ClientError("client.timeout", `${address}: ${id} was not answered within ${timeoutMs} ms`);
     const limit = deadline(clock, timeoutMs, late, signal);
     try {
       for (let attempt = 0; ; attempt++) {
@@ -169,7 +171,9 @@ export class Client {
           if (limit.signal.aborted) throw limit.signal.reason;
           // Of a body that broke off.
           const known =
-            error instanceof CallRefused || error instanceof ClientError ? error : unreachable(base, error);
+            error instanceof CallRefused || error instanceof ClientError
+              ? error
+              : unreachable(address, error);
           const pause = pauseAfter(
             known,
             backoff(random, attempt, FIRST_PAUSE_MS, MAX_PAUSE_MS),
@@ -200,10 +204,10 @@ function pauseAfter(
   return isPassing ? Math.max(pause, retryAfter * 1_000) : undefined;
 }
 
-function unreachable(base: string, error: unknown): ClientError {
+function unreachable(address: string, error: unknown): ClientError {
   const { cause } = error as { readonly cause?: unknown };
   const why = messageOf(cause ?? error) || String((cause as { code?: unknown } | undefined)?.code);
-  const text = `${base} does not answer (${why}): is a Nodeyard running there, and is the address right?`;
+  const text = `${address} does not answer (${why}): is a Nodeyard running there, and is the address right?`;
   return new ClientError("client.unreachable", text, { cause: error });
 }
 

@@ -25,7 +25,7 @@ export function connect(address: string, options: ConnectOptions = {}): Client {
   const isSocket = address.startsWith("/");
   const base = isSocket ? "http://localhost" : baseOf(address);
   const send = options.send ?? (isSocket ? bySocket(address) : byTcp);
-  return new Client({ base, send, clock, random, token, timeoutMs });
+  return new Client({ address, base, send, clock, random, token, timeoutMs });
 }
 
 function baseOf(address: string): string {

@@ -141,6 +141,8 @@ test("a Unix socket is called as a TCP port is", async () => {
     expect(await client.call("pause_image", { path: { id: "debian" } })).toBeUndefined();
     const missing = client.call("get_nodes", { path: { id: "a/b" } });
     await expect(missing).rejects.toMatchObject({ status: 404, message: "/v1/nodes/a%2Fb" });
+    const absent = connect(`${path}.absent`).call("pause_image", { path: { id: "debian" } });
+    await expect(absent).rejects.toThrow(`${path}.absent does not answer (connect ENOENT`);
   } finally {
     server.close();
     rmSync(folder, { recursive: true });
