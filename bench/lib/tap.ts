@@ -109,7 +109,7 @@ export class Ledger {
 
   request(bytes: Buffer, start: number, end: number): void {
     this.#reader.reset(bytes, start, end);
-    const { xid, type } = wire.readRequestHeader(this.#reader);
+    const { xid, type } = wire.requestHeader.read(this.#reader);
     if (type === wire.OpCode.ping || type === wire.OpCode.closeSession) return;
     const body = wire.readRequest(this.#reader, type);
     const operations = "ops" in body ? body.ops : [body];
@@ -125,7 +125,7 @@ export class Ledger {
 
   reply(bytes: Buffer, start: number, end: number): void {
     this.#reader.reset(bytes, start, end);
-    const { xid } = wire.readReplyHeader(this.#reader);
+    const { xid } = wire.replyHeader.read(this.#reader);
     const depth = this.#depths.get(xid);
     if (depth === undefined) return;
     this.#depths.delete(xid);

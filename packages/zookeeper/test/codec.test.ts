@@ -171,18 +171,18 @@ describe("the codec", () => {
         const event = { type: a, state: c, path };
         const reader = new JuteReader(
           written((w) => {
-            wire.writeRequestHeader(w, a, c);
-            wire.writeReplyHeader(w, c, b, a);
-            wire.writeWatcherEvent(w, event);
-            wire.writeConnectResponse(w, answered);
-            wire.writeConnectRequest(w, asked);
+            wire.requestHeader.write(w, { xid: a, type: c });
+            wire.replyHeader.write(w, { xid: c, zxid: b, err: a });
+            wire.watcherEvent.write(w, event);
+            wire.connectResponse.write(w, answered);
+            wire.connectRequest.write(w, asked);
           }),
         );
-        expect(wire.readRequestHeader(reader)).toEqual({ xid: a, type: c });
-        expect(wire.readReplyHeader(reader)).toEqual({ xid: c, zxid: b, err: a });
-        expect(wire.readWatcherEvent(reader)).toEqual(event);
-        expect(wire.readConnectResponse(reader)).toEqual(answered);
-        expect(wire.readConnectRequest(reader)).toEqual(asked);
+        expect(wire.requestHeader.read(reader)).toEqual({ xid: a, type: c });
+        expect(wire.replyHeader.read(reader)).toEqual({ xid: c, zxid: b, err: a });
+        expect(wire.watcherEvent.read(reader)).toEqual(event);
+        expect(wire.connectResponse.read(reader)).toEqual(answered);
+        expect(wire.connectRequest.read(reader)).toEqual(asked);
       }),
     );
   });

@@ -81,15 +81,15 @@ export class FakeServer implements Connector {
       const reader = new wire.JuteReader();
       reader.reset(bytes, start, end);
       if (shaken) {
-        const { xid, type } = wire.readRequestHeader(reader);
+        const { xid, type } = wire.requestHeader.read(reader);
         this.received.push({ xid, type, request: wire.readRequest(reader, type) });
         return;
       }
       shaken = true;
-      const request = wire.readConnectRequest(reader);
+      const request = wire.connectRequest.read(reader);
       this.connects.push(request);
       const answer = this.welcome?.(request);
-      if (answer !== undefined) this.frame((w) => wire.writeConnectResponse(w, answer));
+      if (answer !== undefined) this.frame((w) => wire.connectResponse.write(w, answer));
     });
     queueMicrotask(() => {
       if (over) return;
@@ -165,7 +165,7 @@ export function reply<T extends wire.OpCode>(
   zxid = 1n,
 ): (w: wire.JuteWriter) => void {
   return (w) => {
-    wire.writeReplyHeader(w, xid, zxid, 0);
+    wire.replyHeader.write(w, { xid, zxid, err: 0 });
     wire.writeResponse(w, type, body);
   };
 }

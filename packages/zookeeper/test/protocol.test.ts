@@ -42,8 +42,8 @@ describe("the wire", () => {
     await settle();
     const [first, second] = server.received;
     const event = (type: number) => (w: wire.JuteWriter) => {
-      wire.writeReplyHeader(w, -1, -1n, 0);
-      wire.writeWatcherEvent(w, { type, state: 3, path: "/a" });
+      wire.replyHeader.write(w, { xid: -1, zxid: -1n, err: 0 });
+      wire.watcherEvent.write(w, { type, state: 3, path: "/a" });
     };
     server.frame(
       event(3),
@@ -84,7 +84,7 @@ describe("the wire", () => {
       const lost = errorOf(zk.get("/a"));
       await settle();
       if (answer === "long") server.raw(Buffer.from([0x7f, 0, 0, 0]));
-      else server.frame((w) => wire.writeReplyHeader(w, server.received[0]!.xid, 1n, 0));
+      else server.frame((w) => wire.replyHeader.write(w, { xid: server.received[0]!.xid, zxid: 1n, err: 0 }));
       expect(((await lost) as Error).cause).toBeInstanceOf(ProtocolError);
     }
   });
@@ -112,7 +112,7 @@ describe("the wire", () => {
       ...server.received.map(
         ({ xid }) =>
           (w: wire.JuteWriter) =>
-            wire.writeReplyHeader(w, xid, 5n, -101),
+            wire.replyHeader.write(w, { xid, zxid: 5n, err: -101 }),
       ),
     );
     expect(await failed).toBeInstanceOf(NoNode);
@@ -132,7 +132,7 @@ describe("a server that talks nonsense", () => {
       fc.asyncProperty(fc.array(frame, { minLength: 1, maxLength: 6 }), async (frames) => {
         const { zk, server } = await started();
         const noise = (xid: number, err: number, body: Uint8Array) => (w: wire.JuteWriter) => {
-          wire.writeReplyHeader(w, xid, 1n, err);
+          wire.replyHeader.write(w, { xid, zxid: 1n, err });
           for (const byte of body) w.bool(byte > 127);
         };
         const ops = [
@@ -166,7 +166,7 @@ describe("time", () => {
     expect(ping.xid).toBe(-2);
     await clock.pass(500);
     expect(zk.session.lastAnsweredSentAt).toBe(0);
-    server.frame((w) => wire.writeReplyHeader(w, -2, 1n, 0));
+    server.frame((w) => wire.replyHeader.write(w, { xid: -2, zxid: 1n, err: 0 }));
     await settle();
     expect(zk.session.lastAnsweredSentAt).toBe(3_000);
   });
@@ -178,12 +178,12 @@ describe("time", () => {
     for (let ms = 0; ms < 40_000; ms += 100) {
       await clock.pass(100);
       for (const { xid } of server.received.slice(answered)) {
-        server.frame((w) => wire.writeReplyHeader(w, xid, 1n, 0));
+        server.frame((w) => wire.replyHeader.write(w, { xid, zxid: 1n, err: 0 }));
       }
       answered = server.received.length;
       server.frame((w) => {
-        wire.writeReplyHeader(w, wire.Xid.event, -1n, 0);
-        wire.writeWatcherEvent(w, event);
+        wire.replyHeader.write(w, { xid: wire.Xid.event, zxid: -1n, err: 0 });
+        wire.watcherEvent.write(w, event);
       });
       await clock.pass(0);
       expect(zk.session.lastAnsweredSentAt + 6_000).toBeGreaterThan(clock.monotonic());

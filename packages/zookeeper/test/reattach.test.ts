@@ -23,12 +23,12 @@ test("many watches below a long chroot are set again in parts that a server take
   }
   await settle();
   for (const { xid } of server.received.splice(0)) {
-    server.frame((w) => wire.writeReplyHeader(w, xid, 5n, ErrorCode.noNode));
+    server.frame((w) => wire.replyHeader.write(w, { xid, zxid: 5n, err: ErrorCode.noNode }));
   }
   const watch = zk.addWatch("/all", "persistent-recursive", () => undefined);
   await settle();
   server.frame((w) => {
-    wire.writeReplyHeader(w, server.last(OpCode.addWatch).xid, 5n, 0);
+    wire.replyHeader.write(w, { xid: server.last(OpCode.addWatch).xid, zxid: 5n, err: 0 });
     wire.writeResponse(w, OpCode.addWatch, { err: 0 });
   });
   await watch;
@@ -52,7 +52,9 @@ test("many watches below a long chroot are set again in parts that a server take
   ]);
   // Before anything else is asked.
   expect(server.received.findIndex(({ type }) => type === OpCode.exists)).toBe(parts.length);
-  server.frame((w) => wire.writeReplyHeader(w, server.last(OpCode.exists).xid, 6n, ErrorCode.noNode));
+  server.frame((w) =>
+    wire.replyHeader.write(w, { xid: server.last(OpCode.exists).xid, zxid: 6n, err: ErrorCode.noNode }),
+  );
   await settle();
   expect(await later).toBeUndefined();
 });

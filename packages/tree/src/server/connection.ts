@@ -118,7 +118,7 @@ class Connection implements Client, PeerHandlers {
   notify(type: WatchEventType, path: string, acl: AccessList): void {
     if (!permits(acl, Permission.read, this)) return;
     const event = { type: WIRE_EVENTS[type], state: KeeperState.syncConnected, path };
-    this.#send(Xid.event, -1n, ErrorCode.ok, (writer) => wire.writeWatcherEvent(writer, event));
+    this.#send(Xid.event, -1n, ErrorCode.ok, (writer) => wire.watcherEvent.write(writer, event));
   }
 
   reply(xid: number, err: number, body?: Body): void {
@@ -148,13 +148,13 @@ class Connection implements Client, PeerHandlers {
   #onFrame(bytes: Buffer, start: number, end: number): void {
     this.#reader.reset(bytes, start, end);
     if (this.#session === undefined) {
-      this.#connect(wire.readConnectRequest(this.#reader));
+      this.#connect(wire.connectRequest.read(this.#reader));
       return;
     }
     this.#hub.core.touch(this.#session.id);
     this.#hub.received++;
     this.received++;
-    const { xid, type } = wire.readRequestHeader(this.#reader);
+    const { xid, type } = wire.requestHeader.read(this.#reader);
     if (!KNOWN_TYPES.has(type)) {
       this.reply(xid, ErrorCode.unimplemented);
       return;
@@ -181,7 +181,7 @@ class Connection implements Client, PeerHandlers {
     }
     this.#hub.core.release((error) => {
       if (error === undefined && !this.#over)
-        this.#write((writer) => wire.writeConnectResponse(writer, connected(session)));
+        this.#write((writer) => wire.connectResponse.write(writer, connected(session)));
     });
     if (session === undefined) {
       this.finish();
@@ -203,7 +203,7 @@ class Connection implements Client, PeerHandlers {
         return;
       }
       this.#write((writer) => {
-        wire.writeReplyHeader(writer, xid, zxid, err);
+        wire.replyHeader.write(writer, { xid, zxid, err });
         if (err === ErrorCode.ok) body?.(writer);
       });
       this.#mayResume();

@@ -36,7 +36,7 @@ function frameOf(body: (writer: wire.JuteWriter) => void): Buffer {
 
 function requestFrame(xid: number, request: wire.Request): Buffer {
   return frameOf((writer) => {
-    wire.writeRequestHeader(writer, xid, request.type);
+    wire.requestHeader.write(writer, { xid, type: request.type });
     wire.writeRequest(writer, request);
   });
 }
@@ -51,7 +51,7 @@ function connectFrame(sessionId: bigint): Buffer {
     passwd,
     readOnly: false,
   };
-  return frameOf((writer) => wire.writeConnectRequest(writer, request));
+  return frameOf((writer) => wire.connectRequest.write(writer, request));
 }
 
 test("what follows a refused session in the same write is not listened to", async () => {

@@ -148,7 +148,7 @@ test("an operation that nobody knows is unimplemented, and the connection goes o
   bench = await startBench();
   const one = raw();
   await one.connect();
-  one.send((writer) => wire.writeRequestHeader(writer, 7, 99));
+  one.send((writer) => wire.requestHeader.write(writer, { xid: 7, type: 99 }));
   expect(await one.header()).toMatchObject({ xid: 7, err: ErrorCode.unimplemented });
   expect(await one.ask(-2, ping)).toMatchObject({ xid: -2, err: 0 });
 });
@@ -170,7 +170,7 @@ test("a fault in one request costs one connection", async () => {
   await other.connect();
   // A multi that ends in the middle.
   one.send((writer) => {
-    wire.writeRequestHeader(writer, 1, OpCode.multi);
+    wire.requestHeader.write(writer, { xid: 1, type: OpCode.multi });
     writer.int(OpCode.create);
   });
   await one.closed;

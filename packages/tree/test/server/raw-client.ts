@@ -47,7 +47,7 @@ export class RawClient {
   /** The handshake; undefined when the server hangs up instead. */
   async connect(request: Partial<wire.ConnectRequest> = {}): Promise<wire.ConnectResponse | undefined> {
     this.send((writer) =>
-      wire.writeConnectRequest(writer, {
+      wire.connectRequest.write(writer, {
         protocolVersion: 0,
         lastZxidSeen: 0n,
         timeOut: 10_000,
@@ -58,12 +58,12 @@ export class RawClient {
       }),
     );
     const frame = await this.frame();
-    return frame === undefined ? undefined : wire.readConnectResponse(new wire.JuteReader(frame));
+    return frame === undefined ? undefined : wire.connectResponse.read(new wire.JuteReader(frame));
   }
 
   request(xid: number, request: wire.Request): void {
     this.send((writer) => {
-      wire.writeRequestHeader(writer, xid, request.type);
+      wire.requestHeader.write(writer, { xid, type: request.type });
       wire.writeRequest(writer, request);
     });
   }
@@ -76,7 +76,7 @@ export class RawClient {
 
   async header(): Promise<wire.ReplyHeader | undefined> {
     const frame = await this.frame();
-    return frame === undefined ? undefined : wire.readReplyHeader(new wire.JuteReader(frame));
+    return frame === undefined ? undefined : wire.replyHeader.read(new wire.JuteReader(frame));
   }
 
   destroy(): void {

@@ -1,13 +1,17 @@
 import { errorFromCode, ProtocolError, TooLarge, type ZooKeeperError } from "../errors.ts";
 import type { Counters, Endpoint, Link } from "../types.ts";
+import { readResponse, writeRequest } from "../wire/codec.ts";
 import { FrameSplitter } from "../wire/frames.ts";
-import type { ConnectRequest, Request, Response, WatcherEvent } from "../wire/messages.ts";
+import {
+  type ConnectRequest,
+  connectRequest,
+  type Request,
+  type Response,
+  type WatcherEvent,
+  watcherEvent,
+} from "../wire/messages.ts";
 import { ErrorCode, opName, Xid } from "../wire/op-code.ts";
 import { JuteReader } from "../wire/reader.ts";
-import { readWatcherEvent } from "../wire/records.ts";
-import { writeRequest } from "../wire/requests.ts";
-import { readResponse } from "../wire/responses.ts";
-import { writeConnectRequest } from "../wire/session.ts";
 import { JuteWriter } from "../wire/writer.ts";
 import { chrootRequest, unchrootResponse } from "./chroot.ts";
 import type { Pending } from "./pending.ts";
@@ -118,7 +122,7 @@ export class Channel {
   sendConnect(request: ConnectRequest): void {
     this.turn();
     const mark = this.#writer.beginFrame();
-    writeConnectRequest(this.#writer, request);
+    connectRequest.write(this.#writer, request);
     this.#writer.endFrame(mark);
   }
 
@@ -222,7 +226,7 @@ export class Channel {
       this.#reply(xid, err, reader);
     } else if (xid === Xid.event) {
       this.#sums.events++;
-      this.#callbacks.event(readWatcherEvent(reader), (BigInt(zxidHigh) << 32n) | BigInt(zxidLow));
+      this.#callbacks.event(watcherEvent.read(reader), (BigInt(zxidHigh) << 32n) | BigInt(zxidLow));
     } else {
       this.#callbacks.control(xid, err);
     }

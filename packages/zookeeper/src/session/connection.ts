@@ -1,10 +1,14 @@
 import { answerChallenge } from "../auth/digest-md5.ts";
 import { AuthFailed, ConnectionLost, errorFromCode, ZooKeeperError } from "../errors.ts";
 import type { AuthInfo, Credentials, Endpoint, Timer } from "../types.ts";
-import type { ConnectRequest, ConnectResponse, WatcherEvent } from "../wire/messages.ts";
+import {
+  type ConnectRequest,
+  type ConnectResponse,
+  connectResponse,
+  type WatcherEvent,
+} from "../wire/messages.ts";
 import { OpCode, Xid } from "../wire/op-code.ts";
 import type { JuteReader } from "../wire/reader.ts";
-import { readConnectResponse } from "../wire/session.ts";
 import { Channel, type Sums } from "./channel.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { ANY_EPOCH, Pending, type ReplyCallback } from "./pending.ts";
@@ -99,7 +103,7 @@ export class Connection {
   }
 
   #handshake(reader: JuteReader): void {
-    const response = readConnectResponse(reader);
+    const response = connectResponse.read(reader);
     if (response.timeOut > 0) this.channel.answeredSentAt = this.#connectSentAt;
     const refusal = this.#callbacks.welcomed(response);
     if (refusal !== undefined) {

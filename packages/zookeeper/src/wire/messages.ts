@@ -1,8 +1,24 @@
 /**
- * The messages of the ZooKeeper protocol (jute, zookeeper.jute of ZooKeeper 3.9), as plain values. Field names are
- * the protocol's, except that every 64-bit id is a bigint and every time a number of milliseconds.
+ * The messages of the ZooKeeper protocol (jute, zookeeper.jute of ZooKeeper 3.9): each is one table of fields, from which its type,
+ * its writer and its reader come. Field names are the protocol's, except that every 64-bit id is a bigint and every time a number of
+ * milliseconds.
  */
-import type { OpCode } from "./op-code.ts";
+import {
+  bool,
+  buffer,
+  bytes,
+  int,
+  type Kind,
+  list,
+  long,
+  longNumber,
+  nullableBytes,
+  record,
+  text,
+  texts,
+  type ValueOf,
+} from "./jute.ts";
+import { OpCode } from "./op-code.ts";
 
 /** What a server says of a znode. Zxids order all changes of the tree. */
 export interface Stat {
@@ -21,105 +37,148 @@ export interface Stat {
   readonly pzxid: bigint;
 }
 
+/** Written out, and no table: there is one in almost every reply, and a whole tree is read by them. */
+export const stat: Kind<Stat> = {
+  write(w, value) {
+    w.long(value.czxid);
+    w.long(value.mzxid);
+    w.longNumber(value.ctime);
+    w.longNumber(value.mtime);
+    w.int(value.version);
+    w.int(value.cversion);
+    w.int(value.aversion);
+    w.long(value.ephemeralOwner);
+    w.int(value.dataLength);
+    w.int(value.numChildren);
+    w.long(value.pzxid);
+  },
+  read: (r) => ({
+    czxid: r.long(),
+    mzxid: r.long(),
+    ctime: r.longNumber(),
+    mtime: r.longNumber(),
+    version: r.int(),
+    cversion: r.int(),
+    aversion: r.int(),
+    ephemeralOwner: r.long(),
+    dataLength: r.int(),
+    numChildren: r.int(),
+    pzxid: r.long(),
+  }),
+};
+
+const aclEntry = record({ perms: int, scheme: text, id: text });
+export const acl = list(aclEntry, 12);
 /** One entry of an access list: `perms` is a sum of the bits in `Permission`. */
-export interface Acl {
-  readonly perms: number;
-  readonly scheme: string;
-  readonly id: string;
-}
+export type Acl = ValueOf<typeof aclEntry>;
 
-export interface ConnectRequest {
-  readonly protocolVersion: number;
-  readonly lastZxidSeen: bigint;
-  readonly timeOut: number;
-  readonly sessionId: bigint;
-  readonly passwd: Uint8Array;
-  readonly readOnly: boolean;
-}
+const clientInfo = record({ authScheme: text, user: text });
+/** One identity of a connection, as the server answers `whoAmI`. */
+export type ClientInfo = ValueOf<typeof clientInfo>;
 
-export interface ConnectResponse {
-  readonly protocolVersion: number;
-  /** The negotiated session timeout in milliseconds; 0 or less: the session has expired. */
-  readonly timeOut: number;
-  readonly sessionId: bigint;
-  readonly passwd: Uint8Array;
-  readonly readOnly: boolean;
-}
+/** Clients and servers older than 3.4 end the handshake before it. */
+const readOnly: Kind<boolean> = { write: bool.write, read: (r) => r.left > 0 && r.bool() };
 
-export interface RequestHeader {
-  readonly xid: number;
-  readonly type: number;
-}
+export const connectRequest = record({
+  protocolVersion: int,
+  lastZxidSeen: long,
+  timeOut: int,
+  sessionId: long,
+  passwd: bytes,
+  readOnly,
+});
+export type ConnectRequest = ValueOf<typeof connectRequest>;
 
-export interface ReplyHeader {
-  readonly xid: number;
-  readonly zxid: bigint;
-  readonly err: number;
-}
+/** `timeOut` is the negotiated session timeout in milliseconds; 0 or less: the session has expired. */
+export const connectResponse = record({
+  protocolVersion: int,
+  timeOut: int,
+  sessionId: long,
+  passwd: bytes,
+  readOnly,
+});
+export type ConnectResponse = ValueOf<typeof connectResponse>;
 
-export interface WatcherEvent {
-  readonly type: number;
-  readonly state: number;
-  readonly path: string;
-}
+export const requestHeader = record({ xid: int, type: int });
+export type RequestHeader = ValueOf<typeof requestHeader>;
+
+export const replyHeader = record({ xid: int, zxid: long, err: int });
+export type ReplyHeader = ValueOf<typeof replyHeader>;
+
+export const watcherEvent = record({ type: int, state: int, path: text });
+export type WatcherEvent = ValueOf<typeof watcherEvent>;
+
+const creation = { path: text, data: nullableBytes, acl, flags: int };
+const versioned = record({ path: text, version: int });
+/** Reads one path, and may leave a one-shot watch there. */
+const reading = record({ path: text, watch: bool });
+const pathOnly = record({ path: text });
+const watchRemoval = record({ path: text, watcherType: int });
+const bare = record({});
+const oneShots = { relativeZxid: long, dataWatches: texts, existWatches: texts, childWatches: texts };
+/** What setWatches2 has beyond setWatches. */
+const noTexts: Kind<readonly string[]> = { write: () => {}, read: () => [] };
+/** Before the scheme stands a number that no server reads. */
+const authScheme: Kind<string> = {
+  write(w, value) {
+    w.int(0);
+    w.string(value);
+  },
+  read(r) {
+    r.int();
+    return r.string();
+  },
+};
+
+/** The body of each request but those of several operations. `ttl` is in milliseconds. */
+export const requestBodies = {
+  [OpCode.create]: record(creation),
+  [OpCode.create2]: record(creation),
+  [OpCode.createContainer]: record(creation),
+  [OpCode.createTtl]: record({ ...creation, ttl: longNumber }),
+  [OpCode.delete]: versioned,
+  [OpCode.check]: versioned,
+  [OpCode.exists]: reading,
+  [OpCode.getData]: reading,
+  [OpCode.getChildren]: reading,
+  [OpCode.getChildren2]: reading,
+  [OpCode.setData]: record({ path: text, data: nullableBytes, version: int }),
+  [OpCode.getAcl]: pathOnly,
+  [OpCode.sync]: pathOnly,
+  [OpCode.getAllChildrenNumber]: pathOnly,
+  [OpCode.getEphemerals]: pathOnly,
+  [OpCode.setAcl]: record({ path: text, acl, version: int }),
+  [OpCode.checkWatches]: watchRemoval,
+  [OpCode.removeWatches]: watchRemoval,
+  [OpCode.addWatch]: record({ path: text, mode: int }),
+  [OpCode.auth]: record({ scheme: authScheme, auth: bytes }),
+  [OpCode.sasl]: record({ token: bytes }),
+  [OpCode.setWatches]: record({
+    ...oneShots,
+    persistentWatches: noTexts,
+    persistentRecursiveWatches: noTexts,
+  }),
+  [OpCode.setWatches2]: record({ ...oneShots, persistentWatches: texts, persistentRecursiveWatches: texts }),
+  [OpCode.ping]: bare,
+  [OpCode.whoAmI]: bare,
+  [OpCode.closeSession]: bare,
+} as const;
 
 type Code = typeof OpCode;
+type Bodies = typeof requestBodies;
+type Of<T extends keyof Bodies> = { readonly type: T } & ValueOf<Bodies[T]>;
 
-export interface CreateRequest {
-  readonly type: Code["create"] | Code["create2"] | Code["createContainer"];
-  readonly path: string;
-  readonly data: Uint8Array | null;
-  readonly acl: readonly Acl[];
-  readonly flags: number;
-}
-
-export interface CreateTtlRequest {
-  readonly type: Code["createTtl"];
-  readonly path: string;
-  readonly data: Uint8Array | null;
-  readonly acl: readonly Acl[];
-  readonly flags: number;
-  /** Milliseconds. */
-  readonly ttl: number;
-}
-
-export interface DeleteRequest {
-  readonly type: Code["delete"];
-  readonly path: string;
-  readonly version: number;
-}
-
-export interface SetDataRequest {
-  readonly type: Code["setData"];
-  readonly path: string;
-  readonly data: Uint8Array | null;
-  readonly version: number;
-}
-
-export interface CheckRequest {
-  readonly type: Code["check"];
-  readonly path: string;
-  readonly version: number;
-}
-
-/** Requests that read one path and may leave a one-shot watch there. */
-export interface ReadRequest {
-  readonly type: Code["exists"] | Code["getData"] | Code["getChildren"] | Code["getChildren2"];
-  readonly path: string;
-  readonly watch: boolean;
-}
-
-export interface PathRequest {
-  readonly type: Code["getAcl"] | Code["sync"] | Code["getAllChildrenNumber"] | Code["getEphemerals"];
-  readonly path: string;
-}
-
-export interface SetAclRequest {
-  readonly type: Code["setAcl"];
-  readonly path: string;
-  readonly acl: readonly Acl[];
-  readonly version: number;
-}
+export type CreateRequest = Of<Code["create"] | Code["create2"] | Code["createContainer"]>;
+export type CreateTtlRequest = Of<Code["createTtl"]>;
+export type DeleteRequest = Of<Code["delete"]>;
+export type SetDataRequest = Of<Code["setData"]>;
+export type CheckRequest = Of<Code["check"]>;
+export type ReadRequest = Of<Code["exists"] | Code["getData"] | Code["getChildren"] | Code["getChildren2"]>;
+export type SetAclRequest = Of<Code["setAcl"]>;
+export type RemoveWatchesRequest = Of<Code["checkWatches"] | Code["removeWatches"]>;
+export type AddWatchRequest = Of<Code["addWatch"]>;
+export type AuthRequest = Of<Code["auth"]>;
+export type SetWatchesRequest = Of<Code["setWatches"] | Code["setWatches2"]>;
 
 export type MultiOpRequest =
   | CreateRequest
@@ -141,125 +200,70 @@ export interface MultiReadRequest {
   readonly ops: readonly MultiOpRequest[];
 }
 
-export interface RemoveWatchesRequest {
-  readonly type: Code["checkWatches"] | Code["removeWatches"];
-  readonly path: string;
-  readonly watcherType: number;
-}
-
-export interface AddWatchRequest {
-  readonly type: Code["addWatch"];
-  readonly path: string;
-  readonly mode: number;
-}
-
-export interface AuthRequest {
-  readonly type: Code["auth"];
-  readonly scheme: string;
-  readonly auth: Uint8Array;
-}
-
-export interface SaslRequest {
-  readonly type: Code["sasl"];
-  readonly token: Uint8Array;
-}
-
-export interface SetWatchesRequest {
-  readonly type: Code["setWatches"] | Code["setWatches2"];
-  readonly relativeZxid: bigint;
-  readonly dataWatches: readonly string[];
-  readonly existWatches: readonly string[];
-  readonly childWatches: readonly string[];
-  /** With setWatches2 only. */
-  readonly persistentWatches: readonly string[];
-  readonly persistentRecursiveWatches: readonly string[];
-}
-
-export interface BareRequest {
-  readonly type: Code["ping"] | Code["closeSession"] | Code["whoAmI"];
-}
-
 /** What a client sends, by its protocol type. Pings, handshakes and authentication have messages of their own. */
 export type Request =
-  | CreateRequest
-  | CreateTtlRequest
-  | DeleteRequest
-  | SetDataRequest
-  | CheckRequest
-  | ReadRequest
-  | PathRequest
+  | MultiOpRequest
   | SetAclRequest
   | MultiRequest
   | MultiReadRequest
   | RemoveWatchesRequest
   | AddWatchRequest
   | AuthRequest
-  | SaslRequest
   | SetWatchesRequest
-  | BareRequest;
+  | Of<Code["getAcl"] | Code["sync"] | Code["getAllChildrenNumber"] | Code["getEphemerals"]>
+  | Of<Code["sasl"]>
+  | Of<Code["ping"] | Code["closeSession"] | Code["whoAmI"]>;
 
-/** One identity of a connection, as the server answers `whoAmI`. */
-export interface ClientInfo {
-  readonly authScheme: string;
-  readonly user: string;
-}
+const created = record({ path: text, stat });
+const statOnly = record({ stat });
+
+/** The body of each successful reply but those of several operations, by the operation code of its request; of others it is empty. */
+export const responseBodies = {
+  [OpCode.create]: pathOnly,
+  [OpCode.create2]: created,
+  [OpCode.createContainer]: created,
+  [OpCode.createTtl]: created,
+  [OpCode.exists]: statOnly,
+  [OpCode.getData]: record({ data: buffer, stat }),
+  [OpCode.setData]: statOnly,
+  [OpCode.getAcl]: record({ acl, stat }),
+  [OpCode.setAcl]: statOnly,
+  [OpCode.getChildren]: record({ children: texts }),
+  [OpCode.getChildren2]: record({ children: texts, stat }),
+  [OpCode.sync]: pathOnly,
+  [OpCode.sasl]: record({ token: buffer }),
+  [OpCode.getEphemerals]: record({ ephemerals: texts }),
+  [OpCode.getAllChildrenNumber]: record({ totalNumber: int }),
+  [OpCode.addWatch]: record({ err: int }),
+  [OpCode.whoAmI]: record({ clientInfo: list(clientInfo, 8) }),
+} as const;
+
+type Replies = typeof responseBodies;
+type ResultOf<T extends keyof Replies> = { readonly type: T } & ValueOf<Replies[T]>;
 
 /** Result of one operation of a multi: what its own response holds, or the error that it met. */
 export type MultiResult =
-  | { readonly type: Code["create"]; readonly path: string }
-  | {
-      readonly type: Code["create2"] | Code["createContainer"] | Code["createTtl"];
-      readonly path: string;
-      readonly stat: Stat;
-    }
+  | ResultOf<Code["create"]>
+  | ResultOf<Code["create2"] | Code["createContainer"] | Code["createTtl"]>
   | { readonly type: Code["delete"] | Code["check"] }
-  | { readonly type: Code["setData"]; readonly stat: Stat }
-  | { readonly type: Code["getData"]; readonly data: Buffer; readonly stat: Stat }
-  | { readonly type: Code["getChildren"]; readonly children: readonly string[] }
+  | ResultOf<Code["setData"]>
+  | ResultOf<Code["getData"]>
+  | ResultOf<Code["getChildren"]>
   | { readonly type: "error"; readonly err: number };
 
 export interface Empty {
   readonly type?: undefined;
 }
 
-type Created = { readonly path: string; readonly stat: Stat };
-type Multi = { readonly results: readonly MultiResult[] };
-
-/** The body of a successful reply, by the operation code of its request. */
-export interface ResponseBodies {
-  1: { readonly path: string };
-  15: Created;
-  19: Created;
-  21: Created;
-  2: Empty;
-  3: { readonly stat: Stat };
-  4: { readonly data: Buffer; readonly stat: Stat };
-  5: { readonly stat: Stat };
-  6: { readonly acl: readonly Acl[]; readonly stat: Stat };
-  7: { readonly stat: Stat };
-  8: { readonly children: readonly string[] };
-  9: { readonly path: string };
-  11: Empty;
-  12: { readonly children: readonly string[]; readonly stat: Stat };
-  13: Empty;
-  14: Multi;
-  22: Multi;
-  17: Empty;
-  18: Empty;
-  100: Empty;
-  101: Empty;
-  105: Empty;
-  102: { readonly token: Buffer };
-  103: { readonly ephemerals: readonly string[] };
-  104: { readonly totalNumber: number };
-  106: { readonly err: number };
-  107: { readonly clientInfo: readonly ClientInfo[] };
-  "-11": Empty;
+export interface MultiResponse {
+  readonly results: readonly MultiResult[];
 }
 
-type KeyOf<T extends number> = T extends -11 ? "-11" : T;
-
 /** The response that belongs to a request's type. */
-export type ResponseTo<T extends OpCode> = ResponseBodies[KeyOf<T>];
+export type ResponseTo<T extends OpCode> = T extends keyof Replies
+  ? ValueOf<Replies[T]>
+  : T extends Code["multi"] | Code["multiRead"]
+    ? MultiResponse
+    : Empty;
 
-export type Response = ResponseBodies[keyof ResponseBodies];
+export type Response = ResponseTo<OpCode>;

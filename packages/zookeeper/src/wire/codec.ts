@@ -1,0 +1,118 @@
+import { ProtocolError } from "../errors.ts";
+import type { Kind } from "./jute.ts";
+import {
+  type MultiOpRequest,
+  type MultiResult,
+  type Request,
+  type Response,
+  type ResponseTo,
+  requestBodies,
+  responseBodies,
+} from "./messages.ts";
+import { OpCode } from "./op-code.ts";
+import type { JuteReader } from "./reader.ts";
+import type { JuteWriter } from "./writer.ts";
+
+type Bodies = ReadonlyMap<number, Kind<unknown>>;
+
+const REQUESTS = byCode(requestBodies);
+const RESPONSES = byCode(responseBodies);
+/** What may stand in a multi, and in its answer. A multi of a multi there is not. */
+const OPS = only(REQUESTS, [
+  ...[OpCode.create, OpCode.create2, OpCode.createContainer, OpCode.createTtl],
+  ...[OpCode.delete, OpCode.setData, OpCode.check],
+  ...[OpCode.getData, OpCode.getChildren, OpCode.exists, OpCode.getChildren2],
+]);
+const RESULTS = only(RESPONSES, [
+  ...[OpCode.create, OpCode.create2, OpCode.createContainer, OpCode.createTtl],
+  ...[OpCode.setData, OpCode.getData, OpCode.getChildren],
+]);
+/** In the place of an operation's type: the operation failed. */
+const FAILED = -1;
+
+/** Writes a request's body; the header is the caller's. */
+export function writeRequest(w: JuteWriter, request: Request): void {
+  if ("ops" in request) {
+    for (const op of request.ops) {
+      writeMultiHeader(w, op.type, false, -1);
+      writeRequest(w, op);
+    }
+    writeMultiHeader(w, -1, true, -1);
+  } else REQUESTS.get(request.type)?.write(w, request);
+}
+
+/** Reads the body of a request of this type. Throws ProtocolError for a type that it does not know. */
+export function readRequest(r: JuteReader, type: number): Request {
+  if (type === OpCode.multi || type === OpCode.multiRead) {
+    const ops = readMulti(r, (op) => bodyOf(r, OPS, op, `an operation of type ${op} in a multi`));
+    return { type, ops: ops as unknown as MultiOpRequest[] };
+  }
+  return bodyOf(r, REQUESTS, type, `a request of type ${type}`) as unknown as Request;
+}
+
+/** Writes the body of a successful reply to a request of this type. */
+export function writeResponse<T extends OpCode>(w: JuteWriter, type: T, response: ResponseTo<T>): void {
+  if ("results" in response) writeMultiResults(w, response.results);
+  else RESPONSES.get(type)?.write(w, response);
+}
+
+/** Reads the body of a successful reply to a request of this type. */
+export function readResponse<T extends OpCode>(r: JuteReader, type: T): ResponseTo<T> {
+  const response =
+    type === OpCode.multi || type === OpCode.multiRead
+      ? { results: readMulti(r, (result) => readMultiResult(r, result)) }
+      : (RESPONSES.get(type)?.read(r) ?? {});
+  return response as Response as ResponseTo<T>;
+}
+
+/** The header of a failed operation carries its error too; that of all others 0. */
+function writeMultiResults(w: JuteWriter, results: readonly MultiResult[]): void {
+  for (const result of results) {
+    if (result.type === "error") {
+      writeMultiHeader(w, FAILED, false, result.err);
+      w.int(result.err);
+    } else {
+      writeMultiHeader(w, result.type, false, 0);
+      RESULTS.get(result.type)?.write(w, result);
+    }
+  }
+  writeMultiHeader(w, -1, true, -1);
+}
+
+function readMultiResult(r: JuteReader, type: number): MultiResult {
+  if (type === FAILED) return { type: "error", err: r.int() };
+  if (type === OpCode.delete || type === OpCode.check) return { type };
+  return bodyOf(r, RESULTS, type, `a result of type ${type} in a multi`) as unknown as MultiResult;
+}
+
+function writeMultiHeader(w: JuteWriter, type: number, done: boolean, err: number): void {
+  w.int(type);
+  w.bool(done);
+  w.int(err);
+}
+
+/** What stands between headers, up to the one that says "done". */
+function readMulti<T>(r: JuteReader, read: (type: number) => T): T[] {
+  const found: T[] = [];
+  for (;;) {
+    const type = r.int();
+    const done = r.bool();
+    r.int();
+    if (done) return found;
+    found.push(read(type));
+  }
+}
+
+function bodyOf(r: JuteReader, bodies: Bodies, type: number, what: string): { readonly type: number } {
+  const body = bodies.get(type);
+  if (body === undefined) throw new ProtocolError(what);
+  return { type, ...(body.read(r) as object) };
+}
+
+function byCode(bodies: object): Bodies {
+  return new Map(Object.entries(bodies).map(([code, kind]) => [Number(code), kind as Kind<unknown>]));
+}
+
+function only(bodies: Bodies, codes: readonly OpCode[]): Bodies {
+  return new Map([...bodies].filter(([code]) => codes.includes(code as OpCode)));
+}

@@ -1,0 +1,62 @@
+import type { JuteReader } from "./reader.ts";
+import type { JuteWriter } from "./writer.ts";
+
+/** How one kind of value goes over the wire. */
+export interface Kind<T> {
+  write(w: JuteWriter, value: T): void;
+  read(r: JuteReader): T;
+}
+
+/** The value that a kind carries. */
+export type ValueOf<K> = K extends Kind<infer T> ? T : never;
+
+export const int: Kind<number> = { write: (w, value) => w.int(value), read: (r) => r.int() };
+export const long: Kind<bigint> = { write: (w, value) => w.long(value), read: (r) => r.long() };
+/** A 64-bit integer that is known to be safe as a number. */
+export const longNumber: Kind<number> = {
+  write: (w, value) => w.longNumber(value),
+  read: (r) => r.longNumber(),
+};
+export const bool: Kind<boolean> = { write: (w, value) => w.bool(value), read: (r) => r.bool() };
+export const text: Kind<string> = { write: (w, value) => w.string(value), read: (r) => r.string() };
+export const texts: Kind<readonly string[]> = {
+  write: (w, value) => w.strings(value),
+  read: (r) => r.strings(),
+};
+export const bytes: Kind<Uint8Array> = { write: (w, value) => w.buffer(value), read: (r) => r.buffer() };
+/** As `bytes`, for what we only ever get. */
+export const buffer: Kind<Buffer> = { write: (w, value) => w.buffer(value), read: (r) => r.buffer() };
+export const nullableBytes: Kind<Uint8Array | null> = {
+  write: (w, value) => w.buffer(value),
+  read: (r) => r.nullableBuffer(),
+};
+
+/** Its fields, one behind the other: jute writes neither names nor types. */
+export function record<T extends object>(
+  fields: {
+    readonly [K in keyof T]: Kind<T[K]>;
+  },
+): Kind<Readonly<T>> {
+  const entries = Object.entries<Kind<unknown>>(fields);
+  return {
+    write(w, value) {
+      for (const [name, kind] of entries) kind.write(w, (value as Record<string, unknown>)[name]);
+    },
+    read(r) {
+      const value: Record<string, unknown> = {};
+      for (const [name, kind] of entries) value[name] = kind.read(r);
+      return value as T;
+    },
+  };
+}
+
+/** Items behind their number. `least` is the shortest encoding of one, bytes: a count that no frame could hold is refused. */
+export function list<T>(item: Kind<T>, least: number): Kind<readonly T[]> {
+  return {
+    write(w, items) {
+      w.int(items.length);
+      for (const one of items) item.write(w, one);
+    },
+    read: (r) => Array.from({ length: r.count(least) }, () => item.read(r)),
+  };
+}
