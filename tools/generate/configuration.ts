@@ -5,6 +5,7 @@ import { qemuConfig } from "@nodeyard/driver-qemu";
 import { sliverConfig } from "@nodeyard/driver-sliver";
 import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
+import { uninstalledDrivers } from "nodeyard";
 import { jsonSchema } from "./json-schema.ts";
 import { referencePage, sections } from "./reference.ts";
 
@@ -27,7 +28,11 @@ export function configurationSections() {
   return sections(drivers);
 }
 
-/** `docs/reference/nodepool.schema.json`, for editors. */
-export function configurationSchema(): string {
-  return `${JSON.stringify(jsonSchema(drivers), null, 2)}\n`;
+/**
+ * `docs/reference/nodepool.schema.json`, for editors. Drivers of Nodepool without a package are part of it, as they are of what
+ * `config-validate` knows: a file that is still shared with Python launchers is checked whole.
+ */
+export async function configurationSchema(): Promise<string> {
+  const uninstalled = Object.entries(await uninstalledDrivers());
+  return `${JSON.stringify(jsonSchema([...drivers, ...uninstalled]), null, 2)}\n`;
 }

@@ -17,7 +17,7 @@ export interface JsonSchema {
   readonly [other: string]: unknown;
 }
 
-type Drivers = readonly (readonly [name: string, config: DriverConfig])[];
+type Drivers = readonly (readonly [name: string, config: Pick<DriverConfig, "schema">])[];
 
 /** A driver that is named by its package or its path; its keys are not known here. */
 const FROM_OUTSIDE = "^(npm:|\\.{0,2}/)";
@@ -48,7 +48,7 @@ export function jsonSchema(drivers: Drivers): JsonSchema {
 }
 
 /** One driver's provider. */
-export function providerSchema({ schema }: DriverConfig): JsonSchema {
+export function providerSchema({ schema }: Pick<DriverConfig, "schema">): JsonSchema {
   const { $schema: _, ...provider } = convert(schema);
   return provider;
 }

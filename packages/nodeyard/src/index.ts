@@ -11,6 +11,7 @@ export {
 export * from "./launcher/index.ts";
 export { gaugeNames, oldKeys, promName } from "./metrics/index.ts";
 export * from "./operations/index.ts";
+export { uninstalledDrivers } from "./process/index.ts";
 export {
   Counters,
   counterNames,

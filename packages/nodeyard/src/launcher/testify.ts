@@ -93,7 +93,7 @@ function notInForce(facts: PoolStanding["facts"] | undefined): PoolStanding["fac
 
 /** Pools that are not registered as they are configured, since their provider could not be opened. */
 function closedPools(
-  { name, goesOn, pools, since, nextTry, error }: ClosedProvider,
+  { name, goesOn, pools, code, since, nextTry, error }: ClosedProvider,
   labels: readonly string[],
 ): PoolStanding[] {
   return pools
@@ -102,7 +102,7 @@ function closedPools(
       pool: poolKey(name, pool.name),
       provider: name,
       outlook: "waits",
-      code: "provider.failing",
+      code,
       facts: { error, failing_since: since, ...(goesOn ? { new_configuration: "not in force" } : {}) },
       since,
       nextTry,

@@ -100,6 +100,7 @@ export class Front {
   private constructor(parts: FrontParts) {
     this.#parts = parts;
     const { machine, log, config, backup } = parts;
+    log.onDropped(() => this.counters.add("log.lines_dropped", 1));
     this.#api = new HttpApi({
       clock: machine.clock,
       log: log.area("api"),

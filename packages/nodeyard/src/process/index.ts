@@ -12,7 +12,13 @@ export { claimPidFile } from "./edge/pid-file.ts";
 export { runProgram, runSliverd, SLIVERD_FLAGS, sliverdProgram } from "./edge/run-sliverd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
 export { type FrontWish, HTTP_SOCKET } from "./front.ts";
-export { anyDriver, launcherConfig, openConfig, validatorDrivers } from "./open-config.ts";
+export {
+  anyDriver,
+  launcherConfig,
+  openConfig,
+  uninstalledDrivers,
+  validatorDrivers,
+} from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
 export { surveyImages, surveyLeaks } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";

@@ -14,7 +14,7 @@ import type { LauncherConfig } from "../launcher/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { withAnyDriver } from "./any-driver.ts";
-import { Drivers } from "./driver-registry.ts";
+import { Drivers, type UninstalledDrivers } from "./driver-registry.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ConfigRefused } from "./errors.ts";
 import type { RoleParts } from "./role.ts";
@@ -46,8 +46,12 @@ export function anyDriver(): DriverRegistry {
 
 /** Drivers for a validator: it also judges providers of drivers that are not installed, by tables that no daemon loads. */
 export async function validatorDrivers(): Promise<Drivers> {
-  const { uninstalled } = await import("./uninstalled/index.ts");
-  return new Drivers(loadModule, { uninstalled });
+  return new Drivers(loadModule, { uninstalled: await uninstalledDrivers() });
+}
+
+/** Keys of Nodepool's drivers that have no package yet, by the drivers' names. */
+export async function uninstalledDrivers(): Promise<UninstalledDrivers> {
+  return (await import("./uninstalled/index.ts")).uninstalled;
 }
 
 export function logFindings(log: Log, findings: readonly Finding[]): void {

@@ -215,6 +215,9 @@ export const verdictCodes = {
   "capacity.pool": "The pool's limit is used up",
   "capacity.provider": "The provider's quota, as last read, is used up",
   "provider.failing": "The provider's API fails, so its free capacity is unknown; this is not about quota",
+  "provider.foreign":
+    "A launcher that is not Nodeyard's serves the provider, too: so that no host or slot is given twice, this launcher does not",
+  "provider.configuration": "The provider cannot be opened as it is configured",
   "capacity.concurrency": "The provider already launches as many nodes at once as max-concurrency allows",
   "capacity.tenant": "The tenant's limit is used up",
   "capacity.reserved": "Free capacity is kept for a request ahead of it that needs more",

@@ -22,6 +22,8 @@ export interface ProcessLog extends Log {
   area(name: LogArea): Log;
   /** Sets the levels, over those that the process was started with; at once, for every area. */
   setLevels(over: LogLevels): void;
+  /** Calls `listener`, which must not throw, for each line that is dropped because the disk or its reader is too slow. */
+  onDropped(listener: () => void): void;
   /** Resolves when all lines are written, before the process ends; a slow disk holds it up for two seconds. */
   flush(): Promise<void>;
 }
@@ -38,5 +40,5 @@ export function memoryLog(): ProcessLog & { readonly lines: LogLine[] } {
   const lines: LogLine[] = [];
   const at = (level: LogLevel) => (facts: object, text: string) => void lines.push({ level, facts, text });
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  return { lines, ...log, area: () => log, setLevels: () => {}, flush: async () => {} };
+  return { lines, ...log, area: () => log, setLevels: () => {}, onDropped: () => {}, flush: async () => {} };
 }

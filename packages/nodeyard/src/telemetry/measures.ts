@@ -27,6 +27,9 @@ export const counterNames = {
     "result",
   ),
   "journal.events": by("Events for the journal: `written`, or `dropped` because they could not be", "result"),
+  "log.lines_dropped": by(
+    "Lines of the log dropped because the disk, or the reader of the pipe, was too slow",
+  ),
   "journal.write_failures": by("Batches of events that the journal could not write"),
   "scheduler.turns": by("Turns of the scheduler's loop"),
   "launcher.requests": by("Requests that ended here", "outcome"),

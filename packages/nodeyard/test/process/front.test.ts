@@ -21,8 +21,7 @@ const drivers = { driver: (name: string) => ({ capabilities: { local: name === "
 let front: Front | undefined;
 afterEach(() => front?.close());
 
-async function open(places: Parameters<typeof Front.open>[0], first: Config, env = {}) {
-  const log = memoryLog();
+async function open(places: Parameters<typeof Front.open>[0], first: Config, env = {}, log = memoryLog()) {
   const machine = { ...systemMachine(), env };
   front = await Front.open(places, { machine, log, drivers, config: first });
   const addresses = log.lines
@@ -68,6 +67,18 @@ describe("what listens while hostile code may run on this machine (rule 11)", ()
       facts: { address, providers: ["my-vm"] },
     });
   });
+});
+
+test("lines that the log drops are a metric, also while its reader takes no more", async () => {
+  const log = memoryLog();
+  let drop = () => {};
+  log.onDropped = (listener) => {
+    drop = listener;
+  };
+  const { addresses } = await open({ tcp: TCP }, config(), {}, log);
+  drop();
+  drop();
+  expect((await ask(addresses[0]!, "/metrics")).text).toContain("\nnodeyard_log_lines_dropped_total 2\n");
 });
 
 test("issuers of tokens count from the reload on that names them, and no longer than one that does not", async () => {

@@ -124,12 +124,16 @@ test("a file that logrotate moved away is made anew for the next line, without a
 
 test("lines that a slow reader leaves no room for are dropped, and counted in the log when there is room again", async () => {
   const log = createLog({ levels: {}, format: "text", to: { file } });
+  let noticed = 0;
+  log.onDropped(() => noticed++);
   const text = "x".repeat(1_000_000);
   // In one turn nothing can be written.
   for (let line = 0; line < 10; line++) log.info({ line }, text);
+  const atOnce = noticed;
   const last = await until("it is said", () => linesOf(file).find((line) => line.includes("were dropped")));
   const dropped = Number(/lines=(\d+)/.exec(last)?.[1]);
   expect(dropped).toBeGreaterThan(0);
+  expect([atOnce, noticed], "told at once, and of each line once").toEqual([dropped, dropped]);
   expect(linesOf(file).filter((line) => line.includes(text))).toHaveLength(10 - dropped);
 });
 

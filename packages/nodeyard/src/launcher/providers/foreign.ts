@@ -1,9 +1,11 @@
-import { DriverError } from "@nodeyard/driver";
 import { decodeComponent, paths, RecordError } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
+import { errorClass, messageOf } from "@nodeyard/runtime";
 import { orUndefined } from "@nodeyard/tree";
 import { Controller } from "../../coordination/index.ts";
 import type { Handles } from "../handles.ts";
+
+/** Launchers of another kind serve a provider that launchers of one kind alone may serve. */
+export class ForeignLauncher extends errorClass("launcher.foreign_launcher") {}
 
 const MEMBERS = "/nodeyard/members";
 /** A launcher that has just registered is known for one of ours only with its member znode: look a moment later. */
@@ -78,9 +80,8 @@ async function foreignPools({ tree, view }: Registered, provider: string): Promi
   });
 }
 
-function foreignError(provider: string, pools: readonly string[]): DriverError {
-  return new DriverError(
-    "configuration",
+function foreignError(provider: string, pools: readonly string[]): ForeignLauncher {
+  return new ForeignLauncher(
     `provider ${provider} is also served by a launcher that is not Nodeyard's (${pools.join(", ")}): stop that launcher, or remove the provider from one of the two configurations`,
   );
 }

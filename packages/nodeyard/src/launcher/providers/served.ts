@@ -1,4 +1,4 @@
-import type { Driver, ProviderConfig } from "@nodeyard/driver";
+import { type Driver, DriverError, type ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
 import {
@@ -8,10 +8,10 @@ import {
   type Registration,
   settledWithin,
 } from "../../coordination/index.ts";
-import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
+import type { LocalPool, LocalProvider, VerdictCode } from "../../scheduler/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { BackingController } from "../metastatic/controller.ts";
-import { foreignWatch } from "./foreign.ts";
+import { ForeignLauncher, foreignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { leakSweep } from "./leaks.ts";
 import type { ProviderFacts, ProviderHandles } from "./providers.ts";
@@ -34,8 +34,23 @@ export interface Served {
   readonly controller: Controller;
   /** Times in a row that the cloud listed machines of ours without a record. */
   unsettled: number;
-  /** Its API fails: since when and with what it was found to, and when it is asked again. */
-  failing: { readonly since: number; readonly error: string; readonly nextTry: number } | undefined;
+  /** It cannot be opened, or its API fails: since when and with what it was found to, and when it is tried again. */
+  failing:
+    | {
+        readonly code: VerdictCode;
+        readonly since: number;
+        readonly error: string;
+        readonly nextTry: number;
+      }
+    | undefined;
+}
+
+/** What keeps a provider from being opened: not every reason is its API. */
+export function closedCode(error: unknown): VerdictCode {
+  if (error instanceof ForeignLauncher) return "provider.foreign";
+  return error instanceof DriverError && error.kind === "configuration"
+    ? "provider.configuration"
+    : "provider.failing";
 }
 
 export function newServed(
@@ -60,12 +75,14 @@ export function newServed(
   return served;
 }
 
-/** A provider that cannot be served as it is configured, because its API fails. */
+/** A provider that cannot be served as it is configured. */
 export interface ClosedProvider {
   readonly name: string;
   /** It goes on as it was configured before: only the new configuration is not in force. */
   readonly goesOn: boolean;
   readonly pools: readonly { readonly name: string; readonly labels: ReadonlySet<string> }[];
+  /** Why it cannot. */
+  readonly code: VerdictCode;
   /** Tree time, milliseconds. */
   readonly since: number;
   readonly nextTry: number;

@@ -11,6 +11,7 @@ import {
   begin,
   beginBackings,
   type ClosedProvider,
+  closedCode,
   closedOf,
   type Identity,
   isExclusive,
@@ -214,7 +215,8 @@ export class Serving {
     const pause = open === undefined ? backoff(random, attempt, 1_000, 60_000) : FAILING_MS;
     const now = Math.round(ages.now());
     const since = served.failing?.since ?? now;
-    served.failing = { since, error: messageOf(error), nextTry: now + Math.round(pause) };
+    const code = open === undefined ? closedCode(error) : "provider.failing";
+    served.failing = { code, since, error: messageOf(error), nextTry: now + Math.round(pause) };
     const facts = { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) };
     if (open !== undefined) {
       log.warn(facts, "cannot read a provider's quota; the last known one stays in force");

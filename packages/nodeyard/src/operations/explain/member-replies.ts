@@ -108,12 +108,19 @@ const WEAK: ReadonlySet<string> = new Set([
   "tree.incomplete",
 ]);
 
-/** The best reason that live launchers give. A failing provider API counts for more than a launcher without a reason. */
+/** Why a launcher has not opened a provider, which therefore gives no reason of its own. */
+const CLOSED: ReadonlySet<string> = new Set([
+  "provider.failing",
+  "provider.foreign",
+  "provider.configuration",
+]);
+
+/** The best reason that live launchers give. A provider that is not open counts for more than a launcher without a reason. */
 export function liveWait({ asked }: MemberReplies, pools: readonly PoolLine[]): Wait | undefined {
   const waits = asked.answers.flatMap(({ testimony }) => testimony.wait ?? []);
   const strong = waits.find(({ code }) => code === "handling") ?? waits.find(({ code }) => !WEAK.has(code));
   if (strong !== undefined) return waitOf(strong);
-  const failing = pools.find(({ code, outlook }) => outlook === "waits" && code === "provider.failing");
+  const failing = pools.find(({ code, outlook }) => outlook === "waits" && CLOSED.has(code));
   if (failing !== undefined) return fromPool(failing);
   return waits[0] === undefined ? undefined : waitOf(waits[0]);
 }

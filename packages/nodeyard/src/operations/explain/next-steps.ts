@@ -9,6 +9,10 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "capacity.provider": "It is retried as soon as a node of the provider is deleted or its quota changes.",
   "provider.failing":
     "It is retried as soon as the provider answers; the launcher asks again with growing pauses. Another pool may take it first.",
+  "provider.foreign":
+    "Stop the other launcher, or remove the provider from one of the two configurations. This launcher serves it when the other is gone: it looks again with growing pauses, a minute at most.",
+  "provider.configuration":
+    "Correct what the error names. It is opened again with growing pauses, a minute at most, and at once when its configuration has changed. Another pool may take it first.",
   "capacity.concurrency": "It is retried as soon as a launch of the provider ends.",
   "capacity.tenant":
     "It is retried as soon as a node of the tenant is returned, or the tenant's limit is raised.",

@@ -23,6 +23,8 @@ const NOTHING = Buffer.alloc(0);
  * the lines of the last moment.
  */
 export class LineSink {
+  /** Called for each line that is dropped, at once: who looks at a figure need not wait until there is room. */
+  onDropped: () => void = () => {};
   readonly #file: string | undefined;
   readonly #onRoom: (dropped: number) => void;
   #descriptor: number;
@@ -47,8 +49,10 @@ export class LineSink {
   }
 
   write(line: string): void {
-    if (this.#size + this.#batch.length + line.length > MAX_WAITING) this.#dropped++;
-    else {
+    if (this.#size + this.#batch.length + line.length > MAX_WAITING) {
+      this.#dropped++;
+      this.onDropped();
+    } else {
       this.#waiting.push(line);
       this.#size += line.length;
     }

@@ -50,6 +50,9 @@ export function createLog({ levels, format, to }: LogOptions): ProcessLog {
     error: (facts, text) => process.error(facts, text),
     area: (name) => areas[name],
     setLevels,
+    onDropped: (listener) => {
+      sink.onDropped = listener;
+    },
     flush: () => sink.flush(),
   };
 }
