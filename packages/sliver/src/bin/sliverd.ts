@@ -6,7 +6,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { memoryOfSlivers } from "../core/capacity.ts";
 import { type DaemonConfig, parseConfig } from "../daemon/config.ts";
 import { dismantle, dismantling } from "../daemon/edge/dismantle.ts";
-import { totalMemory } from "../daemon/edge/facts.ts";
+import { linkOf, totalMemory } from "../daemon/edge/facts.ts";
 import { forgetWriter } from "../daemon/edge/forget-writer.ts";
 import { ownId } from "../daemon/edge/own-id.ts";
 import { type BackEnds, startDaemon } from "../daemon/edge/start.ts";
@@ -122,9 +122,10 @@ async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): P
   }
 }
 
-function machineOf({ isolation, machine }: DaemonConfig, onProgress: (text: string) => void): SliverMachine {
+function machineOf(config: DaemonConfig, onProgress: (text: string) => void): SliverMachine {
   const memory = 1024 * memoryOfSlivers(totalMemory());
-  return new SliverMachine({ ...isolation, link: machine.link, memory, clock: systemClock, onProgress });
+  const link = linkOf(config);
+  return new SliverMachine({ ...config.isolation, link, memory, clock: systemClock, onProgress });
 }
 
 function backEnds(info: (text: string) => void): BackEnds {

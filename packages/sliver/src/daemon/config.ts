@@ -41,8 +41,8 @@ const schema = z.strictObject({
     .strictObject({
       /** Per mille of one CPU that slivers share; absent: all that there is. */
       cpu: whole.min(1).optional(),
-      /** bit/s. */
-      link: whole.min(1).default(1_000_000_000),
+      /** bit/s of all slivers together; absent: as fast as the interface that leads to the world. */
+      link: whole.min(1).optional(),
       /** For each core the threads of its physical core; absent: whole cores are not handed out. */
       siblings: z.array(z.array(whole)).default([]),
       highestIndex: whole.min(1).max(4000).default(256),

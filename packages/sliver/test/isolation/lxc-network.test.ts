@@ -1,4 +1,6 @@
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
@@ -50,6 +52,18 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
     execFileSync("ip", ["-n", "ny-world", "route", "del", "10.213.0.0/16"]);
   });
 
+  test("has the host's interface forward as long as there are slivers, for them alone", async () => {
+    const forwards = () => readFileSync(`/proc/sys/net/ipv4/conf/${WORLD_DEVICE}/forwarding`, "utf8").trim();
+    expect(forwards()).toBe("0");
+    await bringUp(backEnd, configsOf(real.key, { 1: {} }));
+    expect(forwards()).toBe("1");
+    expect(
+      execFileSync("nft", ["list", "chain", "inet", "nodeyard-slivers", "forward"], { encoding: "utf8" }),
+    ).toMatch(new RegExp(`iifname "${WORLD_DEVICE}" ct state new .*drop`));
+    await real.clear();
+    expect(forwards()).toBe("0");
+  });
+
   test("is logged in to from the world by its own port of the host, and by no other, and that goes with it", async () => {
     await bringUp(backEnd, configsOf(real.key, { 1: {}, 2: {} }));
     const banner = (port: number) => {
@@ -76,7 +90,8 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
 
   test("wherever the making of its cable was cut short, it can be made anew and taken away", async () => {
     const { signal } = new AbortController();
-    const network = new Network(1_000_000_000, undefined);
+    const forwarding = join(real.folder, "forwarding");
+    const network = new Network({ link: 1_000_000_000, forwarding });
     const [config] = configsOf(real.key, { 9: {} });
     const names = namesOf(9, "10.213");
     const cable = cableCommands(names, GATEWAY);

@@ -7,7 +7,6 @@ import {
   initScript,
   loginLines,
   nameFiles,
-  resolvers,
   sshdConfig,
   sudoersLine,
   withLine,
@@ -75,16 +74,6 @@ function refusedOr(render: () => string, shape: (text: string) => void): void {
 }
 
 describe("text that an interpreter reads as root", () => {
-  test("a sliver asks resolvers that it reaches: never one on the host's loopback", () => {
-    const stub = "nameserver 127.0.0.53\noptions edns0\nsearch example.org\n";
-    const real = "nameserver 192.0.2.1\nsearch example.org\n";
-    expect(resolvers([real, "nameserver 192.0.2.9\n"])).toBe(real);
-    expect(resolvers([stub, "", real])).toBe(real);
-    expect(resolvers([`nameserver ::1\n${real}`])).toBe(real);
-    expect(resolvers(["nameserver 2001:db8::1\n"])).toBe("nameserver 2001:db8::1\n");
-    expect(resolvers([stub])).toBe("");
-  });
-
   test("LXC: a hostile path never makes another line or another option", () => {
     const lines = lxcConfig(plain).split("\n").length;
     fc.assert(

@@ -55,9 +55,6 @@ export async function dismantling(
     ...("folder" in isolation.pool
       ? [`${isolation.pool.folder}: the file system, with quotas turned on`]
       : []),
-    ...(isolation.outbound !== undefined
-      ? [`net.ipv4.conf.${isolation.outbound.device}.forwarding: as the operator set it`]
-      : []),
     "packages that were installed for slivers",
   ];
   const files = [...run, ...keys, ...state].map((name) => ({ kind: "file", name }) as const);

@@ -3,6 +3,8 @@ import { availableParallelism, totalmem } from "node:os";
 import type { MachineFacts } from "../../core/capacity.ts";
 import { DaemonConfigError } from "../../errors.ts";
 import type { BackEnd } from "../../isolation/contract.ts";
+import { deviceToWorld, linkSpeed } from "../../isolation/network/edge/host-network.ts";
+import type { DaemonConfig } from "../config.ts";
 
 /**
  * `siblings` lists for each core, from 0 on, the threads of its physical core; `online` is what the kernel says in
@@ -41,6 +43,12 @@ export async function machineFacts(backEnd: BackEnd): Promise<MachineFacts> {
     memory: totalMemory(),
     ...(pool === undefined ? {} : { pool }),
   };
+}
+
+/** bit/s that slivers share. */
+export function linkOf({ machine, isolation }: Pick<DaemonConfig, "machine" | "isolation">): number {
+  const { outbound } = isolation;
+  return machine.link ?? linkSpeed((outbound && outbound.device) || deviceToWorld());
 }
 
 /** KiB of the machine. */

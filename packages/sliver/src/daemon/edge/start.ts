@@ -22,7 +22,7 @@ import { Store } from "../../store/store.ts";
 import { controlAccounts, latest, renderAuthorizedKeys, socketAccounts, tokenCaller } from "../accounts.ts";
 import type { DaemonConfig } from "../config.ts";
 import { auditFile } from "./audit-file.ts";
-import { checkSiblings, machineFacts, onlineCores } from "./facts.ts";
+import { checkSiblings, linkOf, machineFacts, onlineCores } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 import { readTls } from "./pem.ts";
 
@@ -72,7 +72,7 @@ export async function startDaemon(
     store,
     state,
     backEnd,
-    machine: { ...config.machine, cpu, policy: profile.policy },
+    machine: { ...config.machine, cpu, link: linkOf(config), policy: profile.policy },
     capacity,
     clock: systemClock,
     random: systemRandom,

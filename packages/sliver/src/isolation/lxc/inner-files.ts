@@ -59,18 +59,6 @@ export function nameFiles(user: string, address: string): { hostname: string; ho
   return { hostname: `${name}\n`, hosts: `127.0.0.1 localhost\n${safe("IPv4 address", address)} ${name}\n` };
 }
 
-/**
- * /etc/resolv.conf of a sliver: the first of the host's that names a resolver off the host, without those on it, whose loopback a sliver
- * does not reach. Empty when there is none.
- */
-export function resolvers(texts: readonly string[]): string {
-  const reachable = texts.map((text) =>
-    text.split("\n").filter((line) => !/^\s*nameserver\s+(?:127\.|0\.0\.0\.0|::1?\s*$)/.test(line)),
-  );
-  const lines = reachable.find((list) => list.some((line) => /^\s*nameserver\s/.test(line)));
-  return lines?.join("\n") ?? "";
-}
-
 /** What lets the login become root of its own sliver. Throws UnsafeTextError. */
 export function sudoersLine(user: string): string {
   return `${login(user)} ALL=(ALL) NOPASSWD: ALL\n`;

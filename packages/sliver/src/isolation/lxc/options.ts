@@ -61,17 +61,27 @@ const fields = z.strictObject({
   defaultImage: z.string().default(PRESET),
   /** CPU of all slivers together against the rest of the machine; cgroup v2 `cpu.weight`. */
   weight: z.number().int().min(1).max(10_000).default(100),
-  /** Absent: slivers reach no network. */
+  /** How slivers reach the world; false: not at all. */
   outbound: z
-    .strictObject({
-      device: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/),
-      /** Ranges that slivers reach never; the cloud's metadata service first of all. */
-      refuse: z
-        .array(z.string().regex(/^\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}$/))
-        .max(256)
-        .default(["169.254.0.0/16"]),
-    })
-    .optional(),
+    .union(
+      [
+        z.literal(false),
+        z.strictObject({
+          /** Absent: that of the default route. */
+          device: z
+            .string()
+            .regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/)
+            .optional(),
+          /** Ranges that slivers reach never, but name servers there; the cloud's metadata service first of all. */
+          refuse: z
+            .array(z.string().regex(/^\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}$/))
+            .max(256)
+            .default(["169.254.0.0/16"]),
+        }),
+      ],
+      "must be false, or have device, refuse, both or neither",
+    )
+    .prefault({}),
   /** Who may log in to slivers from outside; absent: only this machine itself. */
   inbound: z
     .strictObject({

@@ -12,12 +12,14 @@ export interface SliverRules extends Pick<Names, "device" | "address" | "chain">
   readonly published?: number;
 }
 
-/** How slivers reach the world: not at all, or through one interface, under its address. */
-export type Outbound = {
+/** How slivers reach the world: through one interface, under its address. */
+export interface Outbound {
   readonly device: string;
   readonly network: string;
   readonly refuse: readonly string[];
-};
+  /** Name servers, of which slivers reach the port for names also in a refused range: some clouds have theirs beside the metadata. */
+  readonly resolvers?: readonly string[];
+}
 
 /** The interface whose side may log in to slivers, each by a port of this machine. */
 export interface Inbound {
@@ -26,9 +28,14 @@ export interface Inbound {
 
 /**
  * The frame that holds whether or not a sliver has a chain yet: nothing that comes out of a sliver reaches a listener of
- * the host or another sliver, only answers do (rule 11). Chains of slivers survive a repetition.
+ * the host or another sliver, only answers do (rule 11). Chains of slivers survive a repetition. `closed`: interfaces that forward for
+ * slivers alone, so that the host does not become a router for its neighbours; ports that others publish (DNAT) stay open.
  */
-export function frameScript(outbound: Outbound | undefined, inbound?: Inbound): string {
+export function frameScript(
+  outbound: Outbound | undefined,
+  inbound?: Inbound,
+  closed: readonly string[] = [],
+): string {
   const lines = [
     ...base(),
     ...["gate prerouting", "input input", "forward forward"].map((pair) => {
@@ -46,6 +53,13 @@ export function frameScript(outbound: Outbound | undefined, inbound?: Inbound): 
   if (inbound !== undefined) lines.push(...publishing(inbound));
   if (outbound !== undefined) {
     const device = quotedDevice(outbound.device);
+    for (const address of outbound.resolvers ?? [])
+      lines.push(
+        rule(
+          "forward",
+          `iifname "ny-v*" oifname ${device} ip daddr ${safe("IPv4 address", address)} meta l4proto { tcp, udp } th dport 53 accept`,
+        ),
+      );
     for (const range of outbound.refuse)
       lines.push(rule("forward", `iifname "ny-v*" ip daddr ${cidr(range)} drop`));
     lines.push(
@@ -58,6 +72,8 @@ export function frameScript(outbound: Outbound | undefined, inbound?: Inbound): 
     );
   }
   lines.push(rule("forward", `iifname "ny-v*" drop`), rule("forward", `oifname "ny-v*" drop`));
+  for (const device of closed)
+    lines.push(rule("forward", `iifname ${quotedDevice(device)} ct state new ct status & dnat == 0 drop`));
   return `${lines.join("\n")}\n`;
 }
 

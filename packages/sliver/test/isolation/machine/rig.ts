@@ -41,6 +41,7 @@ export async function realMachine(
     folder,
     cache: join(tmpdir(), "nodeyard-image-cache"),
     pool: { bytes: 1_500_000_000 },
+    outbound: false,
     ...some,
   });
   const machines: SliverMachine[] = [];

@@ -57,7 +57,6 @@ export async function startWorld(): Promise<World> {
   ip("-n", NAMESPACE, "address", "add", `${WORLD}/24`, "dev", "w0");
   ip("-n", NAMESPACE, "link", "set", "w0", "up");
   ip("-n", NAMESPACE, "link", "set", "lo", "up");
-  writeFileSync(`/proc/sys/net/ipv4/conf/${WORLD_DEVICE}/forwarding`, "1");
   const server: ChildProcess = spawn("ip", ["netns", "exec", NAMESPACE, process.execPath, "-e", SERVER], {
     stdio: ["ignore", "pipe", "inherit"],
   });

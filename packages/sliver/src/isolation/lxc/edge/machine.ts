@@ -71,6 +71,7 @@ export const OWN_FILES = [
   "pool.img.new",
   "cache",
   "network",
+  "forwarding",
   "seccomp.policy",
 ] as const;
 
@@ -122,8 +123,9 @@ export class SliverMachine {
     });
     this.folders = new SliverFolders(join(folder, "slivers"));
     const { outbound, network, inbound } = options;
-    const world = outbound === undefined ? undefined : { ...outbound, network };
-    this.network = new Network(options.link, world, inbound);
+    const way = outbound === false ? {} : { outbound: { ...outbound, network } };
+    const forwarding = join(folder, "forwarding");
+    this.network = new Network({ ...way, link: options.link, inbound, forwarding });
     this.seccomp = join(folder, "seccomp.policy");
   }
 

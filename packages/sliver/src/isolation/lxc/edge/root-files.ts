@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { ImageError } from "../../../errors.ts";
 import { editHostile, replaceHostile, together, writeAtomic } from "../../edge/files.ts";
+import { resolverText } from "../../network/edge/host-network.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import {
   authorizedKeys,
@@ -12,7 +13,6 @@ import {
   loginLines,
   nameFiles,
   openSshPrivateKey,
-  resolvers,
   sshdConfig,
   sudoersLine,
   withLine,
@@ -94,21 +94,12 @@ async function sudoers(root: string, { user }: Names): Promise<void> {
   await replaceHostile(join(folder, "nodeyard"), sudoersLine(user), 0o440);
 }
 
-/** The host's own; where that names a resolver on the host, what this one asks (systemd-resolved, NetworkManager). */
-const RESOLVERS = [
-  "/etc/resolv.conf",
-  "/run/systemd/resolve/resolv.conf",
-  "/run/NetworkManager/no-stub-resolv.conf",
-];
-
 async function common(root: string, { user, address }: Names): Promise<void> {
   const { hostname, hosts } = nameFiles(user, address);
   const texts: Record<string, string> = {
     hostname,
     hosts,
-    "resolv.conf": resolvers(
-      await Promise.all(RESOLVERS.map((file) => readFile(file, "utf8").catch(() => ""))),
-    ),
+    "resolv.conf": await resolverText(),
   };
   // Images have links here to what a resolver of theirs would write; nothing of an image is followed.
   const etc = await within(root, "etc");

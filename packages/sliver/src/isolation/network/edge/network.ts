@@ -15,30 +15,49 @@ import {
   unshapeCommands,
 } from "../shape.ts";
 import { batch } from "./batch.ts";
+import {
+  deviceToWorld,
+  forward,
+  forwarded,
+  nameservers,
+  resolverText,
+  stopForwarding,
+} from "./host-network.ts";
 
 /** The host's address on every cable; slivers know no other neighbour. */
 export const GATEWAY = "169.254.1.1";
 
+/** What the network of slivers is made of. */
+export interface NetworkOptions {
+  /** bit/s. */
+  readonly link: number;
+  /** Without `device` that of the default route. Absent: slivers reach nobody. */
+  readonly outbound?: Omit<Outbound, "device"> & { readonly device?: string | undefined };
+  readonly inbound?: Inbound | undefined;
+  /** File that names the interfaces that forward because slivers need it. */
+  readonly forwarding: string;
+}
+
 /** The host's side of the slivers' network: rules, queues, addresses. As few processes as can be: each costs a start. */
 export class Network {
-  readonly #link: number;
-  readonly #outbound: Outbound | undefined;
-  readonly #inbound: Inbound | undefined;
+  readonly #options: NetworkOptions;
 
-  /** `link` in bit/s. */
-  constructor(link: number, outbound: Outbound | undefined, inbound?: Inbound) {
-    this.#link = link;
-    this.#outbound = outbound;
-    this.#inbound = inbound;
+  constructor(options: NetworkOptions) {
+    this.#options = options;
   }
 
   /**
    * Before its cable is there: from then on its address, and only its, passes. The frame that holds for all is written
    * each time with it, as one transaction: the host's rules may have been reloaded, which removes those of slivers.
+   * Throws CommandError.
    */
   async admit(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { connections } = config.effective;
-    await nft(frameScript(this.#outbound, this.#inbound) + sliverScript({ ...names, connections }), signal);
+    for (const device of this.#ways()) await forward(device, this.#options.forwarding);
+    const { inbound, forwarding } = this.#options;
+    const [outbound, text, closed] = [this.#outbound(), await resolverText(), await forwarded(forwarding)];
+    const way = outbound && { ...outbound, resolvers: nameservers(text) };
+    await nft(frameScript(way, inbound, closed) + sliverScript({ ...names, connections }), signal);
   }
 
   /** Chains that a cable leads into now. */
@@ -56,8 +75,7 @@ export class Network {
    */
   async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { device } = names;
-    const ways = [this.#outbound, this.#inbound].flatMap((way) => (way === undefined ? [] : [way.device]));
-    for (const way of new Set(ways)) await forwarding(way);
+    const ways = this.#ways();
     await batch("ip", cableCommands(names, GATEWAY), signal);
     await writeFile(`/proc/sys/net/ipv6/conf/${device}/disable_ipv6`, "1").catch(() => undefined);
     if (ways.length > 0) await writeFile(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "1");
@@ -66,7 +84,7 @@ export class Network {
 
   /** New rates, while it runs. */
   async shape(names: Names, { limits }: SliverConfig, signal: AbortSignal): Promise<void> {
-    await batch("tc", [...frameCommands(this.#link), ...shapeCommands(names, limits)], signal);
+    await batch("tc", [...frameCommands(this.#options.link), ...shapeCommands(names, limits)], signal);
   }
 
   /** Bytes that each sliver has sent, by its index. */
@@ -99,28 +117,24 @@ export class Network {
     await together(
       nft(`delete table inet ${TABLE}\n`, signal).catch(ignoreMissing),
       batch("ip", [{ text: `link del ${UPLINK_QUEUE}`, mayFail: GONE }], signal),
+      stopForwarding(this.#options.forwarding),
     );
+  }
+
+  #outbound(): Outbound | undefined {
+    const { outbound } = this.#options;
+    const device = outbound && (outbound.device ?? deviceToWorld());
+    return outbound && device !== undefined ? { ...outbound, device } : undefined;
+  }
+
+  #ways(): readonly string[] {
+    const ways = [this.#outbound(), this.#options.inbound];
+    return [...new Set(ways.flatMap((way) => (way === undefined ? [] : [way.device])))];
   }
 }
 
 function nft(script: string, signal: AbortSignal): Promise<string> {
   return run(["nft", "-f", "-"], { signal, input: script });
-}
-
-/** Answers come in through it: what it does with other people's packets is up to the operator, so it is asked for. */
-async function forwarding(device: string): Promise<void> {
-  const file = `/proc/sys/net/ipv4/conf/${device}/forwarding`;
-  const state = await readFile(file, "utf8").catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code !== "ENOENT") throw cause;
-    throw new CommandError(
-      `this machine has no interface ${device} (ip link shows which it has); correct device in isolation.outbound and isolation.inbound`,
-      { cause },
-    );
-  });
-  if (state.trim() === "1") return;
-  throw new CommandError(
-    `slivers are reached, and reach the world, through ${device} only when it forwards: sysctl -w net.ipv4.conf.${device}.forwarding=1`,
-  );
 }
 
 function ignoreMissing(error: unknown): void {
