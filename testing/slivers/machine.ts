@@ -47,8 +47,8 @@ export class Machine {
     return new SliverClient(unixTransport(this.socket));
   }
 
-  /** Resolves when it answers. */
-  async start(more: object = {}): Promise<void> {
+  /** Resolves when it answers. `more`: of its configuration. */
+  async start(more: object = {}, variables: NodeJS.ProcessEnv = {}): Promise<void> {
     if (this.#child !== undefined) return;
     const config = {
       node: this.name,
@@ -66,7 +66,7 @@ export class Machine {
     const file = join(this.folder, "sliverd.json");
     writeFileSync(file, JSON.stringify(config));
     const args = ["--disable-warning=ExperimentalWarning", PROGRAM, "--config", file];
-    const env = { ...process.env, NODEYARD_SLIVER_TESTING: "1" };
+    const env = { ...process.env, NODEYARD_SLIVER_TESTING: "1", ...variables };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     let text = "";
     await new Promise<void>((resolve, reject) => {

@@ -38,9 +38,12 @@ export async function bundle(root: string, folder: string): Promise<string> {
   return folder;
 }
 
+/** Installed by who wants traces; without a collector nothing loads them. */
+const EXTERNAL = [/^@opentelemetry\//];
+
 /** One file: the second of two that share JSON would import missing names. */
 async function oneFile(input: string): Promise<string> {
-  const build = await rolldown({ input, platform: "node", logLevel: "warn" });
+  const build = await rolldown({ input, external: EXTERNAL, platform: "node", logLevel: "warn" });
   try {
     const { output } = await build.generate({ format: "esm", codeSplitting: false });
     if (output.length !== 1) throw new Error(`${input} became ${output.length} files`);

@@ -10,7 +10,13 @@ import {
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
-import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
+import {
+  type Edit,
+  type NodeReport,
+  type SliverReport,
+  type SliverSpecInput,
+  TRACE_TAG,
+} from "@nodeyard/sliver-protocol";
 import { needOf } from "./amounts.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./config.ts";
 import { lends, lendTags, rest, wake } from "./lending/index.ts";
@@ -134,7 +140,7 @@ async function choose(
   return { place: { machine: host.name, name, generation: Math.floor(now() / 1000) }, host, placed };
 }
 
-function specOf({ tag, label }: CreateOrder, { name, generation }: Place): SliverSpecInput {
+function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: Place): SliverSpecInput {
   const { rspec, image, initscript, authorizedKeys, lends } = label.own as SliverLabelOwn;
   return {
     name,
@@ -144,7 +150,11 @@ function specOf({ tag, label }: CreateOrder, { name, generation }: Place): Slive
     ...(image === null ? {} : { image }),
     initscript,
     rspec: { ...rspec },
-    tags: { ...machineMetadata(tag), ...(lends ? lendTags(rspec) : {}) },
+    tags: {
+      ...machineMetadata(tag),
+      ...(lends ? lendTags(rspec) : {}),
+      ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }),
+    },
   };
 }
 

@@ -157,6 +157,8 @@ export interface CreateOrder {
   readonly attempt: number;
   /** The slot that the node was given, with `capabilities.backing`. */
   readonly slot?: GivenSlot;
+  /** Where launches are traced: W3C's `traceparent` of this one, for what works on the machine and sends spans itself. */
+  readonly traceparent?: string;
 }
 
 /** The slot that a launch has been given: it is claimed in the tree already. */

@@ -109,6 +109,12 @@ const head = z.strictObject({
   slivers: z.array(z.unknown()).max(4096),
 });
 
+/**
+ * The tag with the W3C `traceparent` of the launch that a sliver is made for: a manager that sends traces continues that one. It is part of
+ * a signed document, so neither a sliver nor a holder of a ticket can name a trace.
+ */
+export const TRACE_TAG = "traceparent";
+
 /** A sliver of a document, with defaults filled in. */
 export type SliverSpec = z.output<typeof sliver>;
 /** A sliver as its writer writes it: what has a default may be absent. */

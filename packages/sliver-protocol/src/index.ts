@@ -11,6 +11,7 @@ export {
   type SliverDocument,
   type SliverSpec,
   type SliverSpecInput,
+  TRACE_TAG,
 } from "./document.ts";
 export { DocumentWriter, type DocumentWriterOptions, type Edit } from "./document-writer.ts";
 export { createSigningKeys, readSigningKeys, rotateSigningKeysFile } from "./edge/signing-keys-file.ts";

@@ -127,7 +127,7 @@ export class SlotProvider implements Provider {
   }
 
   async *#createSliver(
-    { tag: { nodeId }, label, request }: CreateOrder,
+    { tag: { nodeId }, label, request, traceparent }: CreateOrder,
     { machine, backing }: GivenSlot,
     want: SlotIsolation,
     signal: AbortSignal,
@@ -135,7 +135,7 @@ export class SlotProvider implements Provider {
     const at = this.#hostOf(backing);
     this.#slivers.keep(new Set(this.#backings.all().map(({ id }) => id)));
     yield { step: "document", deadlineMs: DOCUMENT_MS };
-    await this.#slivers.add(at, nodeId, want, signal);
+    await this.#slivers.add(at, nodeId, { ...want, traceparent }, signal);
     yield { step: "sliver", deadlineMs: START_MS };
     const { username, host, port } = await this.#slivers.started(at, nodeId, signal);
     yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + DOCUMENT_MS };

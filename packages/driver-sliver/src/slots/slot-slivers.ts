@@ -7,6 +7,7 @@ import {
   type SliverClient,
   type SliverSpecInput,
   SliverUnreachableError,
+  TRACE_TAG,
 } from "@nodeyard/sliver-protocol";
 import { FREE, lendingOfPlaces, markUse, POLICY, rest, wake, withLoans } from "../lending/index.ts";
 import { SliverHost } from "../sliver-host.ts";
@@ -43,6 +44,11 @@ export interface SlotIsolation {
   readonly lends: boolean;
 }
 
+interface SlotOrder extends SlotIsolation {
+  /** Of the launch, where launches are traced. */
+  readonly traceparent?: string | undefined;
+}
+
 interface SlotSliversOptions {
   readonly access: SliverAccess;
   readonly installation: string;
@@ -66,7 +72,7 @@ export class SlotSlivers {
   }
 
   /** Durable on the machine when it resolves. Rejects with DriverError. */
-  add(at: BackingHost, node: string, want: SlotIsolation, signal: AbortSignal): Promise<void> {
+  add(at: BackingHost, node: string, want: SlotOrder, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
       const spec = this.#specOf(at, node, want);
@@ -230,7 +236,8 @@ export class SlotSlivers {
     );
   }
 
-  #specOf(at: BackingHost, node: string, want: SlotIsolation): SliverSpecInput {
+  #specOf(at: BackingHost, node: string, want: SlotOrder): SliverSpecInput {
+    const { traceparent } = want;
     return {
       name: sliverName(node),
       // Node ids only grow.
@@ -240,7 +247,7 @@ export class SlotSlivers {
       ...(want.image === null ? {} : { image: want.image }),
       initscript: want.initscript,
       rspec: { ...want.rspec },
-      tags: { ...this.#tagsAt(at), node },
+      tags: { ...this.#tagsAt(at), node, ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }) },
     };
   }
 

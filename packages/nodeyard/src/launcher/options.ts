@@ -1,8 +1,8 @@
 import type { Driver, Evidence, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
-import type { Clock, Random } from "@nodeyard/runtime";
+import type { Clock, Random, Span } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { LabelPolicy } from "../scheduler/index.ts";
-import type { Counters, History, Journal, Log, Span, Subject } from "../telemetry/index.ts";
+import type { Counters, History, Journal, Log, Subject } from "../telemetry/index.ts";
 import type { Identity } from "./providers/served.ts";
 
 /** The part of the configuration that the launcher works by. */

@@ -21,7 +21,7 @@ import { SliverMachines } from "./providers/machines.ts";
 import { Serving } from "./providers/serving.ts";
 import { Tasks } from "./tasks.ts";
 import { Timings } from "./timings.ts";
-import { traceEvents } from "./trace-events.ts";
+import { traceEvents, traceparentFor } from "./trace-events.ts";
 
 export type Parts = ReturnType<typeof assemble>;
 
@@ -80,6 +80,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     stepsUnderWay: new Map(),
     handOversFailed: new Map(),
     timings: new Timings(),
+    ...(trace === undefined ? {} : { traceparentOf: traceparentFor }),
     slots: new SlotAnswers((event) => loop.push(event)),
     // What we believe of its quota is wrong.
     quotaRefused: (provider) => {

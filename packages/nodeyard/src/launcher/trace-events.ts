@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
-import type { NodeRecord } from "@nodeyard/model";
-import type { Journal, JournalEvent, Span } from "../telemetry/index.ts";
+import type { NodeRecord, RequestRecord } from "@nodeyard/model";
+import { type Span, spanId, traceparentOf } from "@nodeyard/runtime";
+import type { Journal, JournalEvent } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 
 /** Requests and nodes that are traced at once, at most; of more, the oldest are not. */
@@ -49,14 +49,14 @@ export function traceEvents(
   const accept = (id: string, facts: JournalEvent["facts"]) => {
     const record = requests.byId.get(id)?.record;
     const accepted = now();
-    const created = record?.createdTime == null ? accepted : Math.round(record.createdTime * 1000);
-    const trace = idOf(32, id, created);
+    const created = record?.createdTime == null ? accepted : createdAt(record.createdTime);
+    const trace = traceOf(id, created);
     const { provider, pool, labels, nodes } = facts as { readonly [key: string]: string };
     const attributes = { request: id, provider, pool, labels: String(labels), nodes: Number(nodes) };
     const asked = { ...attributes, requestor: record?.requestor ?? "", event_id: record?.eventId ?? "" };
-    const one = { trace, span: idOf(16, id, created), created, accepted, attributes: asked };
+    const one = { trace, span: spanId(16, id, created), created, accepted, attributes: asked };
     keep(taken, id, one);
-    const span = idOf(16, id, "waits", accepted);
+    const span = spanId(16, id, "waits", accepted);
     emit({
       trace,
       id: span,
@@ -113,7 +113,7 @@ export function traceEvents(
     const { of, attempt, step, began, ms, error } = facts as unknown as StepFacts;
     emit({
       trace: launch.request.trace,
-      id: idOf(16, node, of, attempt, step, began),
+      id: spanId(16, node, of, attempt, step, began),
       parent: launch.span,
       name: `${of}: ${step}`,
       start: began,
@@ -131,7 +131,7 @@ export function traceEvents(
     else if (event === "node.created") {
       const of = taken.get(String(facts.request));
       if (of !== undefined)
-        keep(launches, node!, { request: of, span: idOf(16, node, of.trace), began: now() });
+        keep(launches, node!, { request: of, span: launchSpan(node!, of.trace), began: now() });
     } else if (event === "node.step") step(node!, facts);
     else if (event === "node.ready") endLaunch(node!, record);
     else if (event === "node.failed" || event === "node.given-up")
@@ -154,7 +154,24 @@ function keep<T>(all: Map<string, T>, id: string, one: T): void {
   }
 }
 
-/** An id of so many hexadecimal digits, the same for the same words. */
-function idOf(digits: number, ...words: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(words)).digest("hex").slice(0, digits);
+/** The launch of a node as other processes that work on it continue its trace; undefined for a request that does not say how old it is. */
+export function traceparentFor(
+  { id, record }: { readonly id: string; readonly record: Pick<RequestRecord, "createdTime"> },
+  node: string,
+): string | undefined {
+  if (record.createdTime == null) return undefined;
+  const trace = traceOf(id, createdAt(record.createdTime));
+  return traceparentOf({ trace, span: launchSpan(node, trace) });
+}
+
+function traceOf(request: string, created: number): string {
+  return spanId(32, request, created);
+}
+
+function launchSpan(node: string, trace: string): string {
+  return spanId(16, node, trace);
+}
+
+function createdAt(seconds: number): number {
+  return Math.round(seconds * 1000);
 }

@@ -1,6 +1,7 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { paths } from "@nodeyard/model";
+import { openTraces, type TraceExport } from "@nodeyard/runtime";
 import type { Audit, ConfigPlan, Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
 import { Election, settledWithin } from "../coordination/index.ts";
@@ -21,14 +22,7 @@ import {
   waitingGauges,
 } from "../metrics/index.ts";
 import type { LauncherStanding, ProviderMachines } from "../operations/index.ts";
-import {
-  type FileJournal,
-  JOURNAL,
-  Live,
-  openJournal,
-  openTraces,
-  type TraceExport,
-} from "../telemetry/index.ts";
+import { type FileJournal, JOURNAL, Live, openJournal } from "../telemetry/index.ts";
 import { openAudit } from "./audit.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { makeStateFolder } from "./edge/files.ts";
@@ -77,7 +71,7 @@ export class LauncherRole implements Role {
     const { machine, tree, config, drivers, front, stateFolder } = parts;
     const { clock, random, hostname } = machine;
     const log = parts.log.area("launcher");
-    const traces = await openTraces(machine.env, { version: VERSION, hostname });
+    const traces = await openTraces(machine.env, { name: "nodeyard", version: VERSION, hostname });
     makeStateFolder(stateFolder);
     const journal = openJournal(
       { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },

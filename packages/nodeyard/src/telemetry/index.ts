@@ -3,7 +3,6 @@ export { type FileJournal, openJournal } from "./edge/journal-file.ts";
 export { readEvents, readJournal } from "./edge/journal-reader.ts";
 export { isJournald } from "./edge/line-sink.ts";
 export { createLog, type LogFormat, type LogOptions } from "./edge/pino-log.ts";
-export { openTraces, type TraceExport } from "./edge/trace-export.ts";
 export {
   defaultLimits,
   type History,
@@ -45,4 +44,3 @@ export {
   levelNames,
   type Measure,
 } from "./measures.ts";
-export type { Span } from "./span.ts";

@@ -1,7 +1,8 @@
 import { decodeRequest } from "@nodeyard/model";
+import type { Span } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { traceEvents } from "../../src/launcher/trace-events.ts";
-import { memoryJournal, type Span } from "../../src/telemetry/index.ts";
+import { memoryJournal } from "../../src/telemetry/index.ts";
 
 const ID = "100-0000000001";
 const accepted = { provider: "cloud", pool: "main", labels: ["small"], nodes: 1 };

@@ -1,9 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { Machine } from "../../../../testing/slivers/index.ts";
 import { fakeConfig, Running, Site } from "../cli/nodeyard.ts";
 
 interface Collected {
+  /** The `service.name` of its sender. */
+  readonly service: string;
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
@@ -14,10 +17,14 @@ interface Collected {
   readonly status: { readonly code?: number; readonly message?: string };
 }
 
+function textOf({ attributes }: Pick<Collected, "attributes">, wanted: string): string | undefined {
+  const value = attributes.find(({ key }) => key === wanted)?.value;
+  return (value as { stringValue?: string } | undefined)?.stringValue;
+}
+
 /** A collector of traces that keeps them, and tells of each batch. */
 async function collector() {
   const spans: Collected[] = [];
-  const services = new Set<string>();
   let heard = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
     let text = "";
@@ -29,8 +36,8 @@ async function collector() {
       }[];
     };
     for (const { resource, scopeSpans } of resourceSpans) {
-      services.add(JSON.stringify(resource.attributes.find(({ key }) => key === "service.name")?.value));
-      spans.push(...scopeSpans.flatMap((scope) => scope.spans));
+      const service = textOf(resource, "service.name")!;
+      spans.push(...scopeSpans.flatMap((scope) => scope.spans.map((span) => ({ ...span, service }))));
     }
     response.setHeader("content-type", "application/json").end("{}");
     heard.resolve();
@@ -40,7 +47,6 @@ async function collector() {
   onTestFinished(() => void server.close());
   return {
     spans,
-    services,
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async until(look: () => boolean) {
       while (!look()) await heard.promise;
@@ -49,7 +55,7 @@ async function collector() {
 }
 
 test("a request is one trace: its wait, its nodes, and in them the driver's steps", async () => {
-  const { spans, services, endpoint, until } = await collector();
+  const { spans, endpoint, until } = await collector();
   const site = new Site(fakeConfig({ latency: "{boot: 50}" }));
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
   const up = new Running(["--state", site.state, "-c", site.config, "up", "--no-webapp"], env);
@@ -68,9 +74,6 @@ test("a request is one trace: its wait, its nodes, and in them the driver's step
   await until(() => spans.some(({ name }) => name === "request"));
   const root = spans.find(({ name }) => name === "request")!;
   const of = (parent: Collected) => spans.filter(({ parentSpanId }) => parentSpanId === parent.spanId);
-  const textOf = ({ attributes }: Collected, wanted: string) =>
-    (attributes.find(({ key }) => key === wanted)?.value as { stringValue?: string } | undefined)
-      ?.stringValue;
   expect(textOf(root, "request")).toBe(request);
   expect(
     of(root)
@@ -86,5 +89,41 @@ test("a request is one trace: its wait, its nodes, and in them the driver's step
   expect(new Set(ours.map(({ spanId }) => spanId)).size).toBe(ours.length);
   for (const { startTimeUnixNano, endTimeUnixNano, name } of ours)
     expect(BigInt(endTimeUnixNano) >= BigInt(startTimeUnixNano), name).toBe(true);
-  expect([...services]).toEqual(['{"stringValue":"nodeyard"}']);
+  expect(new Set(spans.map(({ service }) => service))).toEqual(new Set(["nodeyard"]));
+});
+
+test("a sliver manager's steps are part of the launch in the same trace; without a collector of its own it sends nothing", async () => {
+  const { spans, endpoint, until } = await collector();
+  const machine = new Machine();
+  const quiet = new Machine("machine-2", "memory", {}, machine);
+  const provider = (name: string, label: string, { name: node, socket }: Machine) => ({
+    ...{ name, driver: "sliver", "signing-keys": machine.keysFile, machines: [{ name: node, socket }] },
+    pools: [
+      { name: "main", labels: [{ name: label, "cpu-guarantee": 100, disk: 64, "host-key-checking": false }] },
+    ],
+  });
+  const labels = [{ name: "traced" }, { name: "quiet" }];
+  const providers = [provider("lab", "traced", machine), provider("other", "quiet", quiet)];
+  const site = new Site(JSON.stringify({ labels, providers }));
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
+  onTestFinished(() => Promise.all([machine.stop(), quiet.stop()]).then(() => {}));
+  await Promise.all([machine.start({}, env), quiet.start()]);
+  const up = new Running(["--state", site.state, "-c", site.config, "up", "--no-webapp"], env);
+  onTestFinished(async () => {
+    await up.kill("SIGKILL");
+    await site.close();
+  });
+  await up.told("Nodeyard is up");
+  for (const label of ["traced", "quiet"]) await site.json("request", label, "--wait");
+  // What is left is sent at the end.
+  await Promise.all([up.kill("SIGTERM"), machine.kill("SIGTERM"), quiet.kill("SIGTERM")]);
+  await until(() => spans.some(({ name }) => name === "sliver: start"));
+  await until(() => spans.filter(({ name }) => name === "request").length === 2);
+  const launch = spans.find(({ name }) => name === "launch traced")!;
+  const steps = spans.filter(({ service }) => service === "sliverd");
+  expect(steps.map(({ name }) => name)).toEqual(["sliver: create", "sliver: configure", "sliver: start"]);
+  for (const step of steps) {
+    expect([step.traceId, step.parentSpanId], step.name).toEqual([launch.traceId, launch.spanId]);
+    expect(textOf(step, "sliver_host")).toBe("machine-1");
+  }
 });

@@ -1,7 +1,8 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { readFileSync, writeSync } from "node:fs";
+import { hostname } from "node:os";
 import { parseArgs } from "node:util";
-import { deadline, NodeyardError, serviceReporter, systemClock } from "@nodeyard/runtime";
+import { deadline, NodeyardError, openTraces, serviceReporter, systemClock } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
 import { memoryOfSlivers } from "../core/capacity.ts";
 import { type DaemonConfig, parseConfig } from "../daemon/config.ts";
@@ -50,17 +51,17 @@ async function main(args: readonly string[]): Promise<number> {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
   });
   const line = (level: string) => (text: string) => log(`${level} ${text}\n`);
-  const daemon = await startDaemon(config, backEnds(line("info")), {
-    info: line("info"),
-    error: line("error"),
-  });
+  const { version } = manifest;
+  const traces = await openTraces(process.env, { name: "sliverd", version, hostname: hostname() });
+  const logs = { info: line("info"), error: line("error") };
+  const daemon = await startDaemon(config, backEnds(logs.info), logs, traces?.emit);
   process.on("SIGUSR2", () => {
     for (const text of dumpOf(daemon.manager, systemClock.monotonic())) log(`info ${text}\n`);
   });
   process.on("SIGHUP", () =>
     log(`info SIGHUP: ${options.config} is read at the start only; restart sliverd, slivers keep running\n`),
   );
-  log(`info sliverd ${manifest.version} on node ${config.node}, back end ${config.backEnd}\n`);
+  log(`info sliverd ${version} on node ${config.node}, back end ${config.backEnd}\n`);
   report("ready");
   // The loop's timers do not keep a process; the daemon runs until it is stopped.
   const alive = setInterval(() => undefined, 3_600_000);
@@ -68,6 +69,7 @@ async function main(args: readonly string[]): Promise<number> {
   report("stopping");
   clearInterval(alive);
   await daemon.close();
+  await traces?.close();
   return 0;
 }
 

@@ -53,6 +53,8 @@ export interface Outcome {
   readonly failedStep?: StepKind;
   /** Of the last configure, where there was one. */
   readonly unenforced?: readonly string[];
+  /** The steps that began, the failed one last; wall time, milliseconds since the epoch. */
+  readonly ran: readonly { readonly step: StepKind; readonly start: number; readonly end: number }[];
 }
 
 /** A task that goes on. Times are monotonic milliseconds. */
@@ -124,17 +126,20 @@ export class Executor {
     const failed = (await Promise.all(givers)).find(({ error }) => error !== undefined);
     if (failed !== undefined) {
       const message = `${task.name} waits for ${failed.task.name}, which could not give back what it borrowed`;
-      return { task, error: new LenderStuckError(message) };
+      return { task, error: new LenderStuckError(message), ran: [] };
     }
     let unenforced: readonly string[] | undefined;
+    const ran: Outcome["ran"][number][] = [];
     for (const step of task.steps) {
+      const start = this.#clock.now();
       try {
         unenforced = (await this.#step(task, step)) ?? unenforced;
       } catch (error) {
-        return { task, error, failedStep: step };
+        return { task, error, failedStep: step, ran: [...ran, { step, start, end: this.#clock.now() }] };
       }
+      ran.push({ step, start, end: this.#clock.now() });
     }
-    return unenforced === undefined ? { task } : { task, unenforced };
+    return unenforced === undefined ? { task, ran } : { task, unenforced, ran };
   }
 
   async #step(task: Task, step: StepKind): Promise<readonly string[] | undefined> {

@@ -1,4 +1,4 @@
-import { type Clock, deadline, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import { type Clock, deadline, messageOf, type Random, type Span, type Timer } from "@nodeyard/runtime";
 import type { Capacity } from "../core/capacity.ts";
 import type { Observed, Task } from "../core/plan.ts";
 import type { State } from "../core/record.ts";
@@ -18,6 +18,7 @@ import { Executor, type Outcome } from "../isolation/executor.ts";
 import type { Store } from "../store/store.ts";
 import { type Change, Mutations } from "./mutations.ts";
 import { Retries, SpacedStarts } from "./pauses.ts";
+import { spansOf } from "./traces.ts";
 
 /** Where the manager logs. A message is one line. */
 export interface ManagerLog {
@@ -37,6 +38,8 @@ export interface ManagerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;
+  /** Takes the spans of slivers that are made for a traced launch; absent: nothing is traced. It must not throw. */
+  readonly trace?: (span: Span) => void;
   /** Milliseconds between syncs when nothing happens: whatever was missed. */
   readonly heartbeat?: number;
   /** Milliseconds between the starts of slivers at the first sync; 0: as fast as may be (the old `-s` had 3 s). */
@@ -298,6 +301,7 @@ export class Manager {
     const { task, error, failedStep, unenforced } = outcome;
     this.#touched.add(task.incarnation);
     this.#unsure.add(task.incarnation);
+    this.#trace(outcome);
     this.failures.note(outcome);
     if (unenforced !== undefined) this.#unenforced.set(task.incarnation, unenforced);
     const { log } = this.options;
@@ -306,6 +310,16 @@ export class Manager {
     else if (task.steps.some((step) => step !== "configure"))
       log.info(`${task.steps.join(", ")} of ${task.name}`);
     this.requestSync();
+  }
+
+  #trace(outcome: Outcome): void {
+    const { trace, node } = this.options;
+    if (trace === undefined) return;
+    const { name, incarnation, steps } = outcome.task;
+    const record = this.state.records.get(name);
+    const own = record?.local.incarnation === incarnation ? record : undefined;
+    const making = steps.includes("create") || this.failures.of(incarnation) !== undefined;
+    for (const span of spansOf(node, own, outcome, making)) trace(span);
   }
 
   #prune(result: SyncResult, observed: readonly Observed[]): void {

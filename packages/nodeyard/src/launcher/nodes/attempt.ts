@@ -112,6 +112,7 @@ function orderFor(
   imageExternalId: ExternalId | null,
 ): CreateOrder {
   const poolConfig = pool.open.config.pools.find((candidate) => candidate.name === pool.name)!;
+  const traceparent = context.traceparentOf?.(request, node.id);
   return {
     tag: tagOf(context, pool, node),
     hostname: `np${node.id}`,
@@ -121,6 +122,7 @@ function orderFor(
     imageExternalId,
     attempt,
     request: requestFacts(request),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Scanner } from "@nodeyard/driver";
 import type { OpenProvider, ServingPool } from "../handles.ts";
-import type { RecordHandles } from "../held-records.ts";
+import type { HeldRequest, RecordHandles } from "../held-records.ts";
 import type { Launches } from "../launches.ts";
 import type { Timings } from "../timings.ts";
 import type { SlotAnswers } from "./slots.ts";
@@ -25,6 +25,8 @@ export interface LaunchHandles extends NodeHandles {
   readonly pools: ReadonlyMap<string, ServingPool>;
   /** Slots for launches that wait for one. */
   readonly slots: SlotAnswers;
+  /** The trace that the launch of a node belongs to; absent: nothing is traced. */
+  readonly traceparentOf?: (request: HeldRequest, node: string) => string | undefined;
   /** To be called when a cloud refuses for quota. */
   quotaRefused(provider: string): void;
 }

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import { join } from "node:path";
-import { messageOf, systemClock, systemRandom } from "@nodeyard/runtime";
+import { messageOf, type Span, systemClock, systemRandom } from "@nodeyard/runtime";
 import { CallBudget } from "../../api/call-budget.ts";
 import type { Audit } from "../../api/dispatch.ts";
 import { AccountSockets } from "../../api/edge/account-sockets.ts";
@@ -40,6 +40,7 @@ export async function startDaemon(
   config: DaemonConfig,
   backEnds: BackEnds,
   log: ManagerLog,
+  trace?: (span: Span) => void,
 ): Promise<Daemon> {
   const make = Object.hasOwn(backEnds, config.backEnd) ? backEnds[config.backEnd] : undefined;
   if (make === undefined) {
@@ -77,6 +78,7 @@ export async function startDaemon(
     clock: systemClock,
     random: systemRandom,
     log,
+    ...(trace === undefined ? {} : { trace }),
     heartbeat: config.heartbeatSeconds * 1000,
     startSpacing: config.startSpacingSeconds * 1000,
   });

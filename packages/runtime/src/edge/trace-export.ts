@@ -1,5 +1,5 @@
-import { errorClass } from "@nodeyard/runtime";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace";
+import { errorClass } from "../errors.ts";
 import type { Span } from "../span.ts";
 
 /** Traces are wanted, and OpenTelemetry's packages are not installed. */
@@ -25,7 +25,7 @@ const [INTERNAL, SAMPLED, UNSET, ERROR] = [0, 1, 0, 2] as const;
  */
 export async function openTraces(
   env: Readonly<Record<string, string | undefined>>,
-  service: { readonly version: string; readonly hostname: string },
+  service: { readonly name: string; readonly version: string; readonly hostname: string },
 ): Promise<TraceExport | undefined> {
   if (!WANTED.some((name) => env[name])) return undefined;
   const [sdk, otlp, resources] = await Promise.all([
@@ -34,13 +34,13 @@ export async function openTraces(
     import("@opentelemetry/resources"),
   ]).catch((cause: unknown) => {
     throw new NoOpenTelemetry(
-      `${WANTED[0]} asks for traces, and the packages for them are not installed: run npm install -g ${PACKAGES}, or unset it`,
+      `${WANTED[0]} asks for traces, and the packages for them are not installed: run npm install -g ${PACKAGES} (with --prefix /usr for a Debian package), or unset it`,
       { cause },
     );
   });
   const { defaultResource, detectResources, envDetector, resourceFromAttributes } = resources;
   const own = {
-    "service.name": "nodeyard",
+    "service.name": service.name,
     "service.version": service.version,
     "host.name": service.hostname,
   };
@@ -65,7 +65,7 @@ export async function openTraces(
         events: [],
         ended: true,
         resource,
-        instrumentationScope: { name: "nodeyard", version: service.version },
+        instrumentationScope: { name: service.name, version: service.version },
         droppedAttributesCount: 0,
         droppedEventsCount: 0,
         droppedLinksCount: 0,
