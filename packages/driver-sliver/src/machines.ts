@@ -57,6 +57,8 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
     phase,
     doing: doing ?? null,
     error: error?.message ?? null,
+    remarks: remarksOf(sliver),
+    usage: sliver.usage ?? {},
     guarantees: use === "free" ? {} : promised(rspec),
     rspec: given(rspec),
     effective: given(effective),
@@ -67,6 +69,20 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
       refused: honoured ? null : (refusal ?? "absent"),
     })),
   };
+}
+
+/** What explains how jobs in it fare; empty: nothing does. */
+export function remarksOf({ memoryKills = 0, effective, throttled }: SliverReport): readonly string[] {
+  return [
+    ...(memoryKills === 0 ? [] : [killsText(memoryKills, effective.memoryCap)]),
+    ...(throttled === undefined ? [] : [throttled]),
+  ];
+}
+
+/** `cap` in KiB; 0: only what all slivers have together limits it. */
+export function killsText(kills: number, cap: number): string {
+  const whose = cap === 0 ? "the memory of all slivers" : `its memory (${Math.floor(cap / 1024)} MiB)`;
+  return `${whose} was full: the kernel killed ${kills} ${kills === 1 ? "process" : "processes"}`;
 }
 
 /** Without what is zero: most of it is. */

@@ -20,6 +20,7 @@ import {
 import { needOf } from "./amounts.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./config.ts";
 import { lends, lendTags, rest, wake } from "./lending/index.ts";
+import { killsText } from "./machines.ts";
 import { externalId, type Place, placeOf, sliverName } from "./names.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
 import type { Placed, SliverHosts } from "./sliver-hosts.ts";
@@ -86,6 +87,13 @@ export async function* removeSteps(
   yield { step: "end", deadlineMs: END_MS };
   const without = (report: NodeReport) => (gone(report, name) ? report : undefined);
   const reports = await Promise.all(where.map((host) => host.until(without, signal)));
+  for (const { killed = [] } of reports) {
+    const found = killed.find(
+      (one) => one.name === name && (known?.generation ?? one.generation) === one.generation,
+    );
+    if (found !== undefined)
+      yield { step: "tell", deadlineMs: STEP_MS, remark: killsText(found.memoryKills, found.memoryCap) };
+  }
   // What is free now is lent, where anybody borrows; the next change makes up for it.
   for (const [at, host] of where.entries()) if (reports[at]?.slivers.some(lends)) host.relend();
 }

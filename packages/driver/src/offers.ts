@@ -56,6 +56,10 @@ export interface SliverMachine {
     /** What is being done to it now. */
     readonly doing: string | null;
     readonly error: string | null;
+    /** What explains how its jobs fare, in the words of an operator: kills for memory, a used up budget. */
+    readonly remarks: readonly string[];
+    /** What it uses; names and units as in the sliver manager's reports. */
+    readonly usage: Resources;
     readonly guarantees: Resources;
     /** By the sliver manager's own names and units: what it was given, and what loans make of that. */
     readonly rspec: Resources;

@@ -10,6 +10,8 @@ export interface Step {
   readonly deadlineMs: number;
   /** Stored durably before the runner goes on. `externalId` goes to the node record. */
   readonly save?: { readonly externalId?: ExternalId };
+  /** What the driver learnt of the machine that explains its end or its faults, in the words of an operator. It is kept in the journal. */
+  readonly remark?: string;
 }
 
 /** What the runner hands to a driver's steps. */

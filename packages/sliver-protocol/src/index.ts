@@ -47,6 +47,7 @@ export {
 export { type KeySet, parseKeySet, rotate } from "./key-set.ts";
 export { type SliverPaths, sliverPaths } from "./launcher-keys.ts";
 export type {
+  KilledSliver,
   LoanRefusal,
   LoanStatus,
   NodeDocument,
@@ -54,6 +55,8 @@ export type {
   Phase,
   Refusal,
   SliverReport,
+  SliverUsage,
+  UsageKey,
 } from "./report.ts";
 export { rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";
 export {

@@ -13,6 +13,26 @@ export interface LoanStatus extends Loan {
 /** What a sliver is on its machine; `broken`: a step was interrupted, and it is created again. */
 export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
 
+/**
+ * What is counted of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `ioRead`, `ioWritten`. Milliseconds: `cpu`, and
+ * `throttled`, in which its cap of CPU held it back. Processes and threads: `pids`, and how often one more was refused, `pidsRefused`.
+ * Percent of the last ten seconds in which something of it waited: `cpuPressure`, `memoryPressure`, `ioPressure`.
+ */
+export type UsageKey =
+  | "memory"
+  | "memoryPeak"
+  | "cpu"
+  | "throttled"
+  | "pids"
+  | "pidsRefused"
+  | "ioRead"
+  | "ioWritten"
+  | "cpuPressure"
+  | "memoryPressure"
+  | "ioPressure";
+/** What the machine does not count is absent; cgroup v1 counts less. */
+export type SliverUsage = Readonly<Partial<Record<UsageKey, number>>>;
+
 /** One sliver as its manager sees it. */
 export interface SliverReport {
   readonly name: string;
@@ -35,8 +55,12 @@ export interface SliverReport {
    * being done to it. Absent: this manager does not say.
    */
   readonly settled?: boolean;
-  /** Processes that the kernel killed since its start because its memory was full. Absent: none, or nobody counts. */
+  /** Processes that the kernel killed since it was made because its memory was full. Absent: none, or nobody counts. */
   readonly memoryKills?: number;
+  /** As it was some seconds ago. Absent: it does not run, or nobody counts. */
+  readonly usage?: SliverUsage;
+  /** Why it has less than its amounts say now, in the words of an operator. Absent: it has not. */
+  readonly throttled?: string;
   /** As its document gave them. */
   readonly tags: Readonly<Record<string, string>>;
   /** Where its own SSH server listens, once it has a place. */
@@ -55,6 +79,15 @@ export interface Refusal {
   readonly name?: string;
   readonly code: "malformed" | "capacity" | "stale" | "duplicate" | "instantiation";
   readonly reason: string;
+}
+
+/** A sliver that has ended, some of whose processes the kernel killed because its memory was full. */
+export interface KilledSliver {
+  readonly name: string;
+  readonly generation: number;
+  readonly memoryKills: number;
+  /** KiB that it could have at most; 0: no cap of its own. */
+  readonly memoryCap: number;
 }
 
 /** The manager's answer to a document, and to `Status`. */
@@ -78,6 +111,8 @@ export interface NodeReport {
   readonly withheld?: string;
   /** Names of what is on the machine and in no record: it is being ended, unless the store was lost. */
   readonly unlisted: readonly string[];
+  /** The last ones since the manager started. Absent: none. */
+  readonly killed?: readonly KilledSliver[];
   /** Changes with every look at the machine. Given to `Watch`, that answers when there is another. */
   readonly sequence: number;
 }

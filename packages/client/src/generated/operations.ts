@@ -978,6 +978,10 @@ export interface Operations {
           readonly phase: string;
           readonly doing: string | null;
           readonly error: string | null;
+          /** what explains how its jobs fare: kills for memory, a used up budget */
+          readonly remarks: ReadonlyArray<string>;
+          /** what it uses, since its start where it adds up */
+          readonly usage: Readonly<Record<string, number>>;
           readonly guarantees: Readonly<Record<string, number>>;
           /** in the sliver manager's names and units, as all below */
           readonly rspec: Readonly<Record<string, number>>;

@@ -1,6 +1,7 @@
 import { tagOf } from "@nodeyard/driver";
 import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
 import { FREE, isIdle, LENT } from "../lending/index.ts";
+import { remarksOf } from "../machines.ts";
 
 /** One sliver of a machine, as a person wants to see it. */
 export interface ShownSliver {
@@ -41,12 +42,8 @@ export function shownSlivers({ slivers }: NodeReport): readonly ShownSliver[] {
       amount,
       refusal: refusal ?? null,
     })),
-    trouble: one.error?.message ?? killsText(one),
+    trouble: one.error?.message ?? (remarksOf(one).join("; ") || null),
   }));
-}
-
-function killsText({ memoryKills = 0 }: SliverReport): string | null {
-  return memoryKills === 0 ? null : `its memory was full: ${memoryKills} processes were killed`;
 }
 
 function capsOf({ rspec, effective }: SliverReport): ShownSliver["caps"] {

@@ -185,6 +185,8 @@ export const testimonySchema = z.object({
   problem: z.string().nullable(),
   /** Of a held node whose provider the launcher serves: its `max-hold-age`, milliseconds; absent: it never expires by that. */
   maxHoldAgeMs: z.number().optional(),
+  /** Of a node whose machine the launcher can look at: what explains how its jobs fare. */
+  remarks: z.array(z.string()).optional(),
   /** Of builders. */
   images: z.array(imageWorkSchema).optional(),
   /** Of builders, and only of the image that was asked about. */

@@ -213,7 +213,7 @@ export class Launcher {
   }
 
   #witness(): Witness {
-    const { loop, serving, view, ages, handles } = this.#parts;
+    const { loop, serving, view, ages, handles, sliverMachines } = this.#parts;
     return {
       view,
       timings: handles.timings,
@@ -228,6 +228,7 @@ export class Launcher {
       standingsOfLabel: (label, durations) => loop.standingsOfLabel(label, durations),
       closed: () => serving.closed(),
       providers: () => this.providers(),
+      remarks: (provider, node) => sliverMachines.remarks(provider, node),
       history: this.#options.history,
     };
   }

@@ -13,6 +13,8 @@ export interface Witness {
   readonly timings: Timings;
   /** Of nodes of a provider; Infinity: they never expire, or another launcher serves the provider. */
   maxHoldAgeMs(provider: string | null): number;
+  /** What the provider's machines say of the node now; soon, and never rejects. */
+  remarks(provider: string | null, node: string): Promise<readonly string[]>;
   readonly stepsUnderWay: ReadonlyMap<string, StepUnderWay>;
   /** Tree time, milliseconds. */
   now(): number;
@@ -27,7 +29,10 @@ export interface Witness {
 
 /** All that this launcher knows of a request, a node, a lease's request, a label, or a provider. */
 export async function testify(witness: Witness, about: About): Promise<Testimony> {
-  const { events, problem } = await (witness.history?.(about) ?? noHistory("this process keeps no journal"));
+  const [{ events, problem }, remarks] = await Promise.all([
+    witness.history?.(about) ?? noHistory("this process keeps no journal"),
+    remarksOf(witness, about.node),
+  ]);
   const request = about.request === undefined ? undefined : witness.view.requests.byId.get(about.request);
   const open = request !== undefined && ["requested", "pending"].includes(request.record.state);
   const verdict = open ? witness.verdict(request.id) : undefined;
@@ -38,10 +43,16 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
     events: [...events],
     problem,
     ...holdOf(witness, about.node),
+    ...(remarks.length > 0 && { remarks: [...remarks] }),
     ...(about.provider !== undefined && {
       providers: witness.providers().filter(({ name }) => name === about.provider),
     }),
   };
+}
+
+async function remarksOf({ view, remarks }: Witness, node = ""): Promise<readonly string[]> {
+  const record = view.nodes.byId.get(node)?.record;
+  return record === undefined ? [] : remarks(record.provider, node);
 }
 
 function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "maxHoldAgeMs"> {

@@ -69,6 +69,7 @@ export const journalEvents = {
   "node.held": info("A node was put on hold", "from", "ms"),
   "node.deleting": info("The deletion of a node began", "attempt", "from"),
   "node.deleted": info("A node's machine and record are gone", "from"),
+  "node.remark": warn("The driver learnt what may explain how its jobs fared", "remark"),
   "node.delete-failed": warn("An attempt to delete a node failed", "attempt", "error", "retryMs"),
   "node.dead-letter": kind(null)(
     "Many tries to delete a node failed; it is retried rarely",

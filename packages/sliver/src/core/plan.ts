@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Phase, Resource, Rspec } from "@nodeyard/sliver-protocol";
+import type { Phase, Resource, Rspec, SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Limits } from "./limits.ts";
 import type { SliverRecord } from "./record.ts";
 import type { Sent } from "./traffic.ts";
@@ -15,8 +15,10 @@ export interface Observed {
   readonly applied?: { readonly digest: string; readonly effective: Rspec };
   /** Absent: it does not run, or nothing of it is counted. */
   readonly sent?: Sent;
-  /** Processes that the kernel killed since its start because its memory was full. Absent: it does not run, or nobody counts. */
+  /** Processes that the kernel killed since it was made because its memory was full. Absent: nobody counts. */
   readonly memoryKills?: number;
+  /** Absent: it does not run, or nobody counts. */
+  readonly usage?: SliverUsage;
 }
 
 /** All that a back end needs to make one sliver and to keep it as it should be. */

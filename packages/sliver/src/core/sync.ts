@@ -77,6 +77,8 @@ export interface SyncResult {
   /** What found no index, and cores that a sliver wanted and did not get. */
   readonly unplaced: readonly string[];
   readonly missingCores: ReadonlyMap<string, number>;
+  /** bit/s that a sliver may send at most because its day's budget is nearly used up. */
+  readonly throttled: ReadonlyMap<string, number>;
   /** Seconds after which the next sync finds something over; Infinity: nothing ends by its time. */
   readonly nextEnd: number;
 }
@@ -103,6 +105,7 @@ export function sync(
   const limits = computeLimits(placed, machine);
   const sets = assignCores(state.records, placed, machine.siblings);
   const configs = new Map<string, SliverConfig>();
+  const throttled = new Map<string, number>();
   for (const [name, rspec] of placed) {
     const record = state.records.get(name)!;
     const cores = machine.siblings.length === 0 ? undefined : sets.cores.get(name);
@@ -110,12 +113,16 @@ export function sync(
     const { net, ...others } = limits.get(name)!;
     const daily =
       day?.generation === record.generation ? dailyRates(net, rspec, day, sent.get(name), now) : net;
+    if (daily.ceil < net.ceil) throttled.set(name, daily.ceil);
     configs.set(name, configOf(record, record.local.index!, rspec, { ...others, net: daily }, cores));
   }
   const lendable = Object.keys(policy.minimums) as Resource[];
   const tasks = plan({ records: state.records, configs, observed, safe: state.safe, lendable });
   const missingCores = sets.missing;
-  return { state, effective, loanStatuses, tasks, unplaced, missingCores, nextEnd: nextEnd(state, now) };
+  return {
+    ...{ state, effective, loanStatuses, tasks, unplaced, missingCores, throttled },
+    nextEnd: nextEnd(state, now),
+  };
 }
 
 /** True when a sync that made `after` of `before` found something to be stored. */

@@ -1,4 +1,5 @@
 import { type Clock, deadline, messageOf, type Random, type Span, type Timer } from "@nodeyard/runtime";
+import type { KilledSliver } from "@nodeyard/sliver-protocol";
 import type { Capacity } from "../core/capacity.ts";
 import type { Observed, Task } from "../core/plan.ts";
 import type { State } from "../core/record.ts";
@@ -51,6 +52,9 @@ const HEARTBEAT = 10_000;
 const INSPECT_LIMIT = 30_000;
 const CLOSE_LIMIT = 20_000;
 
+/** Slivers that a report remembers after their end. */
+const MOST_KILLED = 64;
+
 const CLOCK_JUMPED =
   "the clock jumped; the new time is trusted when it has lasted a minute, and no sliver ends by its age until ten minutes later";
 
@@ -66,6 +70,8 @@ export class Manager {
   /** The same since the look that the last result is of: what it says of them may be out of date. */
   readonly #unsure = new Set<number>();
   readonly #starts: SpacedStarts;
+  /** By incarnation, oldest first. */
+  readonly #killed = new Map<number, KilledSliver>();
   /** Called after each sync. */
   readonly #listeners = new Set<() => void>();
   /** The last document that would end most slivers and does not say so, until one is taken; `since`: monotonic milliseconds. */
@@ -171,6 +177,11 @@ export class Manager {
     return this.#trouble;
   }
 
+  /** The last slivers that ended after the kernel had killed something in them for memory. */
+  get killed(): readonly KilledSliver[] {
+    return [...this.#killed.values()];
+  }
+
   /** Grows with each look at the machine, also with one that failed. */
   get sequence(): number {
     return this.#sequence;
@@ -224,6 +235,7 @@ export class Manager {
       return { state: changed ? planned.state : state, result: planned };
     });
     if (this.#result !== undefined) this.#tellKills(observed);
+    this.#keepKilled(result.state, observed);
     this.#observed = observed;
     this.#result = result;
     this.#synced = revision;
@@ -270,6 +282,17 @@ export class Manager {
       if (more > 0)
         this.options.log.info(`the kernel killed ${more} processes of ${name}, whose memory was full`);
     }
+  }
+
+  /** Of slivers that are about to be ended: whoever ended them learns in the next report why their last job failed. */
+  #keepKilled({ records }: State, observed: readonly Observed[]): void {
+    const kept = new Set([...records.values()].map(({ local }) => local.incarnation));
+    for (const { incarnation, name, generation, memoryKills = 0, applied } of observed) {
+      if (kept.has(incarnation) || memoryKills === 0) continue;
+      const memoryCap = applied?.effective.memoryCap ?? 0;
+      this.#killed.set(incarnation, { name, generation, memoryKills, memoryCap });
+    }
+    for (const oldest of [...this.#killed.keys()].slice(0, -MOST_KILLED)) this.#killed.delete(oldest);
   }
 
   #submit(tasks: readonly Task[]): void {

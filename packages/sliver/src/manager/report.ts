@@ -21,6 +21,7 @@ export function reportOf(manager: Manager): NodeReport {
     ...(manager.trouble === undefined ? {} : { trouble: manager.trouble }),
     ...(manager.withheld === undefined ? {} : { withheld: manager.withheld.message }),
     unlisted: unlisted(manager),
+    ...(manager.killed.length === 0 ? {} : { killed: manager.killed }),
     sequence: manager.sequence,
   };
 }
@@ -90,10 +91,20 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.loanStatuses.get(record.name) ?? [],
     ...((found?.memoryKills ?? 0) > 0 ? { memoryKills: found!.memoryKills! } : {}),
+    ...(found?.usage === undefined ? {} : { usage: found.usage }),
+    ...throttledText(manager, record.name),
     settled: manager.isDone(incarnation, manager.revision),
     tags: record.tags ?? {},
     ...loginOf(manager, index),
   };
+}
+
+function throttledText({ result }: Manager, name: string): Pick<SliverReport, "throttled"> {
+  const ceil = result?.throttled.get(name);
+  if (ceil === undefined) return {};
+  const rate =
+    ceil < 1_000_000 ? `${Math.round(ceil / 1000)} kbit/s` : `${Math.round(ceil / 1_000_000)} Mbit/s`;
+  return { throttled: `its traffic of the day is nearly used up (netDay): it sends ${rate} at most` };
 }
 
 /** Every sliver's own server is at the usual port of an address of its own. */

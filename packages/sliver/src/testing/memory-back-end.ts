@@ -8,6 +8,7 @@ interface Made {
   /** What it has sent. */
   sent?: Observed["sent"];
   memoryKills?: number;
+  usage?: Observed["usage"];
 }
 
 /** Called before a step has its effect; it may wait, throw, or note what is going on. */
@@ -49,7 +50,7 @@ export class MemoryBackEnd implements BackEnd {
   }
 
   async inspect(): Promise<readonly Observed[]> {
-    return [...this.made].map(([index, { config, phase, applied, sent, memoryKills }]) => ({
+    return [...this.made].map(([index, { config, phase, applied, sent, memoryKills, usage }]) => ({
       index,
       incarnation: config.incarnation,
       name: config.name,
@@ -57,6 +58,7 @@ export class MemoryBackEnd implements BackEnd {
       phase,
       ...(sent === undefined ? {} : { sent }),
       ...(memoryKills === undefined ? {} : { memoryKills }),
+      ...(usage === undefined ? {} : { usage }),
       ...(applied === undefined ? {} : { applied: { digest: applied.digest, effective: applied.effective } }),
     }));
   }

@@ -65,6 +65,25 @@ describe("signed documents", () => {
     expect(lines).toEqual(["the kernel killed 2 processes of ada, whose memory was full"]);
   });
 
+  test("what a sliver uses is in Status, and what was killed in one that ended is told to whoever ended it", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [
+      rig.document([spec("ada", { rspec: { memoryCap: 2048 } }), spec("bob")]),
+    ]);
+    Object.assign(rig.machine.made.get(1)!, { memoryKills: 3, usage: { memory: 4096, pids: 2 } });
+    await rig.pass(20_000);
+    expect(await rig.json(CONTROL, "Status")).toMatchObject({
+      slivers: [{ name: "ada", usage: { memory: 4096, pids: 2 } }, { name: "bob" }],
+    });
+    expect(await rig.json(CONTROL, "Status")).not.toHaveProperty("killed");
+    await rig.json(CONTROL, "Deliver", [rig.document([])]);
+    await rig.pass(20_000);
+    expect(await rig.json(CONTROL, "Status")).toMatchObject({
+      slivers: [],
+      killed: [{ name: "ada", memoryKills: 3, memoryCap: 2048 }],
+    });
+  });
+
   test("only root's and the launcher's", async () => {
     const rig = await started();
     await expect(rig.json(sliver("ada"), "Deliver", [rig.document([])])).rejects.toMatchObject({ code: 108 });

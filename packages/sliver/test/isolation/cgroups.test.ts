@@ -75,6 +75,7 @@ describe("limits in the words of the kernel", () => {
         "cpuset.cpus": "0,2",
         "memory.max": "67108864",
         "memory.swap.max": "0",
+        "memory.oom.group": "1",
         "memory.min": "1048576",
         "pids.max": "9",
         "io.max": "7:3 rbps=5 wbps=max",

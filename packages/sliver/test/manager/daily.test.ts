@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { POLICIES } from "../../src/core/profiles.ts";
 import { DAY } from "../../src/core/traffic.ts";
+import { reportOf } from "../../src/manager/report.ts";
 import { incoming } from "../core/arbitrary.ts";
 import { Rig } from "./rig.ts";
 
@@ -28,6 +29,11 @@ test("who has sent his threshold is slowed down while he runs, also by the next 
   expect(other).toBe(cap);
   expect(slow).toBeGreaterThan((0.25 * BUDGET * 1024 * 8) / DAY / 1.1);
   expect(slow).toBeLessThanOrEqual((0.25 * BUDGET * 1024 * 8) / (DAY - 30));
+  const throttled = () => reportOf(rig.manager).slivers.map((one) => one.throttled);
+  expect(throttled()).toEqual([
+    expect.stringMatching(/^its traffic of the day .*: it sends \d+ kbit\/s at most$/),
+    undefined,
+  ]);
   expect(rig.machine.log.filter((step) => /^(?:start|stop|create)/.test(step))).toHaveLength(4);
 
   // What is known survives the manager, and that its cable is another after a restart of the sliver.

@@ -161,6 +161,8 @@ const sliver = z.object({
   phase: text,
   doing: maybe,
   error: maybe,
+  remarks: texts.describe("what explains how its jobs fare: kills for memory, a used up budget"),
+  usage: amounts.describe("what it uses, since its start where it adds up"),
   guarantees: amounts,
   rspec: amounts.describe("in the sliver manager's names and units, as all below"),
   effective: amounts.describe("the rspec after loans"),

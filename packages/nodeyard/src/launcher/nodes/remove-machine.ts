@@ -33,7 +33,16 @@ export async function removeMachine(
       signal: limit.signal,
       externalId: node.record.externalId,
       save: async () => {},
-      onStep: ({ step, deadlineMs }) => trace.begin(step, deadlineMs),
+      onStep: ({ step, deadlineMs, remark }) => {
+        trace.begin(step, deadlineMs);
+        if (remark === undefined) return;
+        context.journal.write({
+          event: "node.remark",
+          node: node.id,
+          facts: { remark },
+          record: node.record,
+        });
+      },
     });
     trace.end();
   } catch (error) {

@@ -5,6 +5,8 @@ import { silent } from "./providers.ts";
 
 /** Above the few seconds that a driver waits for a machine, milliseconds. */
 const ANSWER_MS = 10_000;
+/** Below what a person waits for an explanation, milliseconds. */
+const REMARKS_MS = 1_500;
 
 /** The sliver machines of providers that have some. Whoever asks while they are looked at gets the same answer. Never rejects. */
 export class SliverMachines {
@@ -24,6 +26,19 @@ export class SliverMachines {
       },
     );
     return this.#look;
+  }
+
+  /** What explains how the jobs of a node fare. Never rejects; a machine that is slow says nothing. */
+  async remarks(provider: string | null, node: string): Promise<readonly string[]> {
+    const open = this.#providers.get(provider ?? "");
+    const look = open && this.#of(open);
+    if (look === undefined) return [];
+    const slow = Promise.withResolvers<undefined>();
+    const timer = this.#clock.setTimer(REMARKS_MS, () => slow.resolve(undefined), { background: true });
+    const found = await Promise.race([look, slow.promise]);
+    timer.cancel();
+    const slivers = found?.machines.flatMap((machine) => machine.slivers) ?? [];
+    return slivers.flatMap((sliver) => (sliver.node === node ? sliver.remarks : []));
   }
 
   /** Undefined: its nodes are no slivers. */

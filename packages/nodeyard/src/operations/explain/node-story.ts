@@ -57,6 +57,7 @@ export async function nodeStory(
       lease: leaseIdOf(holder) ?? null,
       locked_by: holder,
       comment: record.comment,
+      ...remarksIn(replies),
       ...slotAbout(slots),
     },
     ...(letter === undefined || record.state !== "deleting"
@@ -68,6 +69,12 @@ export async function nodeStory(
     estimate: null,
     steps,
   };
+}
+
+/** Of the machine as it is now; what was learnt when it ended is in its history. */
+function remarksIn({ asked }: MemberReplies): { readonly remarks?: readonly string[] } {
+  const remarks = asked.answers.flatMap(({ testimony }) => testimony.remarks ?? []);
+  return remarks.length === 0 ? {} : { remarks };
 }
 
 function unreadable(error: unknown): RecordError {

@@ -22,6 +22,8 @@ const machine = {
       phase: "running",
       doing: null,
       error: null,
+      remarks: ["its memory (64 MiB) was full: the kernel killed 1 process"],
+      usage: { memory: 1024 },
       guarantees: { millicores: 500 },
       rspec: { cpuCap: 900 },
       effective: { cpuCap: 600 },

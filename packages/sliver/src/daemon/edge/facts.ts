@@ -48,7 +48,7 @@ export async function machineFacts(backEnd: BackEnd): Promise<MachineFacts> {
 /** bit/s that slivers share. */
 export function linkOf({ machine, isolation }: Pick<DaemonConfig, "machine" | "isolation">): number {
   const { outbound } = isolation;
-  return machine.link ?? linkSpeed((outbound && outbound.device) || deviceToWorld());
+  return machine.link ?? linkSpeed((outbound === false ? undefined : outbound.device) ?? deviceToWorld());
 }
 
 /** KiB of the machine. */

@@ -150,6 +150,8 @@ function memory({ effective: { memoryCap, memoryGuarantee } }: LimitInput, versi
     const { writes } = done("memory", {
       "memory.max": bytes === 0 ? "max" : bytes,
       "memory.swap.max": bytes === 0 ? "max" : 0,
+      // A job that lost one process of many goes on as half a job, and nobody sees why it fails: it ends as one.
+      "memory.oom.group": 1,
     });
     // What a group protects is not protected for the groups in it, unless they say so too.
     const guarantee = {

@@ -1,9 +1,11 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "@nodeyard/runtime";
+import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import { MachineError } from "../../../errors.ts";
 import { inTurn } from "../../../in-turn.ts";
 import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, sharesOf, type Write } from "../limits.ts";
+import { COUNTERS, readUsage } from "../usage.ts";
 
 /** Groups of slivers are below this one, so that all slivers together compete with the rest of the machine. */
 export const PARENT = "nodeyard-slivers";
@@ -108,10 +110,10 @@ export class Cgroups {
     return false;
   }
 
-  /** Processes that the kernel killed because the memory of the group was full. */
-  async memoryKills(mark: string): Promise<{ readonly memoryKills?: number }> {
+  /** Processes that the kernel killed because the memory of the group was full. Undefined: nobody counts, or there is no group. */
+  async memoryKills(mark: string): Promise<number | undefined> {
     const memory = this.layout.controllers.get("memory");
-    if (memory === undefined) return {};
+    if (memory === undefined) return undefined;
     const own = join(memory.mount, PARENT, mark);
     // v1 counts in the group of the process alone, and LXC's is below.
     const [groups, file] =
@@ -121,7 +123,18 @@ export class Cgroups {
       const found = /^oom_kill (\d+)$/m.exec((await read(join(group, file))) ?? "");
       if (found !== null) sum = (sum ?? 0) + Number(found[1]);
     }
-    return sum === undefined ? {} : { memoryKills: sum };
+    return sum;
+  }
+
+  /** What it uses, as far as the kernel counts. */
+  async usage(mark: string): Promise<SliverUsage> {
+    const parts = [...this.layout.controllers].map(async ([controller, { version, mount }]) => {
+      const counters = COUNTERS[controller]?.[version] ?? [];
+      const files = [...new Set(counters.map(({ file }) => file))];
+      const texts = files.map(async (file) => [file, await read(join(mount, PARENT, mark, file))] as const);
+      return readUsage(counters, new Map(await Promise.all(texts)));
+    });
+    return Object.assign({}, ...(await Promise.all(parts)));
   }
 
   /** Resolves when no process is in it. What was killed may not fork meanwhile, so that a fork bomb ends too. */

@@ -48,6 +48,13 @@ function answers(address: string, clock: Clock, signal: AbortSignal): Promise<bo
 /** In a sliver's folder; one that has it was started once. */
 export const CONFIG_FILE = "lxc.conf";
 
+/** What its groups have counted would go with them. */
+export async function keepKills({ cgroups, folders }: SliverMachine, mark: string): Promise<void> {
+  const kills = (await cgroups.memoryKills(mark)) ?? 0;
+  const before = kills === 0 ? undefined : await folders.read(mark);
+  if (before !== undefined) await folders.draft(mark, { ...before, memoryKills: before.memoryKills + kills });
+}
+
 /**
  * Starts a sliver in groups and rules that are there before its first process, and resolves when its sshd answers. What
  * runs already is left as it is.
@@ -67,9 +74,10 @@ export async function launch(
     await together(network.admit(names, config, signal), network.connect(names, config, signal));
   } else {
     if ((await cgroups.list()).includes(mark)) {
-      // Of a start that was interrupted: groups are what it makes first.
+      // Of a start that was interrupted, or of a sliver that ended by itself: groups are what a start makes first.
       await cgroups.kill(mark, signal);
       await network.disconnect(names, signal);
+      await keepKills(machine, mark);
       await cgroups.remove(mark, signal);
     }
     const { writes } = limitWrites(config, cgroups.layout, await pool.device());

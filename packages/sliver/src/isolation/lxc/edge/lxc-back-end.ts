@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
 import { PoolFullError, WrongIncarnationError } from "../../../errors.ts";
 import { limitWrites } from "../../cgroups/limits.ts";
@@ -6,13 +7,15 @@ import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
 import { together } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
-import { CONFIG_FILE, launch } from "./launch.ts";
+import { CONFIG_FILE, keepKills, launch } from "./launch.ts";
 import { demandFitMachine, type SliverMachine } from "./machine.ts";
 import { fitImageRoot, makeAccountRoot, makeSecrets, writeSettings } from "./root-files.ts";
 import type { Mark } from "./sliver-folders.ts";
 
 /** Milliseconds that LXC's own process has to end by itself. */
 const MONITOR_LIMIT = 2_000;
+/** Milliseconds after which what a sliver uses is read anew. */
+const USAGE_AGE = 5_000;
 
 /**
  * Slivers by LXC, each with its own ids, namespaces, groups, cable and subvolume. Of kind `container` the root is a copy
@@ -23,6 +26,7 @@ export class LxcBackEnd implements BackEnd {
   readonly name: "account" | "container";
   readonly lockFolder = MACHINE_LOCK;
   readonly #machine: SliverMachine;
+  readonly #usages = new Map<string, { readonly at: number; readonly usage: SliverUsage }>();
 
   constructor(name: "account" | "container", machine: SliverMachine) {
     this.name = name;
@@ -72,7 +76,7 @@ export class LxcBackEnd implements BackEnd {
         generation: mark?.generation ?? 0,
         phase,
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
-        ...(phase === "running" ? await cgroups.memoryKills(name) : {}),
+        ...(await this.#counted(name, mark, phase)),
         ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
       });
     }
@@ -173,6 +177,28 @@ export class LxcBackEnd implements BackEnd {
     return (await exists(this.#machine.folders.path(name, CONFIG_FILE))) ? "stopped" : "created";
   }
 
+  /** Kills are told at once, everything else as it was a few seconds ago: looks follow each other fast while much is done. */
+  async #counted(
+    name: string,
+    mark: Mark | undefined,
+    phase: Observed["phase"],
+  ): Promise<Pick<Observed, "memoryKills" | "usage">> {
+    const { cgroups, options } = this.#machine;
+    const kills = await cgroups.memoryKills(name);
+    const memoryKills =
+      kills === undefined && mark === undefined ? undefined : (kills ?? 0) + (mark?.memoryKills ?? 0);
+    if (phase !== "running") this.#usages.delete(name);
+    const counted = memoryKills === undefined ? {} : { memoryKills };
+    if (phase !== "running") return counted;
+    let last = this.#usages.get(name);
+    const now = options.clock.monotonic();
+    if (last === undefined || now - last.at > USAGE_AGE) {
+      last = { at: now, usage: await cgroups.usage(name) };
+      this.#usages.set(name, last);
+    }
+    return { ...counted, usage: last.usage };
+  }
+
   /** Leaves the intent on disk before anything is made; false when it is made already. */
   async #begin(config: SliverConfig): Promise<boolean> {
     const { folders, subvolumes, cgroups } = this.#machine;
@@ -190,6 +216,7 @@ export class LxcBackEnd implements BackEnd {
       generation,
       root: this.name,
       disk: effective.disk,
+      memoryKills: 0,
       made: false,
     });
     return true;
@@ -238,6 +265,8 @@ export class LxcBackEnd implements BackEnd {
     await cgroups.emptied(name, MONITOR_LIMIT, signal);
     await cgroups.kill(name, signal);
     await network.disconnect(this.#names(index), signal);
+    this.#usages.delete(name);
+    await keepKills(this.#machine, name);
     await cgroups.remove(name, signal);
   }
 }

@@ -15,6 +15,8 @@ const schema = z.object({
   root: z.enum(["account", "container"]),
   /** KiB that its root may hold. */
   disk: whole,
+  /** Processes that were killed for memory in the groups that it had before: each start makes new ones. */
+  memoryKills: whole.default(0),
   /** False until it can be started: what a crash leaves is created again. */
   made: z.boolean(),
   applied: z

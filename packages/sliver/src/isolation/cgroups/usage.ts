@@ -1,0 +1,75 @@
+import type { SliverUsage, UsageKey } from "@nodeyard/sliver-protocol";
+import type { Controller } from "./limits.ts";
+
+/** A number in a file of a control group. */
+export interface Counter {
+  readonly key: UsageKey;
+  readonly file: string;
+  /** The number is what it matches first; all that it matches are summed up. */
+  readonly pattern: RegExp;
+  /** Of the kernel's units in one of ours; absent: 1. */
+  readonly units?: number;
+}
+
+const ALL = /^(\d+)$/gm;
+/** Share of the last ten seconds in which some process waited. */
+const PRESSURE = /^some avg10=([\d.]+)/gm;
+
+/** By the controller that has the file, in v1 and v2. */
+export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2, readonly Counter[]>>>>> = {
+  memory: {
+    1: [
+      { key: "memory", file: "memory.usage_in_bytes", pattern: ALL },
+      { key: "memoryPeak", file: "memory.max_usage_in_bytes", pattern: ALL },
+    ],
+    2: [
+      { key: "memory", file: "memory.current", pattern: ALL },
+      { key: "memoryPeak", file: "memory.peak", pattern: ALL },
+      { key: "memoryPressure", file: "memory.pressure", pattern: PRESSURE },
+    ],
+  },
+  cpu: {
+    1: [
+      // Where systemd mounts both controllers together.
+      { key: "cpu", file: "cpuacct.usage", pattern: ALL, units: 1_000_000 },
+      { key: "throttled", file: "cpu.stat", pattern: /^throttled_time (\d+)$/gm, units: 1_000_000 },
+    ],
+    2: [
+      { key: "cpu", file: "cpu.stat", pattern: /^usage_usec (\d+)$/gm, units: 1000 },
+      { key: "throttled", file: "cpu.stat", pattern: /^throttled_usec (\d+)$/gm, units: 1000 },
+      { key: "cpuPressure", file: "cpu.pressure", pattern: PRESSURE },
+    ],
+  },
+  pids: {
+    1: [
+      { key: "pids", file: "pids.current", pattern: ALL },
+      { key: "pidsRefused", file: "pids.events", pattern: /^max (\d+)$/gm },
+    ],
+    2: [
+      { key: "pids", file: "pids.current", pattern: ALL },
+      { key: "pidsRefused", file: "pids.events", pattern: /^max (\d+)$/gm },
+    ],
+  },
+  io: {
+    1: [],
+    2: [
+      { key: "ioRead", file: "io.stat", pattern: / rbytes=(\d+)/g },
+      { key: "ioWritten", file: "io.stat", pattern: / wbytes=(\d+)/g },
+      { key: "ioPressure", file: "io.pressure", pattern: PRESSURE },
+    ],
+  },
+};
+
+/** What the texts of the files say; a file that is not there, or says nothing of it, leaves its number out. */
+export function readUsage(
+  counters: readonly Counter[],
+  texts: ReadonlyMap<string, string | undefined>,
+): SliverUsage {
+  return Object.fromEntries(
+    counters.flatMap(({ key, file, pattern, units = 1 }) => {
+      const found = [...(texts.get(file) ?? "").matchAll(pattern)].map(([, value]) => Number(value));
+      const sum = found.reduce((all, value) => all + value, 0);
+      return found.length === 0 ? [] : [[key, units === 1 ? sum : Math.round(sum / units)]];
+    }),
+  );
+}

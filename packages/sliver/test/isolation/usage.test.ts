@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import { COUNTERS, readUsage } from "../../src/isolation/cgroups/usage.ts";
+
+describe("what a sliver uses", () => {
+  test("in v2", () => {
+    const texts = new Map([
+      ["memory.current", "4096\n"],
+      ["memory.pressure", "some avg10=12.50 avg60=0.00 avg300=0.00 total=1\nfull avg10=3.00 avg60=0.00\n"],
+      ["cpu.stat", "usage_usec 2500000\nuser_usec 1\nnr_periods 7\nthrottled_usec 1000400\n"],
+      ["io.stat", "7:0 rbytes=10 wbytes=20 rios=1 wios=2\n7:1 rbytes=5 wbytes=1 rios=1 wios=1\n"],
+      ["pids.current", "3\n"],
+      ["pids.events", "max 2\n"],
+    ]);
+    const counters = Object.values(COUNTERS).flatMap((versions) => versions[2]);
+    expect(readUsage(counters, texts)).toEqual({
+      memory: 4096,
+      memoryPressure: 12.5,
+      cpu: 2500,
+      throttled: 1000,
+      pids: 3,
+      pidsRefused: 2,
+      ioRead: 15,
+      ioWritten: 21,
+    });
+  });
+
+  test("in v1, as far as that counts", () => {
+    const texts = new Map([
+      ["memory.usage_in_bytes", "4096\n"],
+      ["memory.max_usage_in_bytes", "8192\n"],
+      ["cpu.stat", "nr_periods 2\nnr_throttled 1\nthrottled_time 5000000\n"],
+    ]);
+    const counters = Object.values(COUNTERS).flatMap((versions) => versions[1]);
+    expect(readUsage(counters, texts)).toEqual({ memory: 4096, memoryPeak: 8192, throttled: 5 });
+  });
+});
