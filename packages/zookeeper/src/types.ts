@@ -1,7 +1,7 @@
 /** The public contract of the client. All durations are milliseconds. */
 import type { Clock, Connector, Random } from "./environment.ts";
 import type { ZooKeeperError } from "./errors.ts";
-import type { Acl, ClientInfo, Request, ResponseTo, Stat } from "./wire/messages.ts";
+import type { Acl, Request, ResponseTo, Stat } from "./wire/messages.ts";
 
 export type * from "./environment.ts";
 
@@ -265,70 +265,3 @@ export type OnReply<R extends Request> = (
   error: ZooKeeperError | undefined,
   response: ResponseTo<R["type"]> | undefined,
 ) => void;
-
-/** A ZooKeeper client. Every operation is pipelined: replies come in the order of the calls. */
-export interface ZooKeeperClient extends AsyncDisposable {
-  readonly session: SessionInfo;
-  /** The time and the chance that the client lives by; recipes on it use them too. */
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly counters: Counters;
-  /** Zxid of the reply that came last; within a synchronous `onReply` that of its own reply. -1n before the first. */
-  readonly lastZxid: bigint;
-  /** Operations that wait for the connection or for room on it. */
-  readonly queued: number;
-  /** Requests on the wire without a reply. */
-  readonly inFlight: number;
-
-  /** Starts connecting, once; resolves when connected. A deadline or signal that ends the wait stops nothing. */
-  connect(options?: Pick<OpOptions, "deadlineMs" | "signal">): Promise<void>;
-  create(path: string, data?: Uint8Array, options?: CreateOptions): Promise<Created>;
-  get(path: string, options?: ReadOptions): Promise<Data>;
-  set(path: string, data: Uint8Array, options?: VersionOptions): Promise<Stat>;
-  delete(path: string, options?: VersionOptions): Promise<void>;
-  /** Undefined when there is no such znode. */
-  exists(path: string, options?: ReadOptions): Promise<Stat | undefined>;
-  children(path: string, options?: ReadOptions): Promise<Children>;
-  getAcl(path: string, options?: OpOptions): Promise<AccessList>;
-  /** `version` is compared with the znode's aversion. */
-  setAcl(path: string, acl: readonly Acl[], options?: VersionOptions): Promise<Stat>;
-  /** Resolves when this server has caught up with its leader. The leader itself may be behind what its followers have answered for. */
-  sync(path: string, options?: OpOptions): Promise<void>;
-  /** All or nothing; rejects with MultiFailed. */
-  multi(ops: readonly MultiOp[], options?: OpOptions): Promise<MultiOpResult[]>;
-  multiRead(ops: readonly MultiReadOp[], options?: OpOptions): Promise<MultiReadResult[]>;
-  /** Whom the server takes this connection for (ZooKeeper 3.7 and newer, otherwise Unimplemented). */
-  whoAmI(options?: OpOptions): Promise<readonly ClientInfo[]>;
-
-  addWatch(path: string, mode: WatchMode, listener: WatchListener, options?: OpOptions): Promise<Watch>;
-  /** Removes all watches of this client on a path, here and at the server. */
-  removeWatches(path: string, options?: OpOptions): Promise<void>;
-  /** Every watch event, watched for or not, before the listeners of its path. Returns the unsubscriber. */
-  onWatchEvent(listener: WatchListener): () => void;
-
-  /** Adds credentials to this and every later connection. */
-  addAuth(info: AuthInfo): Promise<void>;
-
-  /** Creates what is missing of a path. */
-  ensurePath(path: string, options?: OpOptions & { readonly acl?: readonly Acl[] }): Promise<void>;
-  /** Deletes a znode and all below it; what others delete meanwhile is no error. */
-  deleteRecursive(path: string, options?: OpOptions): Promise<void>;
-
-  /** The raw door: any request, with a synchronous reply. Throws only for arguments that cannot be encoded. */
-  submit<R extends Request>(request: R, onReply: OnReply<R>, options?: OpOptions): void;
-  /** Resolves at once while less than half of `maxQueued` operations wait, otherwise when that is so again. */
-  writable(options?: Pick<OpOptions, "signal">): Promise<void>;
-
-  /** The present status, then every change, until the client is closed. */
-  status(): AsyncIterableIterator<Status>;
-  /** Called synchronously with every change. Returns the unsubscriber. */
-  onStatus(listener: (status: Status) => void): () => void;
-
-  /** Takes effect with the next connection; the chroot must stay the same. */
-  setServers(connectionString: string): void;
-
-  /** Resolves when every operation submitted so far has ended, well or not. */
-  drain(): Promise<void>;
-  /** Ends the session after what is in flight; never rejects, and takes no longer than a session timeout. */
-  close(): Promise<void>;
-}

@@ -1,22 +1,10 @@
 import type { Clock } from "@nodeyard/runtime";
-import type {
-  CallOptions,
-  CallUnderWay,
-  CommitResult,
-  Feed,
-  FeedOptions,
-  Op,
-  OpResult,
-  Session,
-  Stat,
-  Tree,
-  TreeCapabilities,
-  TreeCounters,
-} from "../contract.ts";
+import type { CallOptions, Feed, FeedOptions, Op, OpResult, Session, TreeCapabilities } from "../contract.ts";
 import { checkPath, TRUSTED } from "../engine/index.ts";
-import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
+import { CallEnded, CommitFailed, TreeClosed, type TreeError } from "../errors.ts";
 import { checkSize, MAX_REQUEST_BYTES } from "../request-size.ts";
-import { CallsUnderWay, type WriteEnded } from "../under-way.ts";
+import { type Reads, TreeCalls } from "../tree-calls.ts";
+import type { WriteEnded } from "../under-way.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
 
@@ -24,26 +12,20 @@ import { CoreFeed } from "./feed.ts";
 const DEFAULT_DEADLINE_MS = 60_000;
 
 /** One session of a role inside the process. Its ephemerals go when it is closed, or at the tree's next opening. */
-export class SessionTree implements Tree {
+export class SessionTree extends TreeCalls {
   readonly core: TreeCore;
   readonly capabilities: TreeCapabilities;
-  readonly counters: TreeCounters & { calls: number; operations: number; events: number } = {
-    calls: 0,
-    operations: 0,
-    events: 0,
-  };
   readonly #clock: Clock;
   readonly #id: bigint;
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #feeds = new Set<CoreFeed>();
-  readonly #calls: CallsUnderWay;
   readonly #unsubscribe: () => void;
   #closed = false;
 
   constructor(core: TreeCore, clock: Clock, onWrite?: (write: WriteEnded) => void) {
+    super(clock, onWrite);
     this.core = core;
     this.#clock = clock;
-    this.#calls = new CallsUnderWay(clock, onWrite);
     this.capabilities = { shared: true, durable: true, maxRequestBytes: MAX_REQUEST_BYTES };
     this.#id = core.openSession("process", 0).id;
     this.#unsubscribe = core.onFailure(() => this.#tellSession());
@@ -70,74 +52,6 @@ export class SessionTree implements Tree {
     return 0;
   }
 
-  /** A call whose caller gave up stays until the disk has answered: it is what everything behind it waits for. */
-  underWay(): readonly CallUnderWay[] {
-    return this.#calls.list();
-  }
-
-  async create(
-    path: string,
-    data: Uint8Array = new Uint8Array(0),
-    options: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean } = {},
-  ): Promise<{ readonly path: string; readonly stat: Stat }> {
-    const { ephemeral = false, sequential = false } = options;
-    const result = await this.#write({ op: "create", path, data, ephemeral, sequential }, options);
-    return result as Extract<OpResult, { op: "create" }>;
-  }
-
-  get(path: string, options?: CallOptions): Promise<{ readonly data: Uint8Array; readonly stat: Stat }> {
-    return this.#call({ what: "get", path }, "none", options, () => {
-      checkPath(path, false);
-      const stat = this.core.stat(path);
-      if (stat === undefined) throw new NoNode(path);
-      // A copy: what the tree holds must not change under a caller's hand.
-      return { data: new Uint8Array(this.core.data(path)), stat };
-    });
-  }
-
-  stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
-    return this.#call({ what: "stat", path }, "none", options, () => {
-      checkPath(path, false);
-      return this.core.stat(path);
-    });
-  }
-
-  async set(
-    path: string,
-    data: Uint8Array,
-    options: CallOptions & { readonly version?: number } = {},
-  ): Promise<Stat> {
-    const result = await this.#write({ op: "set", path, data, ...versionOf(options) }, options);
-    return (result as Extract<OpResult, { op: "set" }>).stat;
-  }
-
-  async delete(path: string, options: CallOptions & { readonly version?: number } = {}): Promise<void> {
-    await this.#write({ op: "delete", path, ...versionOf(options) }, options);
-  }
-
-  children(path: string, options?: CallOptions): Promise<readonly string[]> {
-    return this.#call({ what: "children", path }, "none", options, () => {
-      checkPath(path, false);
-      if (this.core.stat(path) === undefined) throw new NoNode(path);
-      return this.core.children(path);
-    });
-  }
-
-  commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
-    return this.#call({ ops }, "unknown", options, () => {
-      ops.forEach(checkOpAt);
-      checkSize(ops, MAX_REQUEST_BYTES);
-      const outcome = this.core.commit(this.#id, ops.map(owned), TRUSTED);
-      if (outcome.error !== undefined) throw outcome.error;
-      return outcome.results as CommitResult<T>;
-    });
-  }
-
-  /** Every read passes the gate, so a place in the queue is all that a sync needs. */
-  sync(path: string, options?: CallOptions): Promise<void> {
-    return this.#call({ what: "sync", path }, "none", options, () => checkPath(path, false));
-  }
-
   feed(root: string, options: FeedOptions): Feed {
     if (this.#closed) throw new TreeClosed(`feed ${root}`);
     checkPath(root, false);
@@ -162,24 +76,45 @@ export class SessionTree implements Tree {
     this.#tellSession();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
   #tellSession(): void {
     const session = this.session();
     for (const tell of [...this.#listeners]) tell(session);
   }
 
-  #write(op: Op, options: CallOptions): Promise<OpResult> {
-    return this.#call({ ops: [op] }, "unknown", options, () => {
-      checkOp(op);
-      checkSize([op], MAX_REQUEST_BYTES);
-      const outcome = this.core.commit(this.#id, [owned(op)], TRUSTED);
-      const { error } = outcome;
-      if (error !== undefined) throw error instanceof CommitFailed ? error.reason : error;
-      return outcome.results[0]!;
+  protected write(
+    ops: readonly Op[],
+    options: CallOptions | undefined,
+    commit: boolean,
+  ): Promise<readonly OpResult[]> {
+    return this.#call({ ops }, "unknown", options, () => {
+      if (commit) ops.forEach(checkOpAt);
+      else ops.forEach(checkOp);
+      checkSize(ops, MAX_REQUEST_BYTES);
+      const outcome = this.core.commit(this.#id, ops.map(owned), TRUSTED);
+      if (outcome.error === undefined) return outcome.results;
+      throw outcome.error instanceof CommitFailed && !commit ? outcome.error.reason : outcome.error;
     });
+  }
+
+  protected read<K extends keyof Reads>(
+    what: K,
+    path: string,
+    options: CallOptions | undefined,
+  ): Promise<Reads[K] | undefined> {
+    return this.#call({ what, path }, "none", options, () => {
+      checkPath(path, false);
+      return this.#at(what, path) as Reads[K] | undefined;
+    });
+  }
+
+  #at(what: keyof Reads, path: string): Reads[keyof Reads] | undefined {
+    // Every read passes the gate, so a place in the queue is all that a sync needs.
+    if (what === "sync") return true;
+    const stat = this.core.stat(path);
+    if (stat === undefined || what === "stat") return stat;
+    if (what === "children") return this.core.children(path);
+    // A copy: what the tree holds must not change under a caller's hand.
+    return { data: new Uint8Array(this.core.data(path)), stat };
   }
 
   /** Carries `act` out at once and settles when what it shows is durable, or with CallEnded when that takes too long. */
@@ -198,7 +133,7 @@ export class SessionTree implements Tree {
       if (this.#closed) throw new TreeClosed(named());
       if (signal?.aborted) throw new CallEnded(named(), "none", signal.reason);
       const call =
-        "ops" in asked ? this.#calls.beginWrite(asked.ops) : this.#calls.begin(asked.what, asked.path);
+        "ops" in asked ? this.calls.beginWrite(asked.ops) : this.calls.begin(asked.what, asked.path);
       this.counters.calls++;
       this.counters.operations += call.operations;
       let settle: (error: TreeError | undefined) => void;
@@ -214,7 +149,7 @@ export class SessionTree implements Tree {
       let stopWaiting: (() => void) | undefined;
       this.core.release((error) => {
         settled = true;
-        this.#calls.end(call, error ?? refused);
+        this.calls.end(call, error ?? refused);
         stopWaiting?.();
         settle(error);
       });
@@ -245,10 +180,6 @@ function checkOpAt(op: Op, index: number): void {
   } catch (error) {
     throw new CommitFailed(index, error as TreeError);
   }
-}
-
-function versionOf(options: { readonly version?: number }): { version?: number } {
-  return options.version === undefined ? {} : { version: options.version };
 }
 
 /** The tree keeps what it is given, so it is given a copy: a caller may use its buffer again. */

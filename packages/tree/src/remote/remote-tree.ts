@@ -2,26 +2,21 @@ import type { Clock, Random } from "@nodeyard/runtime";
 import type {
   CallOptions,
   CallUnderWay,
-  CommitResult,
   Feed,
   FeedOptions,
   Op,
   OpResult,
   Session,
-  Stat,
-  Tree,
   TreeCapabilities,
-  TreeCounters,
 } from "../contract.ts";
 import { checkPath } from "../engine/index.ts";
-import { BadArguments, CallEnded, CommitFailed, NoNode, TreeClosed, TreeError } from "../errors.ts";
+import { BadArguments, CallEnded, CommitFailed, TreeClosed, TreeError } from "../errors.ts";
 import { checkSize, describe } from "../request-size.ts";
-import { CallsUnderWay, type WriteEnded } from "../under-way.ts";
+import { type Reads, TreeCalls } from "../tree-calls.ts";
+import type { CallsUnderWay, WriteEnded } from "../under-way.ts";
 import { OwnWrites } from "./own-writes.ts";
 import type { Port, Reply } from "./port.ts";
 import { RemoteFeed } from "./remote-feed.ts";
-
-const NOTHING = new Uint8Array(0);
 
 export interface RemoteTreeOptions {
   readonly clock: Clock;
@@ -32,23 +27,17 @@ export interface RemoteTreeOptions {
 }
 
 /** The contract over a connection. Stores differ in their `Port` alone. */
-export class RemoteTree implements Tree {
+export class RemoteTree extends TreeCalls {
   readonly capabilities: TreeCapabilities;
-  readonly counters: TreeCounters & { calls: number; operations: number; events: number } = {
-    calls: 0,
-    operations: 0,
-    events: 0,
-  };
   readonly #port: Port;
   readonly #options: RemoteTreeOptions;
   readonly #own = new OwnWrites();
-  readonly #calls: CallsUnderWay;
   readonly #feeds = new Set<RemoteFeed>();
   #closing: Promise<void> | undefined;
 
   constructor(port: Port, options: RemoteTreeOptions) {
-    this.#calls = new CallsUnderWay(options.clock, options.onWrite);
-    this.#port = counted(port, this.counters, this.#calls);
+    super(options.clock, options.onWrite);
+    this.#port = counted(port, this.counters, this.calls);
     this.#options = options;
     this.capabilities = port.capabilities;
   }
@@ -63,66 +52,6 @@ export class RemoteTree implements Tree {
 
   clockOffset(): number {
     return this.#port.clockOffset();
-  }
-
-  underWay(): readonly CallUnderWay[] {
-    return this.#calls.list();
-  }
-
-  async create(
-    path: string,
-    data: Uint8Array = NOTHING,
-    options: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean } = {},
-  ): Promise<{ readonly path: string; readonly stat: Stat }> {
-    const { ephemeral = false, sequential = false } = options;
-    const [result] = await this.#write([{ op: "create", path, data, ephemeral, sequential }], options);
-    const { path: made, stat } = result as Extract<OpResult, { op: "create" }>;
-    return { path: made, stat };
-  }
-
-  async get(
-    path: string,
-    options?: CallOptions,
-  ): Promise<{ readonly data: Uint8Array; readonly stat: Stat }> {
-    const found = await this.#read<{ data: Uint8Array; stat: Stat }>("get", path, options, (reply) =>
-      this.#port.get(path, reply, options),
-    );
-    if (found === undefined) throw new NoNode(path);
-    return found;
-  }
-
-  stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
-    return this.#read("stat", path, options, (reply) => this.#port.stat(path, reply, options));
-  }
-
-  async set(
-    path: string,
-    data: Uint8Array,
-    options: CallOptions & { readonly version?: number } = {},
-  ): Promise<Stat> {
-    const [result] = await this.#write([{ op: "set", path, data, ...versionOf(options) }], options);
-    return (result as Extract<OpResult, { op: "set" }>).stat;
-  }
-
-  async delete(path: string, options: CallOptions & { readonly version?: number } = {}): Promise<void> {
-    await this.#write([{ op: "delete", path, ...versionOf(options) }], options);
-  }
-
-  async children(path: string, options?: CallOptions): Promise<readonly string[]> {
-    const names = await this.#read<readonly string[]>("children", path, options, (reply) =>
-      this.#port.children(path, reply, options),
-    );
-    if (names === undefined) throw new NoNode(path);
-    return names;
-  }
-
-  commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
-    if (ops.length === 0) return Promise.resolve([] as unknown as CommitResult<T>);
-    return this.#write(ops, options, true) as unknown as Promise<CommitResult<T>>;
-  }
-
-  async sync(path: string, options?: CallOptions): Promise<void> {
-    await this.#read<true>("sync", path, options, (reply) => this.#port.sync(path, reply, options));
   }
 
   feed(root: string, options: FeedOptions): Feed {
@@ -142,17 +71,17 @@ export class RemoteTree implements Tree {
     return this.#closing;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
   async #close(): Promise<void> {
     for (const feed of [...this.#feeds]) feed.end();
     await this.#port.close();
   }
 
   /** Feeds see the result of a write before its promise resolves. */
-  #write(ops: readonly Op[], options: CallOptions | undefined, commit = false): Promise<readonly OpResult[]> {
+  protected write(
+    ops: readonly Op[],
+    options: CallOptions | undefined,
+    commit: boolean,
+  ): Promise<readonly OpResult[]> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) throw new TreeClosed(describe(ops));
       if (options?.signal?.aborted) throw new CallEnded(describe(ops), "none", options.signal.reason);
@@ -187,17 +116,17 @@ export class RemoteTree implements Tree {
     checkSize(ops, this.capabilities.maxRequestBytes);
   }
 
-  #read<T>(
-    what: string,
+  protected read<K extends keyof Reads>(
+    what: K,
     path: string,
     options: CallOptions | undefined,
-    start: (reply: Reply<T>) => void,
-  ): Promise<T | undefined> {
+  ): Promise<Reads[K] | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) throw new TreeClosed(`${what} ${path}`);
       if (options?.signal?.aborted) throw new CallEnded(`${what} ${path}`, "none", options.signal.reason);
       checkPath(path, false);
-      start((error, value) => (error === undefined ? resolve(value) : reject(error)));
+      const ask = this.#port[what] as (path: string, reply: Reply<Reads[K]>, options?: CallOptions) => void;
+      ask(path, (error, value) => (error === undefined ? resolve(value) : reject(error)), options);
     });
   }
 }
@@ -216,10 +145,6 @@ function isRefusal(error: TreeError): boolean {
     default:
       return false;
   }
-}
-
-function versionOf(options: { readonly version?: number }): { version?: number } {
-  return options.version === undefined ? {} : { version: options.version };
 }
 
 /** The port, with every call and event counted and every unanswered call known, those of feeds included. */

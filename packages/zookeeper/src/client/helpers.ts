@@ -1,10 +1,17 @@
 import { BadArguments, NodeExists, NoNode, NotEmpty, type ZooKeeperError } from "../errors.ts";
 import { parentOf } from "../paths.ts";
-import type { OpOptions, ZooKeeperClient } from "../types.ts";
+import type { Children, CreateOptions, OpOptions, VersionOptions } from "../types.ts";
 import type { Acl } from "../wire/messages.ts";
 
-type Creator = Pick<ZooKeeperClient, "create" | "exists">;
-type Deleter = Pick<ZooKeeperClient, "children" | "delete">;
+interface Creator {
+  create(path: string, data?: Uint8Array, options?: CreateOptions): Promise<unknown>;
+  exists(path: string, options?: OpOptions): Promise<unknown>;
+}
+
+interface Deleter {
+  children(path: string, options?: OpOptions): Promise<Children>;
+  delete(path: string, options?: VersionOptions): Promise<void>;
+}
 
 /** Others may go on creating below what is being deleted; at some point that is theirs to settle. */
 const DELETE_ROUNDS = 10;

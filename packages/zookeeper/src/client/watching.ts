@@ -7,12 +7,14 @@ import {
   type ZooKeeperError,
 } from "../errors.ts";
 import { checkPath } from "../paths.ts";
-import type { OnReply, OpOptions, Watch, WatchListener, WatchMode, ZooKeeperClient } from "../types.ts";
+import type { OnReply, OpOptions, Watch, WatchListener, WatchMode } from "../types.ts";
 import type { OneShotKind, WatchRegistry } from "../watches/registry.ts";
 import type { ReadRequest, Request } from "../wire/messages.ts";
 import { AddWatchMode, OpCode, WatcherType } from "../wire/op-code.ts";
 
-type Submitter = Pick<ZooKeeperClient, "submit">;
+interface Submitter {
+  submit<R extends Request>(request: R, onReply: OnReply<R>, options?: OpOptions): void;
+}
 
 /**
  * A read that leaves a one-shot watch. Where this client has a persistent watch on the same path, the server is not

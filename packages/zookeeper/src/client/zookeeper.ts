@@ -11,11 +11,12 @@ import { multiReadResults, multiResults } from "./multi.ts";
 import { createRequest, multiOpRequest, versionOf } from "./requests.ts";
 import { addWatch, removeWatches, withWatch } from "./watching.ts";
 
-/** A ZooKeeper client. See `ZooKeeperClient` for what its members promise. */
-export class ZooKeeper implements Api.ZooKeeperClient {
+/** A ZooKeeper client. Every operation is pipelined: replies come in the order of the calls. */
+export class ZooKeeper implements AsyncDisposable {
   readonly #session: Session;
-  readonly #random: Api.Random;
-  readonly #clock: Api.Clock;
+  /** The time and the chance that the client lives by; recipes on it use them too. */
+  readonly clock: Api.Clock;
+  readonly random: Api.Random;
 
   /**
    * `connectionString` is `host:port,host:port/chroot`. Connects nothing yet: operations called before `connect` wait.
@@ -23,8 +24,8 @@ export class ZooKeeper implements Api.ZooKeeperClient {
    */
   constructor(connectionString: string, options: Api.ZooKeeperOptions = {}) {
     const settings = settingsOf(options);
-    this.#random = settings.random;
-    this.#clock = settings.clock;
+    this.random = settings.random;
+    this.clock = settings.clock;
     this.#session = new Session(parseConnectionString(connectionString), settings);
   }
 
@@ -36,26 +37,22 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     return this.#session.sums;
   }
 
+  /** Zxid of the reply that came last; within a synchronous `onReply` that of its own reply. -1n before the first. */
   get lastZxid(): bigint {
     return this.#session.lastZxid;
   }
 
+  /** Operations that wait for the connection or for room on it. */
   get queued(): number {
     return this.#session.queue.queued;
   }
 
+  /** Requests on the wire without a reply. */
   get inFlight(): number {
     return this.#session.queue.inFlight;
   }
 
-  get random(): Api.Random {
-    return this.#random;
-  }
-
-  get clock(): Api.Clock {
-    return this.#clock;
-  }
-
+  /** Starts connecting, once; resolves when connected. A deadline or signal that ends the wait stops nothing. */
   async connect(options: Pick<Api.OpOptions, "deadlineMs" | "signal"> = {}): Promise<void> {
     this.#session.start();
     await this.#session.connected(options);
@@ -77,6 +74,7 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     return this.#at(path, { type: OpCode.delete, path, version: versionOf(options) }, nothing, options);
   }
 
+  /** Undefined when there is no such znode. */
   exists(path: string, options?: Api.ReadOptions): Promise<Stat | undefined> {
     const found = this.#read({ type: OpCode.exists, path, watch: false }, statOf, options);
     return found.catch((error: unknown) => {
@@ -93,14 +91,17 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     return this.#at(path, { type: OpCode.getAcl, path }, same, options);
   }
 
+  /** `version` is compared with the znode's aversion. */
   setAcl(path: string, acl: readonly Acl[], options?: Api.VersionOptions): Promise<Stat> {
     return this.#at(path, { type: OpCode.setAcl, path, acl, version: versionOf(options) }, statOf, options);
   }
 
+  /** Resolves when this server has caught up with its leader. The leader itself may be behind what its followers have answered for. */
   sync(path: string, options?: Api.OpOptions): Promise<void> {
     return this.#at(path, { type: OpCode.sync, path }, nothing, options);
   }
 
+  /** All or nothing; rejects with MultiFailed. */
   multi(ops: readonly Api.MultiOp[], options?: Api.OpOptions): Promise<Api.MultiOpResult[]> {
     return this.#call(
       () => ({ type: OpCode.multi, ops: ops.map(multiOpRequest) }),
@@ -120,6 +121,7 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     return this.#call(request, (response) => multiReadResults(ops, response.results), options);
   }
 
+  /** Whom the server takes this connection for (ZooKeeper 3.7 and newer, otherwise Unimplemented). */
   whoAmI(options?: Api.OpOptions): Promise<readonly ClientInfo[]> {
     return this.#call(
       () => ({ type: OpCode.whoAmI }),
@@ -137,32 +139,39 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     return addWatch(this, this.#session.watches, path, mode, listener, options);
   }
 
+  /** Removes all watches of this client on a path, here and at the server. */
   removeWatches(path: string, options?: Api.OpOptions): Promise<void> {
     return removeWatches(this, this.#session.watches, path, options);
   }
 
+  /** Every watch event, watched for or not, before the listeners of its path. Returns the unsubscriber. */
   onWatchEvent(listener: Api.WatchListener): () => void {
     return this.#session.watches.onEvent(listener);
   }
 
+  /** Adds credentials to this and every later connection. */
   addAuth(info: Api.AuthInfo): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#session.addAuth(info, (error) => (error === undefined ? resolve() : reject(error)));
     });
   }
 
+  /** Creates what is missing of a path. */
   ensurePath(path: string, options?: Api.OpOptions & { readonly acl?: readonly Acl[] }): Promise<void> {
     return ensurePath(this, path, options);
   }
 
+  /** Deletes a znode and all below it; what others delete meanwhile is no error. */
   deleteRecursive(path: string, options?: Api.OpOptions): Promise<void> {
     return deleteRecursive(this, path, options);
   }
 
+  /** The raw door: any request, with a synchronous reply. Throws only for arguments that cannot be encoded. */
   submit<R extends Request>(request: R, onReply: Api.OnReply<R>, options?: Api.OpOptions): void {
     this.#session.queue.submit(request, onReply as never, options);
   }
 
+  /** Resolves at once while less than half of `maxQueued` operations wait, otherwise when that is so again. */
   writable(options: Pick<Api.OpOptions, "signal"> = {}): Promise<void> {
     const { signal } = options;
     return new Promise((resolve, reject) => {
@@ -176,14 +185,17 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     });
   }
 
+  /** The present status, then every change, until the client is closed. */
   status(): AsyncIterableIterator<Api.Status> {
     return this.#session.board.read();
   }
 
+  /** Called synchronously with every change. Returns the unsubscriber. */
   onStatus(listener: (status: Api.Status) => void): () => void {
     return this.#session.board.listen(listener);
   }
 
+  /** Takes effect with the next connection; the chroot must stay the same. */
   setServers(connectionString: string): void {
     const target = parseConnectionString(connectionString);
     if (target.chroot !== this.#session.chroot) {
@@ -193,12 +205,14 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     this.#session.setHosts(target.hosts);
   }
 
+  /** Resolves when every operation submitted so far has ended, well or not. */
   drain(): Promise<void> {
     return new Promise((resolve) => {
       this.#session.queue.whenIdle(resolve);
     });
   }
 
+  /** Ends the session after what is in flight; never rejects, and takes no longer than a session timeout. */
   close(): Promise<void> {
     return this.#session.close();
   }

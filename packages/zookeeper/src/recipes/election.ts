@@ -1,4 +1,4 @@
-import type { ZooKeeperClient } from "../types.ts";
+import type { ZooKeeper } from "../client/zookeeper.ts";
 import { type HeldLock, type LockOptions, lock } from "./lock.ts";
 
 /** `deadlineMs`: how long to stand for election; default: until `signal` fires. */
@@ -11,7 +11,7 @@ export type ElectionOptions = Omit<LockOptions, "persistent">;
  * The line is that of a lock, so Python's elections take part in it.
  */
 export async function stand(
-  client: ZooKeeperClient,
+  client: ZooKeeper,
   parent: string,
   options: ElectionOptions,
   lead: (term: AbortSignal) => Promise<void>,

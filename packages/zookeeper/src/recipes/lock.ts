@@ -1,5 +1,6 @@
+import type { ZooKeeper } from "../client/zookeeper.ts";
 import { Aborted, Closed, type ErrorDetails, NoNode, ZooKeeperError } from "../errors.ts";
-import type { Clock, Status, ZooKeeperClient } from "../types.ts";
+import type { Clock, Status } from "../types.ts";
 import { contenderPrefix } from "./contenders.ts";
 import { contend, type Entry, type LineCall, type LineClient, leave, type Place } from "./line.ts";
 
@@ -62,7 +63,7 @@ export class LockLost extends ZooKeeperError {
  * was last read: read it anew after winning, and release at once when it is gone.
  */
 export function tryLock(
-  client: ZooKeeperClient,
+  client: ZooKeeper,
   parent: string,
   options: LockOptions = {},
 ): Promise<HeldLock | undefined> {
@@ -70,16 +71,12 @@ export function tryLock(
 }
 
 /** Waits in the line under `parent` until the lock is ours. */
-export async function lock(
-  client: ZooKeeperClient,
-  parent: string,
-  options: LockOptions = {},
-): Promise<HeldLock> {
+export async function lock(client: ZooKeeper, parent: string, options: LockOptions = {}): Promise<HeldLock> {
   return (await take(client, parent, options, true))!;
 }
 
 async function take(
-  client: ZooKeeperClient,
+  client: ZooKeeper,
   parent: string,
   options: LockOptions,
   patient: boolean,
@@ -109,7 +106,7 @@ async function take(
 }
 
 /** A line of locks on this client. */
-export function lineOf(client: ZooKeeperClient): LineClient {
+export function lineOf(client: ZooKeeper): LineClient {
   return {
     session: () => (client.session.state === "expired" ? -1n : client.session.id),
     create: async ({ parent, prefix, data, durable }, withParent, call) => {
@@ -128,7 +125,7 @@ export function lineOf(client: ZooKeeperClient): LineClient {
 }
 
 /** A read of the data, since an exists watch on a znode that is gone already would stay for ever. */
-function departure(client: ZooKeeperClient, path: string, call: LineCall): Promise<void> {
+function departure(client: ZooKeeper, path: string, call: LineCall): Promise<void> {
   const { signal } = call;
   return new Promise<void>((resolve, reject) => {
     const onAbort = () => end(() => reject(signal?.reason));
@@ -150,7 +147,7 @@ function departure(client: ZooKeeperClient, path: string, call: LineCall): Promi
 }
 
 /** The handle of a lock whose contender is first in the line. */
-function hold(client: ZooKeeperClient, line: LineClient, { path, owner }: Place): HeldLock {
+function hold(client: ZooKeeper, line: LineClient, { path, owner }: Place): HeldLock {
   const controller = new AbortController();
   const onStatus = ({ state, sessionId, cause }: Status) => {
     if (state !== "expired" && state !== "closed" && sessionId === owner) return;

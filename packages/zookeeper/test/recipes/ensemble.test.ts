@@ -1,18 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Ensemble, requireZooKeeper, startEnsemble } from "../../../../testing/zookeeper/index.ts";
-import {
-  ConnectionLost,
-  connect as connectTo,
-  lock,
-  tryLock,
-  type ZooKeeperClient,
-} from "../../src/index.ts";
+import { ConnectionLost, connect as connectTo, lock, tryLock, type ZooKeeper } from "../../src/index.ts";
 import { until } from "./support.ts";
 import { contents, record } from "./tree-cache-support.ts";
 
 describe.skipIf(requireZooKeeper())("recipes on an ensemble", () => {
   let ensemble: Ensemble;
-  let clients: ZooKeeperClient[] = [];
+  let clients: ZooKeeper[] = [];
   beforeAll(async () => {
     ensemble = await startEnsemble(3);
   });
@@ -22,7 +16,7 @@ describe.skipIf(requireZooKeeper())("recipes on an ensemble", () => {
   });
   afterAll(() => ensemble.stop());
 
-  async function connect(): Promise<ZooKeeperClient> {
+  async function connect(): Promise<ZooKeeper> {
     const client = await connectTo(ensemble.connectionString, { sessionTimeoutMs: 60_000 });
     clients.push(client);
     return client;

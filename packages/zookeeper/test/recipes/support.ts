@@ -2,17 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   connect as connectClient,
   sortContenders,
-  type ZooKeeperClient,
+  type ZooKeeper,
   type ZooKeeperOptions,
 } from "../../src/index.ts";
 
-const clients: ZooKeeperClient[] = [];
+const clients: ZooKeeper[] = [];
 
 /** A connected client that `closeAll` closes. */
 export async function connect(
   to: { readonly host: string; readonly port: number },
   options: ZooKeeperOptions = {},
-): Promise<ZooKeeperClient> {
+): Promise<ZooKeeper> {
   const client = await connectClient(`${to.host}:${to.port}`, options);
   clients.push(client);
   return client;
@@ -39,21 +39,21 @@ export async function until<T>(what: string, probe: () => T | Promise<T>): Promi
 
 /** A path that no other test uses. */
 let last = 0;
-export async function freshPath(client: ZooKeeperClient): Promise<string> {
+export async function freshPath(client: ZooKeeper): Promise<string> {
   const path = `/t${++last}-${client.session.id.toString(16)}`;
   await client.create(path);
   return path;
 }
 
 /** Names below a path, sorted; empty when it does not exist. */
-export async function namesBelow(client: ZooKeeperClient, path: string): Promise<string[]> {
+export async function namesBelow(client: ZooKeeper, path: string): Promise<string[]> {
   if ((await client.exists(path)) === undefined) return [];
   return [...(await client.children(path)).children].sort();
 }
 
 /** The line of a lock, holder first, with what the contenders say. */
 export async function inspectLock(
-  client: ZooKeeperClient,
+  client: ZooKeeper,
   parent: string,
 ): Promise<{ readonly path: string; readonly identifier: string; readonly owner: bigint }[]> {
   const line = sortContenders(await namesBelow(client, parent));

@@ -5,7 +5,7 @@ import {
   type TreeCacheChange,
   type TreeCacheOptions,
   wire,
-  type ZooKeeperClient,
+  type ZooKeeper,
   type ZooKeeperOptions,
 } from "../../src/index.ts";
 import { connect } from "./support.ts";
@@ -70,11 +70,7 @@ export interface Recorded {
   readonly changes: TreeCacheChange[];
 }
 
-export function record(
-  client: ZooKeeperClient,
-  root: string,
-  options: Partial<TreeCacheOptions> = {},
-): Recorded {
+export function record(client: ZooKeeper, root: string, options: Partial<TreeCacheOptions> = {}): Recorded {
   const changes: TreeCacheChange[] = [];
   const cache = openTreeCache(client, root, {
     interest: nodeInterest(root),

@@ -7,14 +7,14 @@ import {
   type TcpProxy,
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
-import { Closed, openTreeCache, tryLock, type ZooKeeperClient } from "../../src/index.ts";
+import { Closed, openTreeCache, tryLock, type ZooKeeper } from "../../src/index.ts";
 import { closeAll, connect, freshPath, SHORT_SESSION_MS, until } from "./support.ts";
 import { contents, record, Traffic, texts } from "./tree-cache-support.ts";
 
 describe.skipIf(requireZooKeeper())("tree cache", () => {
   let server: ZooKeeperServer;
   let proxy: TcpProxy;
-  let writer: ZooKeeperClient;
+  let writer: ZooKeeper;
   let root: string;
   let traffic: Traffic;
   beforeAll(async () => {

@@ -1,5 +1,6 @@
+import type { ZooKeeper } from "../../client/zookeeper.ts";
 import { NoNode } from "../../errors.ts";
-import type { OnReply, OpOptions, ZooKeeperClient } from "../../types.ts";
+import type { OnReply, OpOptions } from "../../types.ts";
 import type { ReadRequest, Request, ResponseTo, Stat } from "../../wire/messages.ts";
 import { OpCode } from "../../wire/op-code.ts";
 import type { Source } from "./types.ts";
@@ -7,11 +8,11 @@ import { WatchKeeper } from "./watch-keeper.ts";
 
 /** A client as what caches follow. One serves any number of them. */
 export class ClientSource implements Source {
-  readonly #client: ZooKeeperClient;
+  readonly #client: ZooKeeper;
   readonly #watches: WatchKeeper;
   readonly #unsubscribe: () => void;
 
-  constructor(client: ZooKeeperClient) {
+  constructor(client: ZooKeeper) {
     this.#client = client;
     this.#watches = new WatchKeeper(client);
     this.#unsubscribe = client.onStatus(({ state }) => {

@@ -1,5 +1,5 @@
+import type { ZooKeeper } from "../../client/zookeeper.ts";
 import { BadArguments, Closed, NoAuth } from "../../errors.ts";
-import type { ZooKeeperClient } from "../../types.ts";
 import type { Stat } from "../../wire/messages.ts";
 import { ClientSource } from "./client-source.ts";
 import { Follower } from "./follower.ts";
@@ -21,7 +21,7 @@ export class TreeCache implements AsyncDisposable {
   readonly #follower: Follower;
 
   /** Use `openTreeCache`. */
-  constructor(client: ZooKeeperClient, root: string, options: TreeCacheOptions) {
+  constructor(client: ZooKeeper, root: string, options: TreeCacheOptions) {
     this.root = root;
     const source = new ClientSource(client);
     const cache: TreeCacheOptions = {
@@ -84,7 +84,7 @@ export class TreeCache implements AsyncDisposable {
 }
 
 /** Follows `root`, which need not exist, and all below it. */
-export function openTreeCache(client: ZooKeeperClient, root: string, options: TreeCacheOptions): TreeCache {
+export function openTreeCache(client: ZooKeeper, root: string, options: TreeCacheOptions): TreeCache {
   if (!root.startsWith("/") || (root !== "/" && root.endsWith("/"))) {
     throw new BadArguments("the root of a tree cache is an absolute path without a slash at its end", {
       path: root,

@@ -1,4 +1,5 @@
-import type { Timer, Watch, WatchEvent, ZooKeeperClient } from "../../types.ts";
+import type { ZooKeeper } from "../../client/zookeeper.ts";
+import type { Timer, Watch, WatchEvent } from "../../types.ts";
 import type { SourceEvent } from "./types.ts";
 
 /** Time until a watch that a server refused to set is asked for again. */
@@ -19,10 +20,10 @@ interface Kept {
  * those that never stood, because the connection broke meanwhile, are asked for again here.
  */
 export class WatchKeeper {
-  readonly #client: ZooKeeperClient;
+  readonly #client: ZooKeeper;
   readonly #kept = new Set<Kept>();
 
-  constructor(client: ZooKeeperClient) {
+  constructor(client: ZooKeeper) {
     this.#client = client;
   }
 

@@ -1,0 +1,122 @@
+import type { Clock } from "@nodeyard/runtime";
+import type {
+  CallOptions,
+  CallUnderWay,
+  CommitResult,
+  Feed,
+  FeedOptions,
+  Op,
+  OpResult,
+  Session,
+  Stat,
+  Tree,
+  TreeCapabilities,
+  TreeCounters,
+} from "./contract.ts";
+import { NoNode } from "./errors.ts";
+import { CallsUnderWay, type WriteEnded } from "./under-way.ts";
+
+const NOTHING = new Uint8Array(0);
+
+/** What a store finds where one reads; undefined: there is no such znode. */
+export interface Reads {
+  readonly get: { readonly data: Uint8Array; readonly stat: Stat };
+  readonly stat: Stat;
+  readonly children: readonly string[];
+  readonly sync: true;
+}
+
+/** The calls of the contract, made of the two that a store has: to write, and to read. */
+export abstract class TreeCalls implements Tree {
+  abstract readonly capabilities: TreeCapabilities;
+  readonly counters: TreeCounters & { calls: number; operations: number; events: number } = {
+    calls: 0,
+    operations: 0,
+    events: 0,
+  };
+  protected readonly calls: CallsUnderWay;
+
+  constructor(clock: Clock, onWrite?: (write: WriteEnded) => void) {
+    this.calls = new CallsUnderWay(clock, onWrite);
+  }
+
+  abstract session(): Session;
+  abstract onSession(listener: (session: Session) => void): () => void;
+  abstract clockOffset(): number;
+  abstract feed(root: string, options: FeedOptions): Feed;
+  abstract close(): Promise<void>;
+  /** With `commit` a refusal is a CommitFailed also where there is one operation; else it is that operation's error. */
+  protected abstract write(
+    ops: readonly Op[],
+    options: CallOptions | undefined,
+    commit: boolean,
+  ): Promise<readonly OpResult[]>;
+  protected abstract read<K extends keyof Reads>(
+    what: K,
+    path: string,
+    options: CallOptions | undefined,
+  ): Promise<Reads[K] | undefined>;
+
+  /** A call whose caller gave up stays until the store has answered: it is what everything behind it waits for. */
+  underWay(): readonly CallUnderWay[] {
+    return this.calls.list();
+  }
+
+  async create(
+    path: string,
+    data: Uint8Array = NOTHING,
+    options: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean } = {},
+  ): Promise<{ readonly path: string; readonly stat: Stat }> {
+    const { ephemeral = false, sequential = false } = options;
+    const [result] = await this.write([{ op: "create", path, data, ephemeral, sequential }], options, false);
+    const { path: made, stat } = result as Extract<OpResult, { op: "create" }>;
+    return { path: made, stat };
+  }
+
+  async get(path: string, options?: CallOptions): Promise<Reads["get"]> {
+    return found(path, await this.read("get", path, options));
+  }
+
+  stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
+    return this.read("stat", path, options);
+  }
+
+  async set(
+    path: string,
+    data: Uint8Array,
+    options: CallOptions & { readonly version?: number } = {},
+  ): Promise<Stat> {
+    const [result] = await this.write([{ op: "set", path, data, ...versionOf(options) }], options, false);
+    return (result as Extract<OpResult, { op: "set" }>).stat;
+  }
+
+  async delete(path: string, options: CallOptions & { readonly version?: number } = {}): Promise<void> {
+    await this.write([{ op: "delete", path, ...versionOf(options) }], options, false);
+  }
+
+  async children(path: string, options?: CallOptions): Promise<readonly string[]> {
+    return found(path, await this.read("children", path, options));
+  }
+
+  commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
+    if (ops.length === 0) return Promise.resolve([] as unknown as CommitResult<T>);
+    return this.write(ops, options, true) as unknown as Promise<CommitResult<T>>;
+  }
+
+  async sync(path: string, options?: CallOptions): Promise<void> {
+    await this.read("sync", path, options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function found<T>(path: string, value: T | undefined): T {
+  if (value === undefined) throw new NoNode(path);
+  return value;
+}
+
+function versionOf(options: { readonly version?: number }): { version?: number } {
+  return options.version === undefined ? {} : { version: options.version };
+}
