@@ -79,7 +79,7 @@ function declares(source: string, name: string): boolean {
   const [top = "", member] = name.split(".");
   const isThere = (pattern: string) => new RegExp(pattern, "m").test(source);
   return (
-    isThere(`^(?:export )?(?:async )?(?:function\\*?|class|const|interface|type) ${top}\\b`) &&
+    isThere(`^(?:export )?(?:async |abstract )?(?:function\\*?|class|const|interface|type) ${top}\\b`) &&
     (member === undefined ||
       isThere(`^  (?:(?:async|static|get|protected|override|readonly) )*\\*?${member}(?:<[^(]*>)?[(:=? ]`))
   );

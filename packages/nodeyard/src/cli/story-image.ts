@@ -1,11 +1,7 @@
-import {
-  type BuilderLine,
-  type BuildLine,
-  type ImageLines,
-  iso,
-  verdictMeaning,
-} from "../operations/index.ts";
-import { factRow, sinceText } from "./story-values.ts";
+import type { Explanation } from "../operations/index.ts";
+import { factRow, sinceText, tryText, UNKNOWN_REASON } from "./story-values.ts";
+
+type ImageLines = NonNullable<Explanation["image"]>;
 
 /** Builds with their uploads, the newest first, and what each builder makes of the image. `now`: tree time, milliseconds. */
 export function imageText({ builds, builders }: ImageLines, now: number): string[] {
@@ -18,7 +14,10 @@ export function imageText({ builds, builders }: ImageLines, now: number): string
   ];
 }
 
-function buildText({ id, state, since, builder, formats, trial, nodes, uploads }: BuildLine, now: number) {
+function buildText(
+  { id, state, since, builder, formats, trial, nodes, uploads }: ImageLines["builds"][number],
+  now: number,
+) {
   const facts = [
     ...(formats.length === 0 ? [] : [formats.join(" and ")]),
     ...(builder === null ? [] : [`by ${builder}`]),
@@ -33,14 +32,14 @@ function buildText({ id, state, since, builder, formats, trial, nodes, uploads }
 }
 
 function builderText(
-  { host, member, kind, provider, code, facts, nextTry }: BuilderLine,
+  { host, member, work, provider, code, meaning, facts, next_try }: ImageLines["builders"][number],
   several: boolean,
   now: number,
 ): string {
   const who = several ? member : host;
-  const what = kind === "build" ? "build" : `upload to ${provider}`;
-  const says = verdictMeaning(code, facts) ?? "a reason that this release does not know";
+  const what = work === "build" ? "build" : `upload to ${provider}`;
   const row = factRow(facts, now);
-  const next = nextTry === null || nextTry <= now ? "" : `; next try ${iso(nextTry)}`;
-  return `  ${who}, ${what}: ${says} (${code})${row === "" ? "" : `: ${row}`}${next}`;
+  const at = tryText(next_try, now);
+  const next = at && `; next try ${at}`;
+  return `  ${who}, ${what}: ${meaning ?? UNKNOWN_REASON} (${code})${row === "" ? "" : `: ${row}`}${next}`;
 }

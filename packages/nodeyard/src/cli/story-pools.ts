@@ -1,23 +1,12 @@
 import { span } from "../listing/index.ts";
-import {
-  iso,
-  type PoolLine,
-  type Story,
-  unknownMeaning,
-  verdictMeaning,
-  type Wait,
-} from "../operations/index.ts";
-import { factRow, sinceText } from "./story-values.ts";
+import type { Explanation } from "../operations/index.ts";
+import { factRow, sinceText, tryText, UNKNOWN_REASON } from "./story-values.ts";
 
-type Estimate = Omit<NonNullable<Story["estimate"]>, "pool">;
+type PoolLine = Explanation["pools"][number];
+type Wait = Explanation["waits_for"];
 
 /** What every pool says, one after the other; those that have nothing to do with it as a number. */
-export function poolsText(
-  pools: readonly PoolLine[],
-  told: Wait | null,
-  now: number,
-  columns: number,
-): string[] {
+export function poolsText(pools: readonly PoolLine[], told: Wait, now: number, columns: number): string[] {
   const concerned = pools.filter(({ outlook }) => outlook !== "lacks");
   const lacking = pools.length - concerned.length;
   const members = new Set(pools.map(({ member }) => member)).size;
@@ -29,35 +18,33 @@ export function poolsText(
   ];
 }
 
-function poolText(
-  line: PoolLine,
-  told: Wait | null,
-  several: boolean,
-  now: number,
-  columns: number,
-): string[] {
-  const { code, facts, outlook, position, waiting, since, nextTry, estimate, unknown } = line;
+function poolText(line: PoolLine, told: Wait, several: boolean, now: number, columns: number): string[] {
+  const { code, meaning, facts, outlook, position, waiting, since = null, estimate, no_estimate: why } = line;
   const place = position === null ? "" : `, position ${position} of ${waiting}`;
   const where = several ? `${line.pool} of ${line.member}` : line.pool;
-  const says = verdictMeaning(code, facts) ?? "a reason that this release does not know";
   const { pool: _pool, ...rest } = facts;
   // What was just said in full need not be said again.
   const again = told?.code === code && (told.facts.pool ?? line.pool) === line.pool;
-  const next = nextTry === null || nextTry <= now ? "" : `next try ${iso(nextTry)}`;
-  const why = unknown === null ? null : unknownMeaning(unknown);
+  const at = tryText(line.next_try, now);
+  const next = at && `next try ${at}`;
   const likely =
     estimate === null ? (why === null ? "" : `no estimate: ${why}`) : `estimate: ${estimateText(estimate)}`;
   return [
     `  ${where}: ${outlook}${place}`,
-    ...[`${says} (${code})${sinceText(since, now)}`, again ? "" : factRow(rest, now), next, likely]
+    ...[
+      `${meaning ?? UNKNOWN_REASON} (${code})${sinceText(since, now)}`,
+      again ? "" : factRow(rest, now),
+      next,
+      likely,
+    ]
       .filter((text) => text !== "")
       .flatMap((text) => wrap(text, columns - 6).map((part) => `      ${part}`)),
   ];
 }
 
 /** "in 1 min (40 s to 2 min, from 12 launches and 40 uses seen lately)". */
-export function estimateText({ likelyMs, fromMs, toMs, launches, uses }: Estimate): string {
-  const [likely, from, to] = [likelyMs, fromMs, toMs].map((ms) => span(ms / 1_000));
+export function estimateText({ launches, uses, ...seconds }: NonNullable<Explanation["estimate"]>): string {
+  const [likely, from, to] = [seconds.likely_seconds, seconds.from_seconds, seconds.to_seconds].map(span);
   const basis = [
     ...(launches > 0 ? [counted(launches, "launch", "launches")] : []),
     ...(uses > 0 ? [counted(uses, "use", "uses")] : []),

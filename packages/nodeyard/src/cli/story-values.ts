@@ -1,7 +1,10 @@
 import { span } from "../listing/index.ts";
-import { isMoment, iso } from "../operations/index.ts";
 
 const MANY = 8;
+/** The last moment that has a date, milliseconds (ECMA-262, "Time Values and Time Range"). */
+const LAST_MS = 8.64e15;
+/** In the place of what only a later release says. */
+export const UNKNOWN_REASON = "a reason that this release does not know";
 
 /** One line per fact that says something; `now` is tree time, milliseconds. */
 export function factLines(facts: Readonly<Record<string, unknown>>, now: number): string[] {
@@ -22,7 +25,8 @@ export function factRow(facts: Readonly<Record<string, unknown>>, now: number): 
 
 export function valueText(key: string, value: unknown, now: number): string {
   if (value === null || value === undefined) return "";
-  if (isMoment(key, value)) return `${iso(value)} (${span((now - value) / 1_000)} ago)`;
+  const ms = momentOf(key, value);
+  if (ms !== undefined) return `${new Date(ms).toISOString()} (${span((now - ms) / 1_000)} ago)`;
   if (Array.isArray(value)) return listText(value.map((each) => valueText("", each, now)));
   if (typeof value === "object")
     return Object.entries(value)
@@ -42,6 +46,19 @@ function listText(texts: readonly string[]): string {
   return `${texts[0]}, ${texts[1]} ... ${texts.at(-1)} (${texts.length} in all)`;
 }
 
-export function sinceText(since: number | null, now: number): string {
-  return since === null ? "" : ` since ${iso(since)} (${span((now - since) / 1_000)})`;
+/** Milliseconds of a fact that is a moment, by its name; undefined: it is none. */
+function momentOf(key: string, value: unknown): number | undefined {
+  if (!/_(at|since)$/.test(key)) return undefined;
+  const ms = typeof value === "string" ? Date.parse(value) : value;
+  return typeof ms === "number" && Math.abs(ms) <= LAST_MS ? ms : undefined;
+}
+
+/** `since`: ISO 8601. */
+export function sinceText(since: string | null, now: number): string {
+  return since === null ? "" : ` since ${since} (${span((now - Date.parse(since)) / 1_000)})`;
+}
+
+/** When it is tried next; empty: nobody says, or now. `next`: ISO 8601. */
+export function tryText(next: string | null, now: number): string {
+  return next === null || Date.parse(next) <= now ? "" : next;
 }

@@ -1,10 +1,12 @@
 import { plain } from "../listing/index.ts";
-import { iso, meaningOf, type ReportedEvent, type Story, type Wait } from "../operations/index.ts";
+import type { Explanation, LifeStep } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
 import { imageText } from "./story-image.ts";
 import { estimateText, poolsText } from "./story-pools.ts";
-import { factLines, sinceText, valueText } from "./story-values.ts";
+import { factLines, sinceText, tryText, valueText } from "./story-values.ts";
 import { waterfall } from "./waterfall.ts";
+
+type Wait = NonNullable<Explanation["waits_for"]>;
 
 export interface StoryContext {
   /** The journal of this machine. */
@@ -16,26 +18,40 @@ export interface StoryContext {
 }
 
 /** The story for people. */
-export function storyText(story: Story, { journal, now, columns }: StoryContext): string {
-  const { kind, id, state, since, about, waitsFor, next, pools } = story;
+export function storyText(story: Explanation, { journal, now, columns }: StoryContext): string {
+  const { kind, id, state, since, about, waits_for: waitsFor, next, pools } = story;
+  const steps = story.steps.map(stepOf);
   const known =
     "labels" in about ? { ...about, labels: labelsText(about.labels as readonly string[]) } : about;
   const lines = [`${kind} ${id} is ${state}${sinceText(since, now)}`, ...factLines(known, now)];
   if (waitsFor !== null) lines.push("", ...waitText(waitsFor, story, now));
-  lines.push("", `Next: ${next}${tryText(waitsFor, now)}`);
+  lines.push("", `Next: ${next}${nextText(waitsFor, now)}`);
   if (story.estimate !== null)
     lines.push(`Estimate: ${estimateText(story.estimate)} in ${story.estimate.pool}.`);
-  else if (pools.some(({ unknown }) => unknown !== null)) lines.push("Estimate: none; each pool says why.");
+  else if (pools.some(({ no_estimate }) => no_estimate !== null))
+    lines.push("Estimate: none; each pool says why.");
   if (pools.length > 0) lines.push("", "Pools:", ...poolsText(pools, waitsFor, now, columns));
   if (story.image !== undefined) lines.push(...imageText(story.image, now));
   lines.push(...silentText(story));
-  if (story.steps.length > 0) lines.push("", "Steps:", ...waterfall(story.steps, now, columns));
+  if (steps.length > 0) lines.push("", "Steps:", ...waterfall(steps, now, columns));
   // Nobody notes what labels and images did: their records tell.
   if (kind !== "label" && kind !== "image") lines.push("", ...historyText(story, journal, now));
   return `${lines.map(plain).join("\n")}\n`;
 }
 
-function historyText({ history: { events, problem }, steps }: Story, journal: string, now: number): string[] {
+function stepOf({ began, seconds, ...step }: Explanation["steps"][number]): LifeStep {
+  return {
+    ...step,
+    began: began === null ? 0 : Date.parse(began),
+    ms: seconds === null ? null : seconds * 1_000,
+  };
+}
+
+function historyText(
+  { events, journal: { problem }, steps }: Explanation,
+  journal: string,
+  now: number,
+): string[] {
   if (events.length === 0)
     return [`No history: ${problem ?? `neither a launcher nor the journal ${journal} has any`}.`];
   const several = new Set(events.map(({ by }) => by).filter((by) => by !== null)).size > 1;
@@ -48,23 +64,27 @@ function historyText({ history: { events, problem }, steps }: Story, journal: st
   ];
 }
 
-function waitText({ meaning, code, since, facts, source }: Wait, { history }: Story, now: number): string[] {
+function waitText(
+  { meaning, code, since, facts, source }: Wait,
+  { journal }: Explanation,
+  now: number,
+): string[] {
   const lines = [`It waits: ${meaning} (${code})${sinceText(since, now)}`, ...factLines(facts, now)];
-  if (source === "tree" && history.problem !== null)
-    lines.push(`  This comes from the records. No launcher gave its own reason: ${history.problem}.`);
+  if (source === "tree" && journal.problem !== null)
+    lines.push(`  This comes from the records. No launcher gave its own reason: ${journal.problem}.`);
   if (source === "journal")
     lines.push("  This was recorded when the wait began; no launcher has reported since.");
   return lines;
 }
 
-function tryText(waitsFor: Wait | null, now: number): string {
-  if (waitsFor?.nextTry == null) return "";
-  return waitsFor.nextTry <= now ? " Next try: now." : ` Next try: ${iso(waitsFor.nextTry)}.`;
+function nextText(waitsFor: Wait | null, now: number): string {
+  if (waitsFor?.next_try == null) return "";
+  return ` Next try: ${tryText(waitsFor.next_try, now) || "now"}.`;
 }
 
 /** Members that did not answer: the story may be incomplete. */
-function silentText({ asked: { answers, silent } }: Story): string[] {
-  const cut = answers.filter(({ leftOut }) => leftOut.events + leftOut.pools > 0);
+function silentText({ members: { answered, silent } }: Explanation): string[] {
+  const cut = answered.filter(({ left_out }) => left_out.events + left_out.pools > 0);
   if (silent.length + cut.length === 0) return [];
   return [
     "",
@@ -72,13 +92,13 @@ function silentText({ asked: { answers, silent } }: Story): string[] {
       ({ member, why }) => `Did not answer: ${member} (${why}). What only it knows is missing here.`,
     ),
     ...cut.map(
-      ({ member, leftOut }) =>
-        `The answer of ${member} was too long; it left out ${leftOut.events} events, ${leftOut.pools} pools.`,
+      ({ member, left_out: { events, pools } }) =>
+        `The answer of ${member} was too long; it left out ${events} events, ${pools} pools.`,
     ),
   ];
 }
 
-function eventText(past: ReportedEvent, several: boolean, now: number): string {
+function eventText(past: Explanation["events"][number], several: boolean, now: number): string {
   const { facts: inner, code: _code, since: _since, nextTry: _nextTry, ...outer } = past.facts;
   const all = { node: past.node, ...outer, ...(typeof inner === "object" ? inner : {}) };
   const text = Object.entries(all)
@@ -86,5 +106,5 @@ function eventText(past: ReportedEvent, several: boolean, now: number): string {
     .map(([key, value]) => ` ${key}=${valueText(key, value, now)}`);
   const who = several && past.by !== null ? `[${past.by}] ` : "";
   const facts = text.length === 0 ? "" : `:${text.join("")}`;
-  return `${iso(past.at)}  ${who}${meaningOf(past) ?? past.event}${facts}`;
+  return `${past.at}  ${who}${past.meaning ?? past.event}${facts}`;
 }

@@ -12,6 +12,7 @@ import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MemberAnswers, PoolStanding, Testimony } from "../../src/asking/index.ts";
 import { storyText } from "../../src/cli/story.ts";
+import { verdictMeaning } from "../../src/operations/explain/meaning.ts";
 import { merge } from "../../src/operations/explain/member-replies.ts";
 import { nextSteps } from "../../src/operations/explain/next-steps.ts";
 import {
@@ -20,7 +21,6 @@ import {
   type OperationHandles,
   type Story,
   toExplanation,
-  verdictMeaning,
 } from "../../src/operations/index.ts";
 import { verdictCodes } from "../../src/scheduler/index.ts";
 import { explanationSchema } from "./explanation-schema.ts";
@@ -77,7 +77,7 @@ async function told(subject: Explained, asked: Partial<MemberAnswers>): Promise<
   expect(explanationSchema.parse(JSON.parse(JSON.stringify(shown)))).toEqual(
     JSON.parse(JSON.stringify(shown)),
   );
-  const text = storyText(story!, { journal: "/state/journal.sqlite", now: 0, columns: 80 });
+  const text = storyText(shown, { journal: "/state/journal.sqlite", now: 0, columns: 80 });
   expect(text).not.toMatch(/undefined|NaN|\[object/);
   return story!;
 }
@@ -145,7 +145,7 @@ describe("a request, with what launchers say", () => {
       facts: { pool: "cloud/main", error: "503" },
     });
     expect(story.waitsFor?.meaning).toMatch(/not about quota/);
-    expect(storyText(story, { journal: "", now: 10_000, columns: 80 })).toContain(
+    expect(storyText(toExplanation(story, ""), { journal: "", now: 10_000, columns: 80 })).toContain(
       "failing since   1970-01-01T00:00:04.000Z (6 s ago)",
     );
   });
@@ -155,7 +155,7 @@ describe("a request, with what launchers say", () => {
     await pool("a", ["small"]);
     const story = await told(subject, { silent: [{ member: "b-2", why: "no answer within 3 s" }] });
     expect(story.waitsFor).toMatchObject({ code: "queue.next", source: "tree" });
-    expect(storyText(story, { journal: "", now: 0, columns: 80 })).toContain(
+    expect(storyText(toExplanation(story, ""), { journal: "", now: 0, columns: 80 })).toContain(
       "Did not answer: b-2 (no answer within 3 s).",
     );
     expect(toExplanation(story, "").members.silent).toEqual([{ member: "b-2", why: "no answer within 3 s" }]);

@@ -3,11 +3,11 @@ import type { AgeFormat, Row } from "../../listing/index.ts";
 import type {
   AskOptions,
   Explained,
+  Explanation,
   Following,
   LeaseProgress,
   Listing,
   NewToken,
-  Story,
 } from "../../operations/index.ts";
 
 /** How lists write times: for people, or in seconds. */
@@ -39,9 +39,7 @@ export interface Requested {
 
 export interface Explanations {
   /** Undefined: nobody knows it. */
-  readonly story: Story | undefined;
-  /** What `--json` prints. */
-  readonly json: object | undefined;
+  readonly said: Explanation | undefined;
   /** Members that did not answer. */
   readonly silent: readonly string[];
   /** Where the story of launchers that are gone was looked for, beside those that answered. */

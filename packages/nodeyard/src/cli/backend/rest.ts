@@ -1,6 +1,6 @@
 import { CallRefused, type Client } from "@nodeyard/client";
 import type { Clock } from "@nodeyard/runtime";
-import { type Explanation, fromExplanation } from "../../operations/index.ts";
+import type { Explanation } from "../../operations/index.ts";
 import { leaseRow } from "../rows.ts";
 import { needsTree } from "../session.ts";
 import type { Ages, Backend, ListName, Rows, ServedPool, Watched } from "./backend.ts";
@@ -37,9 +37,8 @@ export function restBackend(client: Client, clock: Clock): Backend {
     providers: async () => (await all(client.list("list_providers"))).map(({ provider }) => provider),
     image: async (name) => (await all(client.list("list_images", { image: name })))[0],
     async explain({ kind, id }) {
-      const json = await client.call("explain", { path: { kind, id } });
-      const story = fromExplanation(json as unknown as Explanation);
-      return { story, json, silent: [], journal: "of the server" };
+      const said = await client.call("explain", { path: { kind, id } });
+      return { said: said as unknown as Explanation, silent: [], journal: "of the server" };
     },
     watch(what, onChange) {
       const over = new AbortController();

@@ -15,5 +15,5 @@ export async function explainByTree(
     silent = replies.asked.silent.map(({ member }) => member);
     return replies;
   });
-  return { story, json: story && toExplanation(story, journal), silent, journal };
+  return { said: story && toExplanation(story, journal), silent, journal };
 }

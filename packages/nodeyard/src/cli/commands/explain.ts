@@ -22,12 +22,12 @@ export function defineExplain(command: Command, session: Session): void {
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
       const subject = parseSubject(words);
       return withBackend(session, async (backend) => {
-        const { story, json: said, silent, journal } = await backend.explain(subject);
-        if (story === undefined) throw nothingKnown(subject, journal, unanswered(silent));
+        const { said, silent, journal } = await backend.explain(subject);
+        if (said === undefined) throw nothingKnown(subject, journal, unanswered(silent));
         const { io } = session;
         const now = backend.now();
         if (json === true) printJson(io, said);
-        else io.out(storyText(story, { journal, now, columns: io.columns }));
+        else io.out(storyText(said, { journal, now, columns: io.columns }));
       });
     });
 }

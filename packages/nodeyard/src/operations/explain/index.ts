@@ -8,21 +8,10 @@ import { requestStory } from "./request-story.ts";
 import type { Story, StoryKind } from "./story.ts";
 
 export type { BuildCode, UploadCode } from "./codes.ts";
-export { meaningOf, unknownMeaning, verdictMeaning } from "./meaning.ts";
 export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
-export { type Explanation, isMoment, iso, toExplanation } from "./shape.ts";
+export { type Explanation, iso, toExplanation } from "./shape.ts";
 export type { LifeStep } from "./steps.ts";
-export type {
-  BuilderLine,
-  BuildLine,
-  ImageLines,
-  PoolLine,
-  ReportedEvent,
-  Story,
-  StoryKind,
-  Wait,
-} from "./story.ts";
-export { fromExplanation } from "./unshape.ts";
+export type { Story, StoryKind } from "./story.ts";
 
 /** What there is to explain, once it is known what an id or name means. */
 export interface Explained {

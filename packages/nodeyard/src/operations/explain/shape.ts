@@ -58,7 +58,7 @@ function reason<T extends Said>({ nextTry, facts, ...rest }: T, meaning: string 
 }
 
 /** Whether a fact is a moment, by its name. */
-export function isMoment(key: string, value: unknown): value is number {
+function isMoment(key: string, value: unknown): value is number {
   return typeof value === "number" && /_(at|since)$/.test(key);
 }
 
