@@ -1,5 +1,5 @@
-import { type Field, isObject, odd, text } from "./fields.ts";
-import { number, optional, ownRecord, strict, words } from "./own-record.ts";
+import { type Field, isObject, number, odd, optional, strict, text, type ValuesOf, words } from "./fields.ts";
+import { ownRecord } from "./own-record.ts";
 
 /** Where trials of new builds are kept, one record per image; an image that has never had one has none. */
 export const CANARIES = "/nodeyard/canaries";
@@ -12,22 +12,6 @@ export interface BootTally {
   /** Of the natural logarithms of the boots' seconds, their sum and that of their squares: what mean and spread are of. */
   readonly logs: number;
   readonly squares: number;
-}
-
-/** A new build of an image that serves a share of launches until it is promoted or rolled back. */
-export interface Canary {
-  /** Id of the build on trial; null: none is. */
-  readonly candidate: string | null;
-  /** Tree time at which its trial began, milliseconds. */
-  readonly since: number;
-  /** Of launches, 0 to 1. */
-  readonly share: number;
-  /** Of the build on trial, and of all others that are launched meanwhile. */
-  readonly tallies: { readonly candidate: BootTally; readonly stable: BootTally };
-  /** Builds that nothing is launched of any more. */
-  readonly rejected: readonly string[];
-  /** How the last trial ended. */
-  readonly last: CanaryEnd | null;
 }
 
 /** How a trial ended. */
@@ -44,23 +28,30 @@ export const noBoots: BootTally = { boots: 0, failed: 0, logs: 0, squares: 0 };
 
 const isTally = (value: unknown): value is BootTally =>
   isObject(value) && Object.keys(noBoots).every((key) => number(value[key], () => {}) !== odd);
-const tallies: Field<Canary["tallies"]>["read"] = (value) =>
+const tallies: Field<{ readonly candidate: BootTally; readonly stable: BootTally }>["read"] = (value) =>
   isObject(value) && isTally(value.candidate) && isTally(value.stable)
     ? { candidate: value.candidate, stable: value.stable }
     : odd;
 
-const kind = ownRecord<Canary>(
-  "trial of image",
-  {
-    candidate: strict("candidate", text),
-    since: strict("since", number),
-    share: strict("share", number),
-    tallies: strict("tallies", tallies),
-    rejected: strict("rejected", words),
-    last: optional("last", null, (value) => (isObject(value) ? (value as unknown as CanaryEnd) : null)),
-  },
-  (image) => `; delete ${canaryPath(image)} and the newest build is launched`,
-);
+const fields = {
+  /** Id of the build on trial; null: none is. */
+  candidate: strict("candidate", text),
+  /** Tree time at which its trial began, milliseconds. */
+  since: strict("since", number),
+  /** Of launches, 0 to 1. */
+  share: strict("share", number),
+  /** Of the build on trial, and of all others that are launched meanwhile. */
+  tallies: strict("tallies", tallies),
+  /** Builds that nothing is launched of any more. */
+  rejected: strict("rejected", words),
+  /** How the last trial ended. */
+  last: optional<CanaryEnd | null>("last", null, (value) => (isObject(value) ? (value as never) : null)),
+};
+const remedy = (image: string) => `; delete ${canaryPath(image)} and the newest build is launched`;
+const kind = ownRecord("trial of image", fields, remedy);
+
+/** A new build of an image that serves a share of launches until it is promoted or rolled back. */
+export type Canary = ValuesOf<typeof fields>;
 
 /** Where the trials of an image are. */
 export function canaryPath(image: string): string {

@@ -1,5 +1,5 @@
 import { RecordError } from "./errors.ts";
-import { type Fields, odd, readFields, text, texts } from "./fields.ts";
+import { bool, number, oneOf, optional, readFields, text, texts, type ValuesOf, word } from "./fields.ts";
 import { parseObject } from "./json/parse.ts";
 
 /** All states of a component. */
@@ -7,50 +7,30 @@ export const componentStates = ["initializing", "running", "paused", "stopped"] 
 /** A state of a component. */
 export type ComponentState = (typeof componentStates)[number];
 
-/** A process, or one of its pools, as it registers itself (docs/contract/records.md, "Component"). */
-export interface ComponentRecord {
+const fields = {
   /** The operating system's host name as it is. */
-  readonly hostname: string;
+  hostname: optional("hostname", "", word),
   /** "pool", "launcher" or "builder"; kinds of other makers are read as they are. */
-  readonly kind: string;
+  kind: optional("kind", "", word),
   /** A value of componentStates; anything else is read as "stopped". */
-  readonly state: ComponentState;
-  readonly version: string | null;
-  readonly modelApi: number;
+  state: optional<ComponentState>("state", "stopped", oneOf(...componentStates)),
+  version: optional("version", null, text),
+  modelApi: optional("model_api", 0, number),
   /** Pools only: the launcher-pool id. */
-  readonly id: string | null;
-  readonly name: string | null;
-  readonly providerName: string | null;
-  readonly supportedLabels: readonly string[];
+  id: optional("id", null, text),
+  name: optional("name", null, text),
+  providerName: optional("provider_name", null, text),
+  supportedLabels: optional<readonly string[]>("supported_labels", [], texts),
   /** Lower is preferred. */
-  readonly priority: number;
+  priority: optional("priority", 100, number),
   /** A handler waits for quota: pools with a higher number may take what comes. */
-  readonly paused: boolean;
-}
+  paused: optional<boolean>("paused", false, bool),
+};
 
+/** A process, or one of its pools, as it registers itself (docs/contract/records.md, "Component"). */
+export type ComponentRecord = ValuesOf<typeof fields>;
 /** A component to be registered; what is left out has its default. */
 export type NewComponent = Pick<ComponentRecord, "hostname" | "kind"> & Partial<ComponentRecord>;
-
-const states: ReadonlySet<unknown> = new Set(componentStates);
-const integer = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : odd);
-
-const fields: Fields<ComponentRecord> = {
-  hostname: { key: "hostname", missing: "", read: (value) => (typeof value === "string" ? value : odd) },
-  kind: { key: "kind", missing: "", read: (value) => (typeof value === "string" ? value : odd) },
-  state: {
-    key: "state",
-    missing: "stopped",
-    read: (value) => (states.has(value) ? (value as ComponentState) : odd),
-  },
-  version: { key: "version", missing: null, read: text },
-  modelApi: { key: "model_api", missing: 0, read: integer },
-  id: { key: "id", missing: null, read: text },
-  name: { key: "name", missing: null, read: text },
-  providerName: { key: "provider_name", missing: null, read: text },
-  supportedLabels: { key: "supported_labels", missing: [], read: texts },
-  priority: { key: "priority", missing: 100, read: integer },
-  paused: { key: "paused", missing: false, read: (value) => (typeof value === "boolean" ? value : odd) },
-};
 
 const ofEveryKind = new Set<string>(["hostname", "kind", "state", "version", "model_api"]);
 

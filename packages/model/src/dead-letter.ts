@@ -1,29 +1,24 @@
-import { text } from "./fields.ts";
-import { number, optional, ownRecord, word } from "./own-record.ts";
+import { number, optional, text, type ValuesOf, word } from "./fields.ts";
+import { ownRecord } from "./own-record.ts";
 
 /** Marks of nodes whose machines could not be deleted in many tries; they are still tried, rarely. */
 export const DEAD_LETTERS = "/nodeyard/dead-letters";
 
-/** Why a node has such a mark. */
-export interface DeadLetter {
+const fields = {
   /** Id of the node. */
-  readonly node: string;
-  readonly provider: string | null;
-  /** Tries that failed before it was marked. */
-  readonly attempts: number;
-  /** Tree time, milliseconds, of the first of them that is known. */
-  readonly since: number;
-  /** The last error. */
-  readonly error: string;
-}
-
-const kind = ownRecord<DeadLetter>("dead letter", {
   node: optional("node", "", word),
   provider: optional("provider", null, text),
+  /** Tries that failed before it was marked. */
   attempts: optional("attempts", 0, number),
+  /** Tree time, milliseconds, of the first of them that is known. */
   since: optional("since", 0, number),
+  /** The last error. */
   error: optional("error", "", word),
-});
+};
+const kind = ownRecord("dead letter", fields);
+
+/** Why a node has such a mark. */
+export type DeadLetter = ValuesOf<typeof fields>;
 
 /** Where the mark of a node is. */
 export function deadLetterPath(node: string): string {

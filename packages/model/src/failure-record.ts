@@ -1,6 +1,6 @@
 import { RecordError, shown } from "./errors.ts";
-import { type Field, isObject, odd, text } from "./fields.ts";
-import { number, oneOf, ownRecord, strict, word } from "./own-record.ts";
+import { type Field, isObject, number, odd, oneOf, strict, text, word } from "./fields.ts";
+import { ownRecord } from "./own-record.ts";
 
 /** What machines are bought by: where, and of which kind. Labels of one type share their luck. */
 export interface Offering {

@@ -18,6 +18,8 @@ export interface Field<T> {
 }
 
 export type Fields<T> = { readonly [K in keyof T]: Field<T[K]> };
+/** What a table of fields reads. */
+export type ValuesOf<F> = { readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never };
 
 type Mutable = Record<string, unknown>;
 const noOddities: readonly string[] = [];
@@ -118,14 +120,42 @@ export function writeAll<T>(
   return splice("{}", written, mandatory);
 }
 
+/** A field that has a default. */
+export function optional<T>(key: string, missing: T, read: Field<T>["read"]): Field<T> {
+  return { key, missing, read };
+}
+
+/** A field without which the record is of no use. */
+export function strict<T>(key: string, read: Field<T>["read"]): Field<T> {
+  return { key, missing: undefined as T, read, strict: true };
+}
+
+/** A text. */
+export const word: Field<string>["read"] = (value) => (typeof value === "string" ? value : odd);
+/** A finite number. */
+export const number: Field<number>["read"] = (value) =>
+  typeof value === "number" && Number.isFinite(value) ? value : odd;
+/** True or false. */
+export const bool: Field<boolean>["read"] = (value) => (typeof value === "boolean" ? value : odd);
+/** A finite number, or null. */
+export const numberOrNull: Field<number | null>["read"] = (value, note) =>
+  value === null ? null : number(value, note);
+/** A list of texts and nothing else. */
+export const words: Field<readonly string[]>["read"] = (value) =>
+  Array.isArray(value) && value.every((item) => typeof item === "string") ? value : odd;
+
+/** One of these texts. */
+export function oneOf<const Text extends string>(...texts: readonly Text[]): Field<Text>["read"] {
+  return (value) => texts.find((text) => text === value) ?? odd;
+}
+
+/** A text, or null. */
 export const text: Field<string | null>["read"] = (value) =>
   typeof value === "string" || value === null ? value : odd;
 
-export const seconds: Field<number | null>["read"] = (value) =>
-  value === null || (typeof value === "number" && Number.isFinite(value)) ? value : odd;
-
 export const anything: Field<unknown>["read"] = (value) => value;
 
+/** An object, or null. */
 export const object: Field<Readonly<Record<string, unknown>> | null>["read"] = (value) =>
   value === null || isObject(value) ? value : odd;
 

@@ -1,4 +1,14 @@
-import { anything, type Fields, odd, seconds, text } from "./fields.ts";
+import {
+  anything,
+  type Field,
+  type Fields,
+  numberOrNull,
+  odd,
+  oneOf,
+  optional,
+  text,
+  type ValuesOf,
+} from "./fields.ts";
 import {
   changeRecord,
   decodeRecord,
@@ -10,39 +20,22 @@ import {
   stamped,
 } from "./record-kind.ts";
 
-/** What builds and uploads have alike. Times are seconds since the epoch. */
-interface ImageFields<State extends string> {
-  readonly state: State;
-  readonly stateTime: number | null;
-  /** How machines made of the image are logged in to. */
-  readonly username: string | null;
-  readonly pythonPath: string | null;
-  readonly shellType: string | null;
+/** What builds and uploads have alike, with the defaults of old readers (docs/contract/records.md, "Image build"). */
+function fieldsOf<State extends string, Own>(states: readonly State[], failed: State, own: Own) {
+  return {
+    state: optional<State>("state", failed, oneOf(...states)),
+    /** Seconds since the epoch. */
+    stateTime: optional("state_time", null, numberOrNull),
+    ...own,
+    /** How machines made of the image are logged in to. */
+    username: optional("username", "zuul", text),
+    pythonPath: optional("python_path", "/usr/bin/python2", text),
+    shellType: optional("shell_type", null, text),
+  };
 }
 
-/** The members that one kind has beside those of all, each as the record has it. */
-type OwnFields<T> = Omit<T, keyof ImageFields<string>>;
-
-/** A kind of image record: the defaults of what is missing are old readers' (docs/contract/records.md, "Image build"). */
-function imageKind<State extends string, T extends ImageFields<State>>(
-  name: string,
-  states: readonly State[],
-  own: Fields<OwnFields<T>>,
-): RecordKind<T> {
-  const known: ReadonlySet<unknown> = new Set(states);
-  const fields = {
-    state: {
-      key: "state",
-      missing: "failed",
-      read: (value: unknown) => (known.has(value) ? value : odd),
-    },
-    stateTime: { key: "state_time", missing: null, read: seconds },
-    ...own,
-    username: { key: "username", missing: "zuul", read: text },
-    pythonPath: { key: "python_path", missing: "/usr/bin/python2", read: text },
-    shellType: { key: "shell_type", missing: null, read: text },
-  } as unknown as Fields<T>;
-  return { name, states, fields, shape: shapeOf(fields as Fields<object>), mandatory: new Map() };
+function kindOf<T extends object>(name: string, states: readonly string[], fields: Fields<T>): RecordKind<T> {
+  return { name, states, fields, shape: shapeOf(fields), mandatory: new Map() };
 }
 
 /** All states of a build. */
@@ -50,30 +43,25 @@ export const imageBuildStates = ["building", "ready", "deleting", "failed"] as c
 /** A state of a build. */
 export type ImageBuildState = (typeof imageBuildStates)[number];
 
-/** A diskimage that a builder makes or made (docs/contract/records.md, "Image build"). */
-export interface ImageBuildFields extends ImageFields<ImageBuildState> {
+// A list in our hands, one text with commas in the record.
+const formats: Field<readonly string[]> = {
+  key: "formats",
+  missing: [],
+  read: (value) => (typeof value === "string" ? value.split(",").filter((name) => name !== "") : odd),
+  write: (names) => [...names].sort().join(","),
+};
+const buildFields = fieldsOf(imageBuildStates, "failed", {
   /** Host name of the builder. */
-  readonly builder: string | null;
-  readonly builderId: string | null;
-  readonly formats: readonly string[];
-}
+  builder: optional("builder", null, text),
+  builderId: optional("builder_id", null, text),
+  formats,
+});
+const build = kindOf("image build", imageBuildStates, buildFields);
 
+/** A diskimage that a builder makes or made (docs/contract/records.md, "Image build"). */
+export type ImageBuildFields = ValuesOf<typeof buildFields>;
 /** `id` is the build id: 32 hexadecimal digits, or ten digits where an old builder made it. */
 export type ImageBuildRecord = ImageBuildFields & Stored;
-
-const ownOfBuild: Fields<OwnFields<ImageBuildFields>> = {
-  builder: { key: "builder", missing: null, read: text },
-  builderId: { key: "builder_id", missing: null, read: text },
-  // A list in our hands, one text with commas in the record.
-  formats: {
-    key: "formats",
-    missing: [],
-    read: (value) => (typeof value === "string" ? value.split(",").filter((name) => name !== "") : odd),
-    write: (formats) => [...formats].sort().join(","),
-  },
-};
-
-const build = imageKind<ImageBuildState, ImageBuildFields>("image build", imageBuildStates, ownOfBuild);
 
 /** @throws RecordError for what cannot be handled */
 export function decodeImageBuild(id: string, data: Uint8Array): ImageBuildRecord {
@@ -119,24 +107,18 @@ export const imageUploadStates = ["uploading", "ready", "deleting", "failed"] as
 /** A state of an upload. */
 export type ImageUploadState = (typeof imageUploadStates)[number];
 
-/** A build at a provider (docs/contract/records.md, "Image upload"). Image, build, provider and number are in its path. */
-export interface ImageUploadFields extends ImageFields<ImageUploadState> {
+const uploadFields = fieldsOf(imageUploadStates, "failed", {
   /** The cloud's id of the image: a string, or an object where one string is not enough. */
-  readonly externalId: unknown;
-  readonly externalName: string | null;
-  readonly format: string | null;
-}
+  externalId: optional("external_id", null, anything),
+  externalName: optional("external_name", null, text),
+  format: optional("format", null, text),
+});
+const upload = kindOf("image upload", imageUploadStates, uploadFields);
 
+/** A build at a provider (docs/contract/records.md, "Image upload"). Image, build, provider and number are in its path. */
+export type ImageUploadFields = ValuesOf<typeof uploadFields>;
 /** `id` is the upload's number: ten digits, unique for one build at one provider. */
 export type ImageUploadRecord = ImageUploadFields & Stored;
-
-const ownOfUpload: Fields<OwnFields<ImageUploadFields>> = {
-  externalId: { key: "external_id", missing: null, read: anything },
-  externalName: { key: "external_name", missing: null, read: text },
-  format: { key: "format", missing: null, read: text },
-};
-
-const upload = imageKind<ImageUploadState, ImageUploadFields>("image upload", imageUploadStates, ownOfUpload);
 
 /** @throws RecordError for what cannot be handled */
 export function decodeImageUpload(id: string, data: Uint8Array): ImageUploadRecord {

@@ -1,5 +1,5 @@
-import { text } from "./fields.ts";
-import { number, numberOrNull, oneOf, optional, ownRecord, strict, word, words } from "./own-record.ts";
+import { number, numberOrNull, oneOf, optional, strict, text, type ValuesOf, word, words } from "./fields.ts";
+import { ownRecord } from "./own-record.ts";
 
 /** Where leases are kept. */
 export const LEASES = "/nodeyard/leases";
@@ -15,44 +15,32 @@ export const leaseVerdicts = ["ok", "dirty", "infra-failure"] as const;
 /** A verdict of leaseVerdicts. */
 export type LeaseVerdict = (typeof leaseVerdicts)[number];
 
-/** The right of a client without a tree session to use nodes until a point in time. */
-export interface Lease {
-  readonly id: string;
-  readonly state: LeaseState;
+const fields = {
+  state: strict<LeaseState>("state", oneOf("waiting", "granted", "failed", "released")),
   /** Who asked, for people: user@host. */
-  readonly owner: string;
-  readonly labels: readonly string[];
-  /** The node request it was made with; null until that is written. */
-  readonly request: string | null;
-  /** In the order of `labels`, once granted. */
-  readonly nodes: readonly string[];
-  /** Tree time, milliseconds. */
-  readonly created: number;
-  /** Tree time, milliseconds, at which the nodes are returned whatever happens. */
-  readonly expires: number;
-  /** Of its request and nodes; null: none. */
-  readonly tenant: string | null;
-  /** A heartbeat sets `expires` this far ahead, milliseconds, but not beyond `until`; null: it needs none. */
-  readonly heartbeat: number | null;
-  /** Tree time, milliseconds, that heartbeats lead to at most; null: `expires` is fixed. */
-  readonly until: number | null;
-  /** Null: it was not given back with one. */
-  readonly verdict: LeaseVerdict | null;
-}
-
-const kind = ownRecord<Omit<Lease, "id">>("lease", {
-  state: strict("state", oneOf("waiting", "granted", "failed", "released")),
   owner: optional("owner", "", word),
   labels: strict("labels", words),
+  /** The node request it was made with; null until that is written. */
   request: optional("request", null, text),
+  /** In the order of `labels`, once granted. */
   nodes: strict("nodes", words),
+  /** Tree time, milliseconds. */
   created: strict("created", number),
+  /** Tree time, milliseconds, at which the nodes are returned whatever happens. */
   expires: strict("expires", number),
+  /** Of its request and nodes; null: none. */
   tenant: optional("tenant", null, text),
+  /** A heartbeat sets `expires` this far ahead, milliseconds, but not beyond `until`; null: it needs none. */
   heartbeat: optional("heartbeat", null, numberOrNull),
+  /** Tree time, milliseconds, that heartbeats lead to at most; null: `expires` is fixed. */
   until: optional("until", null, numberOrNull),
-  verdict: optional("verdict", null, oneOf(...leaseVerdicts)),
-});
+  /** Null: it was not given back with one. */
+  verdict: optional<LeaseVerdict | null>("verdict", null, oneOf(...leaseVerdicts)),
+};
+const kind = ownRecord("lease", fields);
+
+/** The right of a client without a tree session to use nodes until a point in time. */
+export type Lease = { readonly id: string } & ValuesOf<typeof fields>;
 
 /** Where a lease is. */
 export function leasePath(id: string): string {

@@ -1,4 +1,5 @@
-import { number, numberOrNull, oneOf, optional, ownRecord, strict, word, words } from "./own-record.ts";
+import { number, numberOrNull, oneOf, optional, strict, type ValuesOf, word, words } from "./fields.ts";
+import { ownRecord } from "./own-record.ts";
 import { type ApiRole, apiRoles } from "./token.ts";
 
 /** Where the logins of browsers are kept, by id. */
@@ -12,54 +13,43 @@ export type LoginKind = (typeof loginKinds)[number];
 export const claimOrigins = ["socket", "listener", "token", "issuer"] as const;
 export type ClaimOrigin = (typeof claimOrigins)[number];
 
-/** What a client showed, and the rights that it has by it. */
-export interface Claim {
-  readonly origin: ClaimOrigin;
-  /** Says whether it is still the same: the hash of the token, or of what the configuration says of the issuer; of the socket nothing. */
-  readonly credential: string;
-  /** When it ends, tree time in milliseconds; null: not by itself. */
-  readonly limit: number | null;
-  /** Of the client, as the audit has it. */
-  readonly name: string;
-  readonly role: ApiRole;
-  /** Labels and tenants that it is limited to; ANY: no limit. */
-  readonly labels: readonly string[];
-  readonly tenants: readonly string[];
-}
-
-/** A ticket or a session of a browser, with the rights of the claim that it was made by. Its secret is stored nowhere. */
-export interface Login extends Claim {
-  readonly id: string;
-  readonly kind: LoginKind;
-  /** SHA-256 of the secret, hexadecimal. */
-  readonly hash: string;
-  /** Tree time, milliseconds. */
-  readonly created: number;
-  readonly expires: number;
-}
-
 // As with tokens: what lacks one of these gives no rights.
-const codec = ownRecord<Omit<Login, "id">>("login", {
-  kind: strict("kind", oneOf(...loginKinds)),
-  hash: strict("hash", word),
-  origin: strict("origin", oneOf(...claimOrigins)),
+const claimFields = {
+  origin: strict<ClaimOrigin>("origin", oneOf(...claimOrigins)),
+  /** Says whether it is still the same: the hash of the token, or of what the configuration says of the issuer; of the socket nothing. */
   credential: strict("credential", word),
+  /** When it ends, tree time in milliseconds; null: not by itself. */
   limit: strict("limit", numberOrNull),
+  /** Of the client, as the audit has it. */
   name: strict("name", word),
-  role: strict("role", oneOf(...apiRoles)),
+  role: strict<ApiRole>("role", oneOf(...apiRoles)),
+  /** Labels and tenants that it is limited to; ANY: no limit. */
   labels: strict("labels", words),
   tenants: strict("tenants", words),
+};
+const fields = {
+  ...claimFields,
+  kind: strict<LoginKind>("kind", oneOf(...loginKinds)),
+  /** SHA-256 of the secret, hexadecimal. */
+  hash: strict("hash", word),
+  /** Tree time, milliseconds. */
   created: optional("created", 0, number),
   expires: strict("expires", number),
-});
+};
+const codec = ownRecord("login", fields);
+
+/** What a client showed, and the rights that it has by it. */
+export type Claim = ValuesOf<typeof claimFields>;
+/** A ticket or a session of a browser, with the rights of the claim that it was made by. Its secret is stored nowhere. */
+export type Login = { readonly id: string } & ValuesOf<typeof fields>;
 
 /** Where the login of this id is. */
 export function loginPath(id: string): string {
   return `${LOGINS}/${id}`;
 }
 
-export function encodeLogin({ id: _, ...fields }: Login): Uint8Array {
-  return codec.encode(fields);
+export function encodeLogin(login: Login): Uint8Array {
+  return codec.encode(login);
 }
 
 /** @throws RecordError for a record that gives no rights, because this release cannot read all of it */

@@ -1,14 +1,16 @@
 import {
   anything,
-  type Fields,
   isObject,
   jsonText,
+  numberOrNull,
   object,
   odd,
+  oneOf,
+  optional,
   readSound,
-  seconds,
   text,
   texts,
+  type ValuesOf,
 } from "./fields.ts";
 import { parseDamaged } from "./json/parse.ts";
 import {
@@ -25,119 +27,69 @@ import { type NodeState, nodeStates } from "./states.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Fields of a node (docs/contract/records.md, "Node"). Times are seconds since the epoch. */
-export interface NodeFields {
-  readonly state: NodeState;
-  readonly stateTime: number | null;
-  readonly provider: string | null;
-  readonly pool: string | null;
-  /** Labels: one for a launched node, all of the host's for a static one. */
-  readonly type: readonly string[];
-  /** Launcher-pool id, or "static driver". */
-  readonly launcher: string | null;
-  /** The request that the node is for. */
-  readonly allocatedTo: string | null;
-  readonly tenantName: string | null;
-  readonly requestor: string | null;
-  readonly createdTime: number | null;
-  readonly cloud: string | null;
-  readonly region: string | null;
-  readonly az: string | null;
-  readonly hostId: string | null;
-  readonly externalId: string | JsonObject | null;
-  readonly hostname: string | null;
-  readonly publicIpv4: string | null;
-  readonly privateIpv4: string | null;
-  readonly publicIpv6: string | null;
-  readonly interfaceIp: string | null;
-  readonly connectionType: string | null;
-  /** A number, or for Kubernetes an object with address and token. `ssh_port` is kept the same. */
-  readonly connectionPort: number | JsonObject | null;
-  readonly username: string | null;
-  readonly pythonPath: string | null;
-  readonly shellType: string | null;
-  /** "<type> <base64>"; never null, because Zuul iterates it. */
-  readonly hostKeys: readonly string[];
-  readonly imageId: string | null;
-  readonly attributes: JsonObject | null;
-  readonly resources: Readonly<Record<string, number>> | null;
-  readonly slot: number | null;
-  readonly driverData: unknown;
-  readonly userData: unknown;
-  readonly comment: string | null;
-  readonly holdJob: string | null;
-  /** A duration in seconds from `stateTime`; 0 means no expiry. */
-  readonly holdExpiration: number | null;
-}
+const DEFAULT_PORT = 22;
 
+const fields = {
+  provider: { ...optional("provider", null, text), strict: true },
+  pool: { ...optional("pool", null, text), strict: true },
+  /** Labels: one for a launched node, all of the host's for a static one. */
+  type: optional<readonly string[]>("type", [], (value, note) => {
+    if (typeof value === "string" && value !== "") return [value];
+    return value === null || value === "" ? [] : texts(value, note);
+  }),
+  /** Launcher-pool id, or "static driver". */
+  launcher: optional("launcher", null, text),
+  /** The request that the node is for. Strict, since the default would make the node anybody's. */
+  allocatedTo: { ...optional("allocated_to", null, text), strict: true },
+  state: optional<NodeState>("state", "init", oneOf(...nodeStates)),
+  stateTime: optional("state_time", null, numberOrNull),
+  createdTime: optional("created_time", null, numberOrNull),
+  externalId: optional<string | JsonObject | null>("external_id", null, (value) =>
+    typeof value === "string" || value === null || isObject(value) ? value : odd,
+  ),
+  cloud: optional("cloud", null, text),
+  region: optional("region", null, text),
+  az: optional("az", null, text),
+  hostId: optional("host_id", null, text),
+  hostname: optional("hostname", null, text),
+  publicIpv4: optional("public_ipv4", null, text),
+  privateIpv4: optional("private_ipv4", null, text),
+  publicIpv6: optional("public_ipv6", null, text),
+  interfaceIp: optional("interface_ip", null, text),
+  connectionType: optional("connection_type", null, text),
+  /** A number, or for Kubernetes an object with address and token. `ssh_port` is kept the same. */
+  connectionPort: optional<number | JsonObject | null>("connection_port", DEFAULT_PORT, (value) =>
+    isInteger(value) || value === null || isObject(value) ? value : odd,
+  ),
+  username: optional("username", "zuul", text),
+  pythonPath: optional("python_path", null, text),
+  shellType: optional("shell_type", null, text),
+  /** "<type> <base64>"; never null, because Zuul iterates it. */
+  hostKeys: optional<readonly string[]>("host_keys", [], (value, note) =>
+    value === null ? [] : texts(value, note),
+  ),
+  imageId: optional("image_id", null, text),
+  attributes: optional("attributes", null, object),
+  resources: optional("resources", null, readResources),
+  slot: optional<number | null>("slot", null, (value) => (isInteger(value) || value === null ? value : odd)),
+  driverData: optional("driver_data", null, anything),
+  userData: optional("user_data", null, anything),
+  tenantName: optional("tenant_name", null, text),
+  requestor: optional("requestor", null, text),
+  comment: optional("comment", null, text),
+  holdJob: optional("hold_job", null, text),
+  /** A duration in seconds from `stateTime`; 0 means no expiry. */
+  holdExpiration: optional("hold_expiration", null, readHoldExpiration),
+};
+
+/** Fields of a node (docs/contract/records.md, "Node"). Times are seconds since the epoch. */
+export type NodeFields = ValuesOf<typeof fields>;
 /** A node as it is stored: its fields, and the text that they came from. */
 export type NodeRecord = NodeFields & Stored;
 /** What may be changed of a node; the time of its state follows. */
 export type NodePatch = Partial<Omit<NodeFields, "stateTime">>;
 /** A node to be created; what is left out has its default. */
 export type NewNode = NodePatch & { readonly id?: string };
-
-const DEFAULT_PORT = 22;
-const states: ReadonlySet<unknown> = new Set(nodeStates);
-const optionalText = (key: string) => ({ key, missing: null, read: text });
-
-const fields: Fields<NodeFields> = {
-  provider: { ...optionalText("provider"), strict: true },
-  pool: { ...optionalText("pool"), strict: true },
-  type: {
-    key: "type",
-    missing: [],
-    read: (value, note) => {
-      if (typeof value === "string" && value !== "") return [value];
-      return value === null || value === "" ? [] : texts(value, note);
-    },
-  },
-  launcher: optionalText("launcher"),
-  // The default would make the node anybody's.
-  allocatedTo: { ...optionalText("allocated_to"), strict: true },
-  state: { key: "state", missing: "init", read: (value) => (states.has(value) ? (value as NodeState) : odd) },
-  stateTime: { key: "state_time", missing: null, read: seconds },
-  createdTime: { key: "created_time", missing: null, read: seconds },
-  externalId: {
-    key: "external_id",
-    missing: null,
-    read: (value) => (typeof value === "string" || value === null || isObject(value) ? value : odd),
-  },
-  cloud: optionalText("cloud"),
-  region: optionalText("region"),
-  az: optionalText("az"),
-  hostId: optionalText("host_id"),
-  hostname: optionalText("hostname"),
-  publicIpv4: optionalText("public_ipv4"),
-  privateIpv4: optionalText("private_ipv4"),
-  publicIpv6: optionalText("public_ipv6"),
-  interfaceIp: optionalText("interface_ip"),
-  connectionType: optionalText("connection_type"),
-  connectionPort: {
-    key: "connection_port",
-    missing: DEFAULT_PORT,
-    read: (value) => (isInteger(value) || value === null || isObject(value) ? value : odd),
-  },
-  username: { key: "username", missing: "zuul", read: text },
-  pythonPath: optionalText("python_path"),
-  shellType: optionalText("shell_type"),
-  hostKeys: {
-    key: "host_keys",
-    missing: [],
-    read: (value, note) => (value === null ? [] : texts(value, note)),
-  },
-  imageId: optionalText("image_id"),
-  attributes: { key: "attributes", missing: null, read: object },
-  resources: { key: "resources", missing: null, read: readResources },
-  slot: { key: "slot", missing: null, read: (value) => (isInteger(value) || value === null ? value : odd) },
-  driverData: { key: "driver_data", missing: null, read: anything },
-  userData: { key: "user_data", missing: null, read: anything },
-  tenantName: optionalText("tenant_name"),
-  requestor: optionalText("requestor"),
-  comment: optionalText("comment"),
-  holdJob: optionalText("hold_job"),
-  holdExpiration: { key: "hold_expiration", missing: null, read: readHoldExpiration },
-};
 
 const kind: RecordKind<NodeFields> = {
   name: "node",

@@ -61,31 +61,4 @@ export function ownRecord<T extends object>(
   };
 }
 
-/** A field that has a default. */
-export function optional<T>(key: string, missing: T, read: Field<T>["read"]): Field<T> {
-  return { key, missing, read };
-}
-
-/** A field without which the record is of no use. */
-export function strict<T>(key: string, read: Field<T>["read"]): Field<T> {
-  return { key, missing: undefined as T, read, strict: true };
-}
-
-/** A text. */
-export const word: Field<string>["read"] = (value) => (typeof value === "string" ? value : odd);
-/** A finite number. */
-export const number: Field<number>["read"] = (value) =>
-  typeof value === "number" && Number.isFinite(value) ? value : odd;
-/** A finite number, or null. */
-export const numberOrNull: Field<number | null>["read"] = (value, note) =>
-  value === null ? null : number(value, note);
-/** A list of texts and nothing else. */
-export const words: Field<readonly string[]>["read"] = (value) =>
-  Array.isArray(value) && value.every((item) => typeof item === "string") ? value : odd;
-
-/** One of these texts. */
-export function oneOf<const Text extends string>(...texts: readonly Text[]): Field<Text>["read"] {
-  return (value) => texts.find((text) => text === value) ?? odd;
-}
-
 const encoder = new TextEncoder();

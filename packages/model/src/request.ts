@@ -1,5 +1,16 @@
 import { RecordError } from "./errors.ts";
-import { anything, type Fields, odd, seconds, text, texts } from "./fields.ts";
+import {
+  anything,
+  bool,
+  number,
+  numberOrNull,
+  oneOf,
+  optional,
+  text,
+  texts,
+  type ValuesOf,
+  words,
+} from "./fields.ts";
 import {
   changeRecord,
   decodeRecord,
@@ -13,72 +24,40 @@ import {
 import { parseRequestId } from "./request-id.ts";
 import { type RequestState, requestStates } from "./states.ts";
 
-/** Fields of a node request (docs/contract/records.md, "Node request"). Times are seconds since the epoch. */
-export interface RequestFields {
-  readonly state: RequestState;
-  readonly stateTime: number | null;
-  /** Launcher-pool ids. */
-  readonly declinedBy: readonly string[];
-  /** Labels wanted; order matters, duplicates mean several. */
-  readonly nodeTypes: readonly string[];
-  /** Node ids, in the order of `nodeTypes`, once it is fulfilled. */
-  readonly nodes: readonly string[];
-  /** May nodes that are ready already be used? */
-  readonly reuse: boolean;
-  readonly requestor: string | null;
-  /** Opaque. */
-  readonly requestorData: unknown;
-  /** The provider that is preferred. */
-  readonly provider: string | null;
-  /** Lower first. */
-  readonly relativePriority: number;
-  readonly eventId: string | null;
-  readonly createdTime: number | null;
-  readonly tenantName: string | null;
-}
-
-/** A request as it is stored: its fields, and the text that they came from. */
-export type RequestRecord = RequestFields & Stored;
-
 /** What min-ready requests of any launcher carry as requestor (docs/contract/launcher.md, "min-ready"). */
 export const MIN_READY = "NodePool:min-ready";
 
+const fields = {
+  state: optional<RequestState>("state", "requested", oneOf(...requestStates)),
+  stateTime: optional("state_time", null, numberOrNull),
+  /** Launcher-pool ids. */
+  declinedBy: optional<readonly string[]>("declined_by", [], texts),
+  /** Labels wanted; order matters, duplicates mean several. Strict: a request for "nothing" would be fulfilled at once. */
+  nodeTypes: { ...optional<readonly string[]>("node_types", [], words), strict: true },
+  /** Node ids, in the order of `nodeTypes`, once it is fulfilled. */
+  nodes: optional<readonly string[]>("nodes", [], texts),
+  /** May nodes that are ready already be used? */
+  reuse: optional<boolean>("reuse", true, bool),
+  requestor: optional("requestor", null, text),
+  /** Opaque. */
+  requestorData: optional("requestor_data", null, anything),
+  /** The provider that is preferred. */
+  provider: optional("provider", null, text),
+  /** Lower first. */
+  relativePriority: optional("relative_priority", 0, number),
+  eventId: optional("event_id", null, text),
+  createdTime: optional("created_time", null, numberOrNull),
+  tenantName: optional("tenant_name", null, text),
+};
+
+/** Fields of a node request (docs/contract/records.md, "Node request"). Times are seconds since the epoch. */
+export type RequestFields = ValuesOf<typeof fields>;
+/** A request as it is stored: its fields, and the text that they came from. */
+export type RequestRecord = RequestFields & Stored;
 /** What may be changed of a request; the time of its state follows. */
 export type RequestPatch = Partial<Omit<RequestFields, "stateTime">>;
 /** A request to be created; what is left out has its default. */
 export type NewRequest = RequestPatch & { readonly id?: string };
-
-const states: ReadonlySet<unknown> = new Set(requestStates);
-
-const fields: Fields<RequestFields> = {
-  state: {
-    key: "state",
-    missing: "requested",
-    read: (value) => (states.has(value) ? (value as RequestState) : odd),
-  },
-  stateTime: { key: "state_time", missing: null, read: seconds },
-  declinedBy: { key: "declined_by", missing: [], read: texts },
-  nodeTypes: {
-    key: "node_types",
-    missing: [],
-    // A request for "nothing" would be fulfilled at once: better not to understand it.
-    strict: true,
-    read: (value) => (Array.isArray(value) && value.every((item) => typeof item === "string") ? value : odd),
-  },
-  nodes: { key: "nodes", missing: [], read: texts },
-  reuse: { key: "reuse", missing: true, read: (value) => (typeof value === "boolean" ? value : odd) },
-  requestor: { key: "requestor", missing: null, read: text },
-  requestorData: { key: "requestor_data", missing: null, read: anything },
-  provider: { key: "provider", missing: null, read: text },
-  relativePriority: {
-    key: "relative_priority",
-    missing: 0,
-    read: (value) => (typeof value === "number" && Number.isFinite(value) ? value : odd),
-  },
-  eventId: { key: "event_id", missing: null, read: text },
-  createdTime: { key: "created_time", missing: null, read: seconds },
-  tenantName: { key: "tenant_name", missing: null, read: text },
-};
 
 /** Keys without which Zuul fails on a request that we wrote back (docs/contract/zuul.md, "Reading"). */
 const mandatory: ReadonlyMap<string, string> = new Map([

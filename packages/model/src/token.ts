@@ -1,5 +1,5 @@
-import { text } from "./fields.ts";
-import { number, numberOrNull, oneOf, optional, ownRecord, strict, word, words } from "./own-record.ts";
+import { number, numberOrNull, oneOf, optional, strict, text, type ValuesOf, word, words } from "./fields.ts";
+import { ownRecord } from "./own-record.ts";
 
 /** Where the tokens of API clients are kept, by name. */
 export const TOKENS = "/nodeyard/tokens";
@@ -12,37 +12,27 @@ export type ApiRole = (typeof apiRoles)[number];
 /** In a list of labels or tenants: all of them. */
 export const ANY = "*";
 
-/** The right of a named client of the API. The token itself is stored nowhere. */
-export interface Token {
-  readonly name: string;
-  readonly role: ApiRole;
-  /** SHA-256 of the secret, hexadecimal. */
-  readonly hash: string;
-  /** Labels and tenants that it is limited to; ANY: no limit. */
-  readonly labels: readonly string[];
-  readonly tenants: readonly string[];
-  /** Tree time, milliseconds, like the times below. */
-  readonly created: number;
-  /** Who made it, for people. */
-  readonly createdBy: string;
-  readonly expires: number;
-  /** Null: it was not revoked. */
-  readonly revoked: number | null;
-  readonly revokedBy: string | null;
-}
-
 // A record without one of these gives no rights at all: a damaged limit must not read as "no limit".
-const kind = ownRecord<Omit<Token, "name">>("token", {
-  role: strict("role", oneOf(...apiRoles)),
+const fields = {
+  role: strict<ApiRole>("role", oneOf(...apiRoles)),
+  /** SHA-256 of the secret, hexadecimal. */
   hash: strict("hash", word),
+  /** Labels and tenants that it is limited to; ANY: no limit. */
   labels: strict("labels", words),
   tenants: strict("tenants", words),
+  /** Tree time, milliseconds, like the times below. */
   created: optional("created", 0, number),
+  /** Who made it, for people. */
   createdBy: optional("created_by", "", word),
   expires: strict("expires", number),
+  /** Null: it was not revoked. */
   revoked: strict("revoked", numberOrNull),
   revokedBy: optional("revoked_by", null, text),
-});
+};
+const kind = ownRecord("token", fields);
+
+/** The right of a named client of the API. The token itself is stored nowhere. */
+export type Token = { readonly name: string } & ValuesOf<typeof fields>;
 
 /** Where the token of this name is. */
 export function tokenPath(name: string): string {
@@ -51,8 +41,7 @@ export function tokenPath(name: string): string {
 
 /** `stored`: the record as it was read, of one that is changed. */
 export function encodeToken(token: Token, stored?: Uint8Array): Uint8Array {
-  const { name: _, ...fields } = token;
-  return kind.encode(fields, stored);
+  return kind.encode(token, stored);
 }
 
 /** @throws RecordError for a record that gives no rights, because this release cannot read all of it */
