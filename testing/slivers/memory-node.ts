@@ -1,5 +1,13 @@
 import { type Clock, seededRandom, sleep } from "@nodeyard/runtime";
-import { type Capacity, createHandler, type Handler, Manager, POLICIES, Store } from "@nodeyard/sliver";
+import {
+  type Capacity,
+  createHandler,
+  type Handler,
+  Manager,
+  POLICIES,
+  parseRequest,
+  Store,
+} from "@nodeyard/sliver";
 import { MemoryBackEnd } from "@nodeyard/sliver/testing";
 import { type KeySet, SliverClient, SliverUnreachableError } from "@nodeyard/sliver-protocol";
 import { PowerLossFiles } from "./power-loss-files.ts";
@@ -74,10 +82,11 @@ export class MemoryNode {
       const lost = () => new SliverUnreachableError(`${this.#options.name} does not answer`);
       if (this.latencyMs > 0) await sleep(this.#options.clock, this.latencyMs, signal);
       if (this.#handler === undefined || fate === "lost") throw lost();
-      const call = this.#handler(
-        { method: "POST", path: "/json", body },
-        { account: "control", role: "control", generation: 0 },
-      );
+      const call = this.#handler(parseRequest({ method: "POST", path: "/json", body }), {
+        account: "control",
+        role: "control",
+        generation: 0,
+      });
       const answer = await Promise.race([call, aborted(signal)]);
       if (answer === undefined || fate === "answer lost") throw lost();
       return answer.body;

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { rolldown } from "rolldown";
+import { type Plugin, rolldown } from "rolldown";
 
 /** Programs of the sliver package that run on machines without any other part of Nodeyard. */
-const PROGRAMS = ["sliverd", "sliver-forward", "sliver-enrol"] as const;
+const PROGRAMS = ["sliverd", "sliver-forward", "sliver-enrol", "sliver-reader"] as const;
 
 /** Where an installed bundle is (packages/sliver/src/enrol/parts.ts). */
 const PLACE = "/usr/lib/nodeyard-sliverd/current";
@@ -43,7 +43,13 @@ const EXTERNAL = [/^@opentelemetry\//];
 
 /** One file: the second of two that share JSON would import missing names. */
 async function oneFile(input: string): Promise<string> {
-  const build = await rolldown({ input, external: EXTERNAL, platform: "node", logLevel: "warn" });
+  // What a program starts by its URL is beside it, as a file of its own.
+  const startsBundled: Plugin = {
+    name: "starts-bundled",
+    transform: (code) => code.replace(/(new URL\("\.\/sliver-[a-z]+)\.ts"/g, '$1.mjs"'),
+  };
+  const plugins = [startsBundled];
+  const build = await rolldown({ input, external: EXTERNAL, platform: "node", logLevel: "warn", plugins });
   try {
     const { output } = await build.generate({ format: "esm", codeSplitting: false });
     if (output.length !== 1) throw new Error(`${input} became ${output.length} files`);

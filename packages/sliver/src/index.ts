@@ -1,4 +1,5 @@
 export { createHandler, type Handler } from "./api/handler.ts";
+export { parseRequest } from "./api/parse-request.ts";
 export type { Capacity } from "./core/capacity.ts";
 export { computeLoans } from "./core/loans.ts";
 export type { Observed, SliverConfig, StepKind } from "./core/plan.ts";

@@ -14,6 +14,7 @@ import {
   wrongArgument,
 } from "./method.ts";
 import { METHODS, namesIn } from "./methods/index.ts";
+import type { Call } from "./parse-request.ts";
 
 /** One decision about one call, or the sum of what an account was refused before it was read; a line of the audit log. */
 export interface AuditEntry {
@@ -36,12 +37,6 @@ export interface AuditEntry {
 
 /** Writes one line of the audit log. A call whose line cannot be written is not made. */
 export type Audit = (entry: AuditEntry) => void;
-
-/** One call, as a codec reads it. */
-export interface Call {
-  readonly method: string;
-  readonly params: readonly unknown[];
-}
 
 /** Names in log lines and faults are no longer than this. */
 const SHOWN = 64;

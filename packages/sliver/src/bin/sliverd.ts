@@ -1,6 +1,7 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { readFileSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { deadline, NodeyardError, openTraces, serviceReporter, systemClock } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
@@ -28,6 +29,7 @@ const OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
+const READER = fileURLToPath(new URL("./sliver-reader.ts", import.meta.url));
 /** The node id for --dismantle, which needs none: none is made for it, and one that cannot be read does not prevent it. */
 const NAMELESS = "nameless";
 /** Milliseconds to end every sliver and take everything away. */
@@ -54,7 +56,7 @@ async function main(args: readonly string[]): Promise<number> {
   const { version } = manifest;
   const traces = await openTraces(process.env, { name: "sliverd", version, hostname: hostname() });
   const logs = { info: line("info"), error: line("error") };
-  const daemon = await startDaemon(config, backEnds(logs.info), logs, traces?.emit);
+  const daemon = await startDaemon(config, backEnds(logs.info), logs, READER, traces?.emit);
   process.on("SIGUSR2", () => {
     for (const text of dumpOf(daemon.manager, systemClock.monotonic())) log(`info ${text}\n`);
   });

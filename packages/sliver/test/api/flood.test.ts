@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,9 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CallBudget } from "../../src/api/call-budget.ts";
 import type { AuditEntry } from "../../src/api/dispatch.ts";
 import { AccountSockets } from "../../src/api/edge/account-sockets.ts";
-import { accountServer, listenTcp } from "../../src/api/edge/http-server.ts";
+import { accountServer, type Intake, listenTcp } from "../../src/api/edge/http-server.ts";
+import type { Reader } from "../../src/api/edge/reader/reader.ts";
 import type { Caller } from "../../src/core/permit.ts";
-import { ROOT, sliver } from "./rig.ts";
+import { ROOT, readerIn, sliver } from "./rig.ts";
 
 const uid = process.getuid!();
 const ada = sliver("ada");
@@ -27,8 +28,10 @@ describe("what slivers may ask over their sockets", () => {
   let budget: CallBudget;
   let sockets: AccountSockets;
   let applied: Promise<void>;
+  let reader: Reader;
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "nodeyard-flood-"));
+    chmodSync(folder, 0o711);
     clock = new VirtualClock();
     audit = [];
     read = [];
@@ -40,13 +43,17 @@ describe("what slivers may ask over their sockets", () => {
       onFlood,
       onFailure: () => undefined,
     });
-    sockets = new AccountSockets(join(folder, "run"), (caller) => accountServer({ handler, budget }, caller));
+    reader = readerIn(join(folder, "reader"));
+    sockets = new AccountSockets(join(folder, "run"), (caller) =>
+      accountServer({ handler, budget, reader }, caller),
+    );
     await sockets.prepare();
     await apply();
   });
   afterEach(async () => {
     await applied;
     await sockets.close();
+    await reader.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -154,7 +161,7 @@ describe("what slivers may ask over their sockets", () => {
   });
 
   test("over TCP, strangers who only connect do not keep out who has a token", async () => {
-    const intake = { handler, budget };
+    const intake: Intake = { handler, budget, reader };
     const server = await listenTcp(intake, "127.0.0.1", 0, []);
     const { port } = server.address() as { port: number };
     const idle: Socket[] = [];

@@ -1,4 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
+import { join } from "node:path";
+import { systemClock } from "@nodeyard/runtime";
 import {
   type DocumentInput,
   type KeySet,
@@ -8,11 +10,14 @@ import {
   signText,
 } from "@nodeyard/sliver-protocol";
 import type { AuditEntry } from "../../src/api/dispatch.ts";
-import { createHandler, type Handler } from "../../src/api/handler.ts";
+import { Reader, type ReaderOptions } from "../../src/api/edge/reader/reader.ts";
+import { type ApiResponse, createHandler } from "../../src/api/handler.ts";
+import { type ApiRequest, parseRequest } from "../../src/api/parse-request.ts";
 import { parseResponse } from "../../src/api/xmlrpc/parse.ts";
 import { writeCall, type XmlRpcValue } from "../../src/api/xmlrpc/write.ts";
 import type { Caller } from "../../src/core/permit.ts";
 import { POLICIES } from "../../src/core/profiles.ts";
+import { OWN_IDS } from "../../src/isolation/lxc/names.ts";
 import type { ManagerOptions } from "../../src/manager/manager.ts";
 import { Rig } from "../manager/rig.ts";
 
@@ -24,6 +29,22 @@ export function signerOf(kid: string): Signer & { readonly x: string } {
   const { privateKey } = generateKeyPairSync("ed25519");
   return { kid, privateKey, x: rawPublicKey(privateKey) };
 }
+
+/** A process that parses, as `sliverd` has one. */
+export function readerIn(folder: string, some: Partial<ReaderOptions> = {}): Reader {
+  const onFailure = () => undefined;
+  return new Reader({
+    program: READER,
+    folder,
+    uid: OWN_IDS.slivers,
+    clock: systemClock,
+    onFailure,
+    ...some,
+  });
+}
+
+/** The program that it runs. */
+export const READER = join(import.meta.dirname, "../../src/bin/sliver-reader.ts");
 
 /** A fault as it came over the wire. */
 export class WireFault extends Error {
@@ -40,7 +61,7 @@ export class ApiRig extends Rig {
   readonly profile: "r0" | "v2";
   readonly signer = signerOf("k1");
   readonly audit: AuditEntry[] = [];
-  handler!: Handler;
+  handler!: (request: ApiRequest, caller: Caller) => Promise<ApiResponse>;
   version = 0;
 
   constructor(profile: "r0" | "v2" = "v2", more: Partial<ManagerOptions> = {}) {
@@ -63,7 +84,8 @@ export class ApiRig extends Rig {
     const manager = await super.start();
     if (manager.state.keySet === undefined)
       await manager.change((state) => ({ state: { ...state, keySet: this.keySet }, result: 0 }));
-    this.handler = createHandler(manager, this.profile, (entry) => void this.audit.push(entry));
+    const handler = createHandler(manager, this.profile, (entry) => void this.audit.push(entry));
+    this.handler = (request, caller) => handler(parseRequest(request), caller);
     return manager;
   }
 

@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/daemon/config.ts";
 import { lockFolder } from "../../src/daemon/edge/lock.ts";
 import { startDaemon } from "../../src/daemon/edge/start.ts";
 import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
-import { signerOf } from "../api/rig.ts";
+import { READER, signerOf } from "../api/rig.ts";
 import { DaemonRig } from "./rig.ts";
 
 const NO_DATABASE = "what a broken disk left ".repeat(200);
@@ -74,7 +74,7 @@ describe("the lock of a machine", () => {
     const make = () =>
       Object.assign(new MemoryBackEnd(process.getuid!()), { lockFolder: join(folder, place) });
     const log = { info: () => {}, error: () => {} };
-    return startDaemon(parseConfig(JSON.stringify(config), "config.json"), { memory: make }, log);
+    return startDaemon(parseConfig(JSON.stringify(config), "config.json"), { memory: make }, log, READER);
   };
 
   test("keeps a second manager from it, whatever folders that has, until the first one ends", async () => {

@@ -1,9 +1,9 @@
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
-import type { Server } from "node:http";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "../../core/permit.ts";
 import { inTurn } from "../../in-turn.ts";
+import type { AccountServer } from "./http-server.ts";
 
 /** An account, and the user on this machine whose processes may speak for it. */
 export interface SocketAccount {
@@ -17,7 +17,7 @@ const SOCKET = "api.sock";
 
 interface Listening {
   readonly account: SocketAccount;
-  readonly server: Server;
+  readonly server: AccountServer;
 }
 
 /**
@@ -27,12 +27,12 @@ interface Listening {
  */
 export class AccountSockets {
   readonly #folder: string;
-  readonly #serverOf: (caller: Caller) => Server;
+  readonly #serverOf: (caller: Caller) => AccountServer;
   readonly #listening = new Map<string, Listening>();
   #count = 0;
   readonly #turn = inTurn();
 
-  constructor(folder: string, serverOf: (caller: Caller) => Server) {
+  constructor(folder: string, serverOf: (caller: Caller) => AccountServer) {
     this.#folder = folder;
     this.#serverOf = serverOf;
   }

@@ -1,10 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isIPv4, isIPv6, type Socket } from "node:net";
+import { isIPv4, isIPv6, Server, type Socket } from "node:net";
 import type { Caller } from "../../core/permit.ts";
 import { NotLoopbackError } from "../../errors.ts";
 import type { CallBudget } from "../call-budget.ts";
 import type { Handler } from "../handler.ts";
+import { type Conversation, serveHttp } from "./http.ts";
+import type { Reader } from "./reader/reader.ts";
 
 /** A token that lets a caller in over TCP. Only its digest is kept. */
 export interface TokenAccount {
@@ -43,54 +44,73 @@ const MAX_CONNECTIONS = 32;
 /** Of a sliver. A call may wait for the machine for two minutes, and a sliver may make several. */
 const SLIVER_CONNECTIONS = 8;
 
-/** Time for a whole request to arrive, milliseconds. */
-const TIMES = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 5_000 };
-
-/** What a server does with requests. */
+/** What is done with requests, and the process in which those of strangers are parsed. */
 export interface Intake {
   readonly handler: Handler;
   readonly budget: CallBudget;
+  readonly reader: Pick<Reader, "take">;
 }
 
-/** An HTTP server of one account that does not listen yet. The account is charged when it connects, for the first call. */
-export function accountServer({ handler, budget }: Intake, caller: Caller): Server {
-  const charged = new WeakSet<Socket>();
-  const server = createServer(TIMES, (request, response) => {
-    const calls = charged.delete(request.socket) ? 0 : 1;
-    void answer({ handler, budget }, caller, calls, request, response).catch(() => response.destroy());
-  });
-  server.on("connection", (socket) => {
-    if (budget.spend(caller, 1)) charged.add(socket);
-  });
+/** A server whose connections end with it. */
+export type AccountServer = Server & { closeAllConnections(): void };
+
+/**
+ * A server of one account that does not listen yet. The account is charged when it connects, for the first call. What slivers and
+ * controllers write is parsed in another process; root and the launcher are who this process obeys.
+ */
+export function accountServer(intake: Intake, caller: Caller): AccountServer {
+  const { budget, reader } = intake;
+  const callerOf = () => caller;
+  const isTrusted = caller.role === "root" || caller.role === "control";
+  const server = isTrusted
+    ? serveHttp(() => conversation(intake, callerOf, false))
+    : new RelayServer((socket) => {
+        reader.take(socket, conversation(intake, callerOf, budget.spend(caller, 1)));
+      });
   server.on("drop", () => budget.refuse(caller));
   server.maxConnections = caller.role === "sliver" ? SLIVER_CONNECTIONS : MAX_CONNECTIONS;
   return server;
 }
 
-/** Charges and bounds a call by what its headers say, before its body is read. */
-async function answer(
+/** `isPaid`: the first call was charged with the connection. */
+function conversation(
   { handler, budget }: Intake,
-  caller: Caller,
-  calls: number,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const { method = "", headers, url = "/" } = request;
-  const refuse = (status: number, why: string) => {
-    // The body is not read: the connection ends with the answer.
-    response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end(`${why}\n`);
+  callerOf: (authorization: string | undefined) => Caller,
+  isPaid: boolean,
+): Conversation {
+  let paid = isPaid;
+  return {
+    admit: async ({ length, chunked, authorization }) => {
+      const caller = callerOf(authorization);
+      const isLong = length > MAX_BODY[caller.role];
+      const calls = paid ? 0 : 1;
+      paid = false;
+      if (!budget.spend(caller, calls, isLong ? 0 : length)) return 429;
+      if (!chunked && !isLong) return undefined;
+      budget.refuse(caller);
+      return chunked ? 411 : 413;
+    },
+    answer: (request, authorization) => handler(request, callerOf(authorization)),
+    malformed: () => budget.refuse(callerOf(undefined)),
   };
-  const length = Number(headers["content-length"] ?? 0);
-  const isLong = length > MAX_BODY[caller.role];
-  if (!budget.spend(caller, calls, isLong ? 0 : length)) return refuse(429, "too many calls; wait a second");
-  if (headers["transfer-encoding"] !== undefined) return refuse(411, "send a content-length");
-  if (isLong) return refuse(413, "too long");
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const path = url.split("?", 1)[0]!;
-  const reply = await handler({ method, path, body: Buffer.concat(chunks).toString("utf8") }, caller);
-  const size = Buffer.byteLength(reply.body);
-  response.writeHead(reply.status, { "content-type": reply.type, "content-length": size }).end(reply.body);
+}
+
+/** Accepts connections for somebody else to read. */
+class RelayServer extends Server {
+  readonly #open = new Set<Socket>();
+
+  constructor(take: (socket: Socket) => void) {
+    super({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+      this.#open.add(socket);
+      socket.once("close", () => this.#open.delete(socket));
+      socket.on("error", () => socket.destroy());
+      take(socket);
+    });
+  }
+
+  closeAllConnections(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
 }
 
 /** Listens on loopback, for those who show a token; everybody else gets the answer of `Help`. Throws NotLoopbackError. */
@@ -99,21 +119,22 @@ export async function listenTcp(
   host: string,
   port: number,
   tokens: readonly TokenAccount[],
-): Promise<Server> {
+): Promise<AccountServer> {
   const loopback = (isIPv4(host) && host.startsWith("127.")) || (isIPv6(host) && host === "::1");
   if (!loopback) throw new NotLoopbackError(host);
   /** The oldest first. They make room for the next, so that strangers who only connect do not keep out who has a token. */
   const strangers = new Set<Socket>();
-  const server = createServer(TIMES, (request, response) => {
-    const caller = callerOfToken(tokens, request.headers.authorization);
-    if (caller !== ANONYMOUS) strangers.delete(request.socket);
-    void answer(intake, caller, 1, request, response).catch(() => response.destroy());
-  });
-  server.on("connection", (socket) => {
+  const server = new RelayServer((socket) => {
     strangers.add(socket);
     socket.once("close", () => strangers.delete(socket));
     const [oldest] = strangers;
     if (strangers.size > MAX_CONNECTIONS) oldest?.destroy();
+    const callerOf = (authorization: string | undefined) => {
+      const caller = callerOfToken(tokens, authorization);
+      if (caller !== ANONYMOUS) strangers.delete(socket);
+      return caller;
+    };
+    intake.reader.take(socket, conversation(intake, callerOf, false));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -1,10 +1,10 @@
-import type { Server } from "node:http";
 import { join } from "node:path";
 import { messageOf, type Span, systemClock, systemRandom } from "@nodeyard/runtime";
 import { CallBudget } from "../../api/call-budget.ts";
 import type { Audit } from "../../api/dispatch.ts";
 import { AccountSockets } from "../../api/edge/account-sockets.ts";
-import { accountServer, type Intake, listenTcp } from "../../api/edge/http-server.ts";
+import { type AccountServer, accountServer, type Intake, listenTcp } from "../../api/edge/http-server.ts";
+import { Reader } from "../../api/edge/reader/reader.ts";
 import { createHandler } from "../../api/handler.ts";
 import { sharedWithSlivers } from "../../core/capacity.ts";
 import { PROFILES } from "../../core/profiles.ts";
@@ -12,6 +12,7 @@ import type { State } from "../../core/record.ts";
 import { DaemonConfigError } from "../../errors.ts";
 import type { BackEnd } from "../../isolation/contract.ts";
 import { writeAtomic } from "../../isolation/edge/files.ts";
+import { OWN_IDS } from "../../isolation/lxc/names.ts";
 import { Manager, type ManagerLog } from "../../manager/manager.ts";
 import { httpPlace, httpPost } from "../../sources/edge/http.ts";
 import { plcSource } from "../../sources/plc.ts";
@@ -35,11 +36,12 @@ export interface Daemon {
 /** Back ends by the name that a configuration has for them. */
 export type BackEnds = Readonly<Record<string, (config: DaemonConfig) => BackEnd>>;
 
-/** Starts the sliver manager. Rejects with errors that waiting does not resolve, after undoing what it started. */
+/** Starts the sliver manager; `readerProgram` is the file of `sliver-reader`. Rejects with errors that waiting does not resolve, after undoing what it started. */
 export async function startDaemon(
   config: DaemonConfig,
   backEnds: BackEnds,
   log: ManagerLog,
+  readerProgram: string,
   trace?: (span: Span) => void,
 ): Promise<Daemon> {
   const make = Object.hasOwn(backEnds, config.backEnd) ? backEnds[config.backEnd] : undefined;
@@ -91,7 +93,20 @@ export async function startDaemon(
     onFailure: (line) => log.error(line),
   });
   undo.defer(() => budget.flush());
-  const intake = { handler: createHandler(manager, config.profile, audit), budget };
+  const handler = createHandler(manager, config.profile, audit);
+  const intakeOf = (whose: keyof typeof OWN_IDS): Intake => {
+    const reader = new Reader({
+      program: readerProgram,
+      folder: join(config.runFolder, `.reader-${whose}`),
+      uid: OWN_IDS[whose],
+      clock: systemClock,
+      onFailure: (line) => log.error(line),
+    });
+    reader.start();
+    undo.defer(() => reader.close());
+    return { handler, budget, reader };
+  };
+  const intake = intakeOf("slivers");
   const sockets = new AccountSockets(config.runFolder, (caller) => accountServer(intake, caller));
   await sockets.prepare();
   undo.defer(() => sockets.close());
@@ -113,7 +128,8 @@ export async function startDaemon(
   await applyAccounts();
   undo.defer(() => accounts.end());
   undo.defer(manager.onSync(accounts.call));
-  const tcp = await openTcp(config, intake, manager);
+  // Slivers must not be read beside tokens.
+  const tcp = config.tcp && (await openTcp(config.tcp, intakeOf("tcp"), manager));
   if (tcp !== undefined) undo.defer(() => closeServer(tcp));
 
   const sources = sourcesOf(config, manager, log);
@@ -154,8 +170,11 @@ function sourcesOf({ plc, documents, profile }: DaemonConfig, manager: Manager, 
   return found;
 }
 
-async function openTcp({ tcp }: DaemonConfig, intake: Intake, manager: Manager): Promise<Server | undefined> {
-  if (tcp === undefined) return undefined;
+function openTcp(
+  tcp: NonNullable<DaemonConfig["tcp"]>,
+  intake: Intake,
+  manager: Manager,
+): Promise<AccountServer> {
   const tokens = tcp.tokens.map(({ sha256, account, generation }) => ({
     sha256,
     caller: () => tokenCaller(manager.state, account, generation),
@@ -163,7 +182,7 @@ async function openTcp({ tcp }: DaemonConfig, intake: Intake, manager: Manager):
   return listenTcp(intake, tcp.host, tcp.port, tokens);
 }
 
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: AccountServer): Promise<void> {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 }

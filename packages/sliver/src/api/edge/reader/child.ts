@@ -1,0 +1,67 @@
+import { createServer, type Socket } from "node:net";
+import type { Readable, Writable } from "node:stream";
+import type { ApiResponse } from "../../handler.ts";
+import { type Conversation, serveHttp } from "../http.ts";
+import { MAX_FRAME, readFrames, writeFrame } from "./frames.ts";
+
+/** Bytes that the daemon writes first to each connection: its number. */
+export const CONNECTION_PREFIX = 16;
+
+/** What the daemon says. */
+interface Told {
+  readonly ping?: true;
+  readonly id?: number;
+  readonly refusal?: number;
+  readonly response?: ApiResponse;
+}
+
+const TOO_LONG: ApiResponse = { status: 413, type: "text/plain", body: "too long\n" };
+
+/**
+ * The process that reads what strangers write: HTTP, JSON and XML of connections that the daemon relays to the socket at `path`. What it
+ * makes of them goes to the daemon, whose answers it writes back. It decides nothing.
+ */
+export function parseForDaemon(path: string, input: Readable, output: Writable): void {
+  const numbers = new WeakMap<Socket, number>();
+  const waiting = new Map<number, (told: Told) => void>();
+  let asked = 0;
+  const ask = (question: object): Promise<Told> => {
+    const id = ++asked;
+    if (!writeFrame(output, { id, ...question }, MAX_FRAME)) return Promise.resolve({ response: TOO_LONG });
+    return new Promise((resolve) => waiting.set(id, resolve));
+  };
+  const http = serveHttp((socket) => {
+    const conn = numbers.get(socket);
+    return conn === undefined ? undefined : conversation(conn);
+  });
+  const conversation = (conn: number): Conversation => ({
+    admit: async (admit) => (await ask({ conn, admit })).refusal,
+    answer: async (answer, authorization) => (await ask({ conn, answer, authorization })).response!,
+    malformed: () => void writeFrame(output, { conn, malformed: true }),
+  });
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    const begin = () => {
+      const number = socket.read(CONNECTION_PREFIX) as Buffer | null;
+      if (number === null) return;
+      socket.off("readable", begin);
+      numbers.set(socket, Number(number.toString("latin1")));
+      http.emit("connection", socket);
+    };
+    socket.on("readable", begin);
+    socket.on("error", () => socket.destroy());
+  });
+  server.listen(path, () => void writeFrame(output, { ready: true }));
+  readFrames(
+    input,
+    Number.MAX_SAFE_INTEGER,
+    (value) => {
+      const told = value as Told;
+      if (told.ping === true) writeFrame(output, { pong: true });
+      waiting.get(told.id!)?.(told);
+      waiting.delete(told.id!);
+    },
+    (error) => {
+      throw error;
+    },
+  );
+}

@@ -1,0 +1,187 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chown, mkdir, rm } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { type Clock, messageOf, sleep, type Timer } from "@nodeyard/runtime";
+import type { Conversation } from "../http.ts";
+import { CONNECTION_PREFIX } from "./child.ts";
+import { MAX_FRAME, readFrames, writeFrame } from "./frames.ts";
+import { messageSchema } from "./messages.ts";
+
+/** Bytes of writable memory, of which V8 reserves 550 MiB without using them. */
+const DATA = 805_306_368;
+/** MiB of V8's heap. */
+const HEAP = 64;
+/** Milliseconds between two signs of life, while there are connections; and between two starts. */
+const PULSE = 5_000;
+const BETWEEN_STARTS = 1_000;
+
+/** What a Reader needs. */
+export interface ReaderOptions {
+  /** The program that it runs: `sliver-reader`. */
+  readonly program: string;
+  /** Made for its socket, which nobody else reaches. */
+  readonly folder: string;
+  /** Where this process is root: the user and group that it runs as. */
+  readonly uid: number;
+  readonly clock: Clock;
+  readonly onFailure: (line: string) => void;
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly talks: Map<number, { readonly talk: Conversation; readonly end: () => void }>;
+}
+
+/**
+ * A process without rights that parses what strangers write, so that a fault of an HTTP, JSON or XML parser is no way to root. The daemon
+ * relays bytes to it and gets typed messages back; whose connection a message is about is what the daemon knows itself. It is killed
+ * when it does not answer for five seconds, and started again; slivers in one process could speak for each other if they took it over, and
+ * never for root or the launcher, whose calls it does not see.
+ */
+export class Reader {
+  readonly #options: ReaderOptions;
+  #running: Promise<Running> | undefined;
+  #started = Number.NEGATIVE_INFINITY;
+  #connections = 0;
+  #closed = false;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Has it running before the first connection. */
+  start(): void {
+    void this.#ready().catch(() => undefined);
+  }
+
+  /** Has a connection read by it. */
+  take(socket: Socket, talk: Conversation): void {
+    this.#ready().then(
+      (running) => this.#relay(running, socket, talk),
+      () => socket.destroy(),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const running = await this.#running?.catch(() => undefined);
+    if (running !== undefined && running.child.exitCode === null && running.child.signalCode === null) {
+      const ended = new Promise((resolve) => running.child.once("exit", resolve));
+      running.child.kill("SIGKILL");
+      await ended;
+    }
+    await rm(this.#options.folder, { recursive: true, force: true });
+  }
+
+  #ready(): Promise<Running> {
+    this.#running ??= this.#start().catch((error) => {
+      this.#running = undefined;
+      if (!this.#closed) this.#options.onFailure(`calls of slivers cannot be read: ${messageOf(error)}`);
+      throw error;
+    });
+    return this.#running;
+  }
+
+  async #start(): Promise<Running> {
+    const { folder, uid, clock, onFailure } = this.#options;
+    const early = this.#started + BETWEEN_STARTS - clock.monotonic();
+    if (early > 0) await sleep(clock, early);
+    this.#started = clock.monotonic();
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (process.getuid!() === 0) await chown(folder, uid, uid);
+    const [program, ...args] = this.#command();
+    const child = spawn(program, args, { env: {}, stdio: ["pipe", "pipe", "pipe"] });
+    const talks: Running["talks"] = new Map();
+    let said = "";
+    child.stderr!.on("data", (text: Buffer) => {
+      said = (said + text.toString("latin1")).slice(-1_000);
+    });
+    child.stdin!.on("error", () => undefined);
+    return await new Promise((resolve, reject) => {
+      child.once("error", reject);
+      let pulse: Timer | undefined;
+      let isAlive = true;
+      const look = () => {
+        if (!isAlive) child.kill("SIGKILL");
+        isAlive = talks.size === 0;
+        if (!isAlive) writeFrame(child.stdin!, { ping: true });
+        pulse = clock.setTimer(PULSE, look, { background: true });
+      };
+      child.once("exit", (code, signal) => {
+        pulse?.cancel();
+        this.#running = undefined;
+        for (const { end } of talks.values()) end();
+        const why = said.split("\n").find((text) => /Error|cannot|failed/.test(text)) ?? "no reason";
+        const line = `the process that reads calls ended with ${signal ?? code}: ${why.trim()}`;
+        if (pulse !== undefined && !this.#closed) onFailure(line);
+        reject(new Error(line));
+      });
+      const heard = (value: unknown) => {
+        const message = messageSchema.parse(value);
+        if ("ready" in message) {
+          pulse = clock.setTimer(PULSE, look, { background: true });
+          return resolve({ child, talks });
+        }
+        if ("pong" in message) isAlive = true;
+        else this.#decide({ child, talks }, message);
+      };
+      readFrames(child.stdout!, MAX_FRAME, heard, () => child.kill("SIGKILL"));
+    });
+  }
+
+  /** A message about a connection that has ended is about nobody. */
+  #decide({ child, talks }: Running, message: ConnectionMessage): void {
+    const talk = talks.get(message.conn)?.talk;
+    if ("malformed" in message) return talk?.malformed();
+    if (talk === undefined) return;
+    const { id } = message;
+    const told =
+      "admit" in message
+        ? talk.admit(message.admit).then((refusal) => ({ id, refusal }))
+        : talk.answer(message.answer, message.authorization).then((response) => ({ id, response }));
+    told.then(
+      (answer) => void writeFrame(child.stdin!, answer),
+      () => talks.get(message.conn)?.end(),
+    );
+  }
+
+  #relay({ talks }: Running, socket: Socket, talk: Conversation): void {
+    if (socket.destroyed) return;
+    const conn = ++this.#connections;
+    const inner = connect({ path: join(this.#options.folder, "in.sock"), allowHalfOpen: true });
+    const end = () => {
+      talks.delete(conn);
+      inner.destroy();
+      socket.destroySoon();
+    };
+    talks.set(conn, { talk, end });
+    inner.write(String(conn).padStart(CONNECTION_PREFIX, "0"));
+    for (const one of [inner, socket]) one.on("error", end).on("close", end);
+    socket.pipe(inner);
+    inner.pipe(socket);
+  }
+
+  /**
+   * No network, no new rights; the user is changed by the program itself, which then has loaded its code: that may be where only root
+   * reads.
+   */
+  #command(): [string, ...string[]] {
+    const { program, folder, uid } = this.#options;
+    const flags = ["--disable-warning=ExperimentalWarning", `--max-old-space-size=${HEAP}`];
+    const node = [process.execPath, ...flags, program, join(folder, "in.sock"), String(uid)] as const;
+    if (process.getuid!() !== 0) return ["/usr/bin/prlimit", `--data=${DATA}`, "--core=0", ...node];
+    return [
+      ...(["/usr/bin/prlimit", `--data=${DATA}`, "--core=0", "--fsize=0"] as const),
+      ...["/usr/bin/unshare", "--net", "--ipc"],
+      ...["/usr/bin/setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all,+setuid,+setgid"],
+      ...node,
+    ];
+  }
+}
+
+type ConnectionMessage = Exclude<
+  ReturnType<typeof messageSchema.parse>,
+  { readonly ready: true } | { readonly pong: true }
+>;

@@ -1,0 +1,56 @@
+import { messageOf } from "@nodeyard/runtime";
+import { XmlRpcError } from "../errors.ts";
+import { parseCall } from "./xmlrpc/parse.ts";
+
+/** One HTTP request to the API. */
+export interface ApiRequest {
+  readonly method: string;
+  /** Without query. */
+  readonly path: string;
+  readonly body: string;
+}
+
+/** One call, as a codec reads it. */
+export interface Call {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** A request whose body was parsed: `call`, or why there is none. */
+export interface ParsedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly call?: Call | undefined;
+  readonly wrong?: string | undefined;
+}
+
+/** Characters of a reason that are passed on. */
+const SHOWN = 300;
+
+/** Parses what a stranger wrote, outside of the daemon where that stranger is hostile. Never throws. */
+export function parseRequest({ method, path, body }: ApiRequest): ParsedRequest {
+  try {
+    return { method, path, call: isJson(path) ? jsonCall(body) : parseCall(body) };
+  } catch (error) {
+    const wrong = error instanceof XmlRpcError ? `XmlRpcError:${error.message}` : messageOf(error);
+    return { method, path, wrong: wrong.slice(0, SHOWN) };
+  }
+}
+
+/** Whether calls at this path, and their answers, are JSON; otherwise they are XML-RPC. */
+export function isJson(path: string): boolean {
+  return path.startsWith("/json");
+}
+
+function jsonCall(body: string): Call {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw new Error("the body is not valid JSON");
+  }
+  const { method, params } = (value ?? {}) as { method?: unknown; params?: unknown };
+  if (typeof method !== "string" || !Array.isArray(params))
+    throw new Error('a call is {"method": "...", "params": [...]}');
+  return { method, params };
+}
