@@ -64,7 +64,7 @@ describe("the walks of the life of a request", () => {
     expect(Number(/has (\d+) crossings/.exec(PAGE.replaceAll("\n", " "))?.[1])).toBe(
       Math.max(...request.map(({ crossing }) => crossing ?? 0)),
     );
-    expect(request.filter(({ files }) => files.some((file) => file.endsWith("remote-tree.ts"))).length).toBe(
+    expect(request.filter(({ files }) => files.some((file) => file.endsWith("tree-calls.ts"))).length).toBe(
       6,
     );
   });
