@@ -13,44 +13,47 @@ export class TreeError extends NodeyardError {
   }
 }
 
-/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
-export class NoNode extends TreeError {
-  constructor(path: string, cause?: unknown) {
-    super("tree.no_node", `${path} does not exist`, { cause });
-  }
+/** Base class of refusals that are about one znode, and say nothing but its path and why. */
+function errorClass(
+  code: string,
+  why: (path: string) => string,
+): new (
+  path: string,
+  cause?: unknown,
+) => TreeError {
+  return class extends TreeError {
+    constructor(path: string, cause?: unknown) {
+      super(code, why(path), { cause });
+    }
+  };
 }
+
+/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
+export class NoNode extends errorClass("tree.no_node", (path) => `${path} does not exist`) {}
 
 /** A znode to be created is there already. Nothing was changed. */
-export class NodeExists extends TreeError {
-  constructor(path: string, cause?: unknown) {
-    super("tree.node_exists", `${path} exists already`, { cause });
-  }
-}
+export class NodeExists extends errorClass("tree.node_exists", (path) => `${path} exists already`) {}
 
 /** Somebody else wrote since the version that the operation names. Read again, and decide anew. */
-export class BadVersion extends TreeError {
-  constructor(path: string, cause?: unknown) {
-    super("tree.bad_version", `${path} was changed by someone else in the meantime`, { cause });
-  }
-}
+export class BadVersion extends errorClass(
+  "tree.bad_version",
+  (path) => `${path} was changed by someone else in the meantime`,
+) {}
 
 /** A znode with children is not deleted. Children may have come since they were listed. */
-export class NotEmpty extends TreeError {
-  constructor(path: string, cause?: unknown) {
-    super("tree.not_empty", `${path} still has children`, { cause });
-  }
-}
+export class NotEmpty extends errorClass("tree.not_empty", (path) => `${path} still has children`) {}
 
 /** Only znodes that outlive their session can have children. */
-export class NoChildrenForEphemerals extends TreeError {
-  constructor(path: string, cause?: unknown) {
-    super(
-      "tree.no_children_for_ephemerals",
-      `the parent of ${path} is bound to a session and takes no children`,
-      { cause },
-    );
-  }
-}
+export class NoChildrenForEphemerals extends errorClass(
+  "tree.no_children_for_ephemerals",
+  (path) => `the parent of ${path} is bound to a session and takes no children`,
+) {}
+
+/** An access list, which others have set on the znode, denies the operation. */
+export class NotAllowed extends errorClass(
+  "tree.not_allowed",
+  (path) => `${path}: this session has no right to do that`,
+) {}
 
 /** The operation cannot be carried out as it is written. Repeating it does not help. */
 export class BadArguments extends TreeError {
@@ -67,13 +70,6 @@ export class TooLarge extends TreeError {
       `${what}: ${bytes} bytes are more than the ${limit} that one request to the tree may have; write less at once`,
       { cause },
     );
-  }
-}
-
-/** An access list, which others have set on the znode, denies the operation. */
-export class NotAllowed extends TreeError {
-  constructor(path: string, cause?: unknown) {
-    super("tree.not_allowed", `${path}: this session has no right to do that`, { cause });
   }
 }
 

@@ -1,5 +1,5 @@
-import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "../config/compiled.ts";
-import type { CreateOrder, DriverContext } from "../contract.ts";
+import type { LabelConfig, PoolConfig, ProviderConfig } from "../config/compiled.ts";
+import type { CreateOrder, DriverContext, Machine } from "../contract.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { UploadOrder } from "../offers.ts";
 import type { Resources } from "../resources.ts";
@@ -61,9 +61,8 @@ export interface StateMachine<Result> {
   advance(signal: AbortSignal): Promise<Result | undefined> | Result | undefined;
 }
 
-/** A machine as the cloud shows it. */
-export interface Instance {
-  readonly externalId: ExternalId;
+/** A machine as the cloud shows it. Its name is the order's, and what it takes of the quota is in `quota`. */
+export interface Instance extends Omit<Machine, "hostname" | "resources"> {
   readonly metadata: Metadata;
   /** It runs, as far as the cloud can tell. */
   readonly ready: boolean;
@@ -72,20 +71,6 @@ export interface Instance {
   /** Still listed, but gone. */
   readonly deleted: boolean;
   readonly quota: Resources;
-  readonly interfaceIp: string | null;
-  readonly publicIpv4?: string | null;
-  readonly publicIpv6?: string | null;
-  readonly privateIpv4?: string | null;
-  readonly privateIpv6?: string | null;
-  readonly cloud?: string | null;
-  readonly az?: string | null;
-  readonly region?: string | null;
-  readonly hostId?: string | null;
-  readonly driverData?: unknown;
-  readonly slot?: number | null;
-  /** Where the machine knows better than the image. */
-  readonly connection?: Partial<Connection>;
-  readonly hostKeys?: readonly string[];
 }
 
 /** Something that exists in the cloud. Whose it is follows from its metadata. */

@@ -170,9 +170,9 @@ export class DataTree {
     const parent = this.#znodes.get(parentPath);
     if (parent === undefined) throw new NoNode(parentPath);
     if (!permits(parent.acl, Permission.create, caller)) throw new NotAllowed(op.path);
-    const path = op.sequential ? op.path + digits(parent.created) : op.path;
+    const path = op.sequential ? op.path + digits(parent.cversion) : op.path;
     if (this.#znodes.has(path)) throw new NodeExists(path);
-    if (parent.owner !== 0n) throw new NoChildrenForEphemerals(path);
+    if (parent.ephemeralOwner !== 0n) throw new NoChildrenForEphemerals(path);
     if (op.ephemeral && session === 0n) throw new SessionExpired(`create ${path}`);
     this.#touch(parentPath);
     this.#touch(path);
@@ -180,7 +180,7 @@ export class DataTree {
     this.#znodes.set(path, made);
     const changed = this.#znodes.get(parentPath)!;
     changed.children.add(nameOf(path));
-    changed.created++;
+    changed.cversion++;
     changed.pzxid = zxid;
     if (op.ephemeral) this.#own(session, path);
     this.#events.push(
@@ -232,7 +232,7 @@ export class DataTree {
     this.#touch(path);
     const node = this.#znodes.get(path)!;
     this.#znodes.delete(path);
-    if (node.owner !== 0n) this.#owned.get(node.owner)?.delete(path);
+    if (node.ephemeralOwner !== 0n) this.#owned.get(node.ephemeralOwner)?.delete(path);
     const parent = this.#znodes.get(parentPath)!;
     parent.children.delete(nameOf(path));
     parent.pzxid = zxid;
@@ -266,11 +266,11 @@ export class DataTree {
   #rollBack(): void {
     for (const [path, before] of this.#before) {
       const after = this.#znodes.get(path);
-      if (after?.owner) this.#owned.get(after.owner)?.delete(path);
+      if (after?.ephemeralOwner) this.#owned.get(after.ephemeralOwner)?.delete(path);
       if (before === undefined) this.#znodes.delete(path);
       else {
         this.#znodes.set(path, before);
-        if (before.owner !== 0n) this.#own(before.owner, path);
+        if (before.ephemeralOwner !== 0n) this.#own(before.ephemeralOwner, path);
       }
     }
     // Every path is back; now each parent that is left lists it, or does not.

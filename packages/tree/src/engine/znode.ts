@@ -21,23 +21,13 @@ export interface ZnodeRow {
   readonly acl: string | null;
 }
 
-/** A znode in memory. */
-export interface Znode {
-  data: Uint8Array | null;
-  czxid: bigint;
-  mzxid: bigint;
-  pzxid: bigint;
-  ctime: number;
-  mtime: number;
-  version: number;
-  /** Children ever created: what sequence numbers are taken from. */
-  created: number;
-  /** Changes of the access list. */
-  aversion: number;
+type Kept = Omit<ZnodeRow, "path" | "acl">;
+
+/** A znode in memory: its row, to be changed, with what the tree looks at. */
+export type Znode = { -readonly [Field in keyof Kept]: Kept[Field] } & {
   acl: AccessList;
-  owner: bigint;
   readonly children: Set<string>;
-}
+};
 
 export function newZnode(
   data: Uint8Array | null,
@@ -54,49 +44,22 @@ export function newZnode(
     ctime: now,
     mtime: now,
     version: 0,
-    created: 0,
+    cversion: 0,
     aversion: 0,
-    acl,
-    owner,
-    children: new Set(),
-  };
-}
-
-export function fromRow(row: ZnodeRow): Znode {
-  const { data, czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner } = row;
-  const owner = ephemeralOwner;
-  return {
-    data,
-    czxid,
-    mzxid,
-    pzxid,
-    ctime,
-    mtime,
-    version,
-    created: cversion,
-    aversion,
-    acl: row.acl === null ? undefined : parseAcl(row.acl),
-    owner,
-    children: new Set(),
-  };
-}
-
-export function toRow(path: string, node: Znode): ZnodeRow {
-  const { data, czxid, mzxid, pzxid, ctime, mtime, version, created, aversion, acl, owner } = node;
-  return {
-    path,
-    data,
-    czxid,
-    mzxid,
-    pzxid,
-    ctime,
-    mtime,
-    version,
-    cversion: created,
-    aversion,
     ephemeralOwner: owner,
-    acl: acl === undefined ? null : JSON.stringify(acl.map(({ perms, scheme, id }) => [perms, scheme, id])),
+    acl,
+    children: new Set(),
   };
+}
+
+export function fromRow({ path: _, acl, ...kept }: ZnodeRow): Znode {
+  return { ...kept, acl: acl === null ? undefined : parseAcl(acl), children: new Set() };
+}
+
+export function toRow(path: string, { children: _, acl, ...kept }: Znode): ZnodeRow {
+  const list =
+    acl === undefined ? null : JSON.stringify(acl.map(({ perms, scheme, id }) => [perms, scheme, id]));
+  return { path, ...kept, acl: list };
 }
 
 function parseAcl(text: string): AccessEntry[] {
@@ -114,9 +77,9 @@ export function statOf(node: Znode): Stat {
     ctime: node.ctime,
     mtime: node.mtime,
     version: node.version,
-    cversion: 2 * node.created - numChildren,
+    cversion: 2 * node.cversion - numChildren,
     aversion: node.aversion,
-    ephemeralOwner: node.owner,
+    ephemeralOwner: node.ephemeralOwner,
     dataLength: node.data?.length ?? 0,
     numChildren,
   };

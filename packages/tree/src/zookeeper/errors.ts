@@ -22,6 +22,16 @@ export interface ClientError extends Error {
   readonly outcome: Outcome;
 }
 
+const REFUSALS: Readonly<Record<string, new (path: string, cause: unknown) => TreeError>> = {
+  "zookeeper.no_node": NoNode,
+  "zookeeper.node_exists": NodeExists,
+  "zookeeper.bad_version": BadVersion,
+  "zookeeper.not_empty": NotEmpty,
+  "zookeeper.no_children_for_ephemerals": NoChildrenForEphemerals,
+  "zookeeper.no_auth": NotAllowed,
+  "zookeeper.invalid_acl": NotAllowed,
+};
+
 /**
  * The one place where the client's errors become ours. `what` names the call, `path` the znode; `bytes` and `limit` are
  * figures for a request that was too long. `outcome` is another one than the client's for a write that changes nothing.
@@ -34,22 +44,11 @@ export function treeError(
   limit: number,
   outcome: Outcome = error.outcome,
 ): TreeError {
+  const Refusal = REFUSALS[error.code];
+  if (Refusal !== undefined) return new Refusal(path, error);
   switch (error.code) {
-    case "zookeeper.no_node":
-      return new NoNode(path, error);
-    case "zookeeper.node_exists":
-      return new NodeExists(path, error);
-    case "zookeeper.bad_version":
-      return new BadVersion(path, error);
-    case "zookeeper.not_empty":
-      return new NotEmpty(path, error);
-    case "zookeeper.no_children_for_ephemerals":
-      return new NoChildrenForEphemerals(path, error);
     case "zookeeper.bad_arguments":
       return new BadArguments(path, "the tree refuses the arguments", error);
-    case "zookeeper.no_auth":
-    case "zookeeper.invalid_acl":
-      return new NotAllowed(path, error);
     case "zookeeper.too_large":
       return new TooLarge(what, bytes, limit, error);
     case "zookeeper.connection_lost":
