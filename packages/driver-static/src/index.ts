@@ -1,8 +1,2 @@
-export {
-  type StaticHost,
-  type StaticPoolConfig,
-  type StaticPoolOwn,
-  type StaticProviderConfig,
-  staticConfig,
-} from "./config.ts";
-export { staticDriver } from "./driver.ts";
+export * from "./config.ts";
+export * from "./driver.ts";

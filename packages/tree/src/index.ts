@@ -7,17 +7,9 @@ export {
   StoreRefused,
   socketPath,
 } from "./embedded/index.ts";
-export { ensurePath } from "./ensure-path.ts";
+export * from "./ensure-path.ts";
 export * from "./errors.ts";
-export {
-  type HeldLock,
-  type LockOptions,
-  LockTimeout,
-  lineOf,
-  lock,
-  type TryLockOptions,
-  tryLock,
-} from "./lock.ts";
+export * from "./lock.ts";
 export * from "./memory/index.ts";
 export { requestBytes } from "./request-size.ts";
 export {
@@ -34,6 +26,6 @@ export {
   type TreeServerOptions,
   unixConnector,
 } from "./server/index.ts";
-export { treeNow, treeSeconds } from "./tree-time.ts";
+export * from "./tree-time.ts";
 export type { WriteEnded } from "./under-way.ts";
 export * from "./zookeeper/index.ts";

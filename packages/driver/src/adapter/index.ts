@@ -1,11 +1,2 @@
-export { type AdapterDriverOptions, adapterDriver } from "./driver.ts";
-export type {
-  Adapter,
-  AdapterContext,
-  AdapterOf,
-  AdapterResource,
-  ImageOrder,
-  Instance,
-  MachineOrder,
-  StateMachine,
-} from "./types.ts";
+export * from "./driver.ts";
+export type * from "./types.ts";

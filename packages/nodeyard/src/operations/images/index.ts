@@ -1,11 +1,4 @@
-export {
-  deleteBuild,
-  deleteUpload,
-  ImageOperationError,
-  isKnownImage,
-  pauseImage,
-  requestBuild,
-} from "./change.ts";
+export * from "./change.ts";
 export {
   type ImageStatus,
   type ListedBuild,
@@ -15,7 +8,7 @@ export {
   listUploads,
   lookUpImage,
 } from "./list.ts";
-export { checkExport, exportImages, importImages } from "./transfer.ts";
+export * from "./transfer.ts";
 export {
   askBuildLog,
   type BuildLogPart,
