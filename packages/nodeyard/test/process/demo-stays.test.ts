@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { attachEmbeddedTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { requireSshd } from "../../../../testing/sshd/index.ts";
 import { noSmallDisk, SmallDisk } from "../rules/small-disk.ts";
 
 const DEMO = fileURLToPath(new URL("../../../../examples/demo/main.ts", import.meta.url));
@@ -23,8 +24,13 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** `npm start` in `cwd`, without real nodes. */
-function demo(words: readonly string[] = [], cwd = folder, through: readonly string[] = []) {
+/** `npm start` in `cwd`; without programs of the system, and so without real nodes, unless `path` says where they are. */
+function demo(
+  words: readonly string[] = [],
+  cwd = folder,
+  through: readonly string[] = [],
+  path = through.length > 0 ? process.env.PATH : "/nonexistent",
+) {
   const [command, ...rest] = [
     ...through,
     ...IN_FOLDER,
@@ -36,7 +42,7 @@ function demo(words: readonly string[] = [], cwd = folder, through: readonly str
     ...words,
   ];
   const child = spawn(command!, rest, {
-    env: { ...process.env, PATH: through.length > 0 ? process.env.PATH : "/nonexistent" },
+    env: { ...process.env, PATH: path },
     stdio: ["ignore", "pipe", "pipe"],
   });
   running.push(child);
@@ -98,6 +104,18 @@ test("a second one in the folder is refused, and touches nothing of the first, w
   expect(third.text.out).toContain("was edited, and is used as it is");
   await stopped(third);
   expect(readFileSync(file, "utf8")).toBe(edited);
+});
+
+test.skipIf(requireSshd())("the login that it prints works as it is printed", async () => {
+  const run = demo([], folder, [], process.env.PATH);
+  await run.up;
+  const [, login] = /^ {2}(ssh -i .*)$/m.exec(run.text.out)!;
+  const said = execFileSync("/bin/sh", ["-c", `${login} -o BatchMode=yes 'echo "I am $(whoami)"'`], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(said).toBe(`I am ${/ (\S+)@\S+$/.exec(login!)![1]}\n`);
+  await stopped(run);
 });
 
 async function stopped({ child, ended }: ReturnType<typeof demo>): Promise<void> {
