@@ -39,9 +39,13 @@ export class Reader {
     return new Reader(tutorial, folder, new Names(ports));
   }
 
-  /** Every step, and every output that the page prints; rejects with the line of the page where they differ. */
-  async fromTopToBottom(): Promise<void> {
+  /**
+   * Every step, and every output that the page prints; rejects with the line of the page where they differ. `before` does for a step what
+   * the page says in words.
+   */
+  async fromTopToBottom(before: (step: Step) => Promise<void> | void = () => {}): Promise<void> {
     for (const step of this.#tutorial.steps) {
+      await before(step);
       if (step.terminal === undefined) await this.#follow(step);
       else await this.#open(step, step.terminal);
     }

@@ -229,6 +229,10 @@ export const NEEDS: Readonly<Record<string, string>> = {
 /** Tests that run the blocks of a page by a mark of their own (```sh run), by the start of the page's path. */
 export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "docs/tutorial/": ["testing/pages/steps.ts"],
+  "docs/how-to/tls-for-zookeeper.md": ["testing/pages/steps.ts"],
+  "docs/how-to/watch-with-prometheus.md": ["testing/pages/steps.ts"],
+  "docs/how-to/upgrade-and-go-back.md": ["testing/pages/steps.ts"],
+  "docs/how-to/use-the-api.md": ["testing/pages/steps.ts"],
   "docs/how-to/install.md": ["tools/build/verify.ts", "testing/debian/main.ts", "testing/oci/images.ts"],
 };
 
