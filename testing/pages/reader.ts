@@ -41,14 +41,18 @@ export class Reader {
 
   /**
    * Every step, and every output that the page prints; rejects with the line of the page where they differ. `before` does for a step what
-   * the page says in words.
+   * the page says in words, and `atEnd` looks at what runs in the terminals.
    */
-  async fromTopToBottom(before: (step: Step) => Promise<void> | void = () => {}): Promise<void> {
+  async fromTopToBottom(
+    before: (step: Step) => Promise<void> = async () => {},
+    atEnd: () => Promise<void> = async () => {},
+  ): Promise<void> {
     for (const step of this.#tutorial.steps) {
       await before(step);
       if (step.terminal === undefined) await this.#follow(step);
       else await this.#open(step, step.terminal);
     }
+    await atEnd();
     await this.close();
   }
 
@@ -100,7 +104,7 @@ export class Reader {
   /** Starts a step in a terminal, whose last one has to end first; resolves when its output is right, and when it ends. */
   async #start(step: Step, name: string, right: (printed: string) => boolean) {
     await this.#terminals.get(name)?.ended;
-    const child = this.#shell(this.#names.in(step.commands));
+    const child = this.#shell(`. ${this.#variables()}\n${this.#names.in(step.commands)}`);
     const terminal: Terminal = { child, ended: adopt(child), printed: "" };
     this.#terminals.set(name, terminal);
     listen(child, (text) => {
@@ -116,8 +120,7 @@ export class Reader {
   }
 
   async #run(step: Step): Promise<{ readonly printed: string; readonly code: number }> {
-    const variables = join(this.#folder, ".exported");
-    appendFileSync(variables, "");
+    const variables = this.#variables();
     // What a step sets, later ones have: they are typed into one shell.
     const child = this.#shell(
       `set -ae; . ${variables}; trap 'code=$?; export -p >${variables}; exit $code' EXIT\n${this.#names.in(step.commands)}`,
@@ -132,6 +135,13 @@ export class Reader {
     await Promise.all([ended, new Promise((resolve) => child.once("close", resolve))]);
     if (late.aborted) throw differs(step, printed, `no end after ${PATIENCE_MS} ms`);
     return { printed, code: child.exitCode ?? 1 };
+  }
+
+  /** The file with what earlier steps have set. */
+  #variables(): string {
+    const file = join(this.#folder, ".exported");
+    appendFileSync(file, "");
+    return file;
   }
 
   #shell(commands: string): ChildProcess {

@@ -33,8 +33,8 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "pages",
-    about: "tutorials, read from top to bottom and from bottom to top, and the site",
-    include: ["testing/pages/**/*.test.ts"],
+    about: "tutorials, read from top to bottom and from bottom to top; what operators paste; and the site",
+    include: ["testing/pages/**/*.test.ts", "packages/nodeyard/test/pages/*.test.ts"],
   },
   {
     name: "servers",

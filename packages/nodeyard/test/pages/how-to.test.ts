@@ -1,0 +1,221 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
+import { Reader } from "../../../../testing/pages/reader.ts";
+import type { Step } from "../../../../testing/pages/steps.ts";
+import { requirePromtool } from "../../../../testing/prometheus/index.ts";
+import {
+  freePort,
+  requireZooKeeper,
+  startZooKeeper,
+  type ZooKeeperServer,
+} from "../../../../testing/zookeeper/index.ts";
+import { fakeConfig, Site } from "../cli/nodeyard.ts";
+
+const PAGES = join(import.meta.dirname, "../../../../docs/how-to");
+const LIMIT_MS = 600_000;
+
+function text(name: string): string {
+  return readFileSync(join(PAGES, name), "utf8");
+}
+
+/** A page of an operator, with its names of hosts, files and ports as this machine has them. */
+async function follow(
+  name: string,
+  names: Readonly<Record<string, string>>,
+  folder: string,
+  ...hooks: Parameters<Reader["fromTopToBottom"]>
+): Promise<void> {
+  let page = text(name);
+  for (const [theirs, ours] of Object.entries(names)) {
+    expect(page, `${name} has the name that is replaced`).toContain(theirs);
+    page = page.replaceAll(theirs, ours);
+  }
+  const reader = await Reader.of(page, folder);
+  try {
+    await reader.fromTopToBottom(...hooks);
+  } finally {
+    await reader.close();
+  }
+}
+
+/** The lines of a page that are indented below a heading, as a file. */
+function indentedIn(name: string, heading: string): string {
+  const [, section = ""] = text(name).split(`\n## ${heading}\n`);
+  const [part] = section.split("\n## ");
+  return part!
+    .split("\n")
+    .filter((line) => line.startsWith("    "))
+    .map((line) => line.slice(4))
+    .join("\n");
+}
+
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-how-to-"));
+  try {
+    await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Installations are followed in containers. */
+const ELSEWHERE = ["install.md"];
+
+test("no page with commands to follow is left out", () => {
+  const pages = readdirSync(PAGES).filter((name) => /^ *```sh run\b/m.test(text(name)));
+  const followed = readFileSync(import.meta.filename, "utf8").matchAll(/^ {2}test.*\("([a-z-]+\.md)"/gm);
+  expect(pages.sort()).toEqual([...ELSEWHERE, ...[...followed].map(([, name]) => name!)].sort());
+});
+
+describe("what operators paste does what the page says:", { timeout: LIMIT_MS }, () => {
+  test.skipIf(requireZooKeeper())("tls-for-zookeeper.md", () =>
+    inFolder(async (folder) => {
+      const page = "tls-for-zookeeper.md";
+      const port = await freePort();
+      const here = (text: string) =>
+        text
+          .replaceAll(/\/etc\/(zookeeper|nodeyard)\/tls\//g, `${folder}/`)
+          .replaceAll("zk1.example.org\n", "127.0.0.1\n")
+          .replaceAll("2281", String(port));
+      const lines = here(indentedIn(page, "The ZooKeeper servers")).matchAll(/^([\w.]+)=(.*)$/gm);
+      const config = Object.fromEntries([...lines].map(([, key, value]) => [key!, value!]));
+      expect(config).toMatchObject({ secureClientPort: String(port), "ssl.clientAuth": "need" });
+      const launcher = parse(here(indentedIn(page, "The launcher"))) as object;
+      writeFileSync(join(folder, "nodepool.yaml"), stringify({ ...launcher, ...parse(fakeConfig()) }));
+      let server: ZooKeeperServer | undefined;
+      let site: Site | undefined;
+      const restart = async () => {
+        await site?.close();
+        await server?.stop();
+        server = await startZooKeeper({ config });
+        site = new Site("");
+        const running = site.start("-c", join(folder, "nodepool.yaml"), "launcher", "--no-webapp");
+        await running.told("the launcher runs");
+      };
+      const names = {
+        "zk1.example.org:2281": `127.0.0.1:${port}`,
+        "/etc/nodeyard/nodepool.yaml": "nodepool.yaml",
+      };
+      try {
+        await follow(page, names, folder, async ({ commands }) => {
+          // Servers and clients are restarted with what the step before made.
+          if (commands.includes("s_client") || commands.includes("CA=ca-new")) await restart();
+        });
+        await restart();
+      } finally {
+        await site?.close();
+        await server?.stop();
+      }
+    }),
+  );
+
+  test.skipIf(requireZooKeeper() ?? requirePromtool())("watch-with-prometheus.md", () =>
+    inFolder(async (folder) => {
+      const page = "watch-with-prometheus.md";
+      const [web, builder, prometheus] = [await freePort(), await freePort(), await freePort()];
+      const statsd = createSocket("udp4");
+      const told: string[] = [];
+      statsd.on("message", (datagram) => void told.push(datagram.toString()));
+      await new Promise<void>((resolve) => statsd.bind(0, "127.0.0.1", resolve));
+      const server = await startZooKeeper();
+      const site = new Site("");
+      let scraper: ChildProcess | undefined;
+      writeFileSync(join(folder, "nodepool.yaml"), onZooKeeper(server, await freePort()));
+      const names = {
+        "/var/lib/nodeyard/": `${site.state}/`,
+        "/etc/nodeyard/": "",
+        "-c FILE": "-c nodepool.yaml",
+        "127.0.0.1:8005": `127.0.0.1:${web}`,
+        "127.0.0.1:8006": `127.0.0.1:${builder}`,
+        // Another launcher beside the two that run.
+        "stats.example STATSD_PORT=8125 nodeyard": `127.0.0.1 STATSD_PORT=${statsd.address().port} nodeyard --state statsd`,
+      };
+      try {
+        const before = async ({ commands }: Step) => {
+          if (commands.includes("--unix-socket")) {
+            const file = join(folder, "nodepool.yaml");
+            const running = site.start("-c", file, "launcher", "--webapp", "127.0.0.1:0");
+            await running.told("the launcher runs");
+          } else if (commands.includes("nodeyard -c nodepool.yaml builder")) {
+            // A real Prometheus reads the launcher that the page has just started, by the page's own lines.
+            const [, lines] = /^(scrape_configs:.*?targets: )/s.exec(indentedIn(page, "Prometheus"))!;
+            const config = lines!.replace("/etc/prometheus/nodeyard-token", join(folder, "webapp-token"));
+            scraper = startPrometheus(folder, `${config}["127.0.0.1:${web}"]`, prometheus);
+            await expect.poll(() => scraped(prometheus), { timeout: 60_000 }).toBe("1");
+          }
+        };
+        await follow(page, names, folder, before, () =>
+          expect.poll(() => told.join("\n"), { timeout: 60_000 }).toContain("nodepool."),
+        );
+      } finally {
+        scraper?.kill("SIGKILL");
+        await site.close();
+        await server.stop();
+        statsd.close();
+      }
+    }),
+  );
+
+  test.skipIf(requireZooKeeper())("upgrade-and-go-back.md", () =>
+    inFolder(async (folder) => {
+      const port = await freePort();
+      const server = await startZooKeeper();
+      const site = new Site("");
+      writeFileSync(join(folder, "nodepool.yaml"), onZooKeeper(server, port));
+      const names = { "launcher1:8005": `127.0.0.1:${port}`, "request LABEL": "request small" };
+      try {
+        await site.start("-c", join(folder, "nodepool.yaml"), "launcher").told("the launcher runs");
+        await follow("upgrade-and-go-back.md", names, folder);
+      } finally {
+        await site.close();
+        await server.stop();
+      }
+    }),
+  );
+
+  test("use-the-api.md", () =>
+    inFolder(async (folder) => {
+      const port = await freePort();
+      // Where the page's user has it, and where commands look for it.
+      const state = join(folder, ".nobody");
+      const site = new Site(fakeConfig({ labels: ["ubuntu-noble"] }));
+      const names = { "127.0.0.1:8005": `127.0.0.1:${port}`, "~/.local/state/nodeyard/": `${state}/` };
+      try {
+        const up = site.start("--state", state, "-c", site.config, "up", "--webapp", `127.0.0.1:${port}`);
+        await up.told("Nodeyard is up");
+        await follow("use-the-api.md", names, folder);
+      } finally {
+        await site.close();
+      }
+    }));
+});
+
+/** A file for launchers on a ZooKeeper, which listen at `port` where nobody says otherwise. */
+function onZooKeeper({ host, port }: ZooKeeperServer, web: number): string {
+  const servers = { "zookeeper-servers": [{ host, port }] };
+  return stringify({
+    ...servers,
+    webapp: { listen_address: "127.0.0.1", port: web },
+    ...parse(fakeConfig()),
+  });
+}
+
+function startPrometheus(folder: string, config: string, port: number): ChildProcess {
+  const file = join(folder, "prometheus.yml");
+  writeFileSync(file, `global: {scrape_interval: 1s}\n${config}\n`);
+  const words = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, "prometheus")}`];
+  return spawn("prometheus", [...words, `--web.listen-address=127.0.0.1:${port}`], { stdio: "ignore" });
+}
+
+/** What Prometheus has of the launcher's metric. */
+async function scraped(port: number): Promise<string | undefined> {
+  const query = encodeURIComponent('nodeyard_tree_connected{job="nodeyard"}');
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`).catch(() => undefined);
+  const body = (await answer?.json()) as { data?: { result: { value: [number, string] }[] } } | undefined;
+  return body?.data?.result[0]?.value[1];
+}
