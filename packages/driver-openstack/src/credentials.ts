@@ -1,4 +1,4 @@
-import { type Clock, type Random, RateLimiter } from "@nodeyard/driver";
+import { type Account, type Clock, type Random, RateLimiter, SharedAccounts } from "@nodeyard/driver";
 import { CloudConfigError, Keystone, Session, type TlsOptions, type Transport } from "./client/index.ts";
 import type { Cloud } from "./clouds/index.ts";
 
@@ -20,59 +20,40 @@ export interface LeaseOrder {
   readonly intervalMs: number | null;
 }
 
-interface Shared {
+interface Customer extends Account {
   readonly session: Session;
-  readonly transport: Transport;
-  readonly intervals: Map<symbol, number>;
 }
 
-/**
- * Sessions by credential. Providers with the same one share a token, connections and one rate limit, the strictest that any
- * of them has: to the cloud they are one customer. Kept per clock: two simulations in one process never meet.
- */
+/** Sessions by credential: a token, connections and one rate limit each. */
 export class Credentials {
   readonly #connect: (tls: TlsOptions) => Transport;
-  readonly #byClock = new WeakMap<Clock, Map<string, Shared>>();
+  readonly #customers = new SharedAccounts<Customer>();
 
   constructor(connect: (tls: TlsOptions) => Transport) {
     this.#connect = connect;
   }
 
   lease(order: LeaseOrder): Lease {
-    const { cloud } = order;
-    const key = keyOf(order);
-    const all = this.#byClock.get(order.clock) ?? new Map<string, Shared>();
-    this.#byClock.set(order.clock, all);
-    const shared = all.get(key) ?? this.#open(order);
-    all.set(key, shared);
-    const own = Symbol(cloud.name);
+    const { clock, cloud } = order;
     const fromFile = cloud.rateLimit === null ? 0 : 1_000 / cloud.rateLimit;
-    shared.intervals.set(own, Math.max(order.intervalMs ?? 0, fromFile));
-    const limit = () => shared.session.limiter.configure(Math.max(0, ...shared.intervals.values()));
-    limit();
-    return {
-      cloud,
-      session: shared.session,
-      release: async () => {
-        if (!shared.intervals.delete(own)) return;
-        limit();
-        if (shared.intervals.size > 0) return;
-        all.delete(key);
-        shared.session.close(new CloudConfigError(`cloud ${cloud.name} is not used any more`));
-        await shared.transport.close();
-      },
-    };
+    const intervalMs = Math.max(order.intervalMs ?? 0, fromFile);
+    const share = this.#customers.share(clock, keyOf(order), intervalMs, () => this.#open(order));
+    return { cloud, session: share.account.session, release: share.release };
   }
 
-  #open({ clock, random, reread, tls }: LeaseOrder): Shared {
+  #open({ clock, random, reread, tls, cloud }: LeaseOrder): Customer {
     const transport = this.#connect(tls);
     const { send } = transport;
     const keystone = new Keystone({ send, clock, credential: () => reread().credential });
     const limiter = new RateLimiter({ clock, intervalMs: 0 });
+    const session = new Session({ keystone, limiter, send, clock, random });
     return {
-      session: new Session({ keystone, limiter, send, clock, random }),
-      transport,
-      intervals: new Map(),
+      session,
+      limit: (intervalMs) => limiter.configure(intervalMs),
+      async close() {
+        session.close(new CloudConfigError(`cloud ${cloud.name} is not used any more`));
+        await transport.close();
+      },
     };
   }
 }

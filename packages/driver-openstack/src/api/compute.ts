@@ -30,6 +30,19 @@ export const serverSchema = z.object({
 });
 export type Server = z.infer<typeof serverSchema>;
 
+export function isGone({ status }: Server): boolean {
+  const word = status.toUpperCase();
+  return word === "DELETED" || word === "SOFT_DELETED";
+}
+
+/** What a shared listing of servers has to know of them. */
+export const serverList = {
+  what: "list of servers",
+  idOf: ({ id }: Server) => id,
+  isGone,
+  changedAt: ({ updated }: Server) => Date.parse(updated ?? "") || 0,
+};
+
 const flavorSchema = z.object({ id: z.string(), name: z.string(), ram: z.number(), vcpus: z.number() });
 export type Flavor = z.infer<typeof flavorSchema>;
 const zonesSchema = z.object({

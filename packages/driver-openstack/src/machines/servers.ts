@@ -4,16 +4,16 @@ import {
   type Evidence,
   type ExternalId,
   isOlder,
+  type ListWatch,
   sameNode,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
 import { type Clock, deadline, sleep } from "@nodeyard/runtime";
-import type { Compute, Server } from "../api/compute.ts";
+import { type Compute, isGone, type Server } from "../api/compute.ts";
 import { ApiError, NoAnswer } from "../client/index.ts";
 import { faultError } from "../errors.ts";
 import { tagKey } from "../tags.ts";
-import { isGone, type ServerWatch } from "./server-watch.ts";
 
 /** A create whose caller gave up may go on for this long, so that its end is known; milliseconds. */
 const CREATE_MS = 120_000;
@@ -40,7 +40,7 @@ interface Order {
 /** Servers of nodes: made once, found by id or tag, deleted until they are gone. */
 export class Servers {
   readonly #nova: Compute;
-  readonly #watch: ServerWatch;
+  readonly #watch: ListWatch<Server>;
   readonly #clock: Clock;
   readonly #evidence: Evidence;
   readonly #creating = new Map<string, Promise<unknown>>();
@@ -49,7 +49,7 @@ export class Servers {
 
   constructor(parts: {
     readonly nova: Compute;
-    readonly watch: ServerWatch;
+    readonly watch: ListWatch<Server>;
     readonly clock: Clock;
     readonly evidence: Evidence;
     readonly closed: AbortSignal;
@@ -114,7 +114,7 @@ export class Servers {
     return this.#watch.wait(
       "active",
       id,
-      ({ server, sure }) => {
+      ({ item: server, sure }) => {
         if (server === undefined || isGone(server)) {
           if (server === undefined && !sure) return undefined;
           throw new DriverError("not-found", `${place}: server ${id} was deleted while it was being made`);
@@ -194,7 +194,7 @@ export class Servers {
     return this.#watch.wait(
       "gone",
       id,
-      ({ server, whole }) => {
+      ({ item: server, whole }) => {
         if (server === undefined) return whole && placed ? "freed" : "doubtful";
         const now = this.#clock.monotonic();
         if (isGone(server)) {

@@ -1,6 +1,6 @@
-import { type DriverContext, type Evidence, type Log, memoryEvidence } from "@nodeyard/driver";
+import { type DriverContext, type Evidence, ListWatch, type Log, memoryEvidence } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import { Compute } from "../api/compute.ts";
+import { Compute, type Server, serverList } from "../api/compute.ts";
 import { Images } from "../api/image.ts";
 import { Networking } from "../api/network.ts";
 import { BlockStorage } from "../api/volume.ts";
@@ -10,7 +10,6 @@ import type { OpenstackProviderConfig } from "../config.ts";
 import type { Lease } from "../credentials.ts";
 import { Lookups } from "../lookups/lookups.ts";
 import { FloatingIps } from "./floating-ips.ts";
-import { ServerWatch } from "./server-watch.ts";
 import { Servers } from "./servers.ts";
 
 /** What a provider works with; all that it knows is in the cloud. */
@@ -26,7 +25,7 @@ export interface Workshop {
   readonly cinder: BlockStorage;
   readonly glance: Images;
   readonly lookups: Lookups;
-  readonly watch: ServerWatch;
+  readonly watch: ListWatch<Server>;
   readonly servers: Servers;
   readonly floatingIps: FloatingIps;
 }
@@ -46,9 +45,10 @@ export function workshop(
   const nova = new Compute(service("compute"));
   const neutron = new Networking(service("network"), project);
   const glance = new Images(service("image"), project);
-  const watch = new ServerWatch({
+  const watch = new ListWatch<Server>({
     clock,
     list: (signal, since) => nova.servers(signal, since),
+    ...serverList,
     onFailure: (error) =>
       log.warn({ provider: config.name, error: messageOf(error) }, "cannot list the servers; will retry"),
   });

@@ -1,9 +1,8 @@
-import { machineMetadata, memoryEvidence, type Tag } from "@nodeyard/driver";
+import { ListWatch, machineMetadata, memoryEvidence, type Tag } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { type Compute, type Server, serverSchema } from "../../src/api/compute.ts";
+import { type Compute, type Server, serverList, serverSchema } from "../../src/api/compute.ts";
 import { ApiError, NoAnswer } from "../../src/client/index.ts";
-import { ServerWatch } from "../../src/machines/server-watch.ts";
 import { Servers } from "../../src/machines/servers.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
@@ -30,8 +29,9 @@ function nova(beside = 0) {
     onReset: () => {},
   };
   let answer = Promise.withResolvers<string>();
-  const watch = new ServerWatch({
+  const watch = new ListWatch<Server>({
     clock,
+    ...serverList,
     list: async () => [...others, ...(state.server !== undefined && state.listed ? [state.server] : [])],
     onFailure: () => {},
   });

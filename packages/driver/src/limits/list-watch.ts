@@ -1,13 +1,19 @@
-import { DriverError, SharedValue } from "@nodeyard/driver";
 import { type Clock, sleep } from "@nodeyard/runtime";
-import type { Server } from "../api/compute.ts";
+import { DriverError } from "../errors.ts";
+import { SharedValue } from "./shared-value.ts";
 
-type Servers = ReadonlyMap<string, Server>;
-
-export interface ServerWatchOptions {
+/** What is listed, and how. */
+export interface ListWatchOptions<T> {
   readonly clock: Clock;
-  /** All servers, or those that changed since an ISO time, deleted ones included. */
-  readonly list: (signal: AbortSignal, since?: string) => Promise<readonly Server[]>;
+  /** Everything, or what changed since an ISO time, what is gone included. */
+  readonly list: (signal: AbortSignal, since?: string) => Promise<readonly T[]>;
+  /** For messages: "list of servers". */
+  readonly what: string;
+  readonly idOf: (item: T) => string;
+  /** Whether it counts as deleted although it is listed. */
+  readonly isGone: (item: T) => boolean;
+  /** When it changed, milliseconds since the epoch by the cloud's clock. Absent: the cloud cannot list changes alone. */
+  readonly changedAt?: (item: T) => number;
   /** A listing failed; it is tried again while anybody waits. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -18,18 +24,19 @@ const ALONE_MS = 2_000;
 const LEAVING_MS = 1_250;
 const CROWD_MS = 1_000;
 const CROWD = 10;
-/** So many servers are listed at once as cheaply as what changed of them, which tells the deleted ones for half a minute more. */
+/** So many are listed at once as cheaply as what changed of them, which tells the deleted ones for half a minute more. */
 const FEW = 200;
-/** What a look found of one server. */
-export interface ServerSnapshot {
+/** What a look found of one machine. */
+export interface Snapshot<T> {
   /** As listed, or reported as deleted; undefined: not listed. */
-  readonly server: Server | undefined;
+  readonly item: T | undefined;
   /** All were listed, not only what changed: what is missing is not there, or is just handed to its host. */
   readonly whole: boolean;
   /** All were listed, and not too soon after the wait began: it should be listed, were it there. */
   readonly sure: boolean;
 }
 
+/** What is waited for. */
 export type Wait = "active" | "gone";
 
 /** A list this old still says what there is, for those who made no change of their own. */
@@ -45,50 +52,50 @@ const PATIENCE = 0.6;
 const REMEMBERED = 20;
 const SLOWEST_MS = 15_000;
 
-interface Known {
-  readonly servers: Servers;
+interface Known<T> {
+  readonly items: ReadonlyMap<string, T>;
   /** Those that the last listing reported as deleted. */
-  readonly departed: Servers;
+  readonly departed: ReadonlyMap<string, T>;
   /** Monotonic time at which it was asked for. */
   readonly since: number;
   readonly wholeAt: number;
 }
 
 /**
- * One listing for all who wait for servers, instead of one poll for each. It looks only while somebody waits, not before the
+ * One listing for all who wait for machines, instead of one poll for each. It looks only while somebody waits, not before the
  * shortest of the recent waits has nearly passed, and asks for what changed where that is enough.
  */
-export class ServerWatch {
-  readonly #options: ServerWatchOptions;
-  readonly #shared: SharedValue<Servers>;
+export class ListWatch<T> {
+  readonly #options: ListWatchOptions<T>;
+  readonly #shared: SharedValue<ReadonlyMap<string, T>>;
   readonly #waiters = new Map<() => void, Wait>();
   readonly #durations = new Map<Wait, number[]>();
-  #known: Known | undefined;
+  #known: Known<T> | undefined;
   #looking = false;
   #wakeAt = Number.POSITIVE_INFINITY;
   #sleeping: AbortController | undefined;
   #closed = false;
 
-  constructor(options: ServerWatchOptions) {
+  constructor(options: ListWatchOptions<T>) {
     this.#options = options;
     this.#shared = new SharedValue({
       clock: options.clock,
       load: (signal) => this.#load(signal),
-      what: "list of servers",
+      what: options.what,
       freshMs: FRESH_MS,
       staleMs: FRESH_MS,
     });
   }
 
-  /** All servers of the project. `now`: as a listing shows them that began after this call. */
-  async all(signal: AbortSignal, now: boolean): Promise<Servers> {
+  /** Everything that there is. `now`: as a listing shows them that began after this call. */
+  async all(signal: AbortSignal, now: boolean): Promise<ReadonlyMap<string, T>> {
     signal.throwIfAborted();
     if (now) this.#shared.invalidate();
     return this.#shared.get(signal);
   }
 
-  /** All servers by a listing of all, whatever is known: for those who conclude something from what is missing. */
-  async whole(signal: AbortSignal): Promise<Servers> {
+  /** The same by a listing of all, whatever is known: for those who conclude something from what is missing. */
+  async whole(signal: AbortSignal): Promise<ReadonlyMap<string, T>> {
     signal.throwIfAborted();
     this.#known = undefined;
     return this.all(signal, true);
@@ -99,12 +106,12 @@ export class ServerWatch {
    * signal's reason. Failed listings only delay: the caller's deadline is the limit. `kind` names what is waited for, since a
    * boot takes longer than a deletion.
    */
-  wait<T>(
+  wait<V>(
     kind: Wait,
     id: string,
-    judge: (snapshot: ServerSnapshot) => T | undefined,
+    judge: (snapshot: Snapshot<T>) => V | undefined,
     signal: AbortSignal,
-  ): Promise<T> {
+  ): Promise<V> {
     return new Promise((resolve, reject) => {
       const started = this.#options.clock.monotonic();
       const end = () => {
@@ -120,9 +127,9 @@ export class ServerWatch {
         // A list that was asked for before the wait began may not know of the server yet.
         if (known === undefined || known.since < started) return;
         try {
-          const server = known.servers.get(id) ?? known.departed.get(id);
+          const item = known.items.get(id) ?? known.departed.get(id);
           const whole = known.wholeAt === known.since;
-          const judged = judge({ server, whole, sure: whole && known.since - started > SETTLED_MS });
+          const judged = judge({ item, whole, sure: whole && known.since - started > SETTLED_MS });
           if (judged === undefined) return;
           this.#remember(kind, this.#options.clock.monotonic() - started);
           end();
@@ -133,11 +140,16 @@ export class ServerWatch {
         }
       };
       if (signal.aborted) return reject(signal.reason);
-      if (this.#closed) return reject(new DriverError("transient", "the list of servers is closed"));
+      if (this.#closed) return reject(new DriverError("transient", `the ${this.#options.what} is closed`));
       signal.addEventListener("abort", onAbort, { once: true });
       this.#waiters.set(look, kind);
       this.#wake(started + Math.max(this.#pause(), this.#patience(kind)));
     });
+  }
+
+  /** Something is known to have changed: whoever waits looks now. */
+  hint(): void {
+    if (this.#waiters.size > 0) this.#wake(this.#options.clock.monotonic());
   }
 
   close(): void {
@@ -197,33 +209,31 @@ export class ServerWatch {
   }
 
   /** Loads may overlap, and the answer to an older question must not replace that to a newer one. */
-  async #load(signal: AbortSignal): Promise<Servers> {
-    const since = this.#options.clock.monotonic();
+  async #load(signal: AbortSignal): Promise<ReadonlyMap<string, T>> {
+    const { clock, list, idOf, isGone } = this.#options;
+    const since = clock.monotonic();
     const base = this.#known;
-    const whole = base === undefined || base.servers.size <= FEW || since - base.wholeAt > WHOLE_MS;
-    const changed = whole ? undefined : changedSince(base.servers);
-    const listed = await this.#options.list(signal, changed);
-    const servers = new Map(changed === undefined ? [] : base!.servers);
-    const departed = new Map<string, Server>();
-    for (const server of listed) {
-      const [enters, leaves] = isGone(server) ? [departed, servers] : [servers, departed];
-      enters.set(server.id, server);
-      leaves.delete(server.id);
+    const whole = base === undefined || base.items.size <= FEW || since - base.wholeAt > WHOLE_MS;
+    const changed = whole ? undefined : this.#changedSince(base.items);
+    const listed = await list(signal, changed);
+    const items = new Map(changed === undefined ? [] : base!.items);
+    const departed = new Map<string, T>();
+    for (const item of listed) {
+      const [enters, leaves] = isGone(item) ? [departed, items] : [items, departed];
+      enters.set(idOf(item), item);
+      leaves.delete(idOf(item));
     }
     if (this.#known === undefined || this.#known.since <= since)
-      this.#known = { servers, departed, since, wholeAt: changed === undefined ? since : base!.wholeAt };
-    return servers;
+      this.#known = { items, departed, since, wholeAt: changed === undefined ? since : base!.wholeAt };
+    return items;
   }
-}
 
-export function isGone({ status }: Server): boolean {
-  const word = status.toUpperCase();
-  return word === "DELETED" || word === "SOFT_DELETED";
-}
-
-/** By the cloud's own times: the newest change that we know of, less what its hosts may disagree. */
-function changedSince(servers: Servers): string | undefined {
-  let newest = Number.NEGATIVE_INFINITY;
-  for (const { updated } of servers.values()) newest = Math.max(newest, Date.parse(updated ?? "") || 0);
-  return newest <= 0 ? undefined : new Date(newest - OVERLAP_MS).toISOString();
+  /** By the cloud's own times: the newest change that we know of, less what its hosts may disagree. */
+  #changedSince(items: ReadonlyMap<string, T>): string | undefined {
+    const { changedAt } = this.#options;
+    if (changedAt === undefined) return undefined;
+    let newest = Number.NEGATIVE_INFINITY;
+    for (const item of items.values()) newest = Math.max(newest, changedAt(item));
+    return newest <= 0 ? undefined : new Date(newest - OVERLAP_MS).toISOString();
+  }
 }

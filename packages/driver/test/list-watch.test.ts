@@ -1,12 +1,16 @@
 import { VirtualClock } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Server, serverSchema } from "../../src/api/compute.ts";
-import { isGone, ServerWatch } from "../../src/machines/server-watch.ts";
+import { ListWatch } from "../src/index.ts";
 
 const { signal } = new AbortController();
-const server = (id: string, status: string, at: number): Server =>
-  serverSchema.parse({ id, status, updated: new Date(at).toISOString() });
+interface Server {
+  readonly id: string;
+  readonly status: string;
+  /** Milliseconds since the epoch. */
+  readonly updated: number;
+}
+const isGone = ({ status }: Server) => status === "DELETED";
 
 /** A cloud whose servers change as told, and that counts how often it is asked. */
 function cloud() {
@@ -20,30 +24,39 @@ function cloud() {
     if (broken) throw new Error("the service is down");
     const from = since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
     return [...servers.values()].filter(({ status, updated }) =>
-      since === undefined ? status !== "DELETED" : Date.parse(updated ?? "") >= from,
+      since === undefined ? status !== "DELETED" : updated >= from,
     );
   };
-  const watch = new ServerWatch({ clock, list, onFailure: (error) => void failures.push(error) });
+  const watch = new ListWatch<Server>({
+    clock,
+    list,
+    what: "list of servers",
+    idOf: ({ id }) => id,
+    isGone,
+    changedAt: ({ updated }) => updated,
+    onFailure: (error) => void failures.push(error),
+  });
   return {
     clock,
     watch,
     asked,
     failures,
-    set: (id: string, status: string) => void servers.set(id, server(id, status, clock.now())),
+    set: (id: string, status: string) => void servers.set(id, { id, status, updated: clock.now() }),
     break: (yes: boolean) => {
       broken = yes;
     },
     up: (id: string) =>
-      watch.wait("active", id, ({ server: one }) => (one?.status === "ACTIVE" ? one : undefined), signal),
+      watch.wait("active", id, ({ item: one }) => (one?.status === "ACTIVE" ? one : undefined), signal),
     gone: (id: string) =>
       watch.wait(
         "gone",
         id,
-        ({ server: one }) => (one === undefined || isGone(one) ? true : undefined),
+        ({ item: one }) => (one === undefined || isGone(one) ? true : undefined),
         signal,
       ),
     crowd: (size: number) => {
-      for (let one = 0; one < size; one++) servers.set(`other-${one}`, server(`other-${one}`, "ACTIVE", 1));
+      for (let one = 0; one < size; one++)
+        servers.set(`other-${one}`, { id: `other-${one}`, status: "ACTIVE", updated: 1 });
     },
   };
 }
