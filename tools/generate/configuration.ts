@@ -1,4 +1,5 @@
 import type { DriverConfig } from "@nodeyard/driver";
+import { awsConfig } from "@nodeyard/driver-aws";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { qemuConfig } from "@nodeyard/driver-qemu";
@@ -10,6 +11,7 @@ import { jsonSchema } from "./json-schema.ts";
 import { referencePage, sections } from "./reference.ts";
 
 const drivers: readonly (readonly [string, DriverConfig])[] = [
+  ["aws", awsConfig as DriverConfig],
   ["fake", fakeConfig as DriverConfig],
   ["metastatic", metastaticDriver.config as DriverConfig],
   ["openstack", openstackConfig as DriverConfig],

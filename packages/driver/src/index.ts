@@ -12,6 +12,7 @@ export * from "./adapter/index.ts";
 export * from "./calls.ts";
 export * from "./check.ts";
 export * from "./config/cloud.ts";
+export * from "./config/cloud-words.ts";
 export { commonProvider, launchKeys, loginKeys, poolKeys } from "./config/common-keys.ts";
 export type * from "./config/compiled.ts";
 export * from "./config/driver-config.ts";

@@ -33,12 +33,12 @@ const SPELLING =
   'a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"';
 
 /** Drivers of Nodepool that have no package yet. A file that names one is not wrong. */
-const NOT_BUILT = ["aws", "azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"] as const;
+const NOT_BUILT = ["azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"] as const;
 /** The keys of each, for the validator. */
 export type UninstalledDrivers = Readonly<Record<(typeof NOT_BUILT)[number], UninstalledDriver>>;
 /** A launcher refuses the file whatever keys such a provider has. */
 const ANY_KEYS: UninstalledDriver = { schema: MAPPING, notes: () => [], read: () => undefined };
-const SHIPPED = ["static", "fake", "openstack", "qemu", "sliver", "metastatic"] as const;
+const SHIPPED = ["static", "fake", "openstack", "aws", "qemu", "sliver", "metastatic"] as const;
 /** Drivers of which a package has more than one. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   metastatic: ["@nodeyard/driver-sliver/metastatic"],

@@ -73,7 +73,7 @@ test("what a real Nodeyard served is read back from its journal, and played on a
   const fewer = write(
     "fewer.yaml",
     `${fakeConfig({ labels: ["small"] })}
-  - {name: ec2, driver: aws, region-name: r, pools: [{name: p, labels: [{name: small, key-name: k}]}]}
+  - {name: ec2, driver: openshiftpods, context: c, pools: [{name: p, labels: [{name: small, spec: {}}]}]}
 `,
   );
   const same = await site.json<Planned>("-c", site.config, "plan", site.config);
@@ -97,7 +97,7 @@ test("a provider whose driver is not installed is planned with, by its limits an
       `aws-${servers}.yaml`,
       `labels: [{name: small}]
 providers:
-  - {name: ec2, driver: aws, region-name: r, pools: [{name: p, max-servers: ${servers}, labels: [{name: small, key-name: k}]}]}
+  - {name: ec2, driver: openshiftpods, context: c, pools: [{name: p, max-servers: ${servers}, labels: [{name: small, spec: {}}]}]}
 `,
     );
   const file = write(

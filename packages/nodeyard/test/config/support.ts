@@ -1,4 +1,5 @@
 import type { DriverConfig } from "@nodeyard/driver";
+import { awsConfig } from "@nodeyard/driver-aws";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
@@ -17,9 +18,10 @@ const built: Readonly<Record<string, DriverConfig>> = {
   fake: fakeConfig as DriverConfig,
   static: staticConfig as DriverConfig,
   openstack: openstackConfig as DriverConfig,
+  aws: awsConfig as DriverConfig,
   metastatic: metastaticDriver.config as DriverConfig,
 };
-const uninstalled = new Set(["aws", "azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"]);
+const uninstalled = new Set(["azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"]);
 const registry = await validatorDrivers();
 
 export const drivers: DriverRegistry = {

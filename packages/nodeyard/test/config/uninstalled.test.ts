@@ -3,13 +3,6 @@ import { exitCode, load, verdict } from "./support.ts";
 
 /** A whole provider of each driver, in one line per mapping, so that one of them can be replaced. */
 const providers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  aws: {
-    provider: "region-name: north, rate: 1.5, object-storage: {bucket-name: s}, max-resources: {L-1: 8}",
-    diskimages: "name: i, username: u, import-method: ebs-direct, imds-support: v2.0, tags: {a: b}",
-    "cloud-images": "name: c, username: u, connection-type: winrm, image-filters: [{Name: n, values: [v]}]",
-    pool: "name: p, availability-zone: z, public-ipv4: false, max-cores: 4",
-    label: "name: a, diskimage: i, key-name: k, use-spot: true, imdsv2: null, iam-instance-profile: {}",
-  },
   azure: {
     provider:
       "location: l, resource-group: r, resource-group-location: l, auth-path: /a, rate: '1', network: n",
@@ -66,20 +59,6 @@ describe("providers whose driver is not installed", () => {
   });
 
   it.each([
-    ["aws", { provider: "rate: 1" }, "region-name: is missing"],
-    ["aws", { provider: "region-name: r, rate: '1.5'" }, "rate: is"],
-    ["aws", { provider: "region-name: r, image-format: qcow2" }, "image-format: is"],
-    ["aws", { "cloud-images": "name: c, username: u" }, "needs exactly one of image-id, image-filters"],
-    ["aws", { "cloud-images": "name: c, image-id: x" }, "has no username"],
-    ["aws", { diskimages: "name: i, imds-support: v1.0" }, "imds-support: is"],
-    ["aws", { label: "name: a, diskimage: i, cloud-image: c, key-name: k" }, "more than one of"],
-    ["aws", { label: "name: a, diskimage: i" }, "key-name: is missing"],
-    ["aws", { label: "name: a, diskimage: i, key-name: k, host-key-checking: true" }, "not a key here"],
-    [
-      "aws",
-      { label: "name: a, key-name: k, fleet: {instance-types: [], allocation-strategy: best}" },
-      "allocation-strategy: is",
-    ],
     ["azure", { label: "name: a, cloud-image: c" }, "hardware-profile: is missing"],
     [
       "azure",
@@ -108,7 +87,6 @@ describe("providers whose driver is not installed", () => {
   });
 
   it.each([
-    ["aws", { pool: "name: p, use-internal-ip: true" }, "use-internal-ip: is accepted"],
     ["gce", { pool: "name: p, host-key-checking: false" }, "host-key-checking: is accepted"],
     ["openshiftpods", { label: "name: a, type: pod, image: i" }, "type: is accepted"],
     ["openshift", { provider: "context: c, max-servers: 1" }, "max-servers: is accepted"],
@@ -116,8 +94,6 @@ describe("providers whose driver is not installed", () => {
     ["kubernetes", { provider: "max-servers: 1" }, "max-servers: has no effect"],
     // What only the old loader refuses.
     ["azure", { pool: "name: p" }, "max-servers: is missing"],
-    ["aws", { label: "name: nope, key-name: k" }, "names nope, which is not in the top-level labels"],
-    ["aws", { label: "name: a, diskimage: other, key-name: k" }, "not in this provider's diskimages"],
     [
       "gce",
       { label: "name: a, cloud-image: other, instance-type: t" },

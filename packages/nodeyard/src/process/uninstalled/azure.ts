@@ -1,20 +1,22 @@
 import {
   entries,
+  exactlyOne,
   field,
   flag,
   imageKeys,
   inner,
   integer,
   loginKeys,
+  machineKeys,
   mapping,
   NUMBER,
+  needs,
   poolKeys,
   STRING,
   section,
   text,
 } from "@nodeyard/driver";
 import { z } from "zod";
-import { exactlyOne, machineKeys, needs } from "./keys.ts";
 
 const network = section({
   "resource-group": text("Its resource group.", { shown: "the provider's" }),

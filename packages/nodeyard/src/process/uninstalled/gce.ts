@@ -1,5 +1,14 @@
-import { entries, flag, imageKeys, integer, launchKeys, poolKeys, section, text } from "@nodeyard/driver";
-import { DOCUMENTED } from "./keys.ts";
+import {
+  DOCUMENTED,
+  entries,
+  flag,
+  imageKeys,
+  integer,
+  launchKeys,
+  poolKeys,
+  section,
+  text,
+} from "@nodeyard/driver";
 
 const label = {
   name: text("A top-level label.", { needed: true }),

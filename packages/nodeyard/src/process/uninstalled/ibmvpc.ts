@@ -1,19 +1,21 @@
 import {
   entries,
+  exactlyOne,
   field,
   flag,
   imageKeys,
   inner,
   integer,
   loginKeys,
+  machineKeys,
   NUMBER,
+  needs,
   poolKeys,
   section,
   text,
   texts,
 } from "@nodeyard/driver";
 import { z } from "zod";
-import { exactlyOne, machineKeys, needs } from "./keys.ts";
 
 const { username: _, ...ansibleKeys } = loginKeys;
 

@@ -1,6 +1,5 @@
 import { commonProvider, section, type Table } from "@nodeyard/driver";
 import type { UninstalledDriver } from "../../config/index.ts";
-import { aws } from "./aws.ts";
 import { azure } from "./azure.ts";
 import { gce } from "./gce.ts";
 import { ibmvpc } from "./ibmvpc.ts";
@@ -10,7 +9,6 @@ const keysOf = (table: Table): UninstalledDriver => section({ ...commonProvider,
 
 /** Drivers of Nodepool that have no package yet: their keys, for the validator. A package takes its table over. */
 export const uninstalled = {
-  aws: keysOf(aws),
   azure: keysOf(azure),
   gce: keysOf(gce),
   ibmvpc: keysOf(ibmvpc),

@@ -1,4 +1,6 @@
 import {
+  amounts,
+  DOCUMENTED,
   entries,
   field,
   flag,
@@ -16,7 +18,6 @@ import {
   YamlFloat,
 } from "@nodeyard/driver";
 import { z } from "zod";
-import { amounts, DOCUMENTED } from "./keys.ts";
 
 /** Keys of kubernetes, openshift and openshiftpods, which differ in few. */
 

@@ -1,0 +1,140 @@
+import type { Host, Instance, Volume } from "@aws-sdk/client-ec2";
+import {
+  type Account,
+  type ApiCall,
+  type Clock,
+  ListWatch,
+  type Log,
+  messageOf,
+  SharedValue,
+} from "@nodeyard/driver";
+import { Aws, allPages, CallPace, codeOf, type Place } from "./client/index.ts";
+import type { sdk } from "./edge/sdk.ts";
+import { Lookups } from "./lookups.ts";
+import { Batch } from "./machines/batch.ts";
+import { Quotas } from "./quota/quotas.ts";
+
+/** Ids of one TerminateInstances or ReleaseHosts. */
+const MOST_IDS = 50;
+const GATHER_MS = 200;
+/** Instances of one page; the API's most. */
+const PAGE = 1_000;
+/** Hosts and volumes change with instances, and only few look. */
+const FRESH_MS = 5_000;
+const STALE_MS = 30_000;
+
+/** What an account is opened with. */
+export interface AccountOptions {
+  readonly place: Place;
+  readonly sdk: typeof sdk;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observe: ((call: ApiCall) => void) | undefined;
+}
+
+/** One credential in one region: what its providers share. */
+export class AwsAccount implements Account {
+  readonly aws: Aws;
+  readonly pace: CallPace;
+  /** All instances, others' included; terminated ones are gone. */
+  readonly instances: ListWatch<Instance>;
+  readonly hosts: SharedValue<readonly Host[]>;
+  readonly volumes: SharedValue<readonly Volume[]>;
+  readonly lookups: Lookups;
+  readonly quotas: Quotas;
+  readonly terminations: Batch;
+  readonly releases: Batch;
+  readonly #closed = new AbortController();
+
+  constructor({ place, sdk: modules, clock, log, observe }: AccountOptions) {
+    this.pace = new CallPace(clock);
+    const aws = new Aws(place, modules, { pace: this.pace, clock, observe });
+    this.aws = aws;
+    this.instances = new ListWatch<Instance>({
+      clock,
+      what: "list of instances",
+      list: (signal) => listInstances(aws, signal),
+      idOf: ({ InstanceId }) => InstanceId ?? "",
+      isGone: ({ State }) => State?.Name === "terminated",
+      onFailure: (error) =>
+        log.warn({ region: place.region, error: messageOf(error) }, "cannot list the instances; will retry"),
+    });
+    const shared = { clock, freshMs: FRESH_MS, staleMs: FRESH_MS };
+    this.hosts = new SharedValue({
+      ...shared,
+      what: "list of hosts",
+      load: (signal) => listHosts(aws, signal),
+    });
+    this.volumes = new SharedValue({
+      ...shared,
+      staleMs: STALE_MS,
+      what: "list of volumes",
+      load: (signal) => listVolumes(aws, signal),
+    });
+    this.lookups = new Lookups(aws, clock);
+    this.quotas = new Quotas(aws, clock);
+    const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
+    const { signal } = this.#closed;
+    this.terminations = new Batch({
+      ...batch,
+      isOfOne: (error) => codeOf(error).startsWith("InvalidInstanceID"),
+      async send(ids) {
+        await aws.ec2((ec2, to) => ec2.terminateInstances({ InstanceIds: [...ids] }, to), signal);
+        return new Map();
+      },
+    });
+    this.releases = new Batch({
+      ...batch,
+      isOfOne: (error) => codeOf(error).startsWith("InvalidHostI"),
+      send: (ids) => releaseHosts(aws, ids, signal),
+    });
+  }
+
+  limit(intervalMs: number): void {
+    this.pace.limit(intervalMs);
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(new Error("the account is not used any more"));
+    this.instances.close();
+    for (const shared of [this.hosts, this.volumes, this.lookups, this.quotas]) shared.close();
+    await this.aws.close();
+  }
+}
+
+function listInstances(aws: Aws, signal: AbortSignal): Promise<readonly Instance[]> {
+  return allPages(
+    (token) => aws.ec2((ec2, to) => ec2.describeInstances({ MaxResults: PAGE, ...token }, to), signal),
+    ({ Reservations }) => Reservations?.flatMap(({ Instances }) => Instances ?? []),
+  );
+}
+
+function listHosts(aws: Aws, signal: AbortSignal): Promise<readonly Host[]> {
+  return allPages(
+    (token) => aws.ec2((ec2, to) => ec2.describeHosts({ ...token }, to), signal),
+    ({ Hosts }) => Hosts,
+  );
+}
+
+function listVolumes(aws: Aws, signal: AbortSignal): Promise<readonly Volume[]> {
+  return allPages(
+    (token) => aws.ec2((ec2, to) => ec2.describeVolumes({ ...token }, to), signal),
+    ({ Volumes }) => Volumes,
+  );
+}
+
+/** A host that is in use is refused in the answer, not by an error. */
+async function releaseHosts(
+  aws: Aws,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, unknown>> {
+  const { Unsuccessful } = await aws.ec2((ec2, to) => ec2.releaseHosts({ HostIds: [...ids] }, to), signal);
+  return new Map(
+    (Unsuccessful ?? []).map(({ ResourceId, Error: refusal }) => {
+      const { Code = "Unknown", Message = "no reason is given" } = refusal ?? {};
+      const error = new Error(`host ${ResourceId} is not released: ${Message}`);
+      return [ResourceId ?? "", Object.assign(error, { name: Code, $metadata: {} })];
+    }),
+  );
+}

@@ -1,0 +1,137 @@
+import type { EBS } from "@aws-sdk/client-ebs";
+import type { EC2 } from "@aws-sdk/client-ec2";
+import type { Pricing } from "@aws-sdk/client-pricing";
+import type { S3 } from "@aws-sdk/client-s3";
+import type { ServiceQuotas } from "@aws-sdk/client-service-quotas";
+import type { SQS } from "@aws-sdk/client-sqs";
+import type { SSM } from "@aws-sdk/client-ssm";
+import { abortable } from "@nodeyard/driver";
+import type { sdk } from "../edge/sdk.ts";
+import { addPace, callSignal, type PaceContext } from "./pace.ts";
+
+/** Tries of one call, the first included. Their pauses are the SDK's, and each takes a turn at the rate limit. */
+const ATTEMPTS = 4;
+/** The price list is served by few regions; its content is the same. */
+const PRICING_REGION = "us-east-1";
+
+/** Where calls go, and as whom. */
+export interface Place {
+  /** Null: what the profile or the environment says. */
+  readonly region: string | null;
+  /** What clients are made with besides: another end of the wire. */
+  readonly client?: { readonly endpoint: string; readonly credentials: () => Promise<AwsCredentials> };
+  /** Null: the SDK's chain: environment, files, container, instance. Assumed roles and web identities are in the profile or there. */
+  readonly profile: string | null;
+}
+
+/** What a request is signed with. */
+interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** What each call hands on: `ec2.describeInstances({}, to)`. */
+export interface To {
+  readonly abortSignal: AbortSignal;
+}
+
+interface Client {
+  readonly middlewareStack: object;
+  destroy(): void;
+}
+
+/**
+ * The services of one place, by the official SDK. A client is made when its service is first called. Rejections are what the SDK throws, or
+ * the signal's reason; `faultOf` reads them.
+ */
+export class Aws {
+  readonly #place: Place;
+  readonly #sdk: typeof sdk;
+  readonly #context: PaceContext;
+  readonly #clients = new Map<string, Promise<Client>>();
+
+  constructor(place: Place, modules: typeof sdk, context: PaceContext) {
+    this.#place = place;
+    this.#sdk = modules;
+    this.#context = context;
+  }
+
+  ec2<T>(call: (ec2: EC2, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#call("ec2", async () => new (await this.#sdk.ec2()).EC2(this.#options()), call, signal);
+  }
+
+  s3<T>(call: (s3: S3, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#call("s3", async () => new (await this.#sdk.s3()).S3(this.#options()), call, signal);
+  }
+
+  ebs<T>(call: (ebs: EBS, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#call("ebs", async () => new (await this.#sdk.ebs()).EBS(this.#options()), call, signal);
+  }
+
+  quotas<T>(call: (quotas: ServiceQuotas, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const make = async () => new (await this.#sdk.quotas()).ServiceQuotas(this.#options());
+    return this.#call("service-quotas", make, call, signal);
+  }
+
+  sqs<T>(call: (sqs: SQS, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#call("sqs", async () => new (await this.#sdk.sqs()).SQS(this.#options()), call, signal);
+  }
+
+  ssm<T>(call: (ssm: SSM, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#call("ssm", async () => new (await this.#sdk.ssm()).SSM(this.#options()), call, signal);
+  }
+
+  pricing<T>(call: (pricing: Pricing, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const options = { ...this.#options(), region: PRICING_REGION };
+    return this.#call("pricing", async () => new (await this.#sdk.pricing()).Pricing(options), call, signal);
+  }
+
+  /** A place beside this one, with the same credentials and rate: for copies of images. */
+  in(region: string): Aws {
+    return new Aws({ ...this.#place, region }, this.#sdk, this.#context);
+  }
+
+  async close(): Promise<void> {
+    const clients = [...this.#clients.values()];
+    this.#clients.clear();
+    for (const client of await Promise.allSettled(clients))
+      if (client.status === "fulfilled") client.value.destroy();
+  }
+
+  async #call<C extends Client, T>(
+    service: string,
+    make: () => Promise<C>,
+    call: (client: C, to: To) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    const known = this.#clients.get(service) as Promise<C> | undefined;
+    const client = known ?? this.#made(service, make);
+    if (known === undefined) this.#clients.set(service, client);
+    const to = { abortSignal: signal };
+    const work = client.then((ready) => callSignal.run(signal, () => call(ready, to)));
+    return abortable(work, signal);
+  }
+
+  async #made<C extends Client>(service: string, make: () => Promise<C>): Promise<C> {
+    try {
+      const client = await make();
+      addPace(client.middlewareStack, service, this.#context);
+      return client;
+    } catch (error) {
+      this.#clients.delete(service);
+      throw error;
+    }
+  }
+
+  #options() {
+    const { region, profile, client } = this.#place;
+    return {
+      maxAttempts: ATTEMPTS,
+      ...client,
+      ...(region === null ? {} : { region }),
+      ...(profile === null ? {} : { profile }),
+    };
+  }
+}

@@ -1,0 +1,4 @@
+export { Aws, type Place, type To } from "./aws.ts";
+export { type AwsFault, codeOf, faultOf, isThrottled } from "./errors.ts";
+export { CallPace } from "./pace.ts";
+export { allPages } from "./pages.ts";

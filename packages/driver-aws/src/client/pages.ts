@@ -1,0 +1,18 @@
+interface Page {
+  readonly NextToken?: string | undefined;
+}
+
+/** Everything that a listing has: each page is a call of its own, and takes its own turn at the rate limit. */
+export async function allPages<P extends Page, T>(
+  load: (token: { readonly NextToken?: string }) => Promise<P>,
+  items: (page: P) => readonly T[] | undefined,
+): Promise<readonly T[]> {
+  const all: T[] = [];
+  let token: string | undefined;
+  do {
+    const page = await load(token === undefined ? {} : { NextToken: token });
+    all.push(...(items(page) ?? []));
+    token = page.NextToken || undefined;
+  } while (token !== undefined);
+  return all;
+}

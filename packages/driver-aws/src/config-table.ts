@@ -1,0 +1,189 @@
+import {
+  amounts,
+  atMostOne,
+  DOCUMENTED,
+  entries,
+  exactlyOne,
+  FLOAT,
+  field,
+  flag,
+  group,
+  imageKeys,
+  inner,
+  integer,
+  LIST,
+  loginKeys,
+  machineKeys,
+  mapping,
+  metadata,
+  NO_LIMIT,
+  needs,
+  OURS,
+  oneOf,
+  oneOfOrNull,
+  poolKeys,
+  seconds,
+  section,
+  text,
+  textOrTexts,
+  texts,
+  type Values,
+} from "@nodeyard/driver";
+
+/** The keys of an aws provider, from the innermost mapping outwards. */
+
+const filter = section({
+  name: text("Name of the filter."),
+  Name: text("The same."),
+  values: texts("Values that it takes."),
+  Values: texts("The same."),
+});
+
+const fleet = section({
+  "instance-types": field(
+    "Instance types to choose from, the preferred one first.",
+    { needed: "validator" },
+    LIST,
+    (at, key) => at.texts(key),
+  ),
+  "allocation-strategy": oneOf(
+    "How EC2 chooses.",
+    ["prioritized", "price-capacity-optimized", "capacity-optimized", "diversified", "lowest-price"],
+    { needed: "validator" },
+  ),
+});
+
+const label = {
+  name: text("A top-level label.", { needed: true }),
+  "cloud-image": text("A `cloud-images` entry of this provider."),
+  diskimage: text("A `diskimages` entry of this provider."),
+  "instance-type": text("Instance type; not together with `fleet`."),
+  fleet: inner(fleet, "A fleet of one instance.", { default: null }),
+  "key-name": text("Key pair of the instance.", { needed: "validator" }),
+  "ebs-optimized": flag("Dedicated bandwidth to volumes.", { default: false }),
+  "use-spot": flag("A spot instance.", { default: false }).as("spot"),
+  "dedicated-host": flag("On a host of its own; needs the pool's `availability-zone`.", { default: false }),
+  volume: group({
+    "volume-type": text("Type of the root volume.", { shown: "the image's" }).as("type"),
+    "volume-size": integer("Size of the root volume.", { shown: "the image's", unit: "GiB" }).as("size"),
+    iops: integer("Of the root volume."),
+    throughput: integer("Of the root volume.", { unit: "MiB/s" }),
+    "volume-encrypted": flag("The root volume is encrypted, whatever the image and the account say.", {
+      default: false,
+    })
+      .accepted(OURS)
+      .as("encrypted"),
+    "volume-kms-key": text("Key of that encryption: id, ARN or alias.", { shown: "the account's" })
+      .accepted(OURS)
+      .as("kmsKey"),
+  }),
+  userdata: text("User data.").as("userData"),
+  "iam-instance-profile": inner(
+    section({ name: text("Name of the profile."), arn: text("Its ARN.") }, atMostOne("name", "arn")),
+    "Profile of the instance.",
+    { default: null },
+  ).as("profile"),
+  imdsv2: oneOfOrNull("Whether the metadata service wants tokens.", ["required", "optional"]),
+  tags: metadata("Tags of the instance and its volumes."),
+  "dynamic-tags": mapping("The same, from templates such as `{request.tenant_name}`.", {
+    default: {} as Readonly<Record<string, unknown>>,
+  }),
+};
+
+const limits = {
+  "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
+  "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+};
+
+const pool = {
+  ...poolKeys(limits),
+  name: text("Name of the pool, unique in its provider.", { needed: true }),
+  "max-resources": amounts("Limits by quota code, over the provider's."),
+  "security-group-id": text("Security group.").as("securityGroup"),
+  "subnet-id": text("Subnet."),
+  "subnet-ids": texts("Subnets, of as many zones as there are; instead of `subnet-id`.").accepted(OURS),
+  "public-ipv4": flag("A public IPv4 address.", { default: true }),
+  "public-ipv6": flag("A public IPv6 address.", { default: false }),
+  "public-ip-address": flag("Older name of `public-ipv4`.", { deprecated: true }),
+  "use-internal-ip": flag("Clients use the private address.", { default: false }).accepted(DOCUMENTED),
+  "host-key-checking": flag("False: ready as soon as the cloud says so.", { default: true }),
+  "availability-zone": text("Zone.", { shown: "the zones of the subnets" }).differs(
+    "without it, one of the zones of the pool's subnets is chosen per request, and another where it has no capacity; in Nodepool AWS decides.",
+  ),
+  labels: entries(
+    section(label, atMostOne("cloud-image", "diskimage"), atMostOne("instance-type", "fleet")),
+    "What the pool offers.",
+    { needed: "validator" },
+  ),
+};
+
+const diskimage = {
+  ...loginKeys,
+  architecture: text("Architecture.", { default: "x86_64" }),
+  "ena-support": flag("Enhanced networking.", { default: true }),
+  "volume-size": integer("Size of the root volume.", { unit: "GiB", shown: "the image's" }),
+  "volume-type": text("Type of the root volume.", { default: "gp3" }),
+  iops: integer("Of the root volume."),
+  throughput: integer("Of the root volume.", { unit: "MiB/s" }),
+  "import-method": oneOf("How an upload becomes an image.", ["snapshot", "ebs-direct", "image"], {
+    default: "snapshot",
+  }),
+  "imds-support": oneOfOrNull("Version of the metadata service.", ["v2.0"]),
+  // The builder overlays the metadata of uploads with them.
+  tags: mapping("Tags of the image.").unread(),
+};
+
+const cloudImage = {
+  "image-id": text("AMI."),
+  "image-filters": entries(filter, "The newest image that fits."),
+  "image-owners": textOrTexts("Accounts, or `self` and `amazon`, whose images filters may find.", {
+    default: [],
+    shown: "any",
+  }).accepted(OURS),
+  "image-parameter": text("Parameter of Systems Manager that holds the AMI.").accepted(OURS),
+};
+
+/** Keys of a provider of driver `aws` (docs/contract/config.md). */
+export const awsTable = {
+  ...machineKeys(180),
+  "region-name": text("Region.", { needed: "validator" }).as("region"),
+  "profile-name": text("Profile of the credentials.", { shown: "the default chain" }).as("profile"),
+  rate: field(
+    "Mutating calls per second, of all providers with this profile and region; others ten times that. 0: no limit.",
+    { default: 2 },
+    FLOAT,
+    (at, key) => Math.max(0, at.number(key, 2)),
+  ),
+  "object-storage": inner(
+    section({ "bucket-name": text("Bucket.", { needed: "validator" }) }),
+    "Where uploads go first.",
+    { default: null },
+  ),
+  "image-format": oneOf("Format of uploads.", ["ova", "vhd", "vhdx", "vmdk", "raw"], { default: "raw" }),
+  "image-import-timeout": seconds("For the limit of imports to free up.").as("imageImportTimeoutMs"),
+  "notice-queue": text(
+    "URL of an SQS queue to which EventBridge sends the state changes and spot interruptions of EC2.",
+  ).accepted(OURS),
+  "price-list": text("What machines cost an hour: `api`, or the path of a file.").accepted(OURS),
+  limits: group({
+    "max-servers": integer("Nodes at once, in each pool.", NO_LIMIT).as("instances"),
+    ...limits,
+  }),
+  "max-resources": amounts("Limits by quota code."),
+  ...imageKeys(
+    { diskimage, cloudImage },
+    {
+      description: "Images that the cloud has.",
+      named: true,
+      rules: [needs("username"), exactlyOne("image-id", "image-filters", "image-parameter")],
+    },
+  ),
+  pools: entries(section(pool), "What the provider offers, in pools.", { needed: "validator" }),
+};
+
+export type LabelKeys = Values<typeof label>;
+/** How an upload of a diskimage becomes an image. */
+export type AwsDiskimage = Values<typeof diskimage>;
+export type CloudImageKeys = Values<typeof cloudImage>;
+export type ProviderKeys = Values<typeof awsTable>;
+export type PoolKeys = Values<typeof pool>;

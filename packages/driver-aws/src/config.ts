@@ -1,0 +1,144 @@
+import {
+  commonOf,
+  compileImages,
+  compileLabels,
+  compilePools,
+  driverConfig,
+  type Entry,
+  type LoadContext,
+  labelImage,
+  type PoolConfig,
+  type ProviderConfig,
+  type Resources,
+} from "@nodeyard/driver";
+import {
+  type AwsDiskimage,
+  awsTable,
+  type CloudImageKeys,
+  type LabelKeys,
+  type PoolKeys,
+  type ProviderKeys,
+} from "./config-table.ts";
+
+/** What names the AMI of a label: an id, filters of which the newest match counts, or a parameter of Systems Manager. */
+export type ImageSource =
+  | { readonly id: string }
+  | {
+      readonly filters: readonly { readonly name: string; readonly values: readonly string[] }[];
+      /** Accounts or their aliases; empty: anybody's. */
+      readonly owners: readonly string[];
+    }
+  | { readonly parameter: string };
+
+/** What only this driver understands of a provider. */
+export interface AwsProviderOwn
+  extends Pick<
+    ProviderKeys,
+    "region" | "profile" | "rate" | "imageFormat" | "imageImportTimeoutMs" | "noticeQueue" | "priceList"
+  > {
+  /** Where uploads go first. */
+  readonly bucket: string | null;
+  readonly diskimages: ReadonlyMap<string, AwsDiskimage>;
+}
+
+/** What a pool says to the aws driver alone. */
+export interface AwsPoolOwn extends Pick<PoolKeys, "securityGroup" | "publicIpv4" | "publicIpv6"> {
+  /** In the order of the file; empty: the default ones of the default VPC. */
+  readonly subnets: readonly string[];
+}
+
+/** What a label says to the aws driver alone. */
+export interface AwsLabelOwn extends Omit<LabelKeys, "name" | "cloudImage" | "diskimage"> {
+  /** Null for a diskimage, whose upload has the id. */
+  readonly source: ImageSource | null;
+}
+
+/** A compiled provider of the aws driver. */
+export type AwsProviderConfig = ProviderConfig<AwsProviderOwn, AwsPoolOwn, AwsLabelOwn>;
+/** A compiled pool of the aws driver. */
+export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
+
+/** The keys of an aws provider: schema, defaults and compiler (docs/reference/configuration.md). */
+export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsProviderConfig => {
+  const images = imagesOf(provider, context);
+  const { region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue, priceList } = provider;
+  return {
+    ...commonOf(provider),
+    pools: compilePools(provider, (pool) => ({
+      labels: compileLabels(pool, context, (label) => labelOf(label, pool, images, context)),
+      limits: limitsOf(provider, pool),
+      availabilityZones: pool.availabilityZone === null ? [] : [pool.availabilityZone],
+      useInternalIp: pool.useInternalIp,
+      own: poolOf(pool),
+    })),
+    own: {
+      ...{ region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue, priceList },
+      bucket: provider.objectStorage?.bucketName ?? null,
+      diskimages: new Map(provider.diskimages.map(({ name, own }) => [name, own])),
+    },
+  };
+});
+
+type Images = ReturnType<typeof imagesOf>;
+
+function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
+  const lists = compileImages(provider, context, {
+    diskimage: (): ImageSource | null => null,
+    cloudImage: (own): ImageSource | null => sourceOf(own),
+  });
+  const diskimages = provider.diskimages.flatMap(({ at, name, own }) => {
+    const listed = lists.diskimages.get(name);
+    if (own.importMethod === "image" && own.imdsSupport !== null)
+      at.error("imds-support", "is not possible with import-method image; write snapshot or ebs-direct");
+    if (listed === undefined) return [];
+    const { username, pythonPath, shellType } = own;
+    // How to reach nodes is the entry's alone, but for the user (docs/contract/config.md, "Images of a provider").
+    const login = { username: username ?? listed.connection.username, pythonPath, shellType };
+    return [[name, { ...listed, connection: { ...listed.connection, ...login } }] as const];
+  });
+  return { ...lists, diskimages: new Map(diskimages) };
+}
+
+function sourceOf(own: CloudImageKeys): ImageSource | null {
+  // With several of them, as the old loader does: filters count before the id.
+  if (own.imageParameter !== null) return { parameter: own.imageParameter };
+  if (own.imageFilters.length === 0) return own.imageId === null ? null : { id: own.imageId };
+  const filters = own.imageFilters.map((filter) => ({
+    name: filter.name ?? filter.Name ?? "",
+    values: filter.values.length > 0 ? filter.values : filter.Values,
+  }));
+  return { filters, owners: own.imageOwners };
+}
+
+function labelOf(label: Entry<LabelKeys>, pool: Entry<PoolKeys>, images: Images, context: LoadContext) {
+  const { at, name, cloudImage, diskimage, ...own } = label;
+  const { connection, image, own: source } = labelImage(label, images, context, null);
+  if (image === null) at.warn(undefined, `label ${name} has no image; add cloud-image or diskimage`);
+  if (own.instanceType === null && own.fleet === null)
+    at.warn(undefined, `label ${name} has no size; add instance-type or fleet`);
+  if (diskimage !== null && context.diskimages.has(diskimage) && !images.diskimages.has(diskimage))
+    at.error("diskimage", `names ${diskimage}, which is not in this provider's diskimages; add it there`);
+  if (own.dedicatedHost && own.spot)
+    at.error("dedicated-host", "is not possible together with use-spot; remove one");
+  if (own.dedicatedHost && pool.availabilityZone === null)
+    at.error("dedicated-host", "needs the availability-zone of its pool; add it there");
+  return { hostKeyChecking: pool.hostKeyChecking, connection, image, own: { ...own, source } };
+}
+
+function poolOf(pool: Entry<PoolKeys>): AwsPoolOwn {
+  const { securityGroup, subnetId, subnetIds, publicIpv4, publicIpAddress, publicIpv6 } = pool;
+  const subnets = subnetIds.length > 0 ? subnetIds : subnetId === null ? [] : [subnetId];
+  return { securityGroup, subnets, publicIpv4: publicIpAddress ?? publicIpv4, publicIpv6 };
+}
+
+/** The pool's own keys, over those of the provider. */
+function limitsOf(provider: Entry<ProviderKeys>, pool: Entry<PoolKeys>): Resources {
+  const of = (key: string) => (pool.at.has(key) ? pool : provider).limits;
+  return {
+    instances: of("max-servers").instances,
+    cores: of("max-cores").cores,
+    ram: of("max-ram").ram,
+    ...provider.maxResources,
+    ...pool.maxResources,
+  };
+}

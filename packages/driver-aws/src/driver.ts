@@ -1,0 +1,47 @@
+import { type Driver, SharedAccounts } from "@nodeyard/driver";
+import { AwsAccount } from "./account.ts";
+import type { Place } from "./client/index.ts";
+import { type AwsProviderConfig, awsConfig } from "./config.ts";
+import type { sdk } from "./edge/sdk.ts";
+import { mapError } from "./errors.ts";
+import { awsProvider } from "./provider.ts";
+
+/** What the driver needs of its host; tests hand out their own. */
+export interface AwsHost {
+  readonly sdk: typeof sdk;
+  readonly client?: Place["client"];
+}
+
+/** The driver over a given machine. Providers with one profile and region share connections, lists and the rate. */
+export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
+  const client = host.client === undefined ? {} : { client: host.client };
+  const accounts = new SharedAccounts<AwsAccount>();
+  return {
+    name: "aws",
+    contract: 1,
+    capabilities: { launches: true, inventory: false, probes: false, tags: true },
+    config: awsConfig,
+    async open(config, context) {
+      const { clock, log, observe } = context;
+      const { region, profile, rate } = config.own;
+      const place = { region, profile };
+      const share = accounts.share(
+        clock,
+        JSON.stringify(place),
+        rate === 0 ? 0 : 1_000 / rate,
+        () => new AwsAccount({ place: { ...place, ...client }, sdk: host.sdk, clock, log, observe }),
+      );
+      const { provider, shop } = awsProvider(config, context, share);
+      const { signal } = new AbortController();
+      try {
+        // A provider whose credentials or network do not work is not served at all.
+        await shop.account.instances.all(signal, false);
+        await shop.templates.reconcile(signal);
+        return provider;
+      } catch (error) {
+        await provider.close();
+        throw mapError(error, config.name);
+      }
+    },
+  };
+}

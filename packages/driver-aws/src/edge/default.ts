@@ -1,0 +1,5 @@
+import { createAwsDriver } from "../driver.ts";
+import { sdk } from "./sdk.ts";
+
+/** The `aws` driver. */
+export const awsDriver = createAwsDriver({ sdk });

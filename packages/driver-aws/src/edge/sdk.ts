@@ -1,0 +1,10 @@
+/** The SDK's modules, each loaded when a provider first calls its service: other commands never pay for them. */
+export const sdk = {
+  ec2: () => import("@aws-sdk/client-ec2"),
+  s3: () => import("@aws-sdk/client-s3"),
+  ebs: () => import("@aws-sdk/client-ebs"),
+  quotas: () => import("@aws-sdk/client-service-quotas"),
+  sqs: () => import("@aws-sdk/client-sqs"),
+  ssm: () => import("@aws-sdk/client-ssm"),
+  pricing: () => import("@aws-sdk/client-pricing"),
+};

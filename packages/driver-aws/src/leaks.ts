@@ -1,0 +1,117 @@
+import type { Instance, Volume } from "@aws-sdk/client-ec2";
+import { abortable, type Resource, type Resources, tagOf } from "@nodeyard/driver";
+import type { AwsAccount } from "./account.ts";
+import { type Aws, allPages, codeOf } from "./client/index.ts";
+import { isReleased } from "./machines/hosts.ts";
+import { hasEnded } from "./machines/instances.ts";
+import { attached, hostAmounts, listedAmounts } from "./quota/amounts.ts";
+import { metadataOf } from "./tags.ts";
+
+export interface LeakRules {
+  /** Quota codes that the provider's labels count against: the only ones that matter. */
+  readonly codes: ReadonlySet<string>;
+  /** Whether EC2 has said that it takes a spot instance back. */
+  readonly interrupted: (instance: string) => boolean;
+}
+
+/**
+ * What there is of machines, with the tag of its node: all that we make is tagged in the call that makes it. What belongs to a listed instance
+ * is left out: it counts and goes with that. What carries no installation, such as what Nodepool left, has no tag, so nobody deletes it.
+ */
+export async function machineResources(
+  account: AwsAccount,
+  { codes, interrupted }: LeakRules,
+  signal: AbortSignal,
+): Promise<readonly Resource[]> {
+  account.hosts.invalidate();
+  account.volumes.invalidate();
+  // Instances last: what belongs to one that is made meanwhile then finds it.
+  const [hosts, volumes, interfaces] = await Promise.all([
+    account.hosts.get(signal),
+    account.volumes.get(signal),
+    idleInterfaces(account.aws, signal),
+  ]);
+  const instances = [...(await account.instances.whole(signal)).values()];
+  const amounts = await amountsOf(account, instances, volumes, signal);
+  const ids = new Set(instances.map(({ InstanceId }) => InstanceId));
+  const counted = (all: Resources) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith("L-") || codes.has(name)));
+  const used = new Set(instances.map(({ Placement }) => Placement?.HostId));
+  return [
+    ...instances.map((instance) => {
+      const { InstanceId = "", Placement, Tags } = instance;
+      const ended = hasEnded(instance) || interrupted(InstanceId);
+      return {
+        type: "instance",
+        id: { ...(Placement?.HostId !== undefined && { host: Placement.HostId }), instance: InstanceId },
+        tag: tagOf(metadataOf(Tags)),
+        ...(ended && { ended }),
+        resources: counted(amounts(instance)),
+      };
+    }),
+    ...hosts.flatMap((host): Resource[] => {
+      const { HostId, HostProperties, Tags } = host;
+      if (isReleased(host) || HostId === undefined || used.has(HostId)) return [];
+      const { instances: _, ...code } = hostAmounts(HostProperties?.InstanceType ?? "");
+      return [{ type: "host", id: HostId, tag: tagOf(metadataOf(Tags)), resources: code }];
+    }),
+    ...volumes.flatMap((volume): Resource[] => {
+      const { VolumeId, Attachments, State, Tags } = volume;
+      if (VolumeId === undefined || State === "deleted" || State === "deleting") return [];
+      if (Attachments?.some(({ InstanceId }) => ids.has(InstanceId))) return [];
+      const isFree = State === "available" || State === "error";
+      const tag = isFree ? tagOf(metadataOf(Tags)) : null;
+      return [{ type: "volume", id: VolumeId, tag, resources: counted(attached(volume)) }];
+    }),
+    ...interfaces.map(({ NetworkInterfaceId = "", TagSet }) => {
+      return { type: "interface", id: NetworkInterfaceId, tag: tagOf(metadataOf(TagSet)), resources: {} };
+    }),
+  ];
+}
+
+/** Deletes one of these. Gone: ends normally. */
+export async function removeMachineResource(
+  account: AwsAccount,
+  { type, id }: Resource,
+  signal: AbortSignal,
+): Promise<void> {
+  const { aws } = account;
+  const name = typeof id === "string" ? id : String(id.instance ?? "");
+  try {
+    if (type === "instance") await abortable(account.terminations.add(name), signal);
+    if (type === "host") await abortable(account.releases.add(name), signal);
+    if (type === "volume") await aws.ec2((ec2, to) => ec2.deleteVolume({ VolumeId: name }, to), signal);
+    if (type === "interface")
+      await aws.ec2((ec2, to) => ec2.deleteNetworkInterface({ NetworkInterfaceId: name }, to), signal);
+  } catch (error) {
+    if (!/^Invalid(InstanceID|HostI[Dd]|Volume|NetworkInterfaceID)\./.test(codeOf(error))) throw error;
+  }
+}
+
+/** Those of ours that no machine has: they go with their machine, unless that went wrong. */
+function idleInterfaces(aws: Aws, signal: AbortSignal) {
+  const Filters = [
+    { Name: "status", Values: ["available"] },
+    { Name: "tag-key", Values: ["nodeyard_installation"] },
+  ];
+  return allPages(
+    (token) => aws.ec2((ec2, to) => ec2.describeNetworkInterfaces({ Filters, ...token }, to), signal),
+    ({ NetworkInterfaces }) => NetworkInterfaces,
+  );
+}
+
+/** Others' types are asked for once each; of one that is not told only the instance counts. */
+async function amountsOf(
+  { lookups }: AwsAccount,
+  instances: readonly Instance[],
+  volumes: readonly Volume[],
+  signal: AbortSignal,
+): Promise<(instance: Instance) => Resources> {
+  const types = [...new Set(instances.map(({ InstanceType }) => InstanceType ?? ""))];
+  const infos = await Promise.all(
+    types.map(async (type) => [type, await lookups.type(type, signal).catch(() => undefined)] as const),
+  );
+  const byType = new Map(infos);
+  const byId = new Map(volumes.map((volume) => [volume.VolumeId ?? "", volume]));
+  return (instance) => listedAmounts(instance, byType.get(instance.InstanceType ?? ""), byId);
+}

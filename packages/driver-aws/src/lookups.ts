@@ -1,0 +1,111 @@
+import type { BlockDeviceMapping, InstanceTypeInfo, Subnet } from "@aws-sdk/client-ec2";
+import { type Clock, DriverError, SharedValue } from "@nodeyard/driver";
+import { type Aws, allPages, codeOf } from "./client/index.ts";
+
+/** Subnets and their free addresses. */
+const FRESH_MS = 60_000;
+const STALE_MS = 240_000;
+/** Types and images never change; more of them than a configuration has. */
+const MOST = 2_000;
+
+/** The root device of an image, as a launch may change it. */
+export interface RootDevice {
+  readonly name: string;
+  readonly ebs: NonNullable<BlockDeviceMapping["Ebs"]> | null;
+}
+
+/** What an account has that seldom changes. */
+export class Lookups {
+  readonly #aws: Aws;
+  readonly #clock: Clock;
+  readonly #types = new Map<string, SharedValue<InstanceTypeInfo>>();
+  readonly #roots = new Map<string, SharedValue<RootDevice>>();
+  readonly #subnets: SharedValue<readonly Subnet[]>;
+
+  constructor(aws: Aws, clock: Clock) {
+    this.#aws = aws;
+    this.#clock = clock;
+    this.#subnets = new SharedValue({
+      clock,
+      what: "list of subnets",
+      freshMs: FRESH_MS,
+      staleMs: STALE_MS,
+      load: (signal) =>
+        allPages(
+          (token) => aws.ec2((ec2, to) => ec2.describeSubnets({ ...token }, to), signal),
+          ({ Subnets }) => Subnets,
+        ),
+    });
+  }
+
+  /** Rejects with `configuration` where EC2 knows no such type. */
+  type(name: string, signal: AbortSignal): Promise<InstanceTypeInfo> {
+    return this.#forever(this.#types, `instance type ${name}`, signal, async (own) => {
+      try {
+        const { InstanceTypes } = await this.#aws.ec2(
+          (ec2, to) => ec2.describeInstanceTypes({ InstanceTypes: [name as never] }, to),
+          own,
+        );
+        const found = InstanceTypes?.[0];
+        if (found !== undefined) return found;
+      } catch (error) {
+        if (codeOf(error) !== "InvalidInstanceType") throw error;
+      }
+      throw new DriverError(
+        "configuration",
+        `EC2 has no instance type ${name} in this region; correct instance-type`,
+      );
+    });
+  }
+
+  /** Rejects with `configuration` where there is no such image, or this account may not use it. */
+  root(image: string, signal: AbortSignal): Promise<RootDevice> {
+    return this.#forever(this.#roots, `image ${image}`, signal, async (own) => {
+      const { Images } = await this.#aws.ec2((ec2, to) => ec2.describeImages({ ImageIds: [image] }, to), own);
+      const found = Images?.[0];
+      if (found === undefined)
+        throw new DriverError(
+          "configuration",
+          `there is no image ${image} in this region, or it is not shared with this account`,
+        );
+      const mappings = found.BlockDeviceMappings ?? [];
+      const root = mappings.find(({ DeviceName }) => DeviceName === found.RootDeviceName) ?? mappings[0];
+      return { name: root?.DeviceName ?? found.RootDeviceName ?? "/dev/sda1", ebs: root?.Ebs ?? null };
+    });
+  }
+
+  /** Those that are named; without names the default ones of the default VPC. */
+  async subnets(names: readonly string[], signal: AbortSignal): Promise<readonly Subnet[]> {
+    const all = await this.#subnets.get(signal);
+    if (names.length === 0) return all.filter(({ DefaultForAz }) => DefaultForAz === true);
+    return names.map((name) => {
+      const found = all.find(({ SubnetId }) => SubnetId === name);
+      if (found === undefined)
+        throw new DriverError(
+          "configuration",
+          `there is no subnet ${name} in this region; correct subnet-id`,
+        );
+      return found;
+    });
+  }
+
+  close(): void {
+    for (const shared of [this.#subnets, ...this.#types.values(), ...this.#roots.values()]) shared.close();
+  }
+
+  #forever<T>(
+    known: Map<string, SharedValue<T>>,
+    what: string,
+    signal: AbortSignal,
+    load: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    let shared = known.get(what);
+    if (shared === undefined) {
+      if (known.size >= MOST) known.clear();
+      const forever = Number.POSITIVE_INFINITY;
+      shared = new SharedValue({ clock: this.#clock, what, load, freshMs: forever, staleMs: forever });
+      known.set(what, shared);
+    }
+    return shared.get(signal);
+  }
+}

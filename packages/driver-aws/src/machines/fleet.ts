@@ -1,0 +1,94 @@
+import type { CreateFleetError, CreateFleetRequest } from "@aws-sdk/client-ec2";
+import { type CreateOrder, DriverError, type LabelConfig, type Log } from "@nodeyard/driver";
+import type { AwsAccount } from "../account.ts";
+import { codeOf } from "../client/index.ts";
+import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
+import { kindOfFault } from "../errors.ts";
+import { type Resolved, tagSpecifications, tagsOf } from "./run-body.ts";
+import { ROOT, type Template, type Templates, templateOf } from "./templates.ts";
+
+/** A fleet of one machine, which EC2 chooses among the label's types. */
+export async function runFleet(
+  {
+    account,
+    templates,
+    log,
+  }: { readonly account: AwsAccount; readonly templates: Templates; readonly log: Log },
+  order: CreateOrder,
+  resolved: Resolved,
+  token: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const label = order.label as LabelConfig<AwsLabelOwn>;
+  if (resolved.root.name !== ROOT)
+    throw new DriverError(
+      "configuration",
+      `label ${label.name}: the root device of image ${resolved.imageId} is ${resolved.root.name}, and a fleet can change only ${ROOT}; use instance-type`,
+    );
+  const template = templateOf(label, order.pool.own as AwsPoolOwn, order.tag.provider);
+  const body = fleetBody(order, resolved, template, token, log);
+  for (let again = false; ; again = true) {
+    await templates.ensure(template, signal);
+    try {
+      const { Instances, Errors } = await account.aws.ec2((ec2, to) => ec2.createFleet(body, to), signal);
+      const id = Instances?.[0]?.InstanceIds?.[0];
+      if (id !== undefined) return id;
+      if (!Errors?.some(({ ErrorCode }) => isMissing(ErrorCode)) || again) throw fleetError(Errors ?? []);
+    } catch (error) {
+      if (again || !isMissing(codeOf(error))) throw error;
+    }
+    templates.forget(template);
+  }
+}
+
+function isMissing(code: string | undefined): boolean {
+  return code?.startsWith("InvalidLaunchTemplateName.NotFound") === true;
+}
+
+function fleetBody(
+  order: CreateOrder,
+  { imageId, subnet, zone }: Resolved,
+  template: Template,
+  token: string,
+  log: Pick<Log, "warn">,
+): CreateFleetRequest {
+  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+  const market = own.spot ? "spot" : "on-demand";
+  const strategy = { AllocationStrategy: own.fleet?.allocationStrategy as never };
+  const place = subnet !== null ? { SubnetId: subnet } : zone !== null ? { AvailabilityZone: zone } : {};
+  return {
+    Type: "instant",
+    ClientToken: token,
+    ...(own.spot ? { SpotOptions: strategy } : { OnDemandOptions: strategy }),
+    TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: market },
+    LaunchTemplateConfigs: [
+      {
+        LaunchTemplateSpecification: { LaunchTemplateName: template.name, Version: "$Latest" },
+        // `prioritized` goes by the order of the file.
+        Overrides: (own.fleet?.instanceTypes ?? []).map((type, Priority) => ({
+          ImageId: imageId,
+          InstanceType: type as never,
+          Priority,
+          ...place,
+        })),
+      },
+    ],
+    TagSpecifications: tagSpecifications(["instance", "volume"], tagsOf(order, log)),
+  };
+}
+
+/** An instant fleet says in its answer why it made nothing, for each of its types. One that is only full may have room elsewhere. */
+function fleetError(errors: readonly CreateFleetError[]): DriverError {
+  const faults = errors.map(({ ErrorCode: code = "Unknown", ErrorMessage: message = "" }) => ({
+    code,
+    message,
+    kind: kindOfFault({ code, message, status: 400 }),
+  }));
+  const said = [...new Set(faults.map(({ code, message }) => `${message.trim()} (${code})`))].join("; ");
+  const rank = ["capacity", "quota", "transient", "configuration"] as const;
+  const kind = rank.find((one) => faults.some((fault) => fault.kind === one)) ?? "fatal";
+  return new DriverError(
+    faults.length === 0 ? "transient" : kind,
+    `the fleet made no machine: ${said || "no reason is given"}`,
+  );
+}

@@ -1,0 +1,114 @@
+import type { Host } from "@aws-sdk/client-ec2";
+import {
+  abortable,
+  type Clock,
+  type CreateOrder,
+  DriverError,
+  type LabelConfig,
+  sameNode,
+  sleep,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
+import type { AwsAccount } from "../account.ts";
+import { codeOf } from "../client/index.ts";
+import type { AwsLabelOwn } from "../config.ts";
+import { clientToken, metadataOf } from "../tags.ts";
+import { tagSpecifications } from "./run-body.ts";
+
+/** Between two looks, milliseconds; hosts come and go within seconds, and few are waited for. */
+const LOOK_MS = 3_000;
+/** What was allocated is listed after this long at the latest, milliseconds. */
+const LISTED_MS = 60_000;
+/** EC2 refuses to release a host for this long after its instance is gone, milliseconds. */
+const OCCUPIED_MS = 120_000;
+
+const RELEASED = new Set(["released", "released-permanent-failure"]);
+
+/** Whether nothing is paid for it any more. */
+export function isReleased({ State }: Host): boolean {
+  return RELEASED.has(State ?? "");
+}
+
+/** Dedicated hosts: one for each node, and gone with it. */
+export class Hosts {
+  readonly #account: AwsAccount;
+  readonly #clock: Clock;
+
+  constructor(account: AwsAccount, clock: Clock) {
+    this.#account = account;
+    this.#clock = clock;
+  }
+
+  /** The host of a node that is not released: by the stored id if that is its own, else by its tag. */
+  async existing(tag: Tag, id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+    this.#account.hosts.invalidate();
+    const own = (await this.#account.hosts.get(signal)).filter(
+      (host) => !isReleased(host) && sameNode(tagOf(metadataOf(host.Tags)), tag),
+    );
+    return (own.find(({ HostId }) => HostId === id) ?? own[0])?.HostId;
+  }
+
+  async allocate(
+    order: CreateOrder,
+    zone: string | null,
+    metadata: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
+    if (zone === null || own.instanceType === null)
+      throw new DriverError(
+        "configuration",
+        `label ${name} needs an instance-type and the availability-zone of its pool`,
+      );
+    const request = {
+      AutoPlacement: "off",
+      HostRecovery: "off",
+      HostMaintenance: "off",
+      Quantity: 1,
+      AvailabilityZone: zone,
+      InstanceType: own.instanceType,
+      ClientToken: clientToken(order.tag, "host", order.attempt),
+      TagSpecifications: tagSpecifications(["dedicated-host"], metadata),
+    } as const;
+    const { HostIds } = await this.#account.aws.ec2((ec2, to) => ec2.allocateHosts(request, to), signal);
+    const id = HostIds?.[0];
+    if (id === undefined) throw new DriverError("transient", "AllocateHosts answered without a host");
+    return id;
+  }
+
+  /** Until instances can be placed on it. */
+  async available(id: string, place: string, signal: AbortSignal): Promise<void> {
+    const started = this.#clock.monotonic();
+    for (;;) {
+      const host = (await this.#account.hosts.get(signal)).find(({ HostId }) => HostId === id);
+      if (host?.State === "available") return;
+      const isLost = host === undefined && this.#clock.monotonic() - started > LISTED_MS;
+      if (isLost || (host !== undefined && (isReleased(host) || host.State === "permanent-failure")))
+        throw new DriverError("transient", `${place}: host ${id} went to ${host?.State ?? "nowhere"}`);
+      await sleep(this.#clock, LOOK_MS, signal);
+      this.#account.hosts.invalidate();
+    }
+  }
+
+  /** Releases it, and waits until it is. Gone: ends normally. Without its instance it may be refused for a while as occupied. */
+  async release(id: string, signal: AbortSignal): Promise<void> {
+    const started = this.#clock.monotonic();
+    for (;;) {
+      try {
+        await abortable(this.#account.releases.add(id), signal);
+        break;
+      } catch (error) {
+        if (codeOf(error).startsWith("InvalidHostI")) break;
+        if (codeOf(error) === "" || this.#clock.monotonic() - started > OCCUPIED_MS) throw error;
+        await sleep(this.#clock, LOOK_MS, signal);
+      }
+    }
+    for (;;) {
+      this.#account.hosts.invalidate();
+      const host = (await this.#account.hosts.get(signal)).find(({ HostId }) => HostId === id);
+      if (host === undefined || isReleased(host)) return;
+      await sleep(this.#clock, LOOK_MS, signal);
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import { Buffer } from "node:buffer";
+import type { EbsBlockDevice, RunInstancesRequest, TagSpecification } from "@aws-sdk/client-ec2";
+import {
+  type CreateOrder,
+  formatTemplate,
+  type LabelConfig,
+  type Log,
+  type Metadata,
+  machineMetadata,
+  requestFields,
+} from "@nodeyard/driver";
+import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
+import type { RootDevice } from "../lookups.ts";
+import { tagListOf } from "../tags.ts";
+
+/** What a launch was resolved to. */
+export interface Resolved {
+  readonly imageId: string;
+  readonly root: RootDevice;
+  /** Null: EC2 chooses one of the zone, or of any. */
+  readonly subnet: string | null;
+  readonly zone: string | null;
+  /** The dedicated host. */
+  readonly host: string | null;
+}
+
+/** What RunInstances is sent: one machine, and no second try with fewer. */
+export function runBody(
+  order: CreateOrder,
+  resolved: Resolved,
+  token: string,
+  log: Pick<Log, "warn">,
+): RunInstancesRequest {
+  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+  const pool = order.pool.own as AwsPoolOwn;
+  const { zone, host, subnet } = resolved;
+  const device = rootMapping(own, resolved.root);
+  return {
+    MinCount: 1,
+    MaxCount: 1,
+    ClientToken: token,
+    ImageId: resolved.imageId,
+    InstanceType: own.instanceType as RunInstancesRequest["InstanceType"],
+    EbsOptimized: own.ebsOptimized,
+    TagSpecifications: tagSpecifications(["instance", "volume"], tagsOf(order, log)),
+    NetworkInterfaces: [
+      {
+        DeviceIndex: 0,
+        AssociatePublicIpAddress: pool.publicIpv4,
+        ...(pool.publicIpv6 && { Ipv6AddressCount: 1 }),
+        ...(pool.securityGroup !== null && { Groups: [pool.securityGroup] }),
+        ...(subnet !== null && { SubnetId: subnet }),
+      },
+    ],
+    ...(own.keyName !== null && { KeyName: own.keyName }),
+    ...(device !== undefined && { BlockDeviceMappings: [device] }),
+    ...(own.userData !== null && { UserData: base64(own.userData) }),
+    ...(own.profile !== null && profileOf(own.profile)),
+    ...(own.imdsv2 !== null && { MetadataOptions: metadataOptions(own.imdsv2) }),
+    ...(own.spot && { InstanceMarketOptions: SPOT }),
+    ...(host !== null
+      ? {
+          Placement: {
+            Tenancy: "host",
+            HostId: host,
+            Affinity: "host",
+            ...(zone !== null && { AvailabilityZone: zone }),
+          },
+        }
+      : zone !== null && { Placement: { AvailabilityZone: zone } }),
+  };
+}
+
+/** Bought for one life: EC2 ends it when it needs it back, and makes no other in its place. */
+const SPOT = {
+  MarketType: "spot",
+  SpotOptions: { SpotInstanceType: "one-time", InstanceInterruptionBehavior: "terminate" },
+} as const;
+
+/** The wire wants it encoded, and the SDK leaves that to the caller. */
+export function base64(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64");
+}
+
+export function metadataOptions(tokens: NonNullable<AwsLabelOwn["imdsv2"]>) {
+  return { HttpTokens: tokens, HttpEndpoint: "enabled" } as const;
+}
+
+function profileOf({ name, arn }: NonNullable<AwsLabelOwn["profile"]>) {
+  if (name !== null) return { IamInstanceProfile: { Name: name } };
+  return arn === null ? {} : { IamInstanceProfile: { Arn: arn } };
+}
+
+export function tagSpecifications(
+  types: readonly TagSpecification["ResourceType"][],
+  metadata: Metadata,
+): TagSpecification[] {
+  return types.map((ResourceType) => ({ ResourceType, Tags: tagListOf(metadata) }));
+}
+
+/** The root volume, as the image has it and the label changes it; undefined: an image without one, of which nothing is changed. */
+function rootMapping(own: AwsLabelOwn, root: RootDevice) {
+  if (root.ebs === null && !changesVolume(own)) return undefined;
+  const { Encrypted: _, Iops, Throughput, ...ebs } = root.ebs ?? {};
+  // Of another type's performance EC2 would refuse the call.
+  const sameType = own.volume.type === null || own.volume.type === root.ebs?.VolumeType;
+  return {
+    DeviceName: root.name,
+    Ebs: {
+      ...ebs,
+      ...(sameType && {
+        ...(Iops !== undefined && { Iops }),
+        ...(Throughput !== undefined && { Throughput }),
+      }),
+      DeleteOnTermination: true,
+      ...volumeOptions(own),
+    },
+  };
+}
+
+export function volumeOptions({ volume }: Pick<AwsLabelOwn, "volume">): EbsBlockDevice {
+  const { type, size, iops, throughput, encrypted, kmsKey } = volume;
+  return {
+    ...(type !== null && { VolumeType: type as NonNullable<EbsBlockDevice["VolumeType"]> }),
+    ...(size !== null && { VolumeSize: size }),
+    ...(iops !== null && { Iops: iops }),
+    ...(throughput !== null && { Throughput: throughput }),
+    ...(encrypted && { Encrypted: true }),
+    ...(encrypted && kmsKey !== null && { KmsKeyId: kmsKey }),
+  };
+}
+
+function changesVolume(own: AwsLabelOwn): boolean {
+  return Object.keys(volumeOptions(own)).length > 0;
+}
+
+/** Our own are last: no tag of a user's can make a machine look like another's. */
+export function tagsOf(order: CreateOrder, log: Pick<Log, "warn">): Metadata {
+  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+  return {
+    ...own.tags,
+    ...dynamicTags(order, own, log),
+    ...machineMetadata(order.tag),
+    Name: order.hostname,
+  };
+}
+
+/** A template that cannot be filled in costs its tag, not the node. */
+function dynamicTags(order: CreateOrder, own: AwsLabelOwn, log: Pick<Log, "warn">): Metadata {
+  const fields = { request: requestFields(order.request) };
+  const tags: Record<string, string> = {};
+  for (const [key, template] of Object.entries(own.dynamicTags)) {
+    const result = formatTemplate(template, fields);
+    if ("text" in result) tags[key] = result.text;
+    else log.warn({ label: order.label.name, tag: key, why: result.problem }, "a tag is left out");
+  }
+  return tags;
+}

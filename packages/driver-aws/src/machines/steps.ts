@@ -1,0 +1,189 @@
+import type { Instance } from "@aws-sdk/client-ec2";
+import {
+  type CreateOrder,
+  DriverError,
+  type ExternalId,
+  type LabelConfig,
+  type Machine,
+  type Step,
+  type StepContext,
+  type Tag,
+} from "@nodeyard/driver";
+import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
+import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
+import { runFleet } from "./fleet.ts";
+import { hasEnded, idsOf, type MachineIds, runInstance } from "./instances.ts";
+import { type Resolved, runBody, tagsOf } from "./run-body.ts";
+import type { Workshop } from "./workshop.ts";
+
+const CALL_MS = 120_000;
+const GONE_MS = 600_000;
+
+/** Makes the machine of an order; see `Provider.create`. */
+export async function* createMachine(
+  shop: Workshop,
+  order: CreateOrder,
+  { signal, externalId }: StepContext,
+): AsyncGenerator<Step, Machine, void> {
+  const { instances, hosts, config } = shop;
+  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+  const place = `${config.name}: node ${order.tag.nodeId}`;
+  let stored = externalId;
+  const saving = (ids: MachineIds) => {
+    const save = sameIds(stored, ids) ? {} : { save: { externalId: { ...ids } } };
+    stored = { ...ids };
+    return save;
+  };
+  yield { step: "find", deadlineMs: CALL_MS };
+  let found = await instances.existing(order.tag, externalId, signal);
+  if (found !== undefined && hasEnded(found)) {
+    yield { step: "discard", deadlineMs: GONE_MS };
+    await instances.delete(found.InstanceId!, signal);
+    await instances.gone(found.InstanceId!, signal);
+    found = undefined;
+  }
+  let host = found?.Placement?.HostId ?? null;
+  if (own.dedicatedHost && found === undefined) {
+    host = (await hosts.existing(order.tag, idsOf(externalId).host, signal)) ?? null;
+    if (host === null) {
+      yield { step: "host", deadlineMs: config.launchTimeoutMs };
+      host = await hosts.allocate(order, order.az, tagsOf(order, shop.log), signal);
+    }
+    yield { step: "host-wait", deadlineMs: config.launchTimeoutMs, ...saving({ host }) };
+    await hosts.available(host, place, signal);
+  }
+  const onHost = host === null ? {} : { host };
+  let id = found?.InstanceId;
+  if (id === undefined) {
+    // As long as the whole launch may take: most of it is the wait for its turn at the rate limit.
+    yield { step: "instance", deadlineMs: config.launchTimeoutMs };
+    id = await makeInstance(shop, order, host, signal);
+  }
+  yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saving({ ...onHost, instance: id }) };
+  const running = await instances.running(id, place, signal);
+  return describeMachine(shop, order, running, { ...onHost, instance: id }, signal);
+}
+
+/** Unmakes the machine of a tag; see `Provider.remove`. */
+export async function* removeMachine(
+  shop: Workshop,
+  tag: Tag,
+  { signal, externalId }: StepContext,
+): AsyncGenerator<Step, void, void> {
+  const { instances, hosts } = shop;
+  yield { step: "find", deadlineMs: CALL_MS };
+  const found = await instances.existing(tag, externalId, signal);
+  if (found?.InstanceId !== undefined) {
+    yield { step: "delete", deadlineMs: GONE_MS };
+    await instances.delete(found.InstanceId, signal);
+    yield { step: "gone", deadlineMs: GONE_MS };
+    await instances.gone(found.InstanceId, signal);
+  }
+  if (mayHaveHost(shop, tag, externalId)) {
+    const host = await hosts.existing(tag, idsOf(externalId).host, signal);
+    if (host !== undefined) {
+      yield { step: "host", deadlineMs: GONE_MS };
+      await hosts.release(host, signal);
+    }
+  }
+  instances.forget(tag);
+}
+
+/** A pool that never asks for one leaves none; should it have asked before a reload, the id or the leak sweep knows. */
+function mayHaveHost({ config }: Workshop, tag: Tag, externalId: ExternalId | null): boolean {
+  if (idsOf(externalId).host !== undefined) return true;
+  const pool = config.pools.find(({ name }) => name === tag.pool);
+  return pool === undefined || [...pool.labels.values()].some(({ own }) => own.dedicatedHost);
+}
+
+async function makeInstance(
+  shop: Workshop,
+  order: CreateOrder,
+  host: string | null,
+  signal: AbortSignal,
+): Promise<string> {
+  const { account, instances, log } = shop;
+  const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
+  if (own.instanceType === null && own.fleet === null)
+    throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
+  const resolved = await resolve(shop, order, host, signal);
+  return instances.create(
+    order.tag,
+    order.attempt,
+    (token, until) =>
+      own.fleet === null
+        ? runInstance(account, runBody(order, resolved, token, log), until)
+        : runFleet(shop, order, resolved, token, until),
+    signal,
+  );
+}
+
+async function resolve(
+  { account, imageOf }: Workshop,
+  order: CreateOrder,
+  host: string | null,
+  signal: AbortSignal,
+): Promise<Resolved> {
+  const imageId = await imageOf(order, signal);
+  const [root, subnet] = await Promise.all([
+    account.lookups.root(imageId, signal),
+    subnetOf(account, order, signal),
+  ]);
+  return { imageId, root, subnet, zone: order.az, host };
+}
+
+/** Of several in the zone, the one with the most free addresses. Null: the pool names none. */
+async function subnetOf(
+  account: Workshop["account"],
+  { pool, az }: CreateOrder,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { subnets: names } = pool.own as AwsPoolOwn;
+  if (names.length <= 1) return names[0] ?? null;
+  const subnets = await account.lookups.subnets(names, signal);
+  const inZone = subnets.filter(({ AvailabilityZone }) => az === null || AvailabilityZone === az);
+  const [best] = inZone.toSorted(
+    (a, b) => (b.AvailableIpAddressCount ?? 0) - (a.AvailableIpAddressCount ?? 0),
+  );
+  if (best?.SubnetId === undefined)
+    throw new DriverError(
+      "configuration",
+      `pool ${pool.name} has no subnet in zone ${az}; correct subnet-ids`,
+    );
+  return best.SubnetId;
+}
+
+/** An older version's id, which is the instance's alone, says the same. */
+function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boolean {
+  if (typeof stored !== "object") return false;
+  const known = idsOf(stored);
+  return known.instance === instance && known.host === host;
+}
+
+async function describeMachine(
+  { account, config }: Workshop,
+  order: CreateOrder,
+  instance: Instance,
+  externalId: MachineIds,
+  signal: AbortSignal,
+): Promise<Machine> {
+  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+  const publicIpv4 = instance.PublicIpAddress || null;
+  const privateIpv4 = instance.PrivateIpAddress || null;
+  const publicIpv6 = instance.NetworkInterfaces?.[0]?.Ipv6Addresses?.[0]?.Ipv6Address || null;
+  const info = await account.lookups.type(instance.InstanceType ?? "", signal);
+  const az = instance.Placement?.AvailabilityZone ?? order.az;
+  return {
+    externalId: { ...externalId },
+    interfaceIp: publicIpv4 ?? publicIpv6 ?? privateIpv4,
+    publicIpv4,
+    privateIpv4,
+    publicIpv6,
+    hostname: order.hostname,
+    cloud: "AWS",
+    region: config.own.region ?? az?.replace(/[a-z]$/, "") ?? null,
+    az,
+    // What EC2 chose for a fleet is known only now.
+    resources: own.fleet === null ? labelAmounts(own, info) : listedAmounts(instance, info, new Map()),
+  };
+}

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import type { RequestLaunchTemplateData, TagSpecification } from "@aws-sdk/client-ec2";
+import type { LabelConfig, PoolConfig } from "@nodeyard/driver";
+import { type Aws, allPages, codeOf } from "../client/index.ts";
+import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
+import { metadataOf, tagListOf } from "../tags.ts";
+import { base64, metadataOptions, volumeOptions } from "./run-body.ts";
+
+const PREFIX = "nodepool-launch-template-";
+/** The root device of images that we register, and of most others. */
+export const ROOT = "/dev/sda1";
+const PROVIDER = "nodepool_provider_name";
+const INSTALLATION = "nodeyard_installation";
+
+/** What a fleet's machines have in common; images, types and subnets are each launch's own. */
+export interface Template {
+  /** By its content, so that labels, launchers and restarts share it. */
+  readonly name: string;
+  readonly data: RequestLaunchTemplateData;
+  readonly tags: TagSpecification[];
+}
+
+/** The template of a label with a fleet. */
+export function templateOf(label: LabelConfig<AwsLabelOwn>, pool: AwsPoolOwn, provider: string): Template {
+  const { own } = label;
+  const data: RequestLaunchTemplateData = {
+    ...(own.keyName !== null && { KeyName: own.keyName }),
+    ...networkOf(pool),
+    BlockDeviceMappings: [{ DeviceName: ROOT, Ebs: { DeleteOnTermination: true, ...volumeOptions(own) } }],
+    ...(own.imdsv2 !== null && { MetadataOptions: metadataOptions(own.imdsv2) }),
+    ...(own.userData !== null && { UserData: base64(own.userData) }),
+    ...(own.ebsOptimized && { EbsOptimized: true }),
+    ...(own.profile?.name != null && { IamInstanceProfile: { Name: own.profile.name } }),
+    ...(own.profile?.arn != null && { IamInstanceProfile: { Arn: own.profile.arn } }),
+  };
+  const Tags = tagListOf({ nodepool_managed: "True", [PROVIDER]: provider });
+  const tags: TagSpecification[] = [{ ResourceType: "launch-template", Tags }];
+  // As Nodepool calls it, so that both find the same.
+  const text = pythonJson({ LaunchTemplateData: data, TagSpecifications: tags });
+  return { name: PREFIX + createHash("sha256").update(text).digest("hex"), data, tags };
+}
+
+/** With public IPv4 the subnet's own setting decides, as in Nodepool; anything else needs an interface of its own. */
+function networkOf({ securityGroup, publicIpv4, publicIpv6 }: AwsPoolOwn): RequestLaunchTemplateData {
+  const groups = securityGroup === null ? [] : [securityGroup];
+  if (publicIpv4 && !publicIpv6) return groups.length === 0 ? {} : { SecurityGroupIds: groups };
+  const address = { AssociatePublicIpAddress: publicIpv4, ...(publicIpv6 && { Ipv6AddressCount: 1 }) };
+  return {
+    NetworkInterfaces: [{ DeviceIndex: 0, ...address, ...(groups.length > 0 && { Groups: groups }) }],
+  };
+}
+
+/** JSON as Python's `json.dumps(value, sort_keys=True)` writes it. */
+function pythonJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(pythonJson).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
+    const sorted = entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    return `{${sorted.map(([key, inner]) => `${pythonJson(key)}: ${pythonJson(inner)}`).join(", ")}}`;
+  }
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escaped);
+}
+
+/** The templates of a provider's fleets: made when they are first needed, or when the provider opens. */
+export class Templates {
+  readonly #aws: Aws;
+  readonly #config: AwsProviderConfig;
+  readonly #installation: string;
+  readonly #made = new Set<string>();
+
+  constructor(aws: Aws, config: AwsProviderConfig, installation: string) {
+    this.#aws = aws;
+    this.#config = config;
+    this.#installation = installation;
+  }
+
+  /** Makes it if it is not there. */
+  async ensure(template: Template, signal: AbortSignal): Promise<void> {
+    if (this.#made.has(template.name)) return;
+    const own = tagListOf({ [INSTALLATION]: this.#installation });
+    const request = {
+      LaunchTemplateName: template.name,
+      LaunchTemplateData: template.data,
+      TagSpecifications: template.tags.map((one) => ({ ...one, Tags: [...(one.Tags ?? []), ...own] })),
+    };
+    try {
+      await this.#aws.ec2((ec2, to) => ec2.createLaunchTemplate(request, to), signal);
+    } catch (error) {
+      if (codeOf(error) !== "InvalidLaunchTemplateName.AlreadyExistsException") throw error;
+    }
+    this.#made.add(template.name);
+  }
+
+  /** It was seen to be missing: another launcher may have another configuration, and no use for it. */
+  forget({ name }: Template): void {
+    this.#made.delete(name);
+  }
+
+  /** Makes what the configuration needs and is not there, and deletes what this provider of this installation made for an earlier one. */
+  async reconcile(signal: AbortSignal): Promise<void> {
+    const needed = new Map(fleetsOf(this.#config).map((template) => [template.name, template]));
+    for (const { LaunchTemplateName: name = "", Tags } of await this.#list(signal)) {
+      if (needed.has(name)) this.#made.add(name);
+      const tags = metadataOf(Tags);
+      const isOurs = tags[INSTALLATION] === this.#installation && tags[PROVIDER] === this.#config.name;
+      if (needed.has(name) || !isOurs || !name.startsWith(PREFIX)) continue;
+      try {
+        await this.#aws.ec2((ec2, to) => ec2.deleteLaunchTemplate({ LaunchTemplateName: name }, to), signal);
+      } catch (error) {
+        if (!codeOf(error).startsWith("InvalidLaunchTemplateName.NotFound")) throw error;
+      }
+    }
+    for (const template of needed.values()) await this.ensure(template, signal);
+  }
+
+  #list(signal: AbortSignal) {
+    const Filters = [{ Name: "launch-template-name", Values: [`${PREFIX}*`] }];
+    return allPages(
+      (token) => this.#aws.ec2((ec2, to) => ec2.describeLaunchTemplates({ Filters, ...token }, to), signal),
+      ({ LaunchTemplates }) => LaunchTemplates,
+    );
+  }
+}
+
+function fleetsOf(config: AwsProviderConfig): readonly Template[] {
+  const pools: readonly PoolConfig<AwsPoolOwn, AwsLabelOwn>[] = config.pools;
+  return pools.flatMap((pool) =>
+    [...pool.labels.values()].flatMap((label) =>
+      label.own.fleet === null ? [] : [templateOf(label, pool.own, config.name)],
+    ),
+  );
+}

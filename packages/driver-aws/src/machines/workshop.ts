@@ -1,0 +1,55 @@
+import {
+  type CreateOrder,
+  type DriverContext,
+  DriverError,
+  type LabelConfig,
+  type Log,
+} from "@nodeyard/driver";
+import type { AwsAccount } from "../account.ts";
+import type { AwsLabelOwn, AwsProviderConfig } from "../config.ts";
+import { Hosts } from "./hosts.ts";
+import { Instances } from "./instances.ts";
+import { Templates } from "./templates.ts";
+
+/** What a provider works with; all that it knows is in the cloud. */
+export interface Workshop {
+  readonly config: AwsProviderConfig;
+  readonly account: AwsAccount;
+  readonly log: Log;
+  readonly instances: Instances;
+  readonly hosts: Hosts;
+  readonly templates: Templates;
+  /** The AMI that an order boots. */
+  imageOf(order: CreateOrder, signal: AbortSignal): Promise<string>;
+}
+
+/** `closed` ends what goes on without its caller. */
+export function workshop(
+  config: AwsProviderConfig,
+  { clock, log, installation }: DriverContext,
+  account: AwsAccount,
+  closed: AbortSignal,
+): Workshop {
+  return {
+    config,
+    account,
+    log,
+    instances: new Instances(account, clock, closed),
+    hosts: new Hosts(account, clock),
+    templates: new Templates(account.aws, config, installation),
+    imageOf: async ({ label, imageExternalId }) =>
+      imageOf(label as LabelConfig<AwsLabelOwn>, imageExternalId),
+  };
+}
+
+function imageOf(
+  { name, own, image }: LabelConfig<AwsLabelOwn>,
+  uploaded: CreateOrder["imageExternalId"],
+): string {
+  if (typeof uploaded === "string") return uploaded;
+  if (own.source !== null && "id" in own.source) return own.source.id;
+  throw new DriverError(
+    "configuration",
+    `label ${name} has no image here: no upload of ${image?.name ?? "any image"} is ready`,
+  );
+}

@@ -1,0 +1,92 @@
+import {
+  type DriverContext,
+  type LabelConfig,
+  messageOf,
+  type PoolConfig,
+  type Provider,
+  provide,
+  type Share,
+} from "@nodeyard/driver";
+import type { AwsAccount } from "./account.ts";
+import { codeOf } from "./client/index.ts";
+import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "./config.ts";
+import { mapError } from "./errors.ts";
+import { machineResources, removeMachineResource } from "./leaks.ts";
+import { hasEnded } from "./machines/instances.ts";
+import { createMachine, removeMachine } from "./machines/steps.ts";
+import { type Workshop, workshop } from "./machines/workshop.ts";
+import { labelAmounts, labelCodes } from "./quota/amounts.ts";
+
+/** One provider of one account and region. */
+export function awsProvider(
+  config: AwsProviderConfig,
+  context: DriverContext,
+  share: Share<AwsAccount>,
+): { readonly provider: Provider; readonly shop: Workshop } {
+  const closed = new AbortController();
+  const { account } = share;
+  const shop = workshop(config, context, account, closed.signal);
+  const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
+  const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
+  const provider = provide(
+    config.name,
+    {
+      offers: {
+        types: { of: (label) => machineType((label as LabelConfig<AwsLabelOwn>).own) },
+        pace: { now: () => account.pace.writes },
+        zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
+      },
+      create: (order, step) => createMachine(shop, order, step),
+      remove: (tag, step) => removeMachine(shop, tag, step),
+      async find(tag, signal) {
+        const found = await shop.instances.find(tag, signal);
+        if (found?.InstanceId === undefined || hasEnded(found)) return undefined;
+        const host = found.Placement?.HostId;
+        return { ...(host !== undefined && { host }), instance: found.InstanceId };
+      },
+      list: (signal) => machineResources(account, { codes, interrupted: () => false }, signal),
+      removeResource: (resource, signal) => removeMachineResource(account, resource, signal),
+      async quota(signal) {
+        if (codes.size === 0) return {};
+        try {
+          return await account.quotas.of(codes, signal);
+        } catch (error) {
+          if (!/^AccessDenied/.test(codeOf((error as Error).cause ?? error))) throw error;
+          const facts = { provider: config.name, error: messageOf(error) };
+          context.log.warn(facts, "may not read service quotas; only the limits of the file count");
+          return {};
+        }
+      },
+      async need(label, signal) {
+        const { own } = label as LabelConfig<AwsLabelOwn>;
+        const { instanceType } = own;
+        return labelAmounts(
+          own,
+          instanceType === null ? null : await account.lookups.type(instanceType, signal),
+        );
+      },
+      async close() {
+        closed.abort(new Error(`provider ${config.name} is closed`));
+        await share.release();
+      },
+    },
+    mapError,
+  );
+  return { provider, shop };
+}
+
+/** Labels of one type and market find the same machines, and fail together where there are none. */
+export function machineType({ instanceType, fleet, spot, dedicatedHost }: AwsLabelOwn): string {
+  const types = fleet === null ? `${instanceType}` : fleet.instanceTypes.join("/");
+  return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
+}
+
+/** Zones in which the pool has a subnet. */
+async function zonesOf(
+  account: AwsAccount,
+  pool: PoolConfig<AwsPoolOwn>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const subnets = await account.lookups.subnets(pool.own.subnets, signal);
+  return [...new Set(subnets.flatMap(({ AvailabilityZone: zone }) => zone ?? []))].sort();
+}

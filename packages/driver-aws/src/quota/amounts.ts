@@ -1,0 +1,83 @@
+import type { Instance, InstanceTypeInfo, Volume } from "@aws-sdk/client-ec2";
+import { add, type Resources } from "@nodeyard/driver";
+import type { AwsLabelOwn } from "../config.ts";
+import { hostCode, instanceCode, volumeCodes } from "./codes.ts";
+
+/**
+ * What things take of the quotas. `cores` are cores, as in Nodepool, although other clouds count threads there; the quota codes of instances
+ * count vCPUs.
+ */
+
+/** One running instance of a type. */
+export function instanceAmounts(info: InstanceTypeInfo, spot: boolean): Resources {
+  const code = instanceCode(info.InstanceType ?? "", spot);
+  const { DefaultVCpus = 0, DefaultCores = DefaultVCpus } = info.VCpuInfo ?? {};
+  return {
+    instances: 1,
+    cores: DefaultCores,
+    ram: info.MemoryInfo?.SizeInMiB ?? 0,
+    ...(code === undefined ? {} : { [code]: DefaultVCpus }),
+  };
+}
+
+/** One dedicated host with its only instance, which counts as nothing beside it. */
+export function hostAmounts(type: string): Resources {
+  const code = hostCode(type);
+  return { instances: 1, ...(code === undefined ? {} : { [code]: 1 }) };
+}
+
+export function volumeAmounts(volume: {
+  readonly type: string | null;
+  readonly size: number | null;
+  readonly iops: number | null;
+}): Resources {
+  if (volume.type === null) return {};
+  const { storage, iops } = volumeCodes(volume.type);
+  return {
+    ...(storage !== undefined && volume.size !== null && { [storage]: volume.size }),
+    ...(iops !== undefined && volume.iops !== null && { [iops]: volume.iops }),
+  };
+}
+
+/** What one node of a label takes; `info`: of its type, null for a fleet, whose type shows only afterwards. */
+export function labelAmounts(label: AwsLabelOwn, info: InstanceTypeInfo | null): Resources {
+  const machine =
+    info === null
+      ? { instances: 1 }
+      : label.dedicatedHost
+        ? hostAmounts(info.InstanceType ?? "")
+        : instanceAmounts(info, label.spot);
+  return add(machine, volumeAmounts(label.volume));
+}
+
+/** Codes that launches of a label may count against. */
+export function labelCodes(label: AwsLabelOwn): readonly string[] {
+  const types = label.fleet?.instanceTypes ?? (label.instanceType === null ? [] : [label.instanceType]);
+  const { storage, iops } = volumeCodes(label.volume.type ?? "");
+  const codes = types.map((type) => (label.dedicatedHost ? hostCode(type) : instanceCode(type, label.spot)));
+  return [...codes, storage, iops].filter((code) => code !== undefined);
+}
+
+/** What a listed instance takes, with the volumes that are attached to it. */
+export function listedAmounts(
+  instance: Instance,
+  info: InstanceTypeInfo | undefined,
+  volumes: ReadonlyMap<string, Volume>,
+): Resources {
+  const onHost = instance.Placement?.HostId !== undefined;
+  const spot = instance.InstanceLifecycle === "spot";
+  const machine = onHost
+    ? hostAmounts(instance.InstanceType ?? "")
+    : info === undefined
+      ? { instances: 1 }
+      : instanceAmounts(info, spot);
+  return (instance.BlockDeviceMappings ?? []).reduce<Resources>((sum, { Ebs }) => {
+    const volume = volumes.get(Ebs?.VolumeId ?? "");
+    return volume === undefined ? sum : add(sum, attached(volume));
+  }, machine);
+}
+
+/** A volume by itself. */
+export function attached({ VolumeType, Size, Iops }: Volume): Resources {
+  return volumeAmounts({ type: VolumeType ?? null, size: Size ?? null, iops: Iops ?? null });
+}

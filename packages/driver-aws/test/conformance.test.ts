@@ -1,0 +1,70 @@
+import { EC2 } from "@aws-sdk/client-ec2";
+import { type ConformanceRig, driverConformance } from "@nodeyard/driver/conformance";
+import { systemClock } from "@nodeyard/runtime";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireAws } from "../../../testing/aws/index.ts";
+import { awsDriver } from "../src/index.ts";
+import { AwsRig, compile, contextOf } from "./rig.ts";
+
+/** Most of a test is waiting, so several run at once, each at a server of its own. */
+const SERVERS = 3;
+
+describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
+  const idle: AwsRig[] = [];
+  const waiting: ((rig: AwsRig) => void)[] = [];
+  beforeAll(async () => {
+    for (let started = 0; started < SERVERS; started++) idle.push(await AwsRig.start());
+  });
+  afterAll(() => Promise.all(idle.map((rig) => rig.stop())));
+
+  const taken = () => {
+    const rig = idle.pop();
+    return rig === undefined ? new Promise<AwsRig>((resolve) => waiting.push(resolve)) : Promise.resolve(rig);
+  };
+
+  async function setup(): Promise<ConformanceRig> {
+    const rig = await taken();
+    const { server, site } = rig;
+    const config = compile(site);
+    const [pool] = config.pools;
+    const client = new EC2({ region: site.region, ...rig.client });
+    let broken: Promise<unknown> | undefined;
+    return {
+      clock: systemClock,
+      providerName: config.name,
+      pool: pool!,
+      label: pool!.labels.get("small")!,
+      open: (installation) => rig.open(config, contextOf(installation)),
+      drive: (work) => work,
+      settle: async () => {},
+      fillQuota: async () => {
+        await server.set({ enforce: true, quotas: { ec2: { "L-1216C47A": 1 }, ebs: {} } });
+      },
+      breakList: () => {
+        const faults = [{ call: "ec2.DescribeInstances", code: "InternalError", status: 500, times: 4 }];
+        broken = server.set({ faults });
+      },
+      async makeForeign() {
+        const one = { MinCount: 1, MaxCount: 1, InstanceType: "t3.micro" } as const;
+        await client.runInstances({ ...one, ImageId: site.images[0] });
+      },
+      async stop() {
+        await broken;
+        await rig.closeProviders();
+        await server.reset();
+        await empty(client);
+        const next = waiting.shift();
+        if (next === undefined) idle.push(rig);
+        else next(rig);
+      },
+    };
+  }
+
+  driverConformance("aws", awsDriver, setup, { describe, test: test.concurrent, expect });
+});
+
+async function empty(client: EC2): Promise<void> {
+  const { Reservations = [] } = await client.describeInstances();
+  const ids = Reservations.flatMap(({ Instances = [] }) => Instances.map(({ InstanceId }) => InstanceId!));
+  if (ids.length > 0) await client.terminateInstances({ InstanceIds: ids });
+}
