@@ -7,10 +7,12 @@ export const LOGINS = "/nodeyard/logins";
 
 /** `ticket`: opens one session, once. `session`: what the cookie of a browser names. */
 export const loginKinds = ["ticket", "session"] as const;
+/** One of loginKinds. */
 export type LoginKind = (typeof loginKinds)[number];
 
 /** What a client showed to be let in (docs/design/rights.md). */
 export const claimOrigins = ["socket", "listener", "token", "issuer"] as const;
+/** One of claimOrigins. */
 export type ClaimOrigin = (typeof claimOrigins)[number];
 
 // As with tokens: what lacks one of these gives no rights.
@@ -48,6 +50,7 @@ export function loginPath(id: string): string {
   return `${LOGINS}/${id}`;
 }
 
+/** The bytes to store. */
 export function encodeLogin(login: Login): Uint8Array {
   return codec.encode(login);
 }

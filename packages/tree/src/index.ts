@@ -24,7 +24,6 @@ export {
   type TcpOptions,
   type TreeServer,
   type TreeServerOptions,
-  unixConnector,
 } from "./server/index.ts";
 export * from "./tree-time.ts";
 export type { WriteEnded } from "./under-way.ts";

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { UnixConnector } from "@nodeyard/zookeeper";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   connectZooKeeperTree,
@@ -9,7 +10,6 @@ import {
   openEmbeddedTree,
   startTreeServer,
   type Tree,
-  unixConnector,
   type WriteEnded,
 } from "../src/index.ts";
 
@@ -57,7 +57,7 @@ test("each write that ended is told once, with its refusal: over ZooKeeper's pro
   const socket = join(folder, "tree.sock");
   const server = await startTreeServer({ core: embedded.core, clock: systemClock, socket });
   const onWrite = (write: WriteEnded) => writes.push(write);
-  const connector = unixConnector(socket);
+  const connector = new UnixConnector(socket);
   const tree = await connectZooKeeperTree({ ...handles, servers: "localhost:2181", connector, onWrite });
   writes.length = 0;
   await write(tree);

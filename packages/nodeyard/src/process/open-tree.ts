@@ -1,5 +1,11 @@
 import { type Clock, messageOf } from "@nodeyard/runtime";
-import { connectZooKeeperTree, socketPath, type Tree, unixConnector, type WriteEnded } from "@nodeyard/tree";
+import {
+  attachEmbeddedTree,
+  connectZooKeeperTree,
+  socketPath,
+  type Tree,
+  type WriteEnded,
+} from "@nodeyard/tree";
 import {
   type ConfigFiles,
   connectionString,
@@ -135,27 +141,23 @@ async function connectEmbedded(
   { clock, random }: Machine,
   log: Log | undefined,
 ): Promise<Tree> {
-  const socket = socketPath(stateFolder);
-  const remedy = `start one with "nodeyard up", name its state folder with --state DIR, or a configuration with zookeeper-servers with -c FILE`;
-  if (!isSocket(socket))
-    throw new ProcessError(
-      "process.no_tree",
-      `no Nodeyard runs on the state folder ${stateFolder}; ${remedy}`,
-    );
+  const onWrite = writesTo(log);
   try {
-    return await connectZooKeeperTree({
-      // The connector goes to the socket, whatever stands here.
-      servers: "localhost:2181",
-      connector: unixConnector(socket),
+    return await attachEmbeddedTree({
+      folder: stateFolder,
       clock,
       random,
       connectDeadlineMs: CONNECT_MS,
-      onWrite: writesTo(log),
+      onWrite,
     });
   } catch (error) {
+    const socket = socketPath(stateFolder);
+    const why = isSocket(socket)
+      ? `nothing answers on ${socket} (${reasonOf(error)}): the Nodeyard there has stopped or hangs`
+      : `no Nodeyard runs on the state folder ${stateFolder}`;
     throw new ProcessError(
       "process.no_tree",
-      `nothing answers on ${socket} (${reasonOf(error)}): the Nodeyard there has stopped or hangs; ${remedy}`,
+      `${why}; start one with "nodeyard up", name its state folder with --state DIR, or a configuration with zookeeper-servers with -c FILE`,
       { cause: error },
     );
   }

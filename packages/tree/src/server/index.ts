@@ -1,5 +1,4 @@
-export { type AttachOptions, attachEmbeddedTree } from "./attach.ts";
-export { unixConnector } from "./edge/unix-connector.ts";
+export { type AttachOptions, attachEmbeddedTree } from "./edge/attach.ts";
 export { ListenRefused, NotServed } from "./errors.ts";
 export { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 export type { ServerTls, TcpOptions } from "./peer.ts";

@@ -1,5 +1,5 @@
 import type { Clock, Random } from "@nodeyard/runtime";
-import { type Hooks, type TlsOptions, ZooKeeper, type ZooKeeperOptions } from "@nodeyard/zookeeper";
+import { ZooKeeper, type ZooKeeperOptions } from "@nodeyard/zookeeper";
 import type { Tree } from "../contract.ts";
 import { RemoteTree } from "../remote/remote-tree.ts";
 import { MAX_REQUEST_BYTES } from "../request-size.ts";
@@ -10,28 +10,16 @@ import { ZooKeeperPort } from "./port.ts";
 const CONNECT_MS = 30_000;
 const RESYNC_SPREAD_MS = 2_000;
 
-/** Which ZooKeeper holds the tree, and how it is connected to; times in milliseconds. */
-export interface ZooKeeperTreeOptions {
+/** Which ZooKeeper holds the tree, and how it is connected to, as the client has it; times in milliseconds. */
+export interface ZooKeeperTreeOptions extends ZooKeeperOptions {
   /** "host:port,host:port"; a chroot may follow it, or be given apart. */
   readonly servers: string;
   /** Path below which everything lives; must exist. */
   readonly chroot?: string;
-  readonly tls?: TlsOptions;
-  /** addauth, or SASL DIGEST-MD5. */
-  readonly auth?: ZooKeeperOptions["auth"];
-  readonly sasl?: ZooKeeperOptions["sasl"];
-  /** Default 10,000; servers may clamp it. */
-  readonly sessionTimeoutMs?: number;
   /** Limit for the first connection; default 30,000. */
   readonly connectDeadlineMs?: number;
-  /** Limit of calls that name none; default 60,000. */
-  readonly callDeadlineMs?: number;
   /** Span after a reconnect in which feeds begin to compare themselves with the tree; default 2,000. */
   readonly resyncSpreadMs?: number;
-  /** Longest write, bytes; at most the servers' `jute.maxbuffer`. Default 1,048,575. */
-  readonly maxRequestBytes?: number;
-  readonly connector?: ZooKeeperOptions["connector"];
-  readonly hooks?: Hooks;
   /** Hears of each write that ended. */
   readonly onWrite?: (write: WriteEnded) => void;
   readonly clock: Clock;
@@ -40,33 +28,20 @@ export interface ZooKeeperTreeOptions {
 
 /** Opens a session with ZooKeeper servers. Rejects when none lets us in before the deadline; nothing is left of it then. */
 export async function connectZooKeeperTree(options: ZooKeeperTreeOptions): Promise<Tree> {
-  const { servers, chroot = "", clock, random, maxRequestBytes = MAX_REQUEST_BYTES } = options;
-  const client = new ZooKeeper(`${servers}${chroot === "/" ? "" : chroot}`, clientOptions(options));
-  const port = new ZooKeeperPort(client, clock, maxRequestBytes);
-  const resyncSpreadMs = options.resyncSpreadMs ?? RESYNC_SPREAD_MS;
-  const tree = new RemoteTree(port, { clock, random, resyncSpreadMs, onWrite: options.onWrite });
+  const { servers, chroot = "", connectDeadlineMs = CONNECT_MS, onWrite, ...how } = options;
+  const { resyncSpreadMs = RESYNC_SPREAD_MS, maxRequestBytes = MAX_REQUEST_BYTES, ...client } = how;
+  const { clock, random } = client;
+  const zookeeper = new ZooKeeper(`${servers}${chroot === "/" ? "" : chroot}`, {
+    ...client,
+    maxRequestBytes,
+  });
+  const port = new ZooKeeperPort(zookeeper, clock, maxRequestBytes);
+  const tree = new RemoteTree(port, { clock, random, resyncSpreadMs, onWrite });
   try {
-    await client.connect({ deadlineMs: options.connectDeadlineMs ?? CONNECT_MS });
+    await zookeeper.connect({ deadlineMs: connectDeadlineMs });
   } catch (error) {
-    await client.close();
+    await zookeeper.close();
     throw treeError(error as ClientError, `connecting to ${servers}`, chroot || "/", 0, 0);
   }
   return tree;
-}
-
-function clientOptions(options: ZooKeeperTreeOptions): ZooKeeperOptions {
-  const { clock, random, tls, auth, sasl, sessionTimeoutMs, callDeadlineMs, connector, hooks } = options;
-  const { maxRequestBytes = MAX_REQUEST_BYTES } = options;
-  return {
-    clock,
-    random,
-    maxRequestBytes,
-    ...(tls && { tls }),
-    ...(auth && { auth }),
-    ...(sasl && { sasl }),
-    ...(connector && { connector }),
-    ...(hooks && { hooks }),
-    ...(sessionTimeoutMs !== undefined && { sessionTimeoutMs }),
-    ...(callDeadlineMs !== undefined && { operationTimeoutMs: callDeadlineMs }),
-  };
 }

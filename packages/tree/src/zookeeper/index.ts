@@ -1,1 +1,1 @@
-export { connectZooKeeperTree, type ZooKeeperTreeOptions } from "./connect.ts";
+export * from "./connect.ts";

@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { connect, type ZooKeeper, type ZooKeeperOptions } from "@nodeyard/zookeeper";
+import { connect, UnixConnector, type ZooKeeper, type ZooKeeperOptions } from "@nodeyard/zookeeper";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { unixConnector } from "../../src/server/edge/unix-connector.ts";
 import { type Bench, startBench } from "./bench.ts";
 
 /** What our server adds to ZooKeeper's rules: who is trusted, what outlasts a restart, what is bounded. */
@@ -47,7 +46,7 @@ test("the roles of the process and clients of the Unix socket are bound by no ac
   await owner.create("/mine", text("1"), { acl: MINE });
   expect(Buffer.from((await bench.tree.get("/mine")).data).toString()).toBe("1");
   await bench.tree.create("/mine/by-a-role", text("2"));
-  const operator = await client({ connector: unixConnector(join(bench.folder, "tree.sock")) });
+  const operator = await client({ connector: new UnixConnector(join(bench.folder, "tree.sock")) });
   expect((await operator.get("/mine")).data.toString()).toBe("1");
   await operator.setAcl("/mine", [{ perms: 31, scheme: "world", id: "anyone" }]);
   expect((await (await client()).get("/mine")).data.toString()).toBe("1");

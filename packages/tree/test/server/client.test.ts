@@ -1,8 +1,14 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { type Connector, connect, type WatchEvent, wire, type ZooKeeper } from "@nodeyard/zookeeper";
+import {
+  type Connector,
+  connect,
+  UnixConnector,
+  type WatchEvent,
+  wire,
+  type ZooKeeper,
+} from "@nodeyard/zookeeper";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { unixConnector } from "../../src/server/edge/unix-connector.ts";
 import { type Bench, startBench } from "./bench.ts";
 
 /** Our own client on the Unix socket: what kazoo's stock release cannot ask for, and sessions over a restart. */
@@ -11,7 +17,7 @@ const clients: ZooKeeper[] = [];
 
 async function client(sessionTimeoutMs = 5_000): Promise<ZooKeeper> {
   const made = await connect("localhost", {
-    connector: unixConnector(join(bench.folder, "tree.sock")),
+    connector: new UnixConnector(join(bench.folder, "tree.sock")),
     sessionTimeoutMs,
     reconnectBaseMs: 20,
   });
@@ -129,9 +135,9 @@ test("sessions, ephemerals and watches live on over a restart of the server", as
 
 test("a session that nobody takes up again after a restart ends with its timeout counted anew", async () => {
   let dead = false;
-  const alive = unixConnector(join(bench.folder, "tree.sock"));
+  const alive = new UnixConnector(join(bench.folder, "tree.sock"));
   const killable: Connector = {
-    resolve: (host) => alive.resolve(host),
+    resolve: () => alive.resolve(),
     defer: (fn) => alive.defer(fn),
     open: (endpoint, handlers) => {
       if (!dead) return alive.open(endpoint, handlers);

@@ -68,6 +68,7 @@ export const stat: Kind<Stat> = {
 };
 
 const aclEntry = record({ perms: int, scheme: text, id: text });
+/** An access list: 12 bytes are the shortest entry. */
 export const acl = list(aclEntry, 12);
 /** One entry of an access list: `perms` is a sum of the bits in `Permission`. */
 export type Acl = ValueOf<typeof aclEntry>;
@@ -79,6 +80,7 @@ export type ClientInfo = ValueOf<typeof clientInfo>;
 /** Clients and servers older than 3.4 end the handshake before it. */
 const readOnly: Kind<boolean> = { write: bool.write, read: (r) => r.left > 0 && r.bool() };
 
+/** The first message of a connection; a session of 0 asks for a new one, any other takes that session up again. */
 export const connectRequest = record({
   protocolVersion: int,
   lastZxidSeen: long,
@@ -87,6 +89,7 @@ export const connectRequest = record({
   passwd: bytes,
   readOnly,
 });
+/** See `connectRequest`. */
 export type ConnectRequest = ValueOf<typeof connectRequest>;
 
 /** `timeOut` is the negotiated session timeout in milliseconds; 0 or less: the session has expired. */
@@ -97,15 +100,22 @@ export const connectResponse = record({
   passwd: bytes,
   readOnly,
 });
+/** See `connectResponse`. */
 export type ConnectResponse = ValueOf<typeof connectResponse>;
 
+/** Before each request. `xid` numbers the requests of a connection; those of `Xid` have meanings of their own. */
 export const requestHeader = record({ xid: int, type: int });
+/** See `requestHeader`. */
 export type RequestHeader = ValueOf<typeof requestHeader>;
 
+/** Before each reply. `zxid` is the newest change that the server has carried out; `err` other than 0 ends the message. */
 export const replyHeader = record({ xid: int, zxid: long, err: int });
+/** See `replyHeader`. */
 export type ReplyHeader = ValueOf<typeof replyHeader>;
 
+/** What happened to a watched path: a code of `EventType`. It has no data: what is there now has to be read. */
 export const watcherEvent = record({ type: int, state: int, path: text });
+/** See `watcherEvent`. */
 export type WatcherEvent = ValueOf<typeof watcherEvent>;
 
 const creation = { path: text, data: nullableBytes, acl, flags: int };
@@ -168,18 +178,30 @@ type Code = typeof OpCode;
 type Bodies = typeof requestBodies;
 type Of<T extends keyof Bodies> = { readonly type: T } & ValueOf<Bodies[T]>;
 
+/** Makes a znode; `flags` of `CreateFlag`. A server answers create2 with the Stat, which create leaves out. */
 export type CreateRequest = Of<Code["create"] | Code["create2"] | Code["createContainer"]>;
+/** Makes a znode that goes when it was not changed for `ttl` milliseconds and has no children. */
 export type CreateTtlRequest = Of<Code["createTtl"]>;
+/** Removes a znode of that version; -1: of any. */
 export type DeleteRequest = Of<Code["delete"]>;
+/** Replaces the data of a znode of that version; -1: of any. */
 export type SetDataRequest = Of<Code["setData"]>;
+/** Refused unless the znode has that version; servers take it in a multi alone. */
 export type CheckRequest = Of<Code["check"]>;
+/** Requests that read one path and may leave a one-shot watch there. */
 export type ReadRequest = Of<Code["exists"] | Code["getData"] | Code["getChildren"] | Code["getChildren2"]>;
+/** Replaces the access list; `version` is compared with the aversion. */
 export type SetAclRequest = Of<Code["setAcl"]>;
+/** Asks for watches of a kind (`WatcherType`) of this client, or removes them. */
 export type RemoveWatchesRequest = Of<Code["checkWatches"] | Code["removeWatches"]>;
+/** Leaves a watch that stays (`AddWatchMode`). */
 export type AddWatchRequest = Of<Code["addWatch"]>;
+/** Proves an identity (`addauth`), for this connection alone. */
 export type AuthRequest = Of<Code["auth"]>;
+/** Sets watches again on a new connection; what changed since `relativeZxid` is reported at once. */
 export type SetWatchesRequest = Of<Code["setWatches"] | Code["setWatches2"]>;
 
+/** What may stand in a multi. */
 export type MultiOpRequest =
   | CreateRequest
   | CreateTtlRequest
@@ -251,10 +273,12 @@ export type MultiResult =
   | ResultOf<Code["getChildren"]>
   | { readonly type: "error"; readonly err: number };
 
+/** A reply without a body. */
 export interface Empty {
   readonly type?: undefined;
 }
 
+/** One result for each operation, in their order. */
 export interface MultiResponse {
   readonly results: readonly MultiResult[];
 }
@@ -266,4 +290,5 @@ export type ResponseTo<T extends OpCode> = T extends keyof Replies
     ? MultiResponse
     : Empty;
 
+/** The body of any successful reply. */
 export type Response = ResponseTo<OpCode>;

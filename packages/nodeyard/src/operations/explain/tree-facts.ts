@@ -5,6 +5,7 @@ import { readAll } from "../listing.ts";
 /** A pool that is registered by any launcher, of Nodeyard or not. */
 export type RegisteredPool = ComponentRecord & { readonly id: string };
 
+/** Pools of all launchers that are registered now. */
 export async function registeredPools(tree: Tree): Promise<readonly RegisteredPool[]> {
   const pools = await readEach(tree, paths.component("pool"), (_, data) => decodeComponent(data));
   return pools.filter((pool): pool is RegisteredPool => pool.id !== null && pool.state !== "stopped");
