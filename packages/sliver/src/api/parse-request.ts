@@ -1,6 +1,6 @@
 import { messageOf } from "@nodeyard/runtime";
 import { XmlRpcError } from "../errors.ts";
-import { parseCall } from "./xmlrpc/parse.ts";
+import { MAX_DEPTH, parseCall } from "./xmlrpc/parse.ts";
 
 /** One HTTP request to the API. */
 export interface ApiRequest {
@@ -52,5 +52,11 @@ function jsonCall(body: string): Call {
   const { method, params } = (value ?? {}) as { method?: unknown; params?: unknown };
   if (typeof method !== "string" || !Array.isArray(params))
     throw new Error('a call is {"method": "...", "params": [...]}');
+  if (isDeeper(params, MAX_DEPTH)) throw new Error("values are nested too deep");
   return { method, params };
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1));
 }

@@ -38,17 +38,4 @@ describe("decisions", () => {
     await expect(rig.call(ada, "SetLoans", ["ada", []])).rejects.toThrow();
     expect(rig.manager.state).toBe(before);
   });
-
-  test("what is no call is in it, too", async () => {
-    const rig = await started();
-    for (const [path, body] of [
-      ["/", "<methodCall>"],
-      ["/json", "{"],
-    ] as const)
-      await rig.handler({ method: "POST", path, body }, ada);
-    expect(rig.audit).toMatchObject([
-      { account: "ada", dialect: "v2", method: "", verdict: "fault", code: 1 },
-      { account: "ada", dialect: "native", method: "", verdict: "fault", code: 1 },
-    ]);
-  });
 });

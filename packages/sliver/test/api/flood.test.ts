@@ -99,16 +99,6 @@ describe("what slivers may ask over their sockets", () => {
     expect(read).toHaveLength(BURST + Math.floor(BURST / 9));
   });
 
-  test("a body that is too long, or of no stated length, is not read", async () => {
-    expect(
-      await answerOf(connect(path(ada)), "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n"),
-    ).toBe(413);
-    expect(
-      await answerOf(connect(path(ada)), "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"),
-    ).toBe(411);
-    expect(read).toEqual([]);
-  });
-
   test("a sliver has eight connections, and keeps nobody else from having them", async () => {
     const idle = Array.from({ length: 8 }, () => connect(path(ada)));
     await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));

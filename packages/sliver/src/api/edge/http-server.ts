@@ -90,7 +90,12 @@ function conversation(
       budget.refuse(caller);
       return chunked ? 411 : 413;
     },
-    answer: (request, authorization) => handler(request, callerOf(authorization)),
+    answer: async (request, authorization) => {
+      const caller = callerOf(authorization);
+      const response = await handler(request, caller);
+      if (response.status !== 200) budget.refuse(caller);
+      return response;
+    },
     malformed: () => budget.refuse(callerOf(undefined)),
   };
 }

@@ -24,6 +24,7 @@ export interface Conversation {
 /** Times for a whole request to arrive, milliseconds. */
 const TIMES = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 5_000 };
 const REFUSALS: Readonly<Record<number, string>> = {
+  400: "name a host",
   411: "send a content-length",
   413: "too long",
   429: "too many calls; wait a second",
@@ -33,10 +34,18 @@ const MAX_AUTHORIZATION = 300;
 
 /** An HTTP server that parses requests and leaves every decision about them to the conversation of their connection. */
 export function serveHttp(of: (socket: Socket) => Conversation | undefined, times = TIMES): Server {
-  const server = createServer({ ...times, connectionsCheckingInterval: 1_000 }, (request, response) => {
+  const options = { ...times, connectionsCheckingInterval: 1_000, requireHostHeader: false };
+  const server = createServer(options, (request, response) => {
     const conversation = of(request.socket);
-    if (conversation === undefined) response.destroy();
-    else void converse(conversation, request, response).catch(() => response.destroy());
+    if (conversation === undefined) return void response.destroy();
+    if (request.headers.host === undefined) {
+      conversation.malformed();
+      return refuse(response, 400);
+    }
+    void converse(conversation, request, response).catch(() => {
+      conversation.malformed();
+      response.destroy();
+    });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
@@ -44,7 +53,18 @@ export function serveHttp(of: (socket: Socket) => Conversation | undefined, time
     const status = error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\n\r\n`);
   });
+  for (const event of ["connect", "checkExpectation"])
+    server.on(event, ({ socket }: IncomingMessage) => {
+      of(socket)?.malformed();
+      socket.destroy();
+    });
   return server;
+}
+
+/** The body is not read: the connection ends with the answer. */
+function refuse(response: ServerResponse, status: number): void {
+  response.writeHead(status, { "content-type": "text/plain", connection: "close" });
+  response.end(`${REFUSALS[status]}\n`);
 }
 
 async function converse(
@@ -60,12 +80,7 @@ async function converse(
     chunked: headers["transfer-encoding"] !== undefined,
     ...(authorization === undefined ? {} : { authorization }),
   });
-  if (refusal !== undefined) {
-    // The body is not read: the connection ends with the answer.
-    response.writeHead(refusal, { "content-type": "text/plain", connection: "close" });
-    response.end(`${REFUSALS[refusal]}\n`);
-    return;
-  }
+  if (refusal !== undefined) return refuse(response, refusal);
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const path = url.split("?", 1)[0]!;

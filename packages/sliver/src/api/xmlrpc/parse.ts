@@ -58,7 +58,7 @@ export function parseTree(text: string, longest = MAX_TEXT): Element {
 }
 
 /** Deepest nesting of arrays and structs. */
-const MAX_DEPTH = 32;
+export const MAX_DEPTH = 32;
 
 /** A call as XML-RPC has it. */
 export interface MethodCall {

@@ -1,4 +1,4 @@
-import { createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import type { ApiResponse } from "../../handler.ts";
 import { type Conversation, serveHttp } from "../http.ts";
@@ -39,18 +39,20 @@ export function parseForDaemon(path: string, input: Readable, output: Writable):
     answer: async (answer, authorization) => (await ask({ conn, answer, authorization })).response!,
     malformed: () => void writeFrame(output, { conn, malformed: true }),
   });
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
+  // Its own listener comes after the number. The server has to listen itself, since otherwise it would watch no time of its connections.
+  const [parse] = http.listeners("connection") as [(socket: Socket) => void];
+  http.removeAllListeners("connection").on("connection", (socket: Socket) => {
     const begin = () => {
       const number = socket.read(CONNECTION_PREFIX) as Buffer | null;
       if (number === null) return;
       socket.off("readable", begin);
       numbers.set(socket, Number(number.toString("latin1")));
-      http.emit("connection", socket);
+      parse.call(http, socket);
     };
     socket.on("readable", begin);
     socket.on("error", () => socket.destroy());
   });
-  server.listen(path, () => void writeFrame(output, { ready: true }));
+  http.listen(path, () => void writeFrame(output, { ready: true }));
   readFrames(
     input,
     Number.MAX_SAFE_INTEGER,
