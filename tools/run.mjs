@@ -15,8 +15,11 @@ if (node === undefined) {
   );
   process.exit(1);
 }
+// Tests start the program hundreds of times: with its files compiled before, each start takes a third of the processor time (0.3 s, not 0.9).
+const compiled = fileURLToPath(new URL("../node_modules/.cache/node-compile", import.meta.url));
 const child = spawn(node, ["--disable-warning=ExperimentalWarning", ...process.argv.slice(2)], {
   stdio: "inherit",
+  env: { NODE_COMPILE_CACHE: compiled, ...process.env },
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   // A terminal sends Ctrl-C to the child too: if it were passed on, it would count as the second one, which forces the end.
