@@ -51,7 +51,9 @@ function processes(): string[] {
         // Zombies are left to their parent, in the end to process 1.
         if (/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))) return [];
         const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-        const ours = statSync(`/proc/${pid}`).uid >= 0x7000_0000 || /\[lxc monitor\]|lxc-start/.test(command);
+        const ours =
+          statSync(`/proc/${pid}`).uid >= 0x7000_0000 ||
+          /\[lxc monitor\]|lxc-start|^lxcfs .*slivers/.test(command);
         return ours ? [`${pid} ${command}`] : [];
       } catch {
         return [];

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-const NEEDED = ["lxc-start", "mkfs.btrfs", "nft", "mmdebstrap", "tc"];
+const NEEDED = ["lxc-start", "lxcfs", "mkfs.btrfs", "nft", "mmdebstrap", "tc"];
 
 /** Why slivers cannot be made here; undefined: they can. In CI nothing may be skipped for it. */
 export function whyNot(): string | undefined {

@@ -20,6 +20,12 @@ export const USAGES = {
         "sliverd --forget-writer --config FILE [--dry-run]",
         "trust the configuration's keys and accept any writer's next document again; stop sliverd before",
       ],
+      [
+        "sliverd --exec SLIVER --config FILE [-- COMMAND...]",
+        "run a command, or a shell, as root of a sliver; SLIVER is its name or its node",
+      ],
+      ["sliverd --freeze SLIVER --config FILE", "stop its processes where they are"],
+      ["sliverd --thaw SLIVER --config FILE", "let them go on"],
       ["sliverd --version", "print the version"],
     ],
     notes: "Slivers keep running while it is stopped or restarted. SIGUSR2 writes its state to the log.",

@@ -14,6 +14,7 @@ const RELEASE = "bookworm";
 const PACKAGES = [
   ...[
     "lxc",
+    "lxcfs",
     "btrfs-progs",
     "nftables",
     "iproute2",

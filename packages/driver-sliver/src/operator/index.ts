@@ -1,6 +1,6 @@
 // What an operator does with sliver hosts.
 export { type BundlePaths, openBundle } from "./edge/bundle.ts";
-export { controlClient, type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
+export { controlClient, localRemote, type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
 export { type Enrolled, type EnrolWish, enrolSettings } from "./enrolment.ts";
 export { SliverHostError } from "./errors.ts";
 export { type InstallOrder, installSliverd, type UninstallOrder, uninstallSliverd } from "./install.ts";

@@ -1,9 +1,11 @@
 import { type Clock, deadline, messageOf } from "@nodeyard/driver";
-import { CONTROL_USER, SliverClient, sshTransport } from "@nodeyard/sliver-protocol";
+import { CONTROL_USER, SliverClient, sshTransport, unixTransport } from "@nodeyard/sliver-protocol";
 import { type Enrolled, readEnrolled } from "./enrolment.ts";
 import { SliverHostError } from "./errors.ts";
 import type { Bundle, Remote } from "./remote.ts";
 
+/** Where a sliver manager listens for whoever looks after its machine (packages/sliver/src/enrol/parts.ts). */
+const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
 /** Where a sliver host keeps the programs that it runs (packages/sliver/src/enrol/parts.ts). */
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 /** What an enrolment makes first, or takes away last. */
@@ -143,12 +145,9 @@ async function copy(remote: Remote, bundle: Bundle, signal: AbortSignal): Promis
   return folder;
 }
 
-/** As a launcher does. The machine's keys come over the operator's session, which knew whom it spoke to. */
+/** As a launcher does; on this machine by the socket. Another machine's keys come over the operator's session, which knew whom it spoke to. */
 async function reach({ remote, controlKey, signal }: InstallOrder, { node, notes }: Enrolled): Promise<void> {
-  const keys = (await remote.run("cat /etc/ssh/ssh_host_*_key.pub", { signal })).trim().split("\n");
-  const { host, port } = await remote.target(signal);
-  const known = keys.filter((key) => /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+) /.test(key));
-  const client = new SliverClient(sshTransport({ host, port, identityFile: controlKey, hostKeys: known }));
+  const client = await clientOf(remote, controlKey, signal);
   const status = await client.status(signal).catch((cause) => {
     throw new SliverHostError(
       [
@@ -159,7 +158,15 @@ async function reach({ remote, controlKey, signal }: InstallOrder, { node, notes
     );
   });
   if (status.node !== node)
-    throw new SliverHostError(`at ${host}:${port} node ${status.node} answers, where ${node} was installed`);
+    throw new SliverHostError(`${remote.name} answers as node ${status.node}, where ${node} was installed`);
+}
+
+async function clientOf(remote: Remote, controlKey: string, signal: AbortSignal): Promise<SliverClient> {
+  if (remote.target === undefined) return new SliverClient(unixTransport(CONTROL_SOCKET));
+  const keys = (await remote.run("cat /etc/ssh/ssh_host_*_key.pub", { signal })).trim().split("\n");
+  const { host, port } = await remote.target(signal);
+  const known = keys.filter((key) => /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+) /.test(key));
+  return new SliverClient(sshTransport({ host, port, identityFile: controlKey, hostKeys: known }));
 }
 
 /** As far as the machine still answers. With a limit of its own: the order may have ended because its time was over. */

@@ -11,8 +11,8 @@ export interface Remote {
     line: string,
     options: { readonly signal: AbortSignal; readonly input?: string | Readable },
   ): Promise<string>;
-  /** Where the login goes: name or address, and port. */
-  target(signal: AbortSignal): Promise<{ readonly host: string; readonly port: number }>;
+  /** Where the login goes: name or address, and port. Absent: to this machine itself. */
+  readonly target?: (signal: AbortSignal) => Promise<{ readonly host: string; readonly port: number }>;
 }
 
 /** Programs for a sliver host, on this machine. */

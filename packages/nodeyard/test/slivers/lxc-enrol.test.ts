@@ -52,6 +52,24 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     expect(USERS.map((path) => machine.run("cat", path))).toEqual(users);
   });
 
+  test("the launcher's own machine is one of them, and asked for by --local", async () => {
+    const words = ["sliverd", "install", "--local", "--dry-run", "--json", "--bundle", site.bundle];
+    const { code, out, err } = await nodeyard(...words);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect((JSON.parse(out) as Done).changes).toContain("start sliverd");
+    for (const both of [["--local", "root@foreign"], []]) {
+      const { code: wrong, err: why } = await nodeyard(
+        "sliverd",
+        "install",
+        ...both,
+        "--bundle",
+        site.bundle,
+      );
+      expect(wrong).toBe(2);
+      expect(why).toMatch(/which machine\? name a host, or give --local for this one/);
+    }
+  });
+
   test("an image gets the same from its element, starts nothing, and leaves its machines a name of their own", async () => {
     const hooks = join(machine.folder, "hooks");
     const settings = join(folder, "settings.json");

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -51,7 +51,11 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     expect(difference(before, hostState(folder))).toEqual([]);
   }, 120_000);
 
-  const ssh = ({ interface_ip, username }: Granted["nodes"][number], script: string): string => {
+  const ssh = (
+    { interface_ip, username }: Granted["nodes"][number],
+    script: string,
+    seconds = 60,
+  ): string => {
     const options = [
       "StrictHostKeyChecking=no",
       "UserKnownHostsFile=/dev/null",
@@ -62,8 +66,39 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     return execFileSync("ssh", ["-i", keyFile, ...words, `${username}@${interface_ip}`, script], {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
+      timeout: seconds * 1000,
     }).trim();
   };
+
+  test("sees the memory and the CPUs that are its own, and resolves names as the machine does", async () => {
+    const { lease, nodes } = await site.json<Granted>("request", "small", "--wait");
+    const [node] = nodes as [Granted["nodes"][number]];
+    expect(ssh(node, "awk '/^MemTotal/ { print $2 }' /proc/meminfo")).toBe(String(96 * 1024));
+    expect(ssh(node, "nproc")).toBe("1");
+    if (!/ - cgroup /.test(readFileSync("/proc/self/mountinfo", "utf8"))) {
+      expect(ssh(node, "cat /sys/fs/cgroup/memory.max")).toBe(String(96 * 1024 * 1024));
+      expect(ssh(node, "cat /sys/fs/cgroup/cpu.max")).toBe("100000 100000");
+      expect(ssh(node, "grep -c ^processor /proc/cpuinfo")).toBe("1");
+    }
+    const config = ["--config", join(machine.folder, "sliverd.json")];
+    const exec = (...words: string[]) => site.run("sliverd", "exec", node.id, ...config, "--", ...words);
+    expect(await exec("sh", "-c", "id -u; cat /proc/meminfo | head -1")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^0\nMemTotal: +98304 kB\n$/),
+    });
+    expect((await exec("sh", "-c", "exit 7")).code).toBe(7);
+    // Frozen, it does not even answer; ended while it is frozen, it ends.
+    expect((await site.run("sliverd", "freeze", node.id, ...config)).code).toBe(0);
+    expect(() => ssh(node, "true", 3)).toThrow();
+    expect((await site.run("sliverd", "thaw", node.id, ...config)).code).toBe(0);
+    expect(ssh(node, "echo there")).toBe("there");
+    const resolve = "getent ahostsv4 deb.debian.org | head -1";
+    const host = execFileSync("sh", ["-c", resolve], { encoding: "utf8" }).trim();
+    expect(ssh(node, resolve) === "").toBe(host === "");
+    expect((await site.run("sliverd", "freeze", node.id, ...config)).code).toBe(0);
+    expect((await site.run("release", lease)).code).toBe(0);
+    await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
+  });
 
   test("that is killed for its memory is told so by explain, now and when its node is gone", async () => {
     const { lease, nodes } = await site.json<Granted>("request", "small", "--wait");

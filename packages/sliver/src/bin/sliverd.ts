@@ -7,6 +7,7 @@ import { deadline, NodeyardError, openTraces, serviceReporter, systemClock } fro
 import manifest from "../../package.json" with { type: "json" };
 import { memoryOfSlivers } from "../core/capacity.ts";
 import { type DaemonConfig, parseConfig } from "../daemon/config.ts";
+import { atSliver, VERBS, type Verb } from "../daemon/edge/at-sliver.ts";
 import { dismantle, dismantling } from "../daemon/edge/dismantle.ts";
 import { linkOf, totalMemory } from "../daemon/edge/facts.ts";
 import { forgetWriter } from "../daemon/edge/forget-writer.ts";
@@ -25,6 +26,9 @@ const OPTIONS = {
   config: { type: "string" },
   dismantle: { type: "boolean" },
   "forget-writer": { type: "boolean" },
+  exec: { type: "string" },
+  freeze: { type: "string" },
+  thaw: { type: "string" },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
 } as const;
@@ -44,8 +48,10 @@ async function main(args: readonly string[]): Promise<number> {
     log(USAGE);
     return 2;
   }
-  const nameOf = options.dismantle ? () => NAMELESS : ownId;
+  const verb = verbOf(options);
+  const nameOf = options.dismantle || verb !== undefined ? () => NAMELESS : ownId;
   const config = parseConfig(configText(options.config), options.config, nameOf);
+  if (verb !== undefined) return atSliver(verb, config, options[verb]!, options.words);
   if (options.dismantle) return takeAway(config, options["dry-run"] === true, options.json === true);
   if (options["forget-writer"]) return say(`${await forgetWriter(config, options["dry-run"] === true)}\n`);
   const report = serviceReporter(process.env);
@@ -93,13 +99,28 @@ type Options = NonNullable<ReturnType<typeof read>>;
 
 function read(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values;
+    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    return { ...values, words: positionals };
   } catch {
     return undefined;
   }
 }
 
-function makesSense({ dismantle, "forget-writer": forget, "dry-run": dryRun, json }: Options): boolean {
+function verbOf(options: Options): Verb | undefined {
+  return VERBS.find((verb) => options[verb] !== undefined);
+}
+
+function makesSense({
+  dismantle,
+  "forget-writer": forget,
+  "dry-run": dryRun,
+  json,
+  ...rest
+}: Options): boolean {
+  const { exec, freeze, thaw, words } = rest;
+  const verbs = [exec, freeze, thaw].filter((one) => one !== undefined).length;
+  if (verbs > 0) return verbs === 1 && !(dismantle || forget || dryRun || json);
+  if (words.length > 0) return false;
   if (dismantle) return forget !== true;
   return json !== true && (forget === true || dryRun !== true);
 }

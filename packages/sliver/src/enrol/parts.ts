@@ -29,6 +29,7 @@ export const LAYOUT = {
 /** Programs without which slivers cannot be made, and the Debian packages that hold them. */
 export const PROGRAMS = packagesOf([
   "lxc-start",
+  "lxcfs",
   "btrfs",
   "mkfs.btrfs",
   "nft",

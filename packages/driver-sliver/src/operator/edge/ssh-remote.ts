@@ -23,9 +23,14 @@ export function sshRemote(login: SshLogin): Remote {
   return {
     name: destination,
     run: (line, { signal, input }) =>
-      ssh([...words, "-T", "--", destination, line], destination, signal, input),
+      runCommand(["ssh", ...words, "-T", "--", destination, line], destination, signal, input),
     async target(signal) {
-      const text = await ssh([...words, "-G", "--", destination], destination, signal, undefined);
+      const text = await runCommand(
+        ["ssh", ...words, "-G", "--", destination],
+        destination,
+        signal,
+        undefined,
+      );
       const value = (name: string) => new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1];
       return { host: value("hostname") ?? destination, port: Number(value("port") ?? 22) };
     },
@@ -69,15 +74,21 @@ function wordsOf({ destination, configFile, port, identity }: SshLogin): string[
   ];
 }
 
-function ssh(
-  words: readonly string[],
+/** This machine, with the rights of whoever runs this. */
+export const localRemote: Remote = {
+  name: "this machine",
+  run: (line, { signal, input }) => runCommand(["sh", "-c", line], "this machine", signal, input),
+};
+
+function runCommand(
+  [program, ...words]: readonly [string, ...string[]],
   name: string,
   signal: AbortSignal,
   input: string | Readable | undefined,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const fail = (why: string, cause?: unknown) => reject(new SliverHostError(`${name}: ${why}`, { cause }));
-    const child = spawn("ssh", words, { stdio: ["pipe", "pipe", "pipe"], signal });
+    const child = spawn(program, words, { stdio: ["pipe", "pipe", "pipe"], signal });
     let out = "";
     let err = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -93,7 +104,7 @@ function ssh(
     child.on("close", (code, by) => {
       if (code === 0) return resolve(out);
       const said = err.trim().split("\n").at(-1) ?? "";
-      fail(said === "" ? `ssh ended with ${by ?? code}` : said);
+      fail(said === "" ? `${program} ended with ${by ?? code}` : said);
     });
     // Whoever ends before it has read everything says why on its way out.
     child.stdin.on("error", () => undefined);

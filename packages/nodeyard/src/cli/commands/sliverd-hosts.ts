@@ -7,7 +7,7 @@ import { readText } from "../../process/index.ts";
 import { parseDuration } from "../arguments.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { type Session, stateOf } from "../session.ts";
-import { controlKeyOf } from "./sliverd-keys.ts";
+import { controlKeyOf, makeKeys } from "./sliverd-keys.ts";
 import { addSliverdStatus, CONTROL_SOCKET, operator } from "./sliverd-status.ts";
 
 interface LoginOptions {
@@ -32,18 +32,22 @@ interface ProgramOptions {
 }
 
 interface InstallOptions extends LoginOptions, WishOptions, ProgramOptions {
+  readonly local?: boolean;
   readonly installPackages?: boolean;
 }
 
-interface UninstallOptions extends LoginOptions, ProgramOptions {}
+interface UninstallOptions extends LoginOptions, ProgramOptions {
+  readonly local?: boolean;
+}
 
 export function addSliverdHosts(sliverd: Command, session: Session): void {
   programs(wishes(login(sliverd.command("install"))))
     .description(
       "turn a machine into a sliver host, over SSH with your rights there; running it again changes nothing",
     )
+    .option("--local", "this machine, as root; creates the launcher's keys where there are none")
     .option("--install-packages", "install packages that are missing there; without it they are only listed")
-    .action((host: string, options: InstallOptions) => install(session, host, options));
+    .action((host: string | undefined, options: InstallOptions) => install(session, host, options));
   addSliverdStatus(
     way(sliverd.command("status"), "1m", OR_HERE),
     session,
@@ -54,7 +58,8 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
     .description(
       "end a machine's slivers and remove everything that install put there, even if it was interrupted",
     )
-    .action((host: string, options: UninstallOptions) => uninstall(session, host, options));
+    .option("--local", "this machine, as root")
+    .action((host: string | undefined, options: UninstallOptions) => uninstall(session, host, options));
   wishes(sliverd.command("settings"))
     .description("print the settings that the image element nodeyard-sliverd needs; none is secret")
     .action(async (options: WishOptions) => {
@@ -64,7 +69,7 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
 
 type Operator = Awaited<ReturnType<typeof operator>>;
 
-const HOST = { name: "<host>", description: "[USER@]HOST, as for ssh" };
+const HOST = { name: "[host]", description: "[USER@]HOST, as for ssh" };
 /** Of a command that asks a sliver manager and nothing else of its machine. */
 const OR_HERE = {
   name: "[host]",
@@ -115,10 +120,17 @@ function bundleOf(
   });
 }
 
-function uninstall(session: Session, host: string, options: UninstallOptions): Promise<void> {
+/** Exactly one of a host and `--local` is needed. Throws UsageError. */
+function remoteOf(tools: Operator, host: string | undefined, options: InstallOptions | UninstallOptions) {
+  if ((host === undefined) !== (options.local === true))
+    throw new UsageError("which machine? name a host, or give --local for this one");
+  return host === undefined ? tools.localRemote : tools.sshRemote(loginOf(host, options));
+}
+
+function uninstall(session: Session, host: string | undefined, options: UninstallOptions): Promise<void> {
   return within(session, options, async (signal) => {
     const tools = await operator();
-    const remote = tools.sshRemote(loginOf(host, options));
+    const remote = remoteOf(tools, host, options);
     const dryRun = options.dryRun === true;
     const { clock } = session.machine;
     const bundle = () => bundleOf(tools, options);
@@ -126,13 +138,15 @@ function uninstall(session: Session, host: string, options: UninstallOptions): P
   });
 }
 
-function install(session: Session, host: string, options: InstallOptions): Promise<void> {
+function install(session: Session, host: string | undefined, options: InstallOptions): Promise<void> {
   return within(session, options, async (signal) => {
     const { installPackages = false } = options;
-    const settings = await settingsOf(session, options, { installPackages });
     const tools = await operator();
+    const remote = remoteOf(tools, host, options);
+    if (options.local === true && options.dryRun !== true) await makeKeys(session, true);
+    const settings = await settingsOf(session, options, { installPackages });
     const enrolled = await tools.installSliverd({
-      remote: tools.sshRemote(loginOf(host, options)),
+      remote,
       bundle: bundleOf(tools, options),
       settings,
       controlKey: sliverPaths(stateOf(session)).controlKey,
@@ -141,12 +155,32 @@ function install(session: Session, host: string, options: InstallOptions): Promi
       signal,
     });
     tell(session, enrolled, options);
+    if (options.local === true && options.json !== true && options.dryRun !== true)
+      session.io.out(providerText(enrolled.node, sliverPaths(stateOf(session)).signingKeys));
     if (options.dryRun === true && enrolled.missingPackages.length > 0)
       throw new CommandError(
         "cli.missing_packages",
         `packages are missing on the host: ${enrolled.missingPackages.join(" ")}; install them, or add --install-packages`,
       );
   });
+}
+
+/** What the launcher's configuration needs, to be copied. */
+function providerText(node: string, signingKeys: string): string {
+  return `in nodepool.yaml:
+labels:
+  - name: small
+providers:
+  - name: ${plain(node)}
+    driver: sliver
+    signing-keys: ${signingKeys}
+    machines:
+      - { name: ${plain(node)}, socket: ${CONTROL_SOCKET} }
+    pools:
+      - name: main
+        labels:
+          - { name: small, memory: 2048, disk: 4096 }
+`;
 }
 
 async function settingsOf(

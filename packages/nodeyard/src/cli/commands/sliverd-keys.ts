@@ -35,13 +35,8 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
     .description("create the first keys; all launchers of an installation need the same ones")
     .option(...JSON_OPTION)
     .action(async (output: Output) => {
-      const state = stateOf(session);
-      makeStateFolder(state);
-      const places = sliverPaths(state);
-      // The one that is refused when it is there comes first.
-      const made = createSigningKeys(places.signingKeys);
-      await makeKey(places.controlKey.replace(/\/[^/]*$/, ""), "control-key");
-      show(session, made, places, output);
+      const made = await makeKeys(session);
+      show(session, made, sliverPaths(stateOf(session)), output);
     });
   keys
     .command("show")
@@ -66,6 +61,28 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
       const now = Math.floor(session.machine.clock.now() / 1_000);
       show(session, rotateSigningKeysFile(places.signingKeys, { now, overlap: seconds }), places, output);
     });
+}
+
+/** Where there are some it rejects, or, with `keep`, they stay. */
+export async function makeKeys(session: Session, keep = false): Promise<SigningKeys> {
+  const state = stateOf(session);
+  makeStateFolder(state);
+  const places = sliverPaths(state);
+  const there = keep ? readSigningKeysIfAny(places.signingKeys) : undefined;
+  if (there !== undefined) return there;
+  // The one that is refused when it is there comes first.
+  const made = createSigningKeys(places.signingKeys);
+  await makeKey(places.controlKey.replace(/\/[^/]*$/, ""), "control-key");
+  return made;
+}
+
+function readSigningKeysIfAny(path: string): SigningKeys | undefined {
+  try {
+    return readSigningKeys(path);
+  } catch (error) {
+    if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPaths, { json }: Output): void {

@@ -8,6 +8,14 @@ import { addSliverdKeys } from "./sliverd-keys.ts";
 /** Machines that are divided into slivers: the keys that they believe, and how they come to. */
 export function defineSliverd(sliverd: Command, session: Session): void {
   addRun(sliverd);
+  addExec(sliverd);
+  for (const [verb, what] of [
+    ["freeze", "stop the processes of a sliver of this machine where they are, as root"],
+    ["thaw", "let the processes of a frozen sliver go on, as root"],
+  ] as const)
+    inSliver(sliverd.command(verb), what).action((sliver: string, { config }: InSliver) =>
+      ended([`--${verb}`, sliver, "--config", config]),
+    );
   addSliverdKeys(sliverd, session);
   addSliverdHosts(sliverd, session);
 }
@@ -38,7 +46,33 @@ function addRun(sliverd: Command): void {
       if (dismantle === true) words.push("--dismantle");
       if (dryRun === true) words.push("--dry-run");
       if (json === true) words.push("--json");
-      const exitCode = await runSliverd(words);
-      if (exitCode !== 0) throw new CommandFailed(exitCode);
+      await ended(words);
     });
+}
+
+interface InSliver {
+  readonly config: string;
+}
+
+function inSliver(command: Command, what: string): Command {
+  return command
+    .argument("<sliver>", "its name, or the id of its node")
+    .description(what)
+    .option("--config <file>", "configuration of the sliver manager", SETTINGS);
+}
+
+function addExec(sliverd: Command): void {
+  inSliver(sliverd.command("exec"), "run a command as root of a sliver of this machine, as root")
+    .argument(
+      "[command...]",
+      "after --; default: a shell. The log of its start script is /run/nodeyard-initscript.log",
+    )
+    .action((sliver: string, command: readonly string[], { config }: InSliver) =>
+      ended(["--exec", sliver, "--config", config, "--", ...command]),
+    );
+}
+
+async function ended(words: readonly string[]): Promise<void> {
+  const exitCode = await runSliverd(words);
+  if (exitCode !== 0) throw new CommandFailed(exitCode);
 }

@@ -65,8 +65,8 @@ export interface Write {
   readonly controller: Controller;
   readonly file: string;
   readonly value: string;
-  /** Also in the groups below, which do not inherit it. */
-  readonly below?: true;
+  /** Also in the groups below, which do not inherit it, or only there. In v2 these are the two of LXC, not those that are made inside. */
+  readonly below?: true | "only";
 }
 
 /** The limits of one sliver, as files of its control groups. */
@@ -118,11 +118,15 @@ type Version = 1 | 2 | undefined;
 function cpu({ limits: { cpuWeight, cpuCap } }: LimitInput, version: Version): LimitWrites {
   if (version === undefined) return lacks("cpuShare, cpuCap", "cpu");
   const quota = Math.max(SMALLEST_QUOTA, Math.round((cpuCap * PERIOD) / 1000));
-  if (version === 2)
-    return done("cpu", {
-      "cpu.weight": cpuWeight,
-      "cpu.max": cpuCap === 0 ? `max ${PERIOD}` : `${quota} ${PERIOD}`,
-    });
+  if (version === 2) {
+    const { writes } = done("cpu", { "cpu.weight": cpuWeight });
+    const value = cpuCap === 0 ? `max ${PERIOD}` : `${quota} ${PERIOD}`;
+    // Also where programs inside, and lxcfs for them, look for it.
+    return {
+      writes: [...writes, { controller: "cpu", file: "cpu.max", value, below: true }],
+      unenforced: [],
+    };
+  }
   return done("cpu", {
     "cpu.shares": sharesOf(cpuWeight),
     "cpu.cfs_period_us": PERIOD,
@@ -147,19 +151,19 @@ function memory({ effective: { memoryCap, memoryGuarantee } }: LimitInput, versi
   if (version === undefined)
     return bytes + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
   if (version === 2) {
-    const { writes } = done("memory", {
-      "memory.max": bytes === 0 ? "max" : bytes,
-      "memory.swap.max": bytes === 0 ? "max" : 0,
-      // A job that lost one process of many goes on as half a job, and nobody sees why it fails: it ends as one.
-      "memory.oom.group": 1,
-    });
+    const { writes } = done("memory", { "memory.swap.max": bytes === 0 ? "max" : 0 });
+    // Also where programs inside look for it.
+    const value = bytes === 0 ? "max" : String(bytes);
+    const cap = { controller: "memory", file: "memory.max", value, below: true } as const;
+    // A job that lost one process of many goes on as half a job, and nobody sees why it fails: it ends as one. LXC's own process stays.
+    const oneEnd = { controller: "memory", file: "memory.oom.group", value: "1", below: "only" } as const;
     // What a group protects is not protected for the groups in it, unless they say so too.
     const guarantee = {
       controller: "memory",
       file: GUARANTEE,
       value: String(memoryGuarantee * 1024),
     } as const;
-    return { writes: [...writes, { ...guarantee, below: true }], unenforced: [] };
+    return { writes: [...writes, cap, oneEnd, { ...guarantee, below: true }], unenforced: [] };
   }
   const { writes } = done("memory", { "memory.limit_in_bytes": bytes === 0 ? -1 : bytes });
   const unenforced = memoryGuarantee > 0 ? ["memoryGuarantee: cgroup v1 protects no memory from others"] : [];

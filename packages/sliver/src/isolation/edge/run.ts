@@ -4,6 +4,7 @@ import { CommandError } from "../../errors.ts";
 /** Debian packages that hold the programs which are run on a sliver host. */
 const PACKAGES = {
   "lxc-start": "lxc",
+  lxcfs: "lxcfs",
   btrfs: "btrfs-progs",
   "mkfs.btrfs": "btrfs-progs",
   nft: "nftables",

@@ -11,8 +11,14 @@ export function authorizedKeys(keys: readonly string[]): string {
   return keys.map((key) => `${sshKey(key)}\n`).join("");
 }
 
+/** Processors that a cap of CPU is worth to programs that start one thread for each; undefined: there is no cap. */
+function processors({ cpuCap }: { readonly cpuCap: number }): number | undefined {
+  return cpuCap === 0 ? undefined : Math.ceil(cpuCap / 1000);
+}
+
 /** `logins`: the only users who may log in, with any key. */
-export function sshdConfig(logins: readonly string[]): string {
+export function sshdConfig(logins: readonly string[], limits: { readonly cpuCap: number }): string {
+  const cpus = processors(limits);
   const settings: readonly (readonly [string, string])[] = [
     ["HostKey", `/etc/nodeyard/${HOST_KEY}`],
     ["AuthorizedKeysFile", "/etc/nodeyard/authorized_keys"],
@@ -25,17 +31,20 @@ export function sshdConfig(logins: readonly string[]): string {
     // A sliver that is asked for its key by many must not turn the launcher away.
     ["MaxStartups", "100:30:200"],
     ["Subsystem", "sftp internal-sftp"],
+    // nproc asks the scheduler, which knows cores and not shares of them; this it believes.
+    ...(cpus === undefined ? [] : [["SetEnv", `OMP_NUM_THREADS=${cpus}`] as const]),
   ];
   return settings.map(([name, value]) => `${name} ${value}\n`).join("");
 }
 
 /** What LXC starts: the sliver's init script as its login, and its sshd, which reaps what others leave. */
-export function initScript(user: string): string {
+export function initScript(user: string, limits: { readonly cpuCap: number }): string {
+  const cpus = processors(limits);
   return `#!/bin/sh
 mkdir -p /run/sshd
 if [ -s /etc/nodeyard/initscript ]; then
   cd "/home/${login(user)}" || cd /
-  HOME="/home/${login(user)}" USER=${login(user)} setsid setpriv --reuid=${LOGIN_ID} --regid=${LOGIN_ID} --clear-groups \\
+  ${cpus === undefined ? "" : `OMP_NUM_THREADS=${cpus} `}HOME="/home/${login(user)}" USER=${login(user)} setsid setpriv --reuid=${LOGIN_ID} --regid=${LOGIN_ID} --clear-groups \\
     /bin/sh /etc/nodeyard/initscript >>/run/nodeyard-initscript.log 2>&1 </dev/null &
 fi
 cd /

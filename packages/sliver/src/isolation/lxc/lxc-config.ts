@@ -23,6 +23,8 @@ export interface LxcConfig {
   /** Of its control groups, below every hierarchy's mount. */
   readonly group: string;
   readonly devices: "v1" | "v2" | "none";
+  /** Whether it sees the limits of its own groups, which runtimes of languages read; with v2 alone. */
+  readonly ownGroups: boolean;
   /** As in `0,2-3`. */
   readonly cpus?: string;
 }
@@ -63,7 +65,7 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.idmap", `g 0 ${names.idBase} ${IDS}`],
     ["lxc.init.cmd", "/bin/sh /etc/nodeyard/init"],
     ["lxc.apparmor.profile", "unconfined"],
-    ["lxc.mount.auto", "proc:mixed sys:ro"],
+    ["lxc.mount.auto", `proc:mixed sys:ro${config.ownGroups ? " cgroup:ro:force" : ""}`],
     ["lxc.mount.entry", mount("tmpfs", "run", "tmpfs", "nosuid,nodev,mode=755,create=dir")],
     ["lxc.mount.entry", mount(socket, "run/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir")],
     ["lxc.mount.entry", mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir")],

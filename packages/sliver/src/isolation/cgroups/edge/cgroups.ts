@@ -71,9 +71,13 @@ export class Cgroups {
 
   async apply(mark: string, writes: readonly Write[]): Promise<void> {
     for (const { controller, file, value, below } of writes) {
-      const { mount } = this.layout.controllers.get(controller)!;
+      const { mount, version } = this.layout.controllers.get(controller)!;
       const own = join(mount, PARENT, mark);
-      const groups = below === true ? [own, ...(await tree(own))] : [own];
+      const lower =
+        version === 1
+          ? tree
+          : async (group: string) => (await folders(group)).map((name) => join(group, name));
+      const groups = [...(below === "only" ? [] : [own]), ...(below === undefined ? [] : await lower(own))];
       if (file === "cpuset.cpus") await writeCpus(groups, value);
       else for (const group of groups) await put(join(group, file), value);
       // Memory and swap together, where v1 counts swap: else what memory may not hold goes there without an end.
@@ -152,6 +156,16 @@ export class Cgroups {
       if (state !== undefined) await put(state, "THAWED").catch(() => undefined);
       await sleep(this.#clock, wait, signal);
     }
+  }
+
+  /** Its processes stop where they are, or go on; LXC's own does not stop. `kill` ends frozen ones, too. Throws MachineError. */
+  async freeze(mark: string, frozen: boolean): Promise<void> {
+    const old = this.layout.controllers.get("freezer");
+    const mount = (old ?? this.layout.hierarchies.find(({ version }) => version === 2))?.mount;
+    if (mount === undefined) throw new MachineError("this machine has no freezer controller");
+    const group = join(mount, PARENT, mark, "payload");
+    if (old !== undefined) await put(join(group, "freezer.state"), frozen ? "FROZEN" : "THAWED");
+    else await put(join(group, "cgroup.freeze"), frozen ? "1" : "0");
   }
 
   /** Waits at most `limit` milliseconds for its processes to end by themselves. */

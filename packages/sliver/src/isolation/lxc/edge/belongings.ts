@@ -40,8 +40,9 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
     found.push({ kind: "rules", name: `inet ${TABLE}` });
   for (const name of await readdir("/sys/class/net"))
     if (INTERFACE.test(name)) found.push({ kind: "interface", name });
-  if (mountinfo.some((line) => line[4] === join(folder, "pool")))
-    found.push({ kind: "mount", name: join(folder, "pool") });
+  for (const name of ["pool", "lxcfs"])
+    if (mountinfo.some((line) => line[4] === join(folder, name)))
+      found.push({ kind: "mount", name: join(folder, name) });
   const files = OWN_FILES.map((name) => join(folder, name));
   if ("folder" in options.pool)
     files.push(...["slivers", "images", "names", "groups"].map((name) => join(pool, name)));

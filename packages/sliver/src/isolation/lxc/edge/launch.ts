@@ -87,10 +87,11 @@ export async function launch(
       root: subvolumes.path(mark),
       etc: folders.path(mark, "etc"),
       socket: await folders.makeSocketFolder(mark),
-      binds: root === "account" ? await hostBinds() : [],
+      binds: [...(root === "account" ? await hostBinds() : []), ...(await machine.lxcfs.binds(signal))],
       seccomp: machine.seccomp,
       group: `${PARENT}/${mark}`,
       devices,
+      ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),
       ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
     });
     const file = folders.path(mark, CONFIG_FILE);
@@ -106,7 +107,7 @@ export async function launch(
     // What v1 does not inherit goes to the group that LXC made.
     await cgroups.apply(
       mark,
-      writes.filter(({ below }) => below === true),
+      writes.filter(({ below }) => below !== undefined),
     );
   }
   await waitForSsh(names.address, options.clock, signal);

@@ -14,6 +14,7 @@ import { Subvolumes } from "../../storage/edge/subvolumes.ts";
 import { SECCOMP_POLICY } from "../lxc-config.ts";
 import { clashes } from "../names.ts";
 import type { IsolationOptions } from "../options.ts";
+import { Lxcfs } from "./lxcfs.ts";
 import { SliverFolders } from "./sliver-folders.ts";
 
 /**
@@ -72,6 +73,8 @@ export const OWN_FILES = [
   "cache",
   "network",
   "forwarding",
+  "lxcfs",
+  "lxcfs.pid",
   "seccomp.policy",
 ] as const;
 
@@ -101,6 +104,7 @@ export class SliverMachine {
   readonly images: Images;
   readonly folders: SliverFolders;
   readonly network: Network;
+  readonly lxcfs: Lxcfs;
   readonly seccomp: string;
   /** Runs one work at a time: what is made for the first sliver must not be removed while a sliver uses it. */
   readonly exclusive = inTurn();
@@ -126,6 +130,7 @@ export class SliverMachine {
     const way = outbound === false ? {} : { outbound: { ...outbound, network } };
     const forwarding = join(folder, "forwarding");
     this.network = new Network({ ...way, link: options.link, inbound, forwarding });
+    this.lxcfs = new Lxcfs(folder, clock, onProgress);
     this.seccomp = join(folder, "seccomp.policy");
   }
 
@@ -165,6 +170,7 @@ export class SliverMachine {
     await this.exclusive(async () => {
       if ((await this.folders.list()).length > 0) return;
       await this.network.remove(signal);
+      await this.lxcfs.leave(signal);
       await this.cgroups.removeParent();
     });
     // It may have been the last copy of an old image. An image that stays costs disk, and must not keep a sliver from ending.

@@ -146,13 +146,13 @@ export async function writeSettings(
   etc: string,
   root: Mark["root"],
   names: Names,
-  { enabled, keys, initscript }: SliverConfig,
+  { enabled, keys, initscript, limits }: SliverConfig,
 ): Promise<void> {
   const logins = root === "account" ? [names.user] : [names.user, "root"];
   const files: readonly (readonly [string, string])[] = [
     ["authorized_keys", enabled ? authorizedKeys(keys) : ""],
-    ["sshd_config", sshdConfig(logins)],
-    ["init", initScript(names.user)],
+    ["sshd_config", sshdConfig(logins, limits)],
+    ["init", initScript(names.user, limits)],
     ["initscript", initscript],
   ];
   await together(

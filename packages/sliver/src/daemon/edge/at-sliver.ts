@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@nodeyard/runtime";
+import { MachineError } from "../../errors.ts";
+import { Cgroups } from "../../isolation/cgroups/edge/cgroups.ts";
+import { howToInstall } from "../../isolation/edge/run.ts";
+import { CONFIG_FILE } from "../../isolation/lxc/edge/launch.ts";
+import { SliverFolders } from "../../isolation/lxc/edge/sliver-folders.ts";
+import { namesOf, readMarkName } from "../../isolation/lxc/names.ts";
+import type { DaemonConfig } from "../config.ts";
+
+/** What root does to one sliver beside its manager, which goes on looking after it. */
+export const VERBS = ["exec", "freeze", "thaw"] as const;
+export type Verb = (typeof VERBS)[number];
+
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/**
+ * Runs `words` in a sliver as its root, on this terminal, with its capabilities, groups and filter of system calls and no environment of the
+ * host's; without words a shell. Or stops its processes where they are, or lets them go on. `name`: of the sliver, or of the node that it is.
+ * Resolves with the exit code. Throws MachineError.
+ */
+export async function atSliver(
+  verb: Verb,
+  { isolation: { folder, network } }: DaemonConfig,
+  name: string,
+  words: readonly string[],
+): Promise<number> {
+  const folders = new SliverFolders(join(folder, "slivers"));
+  const marks = await folders.list();
+  const names = await Promise.all(marks.map(async (mark) => (await folders.read(mark))?.name ?? ""));
+  const at = names.findIndex((one) => one === name || one.startsWith(`n${name}_`));
+  const ref = readMarkName(marks[at] ?? "");
+  if (ref === undefined)
+    throw new MachineError(`there is no sliver ${name} here; there is ${names.join(", ") || "none"}`);
+  if (verb !== "exec") {
+    await (await Cgroups.detect(systemClock)).freeze(marks[at]!, verb === "freeze");
+    return 0;
+  }
+  const own = folders.path(marks[at]!);
+  const to = ["-n", namesOf(ref.index, network).user, "-P", own, "-f", join(own, CONFIG_FILE)];
+  const environment = ["--clear-env", "-v", `PATH=${PATH}`, "-v", "HOME=/root"];
+  const command = words.length === 0 ? [] : ["--", ...words];
+  const child = spawn("lxc-attach", [...to, ...environment, ...command], {
+    stdio: "inherit",
+    env: { PATH, TERM: process.env.TERM },
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", (cause) => reject(new MachineError(howToInstall("lxc-start"), { cause })));
+    child.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal!]));
+  });
+}
