@@ -46,11 +46,18 @@ export const nodeDetailColumns: readonly Column[] = [
 ];
 
 /** Everything that `--detail` shows; `now` is tree time in milliseconds. */
-export function nodeRow(
-  { record, locked, deadLetter }: ListedNode,
-  now: number,
-  ages: Exclude<AgeFormat, "epoch"> = "text",
-): Row {
+export function nodeRow(node: ListedNode, now: number, ages: Exclude<AgeFormat, "epoch"> = "text"): Row {
+  const { stateTime, az } = node.record;
+  return {
+    ...nodeFacts(node),
+    age: stateTime === null ? null : ageIn(ages, now / 1000 - stateTime),
+    locked: node.locked ? "locked" : "unlocked",
+    AZ: az,
+  };
+}
+
+/** What every list of nodes calls by the same names, and that changes with the node only. */
+export function nodeFacts({ record, deadLetter }: Pick<ListedNode, "record" | "deadLetter">) {
   return {
     id: record.id,
     provider: record.provider,
@@ -59,12 +66,9 @@ export function nodeRow(
     public_ipv4: record.publicIpv4,
     ipv6: record.publicIpv6,
     state: record.state,
-    age: record.stateTime === null ? null : ageIn(ages, now / 1000 - record.stateTime),
-    locked: locked ? "locked" : "unlocked",
     pool: record.pool,
     hostname: record.hostname,
     private_ipv4: record.privateIpv4,
-    AZ: record.az,
     username: record.username,
     // An object here holds a cluster's credentials.
     connection_port: typeof record.connectionPort === "number" ? record.connectionPort : "redacted",

@@ -34,35 +34,44 @@ interface ImageEntry {
 /** A thing as it was or is. */
 type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry;
 
-/** A change of one thing, as every client reads it that sees the thing. */
+/** A change of one thing. */
 export interface Change {
   readonly kind: Kind;
   readonly id: string;
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
-  /** Texts for clients that see everything, once for all of them; by whether they see secrets. */
-  readonly texts: Map<boolean, string | undefined>;
+}
+
+/** Of the thing that changed. */
+export function keyOf({ kind, id }: Change): string {
+  return `${kind} ${id}`;
+}
+
+/** The same text for interests that are told the same of every change. */
+export function audienceOf({ principal, kinds, filters }: Interest): string {
+  const { name, role, labels, tenants } = principal;
+  const who = seesAll(principal) ? seesSecrets(principal) : [name, role, [...labels], [...tenants]];
+  return JSON.stringify([who, [...kinds], filters.map(([key, values]) => [key, [...values]])]);
 }
 
 /** Undefined for what no stream tells of. */
 export function changeIn(event: ViewEvent): Change | undefined {
-  const texts = new Map<boolean, string>();
   switch (event.type) {
     case "node":
     case "request":
-      return { kind: event.type, id: event.id, before: event.before, after: event.after, texts };
+      return { kind: event.type, id: event.id, before: event.before, after: event.after };
     case "own": {
       const { path, before, after } = event;
       const id = /^\/nodeyard\/leases\/([^/]+)$/.exec(path)?.[1];
-      return id === undefined ? undefined : { kind: "lease", id, before, after, texts };
+      return id === undefined ? undefined : { kind: "lease", id, before, after };
     }
     case "image": {
       const { image } = event;
-      return { kind: "image", id: image, before: { image, former: true }, after: { image }, texts };
+      return { kind: "image", id: image, before: { image, former: true }, after: { image } };
     }
     case "component": {
       const { key, before, after } = event;
-      return { kind: (after ?? before)?.kind === "pool" ? "pool" : "member", id: key, before, after, texts };
+      return { kind: (after ?? before)?.kind === "pool" ? "pool" : "member", id: key, before, after };
     }
     default:
       return undefined;
@@ -71,13 +80,7 @@ export function changeIn(event: ViewEvent): Change | undefined {
 
 /** Everything that there is now, as changes from nothing. What comes while it is read may be in it, or not. */
 export function* everything(view: View, kinds: ReadonlySet<string>): Generator<Change> {
-  const made = (kind: Kind, id: string, after: Entry): Change => ({
-    kind,
-    id,
-    before: undefined,
-    after,
-    texts: new Map(),
-  });
+  const made = (kind: Kind, id: string, after: Entry): Change => ({ kind, id, before: undefined, after });
   if (kinds.has("node")) for (const entry of view.nodes.byId.values()) yield made("node", entry.id, entry);
   if (kinds.has("request"))
     for (const entry of view.requests.byId.values()) yield made("request", entry.id, entry);
@@ -95,16 +98,8 @@ export function* everything(view: View, kinds: ReadonlySet<string>): Generator<C
 
 /** The event that a client is sent, without its id; undefined where it sees nothing of the change. */
 export function textOf(change: Change, view: View, interest: Interest): string | undefined {
-  const { kinds, principal, filters } = interest;
-  if (!kinds.has(change.kind)) return undefined;
-  if (filters.length > 0 || !seesAll(principal)) return makeText(change, view, interest);
-  const secrets = seesSecrets(principal);
-  if (!change.texts.has(secrets)) change.texts.set(secrets, makeText(change, view, interest));
-  return change.texts.get(secrets);
-}
-
-function makeText(change: Change, view: View, interest: Interest): string | undefined {
   const { kind, id, before, after } = change;
+  if (!interest.kinds.has(kind)) return undefined;
   const row = seen(kind, after, view, interest);
   if (row !== undefined) return `event: put\ndata: ${JSON.stringify({ kind, id, row })}\n\n`;
   // What a client saw and sees no longer, because it is gone, another's or of another state, is removed for it.

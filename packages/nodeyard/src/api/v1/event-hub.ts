@@ -1,12 +1,13 @@
 import { LOGINS, TOKENS } from "@nodeyard/model";
 import { type Clock, hexId, type Random, type Timer } from "@nodeyard/runtime";
 import type { View } from "../../view/index.ts";
-import { type Change, changeIn, everything, type Interest, textOf } from "./changes.ts";
+import { ChangeLog, type Piece } from "./change-log.ts";
+import { audienceOf, type Change, changeIn, everything, type Interest, textOf } from "./changes.ts";
 
 /** Where the events of one client go. */
 export interface Sink {
   /** False: the client is behind, and `onDrain` calls back when it has caught up. */
-  write(text: string): boolean;
+  write(text: string | Uint8Array): boolean;
   onDrain(resume: () => void): void;
   /** Calls back when the client has gone. */
   onClose(ended: () => void): void;
@@ -16,6 +17,8 @@ export interface Sink {
 /** A client that follows. */
 export interface Follower extends Interest {
   readonly sink: Sink;
+  /** Of a thing that changed several times before it is told of: whether only the newest state is wanted. */
+  readonly newestOnly: boolean;
   /** The id of the last event that it has; undefined: it begins. */
   readonly last: string | undefined;
   /** Whether its right stands still. */
@@ -24,8 +27,6 @@ export interface Follower extends Interest {
 
 /** Where rights end. */
 const RIGHTS = [`${TOKENS}/`, `${LOGINS}/`];
-/** Changes that are kept for those who are behind or come back: what they cost in memory is bounded, however many clients there are. */
-const KEPT = 4_096;
 const MISSED = "what was missed is no longer kept";
 /** Changes are sent together: a page that is told ten times a second looks live. Milliseconds. */
 const GATHER_MS = 100;
@@ -38,11 +39,9 @@ const PIECE = 64 * 1_024;
 export class EventHub {
   readonly #clock: Clock;
   readonly #view: View;
-  /** Of this process: after a restart nobody knows what was missed. */
   readonly #boot: string;
-  readonly #kept: (Change | { readonly complete: boolean })[] = [];
-  /** The number of the first change that is kept. */
-  #first = 1;
+  /** Of every change, and of the newest states; each is kept once somebody has asked for it. */
+  readonly #logs = new Map<boolean, ChangeLog>();
   readonly #clients = new Set<Client>();
   readonly #unsubscribe: () => void;
   #gathering: Timer | undefined;
@@ -57,10 +56,7 @@ export class EventHub {
       if (event.type === "own" && RIGHTS.some((root) => event.path.startsWith(root))) this.#dismiss();
       const change = event.type === "complete" ? { complete: event.complete } : changeIn(event);
       if (change === undefined) return;
-      this.#kept.push(change);
-      // A quarter at once: moving all others for each change would cost more than keeping some more.
-      if (this.#kept.length >= KEPT * 1.25)
-        this.#first += this.#kept.splice(0, this.#kept.length - KEPT).length;
+      for (const log of this.#logs.values()) log.add(change);
       this.#gathering ??= this.#clock.setTimer(GATHER_MS, () => this.#flush(), { background: true });
     });
   }
@@ -71,13 +67,7 @@ export class EventHub {
 
   /** Sends events until the client goes, or loses its right. */
   follow(follower: Follower): void {
-    const client = new Client(follower, this.#view, {
-      id: (at) => `${this.#boot}.${at}`,
-      numberOf: (id) => this.#numberOf(id),
-      next: () => this.#first + this.#kept.length,
-      first: () => this.#first,
-      at: (number) => this.#kept[number - this.#first],
-    });
+    const client = new Client(follower, this.#view, this.#logOf(follower.newestOnly));
     this.#clients.add(client);
     this.#ping ??= this.#clock.setTimer(PING_MS, () => this.#pingAll(), { background: true });
     follower.sink.onClose(() => this.#end(client));
@@ -90,15 +80,16 @@ export class EventHub {
     for (const client of [...this.#clients]) this.#end(client);
   }
 
-  /** Of the change after the one of this id, kept or not; undefined: it is of another process. */
-  #numberOf(id: string): number | undefined {
-    const [, boot, digits] = /^([0-9a-f]{8})\.(\d{1,15})$/.exec(id) ?? [];
-    const next = Number(digits) + 1;
-    return boot === this.#boot && next <= this.#first + this.#kept.length ? next : undefined;
+  #logOf(newestOnly: boolean): ChangeLog {
+    const log =
+      this.#logs.get(newestOnly) ?? new ChangeLog(`${this.#boot}${newestOnly ? "n" : ""}`, { newestOnly });
+    this.#logs.set(newestOnly, log);
+    return log;
   }
 
   #flush(): void {
     this.#gathering = undefined;
+    for (const log of this.#logs.values()) log.settle();
     for (const client of this.#clients) client.pump();
   }
 
@@ -123,16 +114,6 @@ export class EventHub {
   }
 }
 
-/** The kept changes, by number. */
-interface Kept {
-  id(number: number): string;
-  numberOf(id: string): number | undefined;
-  /** Of the change that comes next. */
-  next(): number;
-  first(): number;
-  at(number: number): Change | { readonly complete: boolean } | undefined;
-}
-
 /**
  * One client, and how far it is: a number in what is kept for all, and the walk through everything where it has to begin. Nothing is
  * queued for it. Who falls behind what is kept is told of the gap and begins again.
@@ -140,18 +121,20 @@ interface Kept {
 class Client {
   readonly #follower: Follower;
   readonly #view: View;
-  readonly #kept: Kept;
+  readonly #log: ChangeLog;
+  readonly #audience: string;
   #at: number;
   #walk: Iterator<Change> | undefined;
   #blocked = false;
   #ended = false;
 
-  constructor(follower: Follower, view: View, kept: Kept) {
+  constructor(follower: Follower, view: View, log: ChangeLog) {
     this.#follower = follower;
     this.#view = view;
-    this.#kept = kept;
-    const known = follower.last === undefined ? undefined : kept.numberOf(follower.last);
-    this.#at = known ?? kept.next();
+    this.#log = log;
+    this.#audience = audienceOf(follower);
+    const known = follower.last === undefined ? undefined : log.numberAfter(follower.last);
+    this.#at = known ?? log.next;
     if (known === undefined) this.#begin(follower.last === undefined ? undefined : MISSED);
     else this.#write(": continued\n\n");
   }
@@ -167,9 +150,9 @@ class Client {
   /** Sends what there is, as far as the client takes it. */
   pump(): void {
     while (!this.#blocked && !this.#ended) {
-      if (this.#at < this.#kept.first()) this.#begin(MISSED);
+      if (this.#at < this.#log.first) this.#begin(MISSED);
       const piece = this.#walk === undefined ? this.#changes() : this.#walked(this.#walk);
-      if (piece === "") return;
+      if (piece.length === 0) return;
       this.#write(piece);
     }
   }
@@ -181,12 +164,14 @@ class Client {
 
   /** Everything from the start. Changes that come during the walk are sent after it, some a second time. */
   #begin(why: string | undefined): void {
-    this.#at = this.#kept.next();
+    this.#at = this.#log.next;
     this.#walk = everything(this.#view, this.#follower.kinds);
     this.#write(why === undefined ? ": begins\n\n" : `event: gap\ndata: ${JSON.stringify({ why })}\n\n`);
   }
 
   #walked(walk: Iterator<Change>): string {
+    // What the walk finds counts as seen: else what goes within the same 100 ms as it came would never be removed for the client.
+    this.#log.settle();
     let piece = "";
     while (piece.length < PIECE) {
       const { done, value } = walk.next();
@@ -194,31 +179,37 @@ class Client {
         this.#walk = undefined;
         const { complete } = this.#view;
         // The first id: who is cut off before it begins again.
-        return `${piece}id: ${this.#kept.id(this.#at - 1)}\nevent: synced\ndata: ${JSON.stringify({ complete })}\n\n`;
+        return `${piece}id: ${this.#log.id(this.#at - 1)}\nevent: synced\ndata: ${JSON.stringify({ complete })}\n\n`;
       }
       piece += textOf(value, this.#view, this.#follower) ?? "";
     }
     return piece;
   }
 
-  #changes(): string {
-    let piece = "";
-    let passed = 0;
-    for (; piece.length < PIECE; this.#at++) {
-      const change = this.#kept.at(this.#at);
+  #changes(): Uint8Array {
+    const { bytes, next } = this.#log.piece(this.#audience, this.#at, () => this.#piece(this.#at));
+    this.#at = next;
+    return bytes;
+  }
+
+  #piece(from: number): Piece {
+    let text = "";
+    let next = from;
+    for (; text.length < PIECE; next++) {
+      const change = this.#log.at(next);
       if (change === undefined) break;
-      const text =
+      const told =
         "complete" in change
           ? `event: view\ndata: ${JSON.stringify(change)}\n\n`
           : textOf(change, this.#view, this.#follower);
-      if (text !== undefined) piece += `id: ${this.#kept.id(this.#at)}\n${text}`;
-      passed++;
+      if (told !== undefined) text += `id: ${this.#log.id(next)}\n${told}`;
     }
     // Of others' changes a client hears nothing; now and then it hears how far it is, so that it need not begin again.
-    return piece === "" && passed > 0 ? `id: ${this.#kept.id(this.#at - 1)}\n: passed\n\n` : piece;
+    if (text === "" && next > from) text = `id: ${this.#log.id(next - 1)}\n: passed\n\n`;
+    return { bytes: Buffer.from(text), next };
   }
 
-  #write(text: string): void {
+  #write(text: string | Uint8Array): void {
     const { sink } = this.#follower;
     this.#blocked = !sink.write(text);
     if (!this.#blocked) return;

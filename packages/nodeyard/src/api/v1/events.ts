@@ -22,6 +22,10 @@ const events = route({
     label: text.describe("of nodes"),
     labels: text.describe("of requests and leases"),
     tenant: text,
+    newest: z
+      .enum(["true", "false"])
+      .optional()
+      .describe("true: of a thing that changed several times within 100 ms only the newest state is sent"),
     last_event_id: text.describe("as the header `Last-Event-ID`, for clients that cannot send it"),
   }),
   status: 200,
@@ -35,7 +39,7 @@ const events = route({
     const hub = parts.hub(known);
     if (hub.size >= MAX_STREAMS)
       throw new ApiError(503, "api.too_many_streams", `${MAX_STREAMS} clients follow already`, 10);
-    const { kinds, last_event_id, ...filters } = query;
+    const { kinds, newest, last_event_id, ...filters } = query;
     const unknown = kinds?.split(",").find((kind) => !KINDS.some((one) => one === kind));
     if (unknown !== undefined)
       throw new ApiError(400, "api.bad_request", `kinds: there is no ${JSON.stringify(unknown)}`);
@@ -44,6 +48,7 @@ const events = route({
       principal,
       kinds: new Set<string>(kinds?.split(",") ?? KINDS),
       filters: chosen.map(([key, value]) => [key, new Set(value!.split(","))] as const),
+      newestOnly: newest === "true",
       last: stream.last ?? last_event_id,
       admitted: stream.admitted,
       sink: stream.open(),

@@ -8,7 +8,7 @@ import {
   RecordError,
   type RequestRecord,
 } from "@nodeyard/model";
-import { nodeRow, type Row } from "../../listing/index.ts";
+import { nodeFacts, type Row } from "../../listing/index.ts";
 import { iso } from "../../operations/index.ts";
 import type { ComponentEntry, NodeEntry, OwnEntry, View } from "../../view/index.ts";
 import { type Principal, seesSecrets, seesTenant } from "./principal.ts";
@@ -25,10 +25,11 @@ export function nodeOf(
   principal: Principal,
 ): Row | undefined {
   if (!seesTenant(principal, tenantOf(record))) return undefined;
-  const { age: _, AZ, ...row } = nodeRow({ record, locked: contenders.length > 0, deadLetter }, 0);
-  const all: Row = {
-    ...row,
-    az: AZ,
+  const row = nodeFacts({ record, deadLetter });
+  const shown = seesSecrets(principal) ? row : redacted(row);
+  return {
+    ...shown,
+    az: record.az,
     since: isoOf(record.stateTime),
     locked: contenders.length > 0,
     tenant: tenantOf(record),
@@ -36,7 +37,6 @@ export function nodeOf(
     connection_type: record.connectionType,
     host_keys: record.hostKeys,
   };
-  return seesSecrets(principal) ? all : redacted(all);
 }
 
 /** Whose it is now: a node that is nobody's keeps the name of its last tenant in its record. */
@@ -47,10 +47,15 @@ function tenantOf({ allocatedTo, tenantName }: NodeRecord): string | null {
 /** In place of what the caller may not see: that there is something is no secret. */
 export const REDACTED = "redacted";
 
-/** What jobs and drivers wrote for themselves, passwords included. */
-function redacted(row: Row): Row {
-  const hidden = ["comment", "user_data", "driver_data"].filter((key) => row[key] != null);
-  return { ...row, ...Object.fromEntries(hidden.map((key) => [key, REDACTED])) };
+/** Without what jobs and drivers wrote for themselves, passwords included. */
+function redacted(row: ReturnType<typeof nodeFacts>): Row {
+  const hide = (value: unknown) => (value == null ? value : REDACTED);
+  return {
+    ...row,
+    comment: hide(row.comment),
+    user_data: hide(row.user_data),
+    driver_data: hide(row.driver_data),
+  };
 }
 
 /** A request, or undefined for one that the caller may not see. */

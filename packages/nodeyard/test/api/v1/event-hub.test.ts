@@ -40,8 +40,9 @@ function fakeView() {
 }
 
 /** A client that takes some texts and then none until it is asked to. */
-function slowClient(follow: (follower: Follower) => void, from?: string) {
+function slowClient(follow: (follower: Follower) => void, from?: string, newestOnly = false) {
   const picture = new Map<string, unknown>();
+  const puts: unknown[] = [];
   let [gaps, taken, room] = [0, 0, 0];
   let last = "";
   let resume: (() => void) | undefined;
@@ -49,17 +50,19 @@ function slowClient(follow: (follower: Follower) => void, from?: string) {
     principal: principalOf(BY_SOCKET),
     kinds: new Set(KINDS),
     filters: [],
+    newestOnly,
     last: from,
     admitted: () => true,
     sink: {
       write(text) {
         taken++;
-        for (const block of text.split("\n\n")) {
+        for (const block of String(text).split("\n\n")) {
           last = /^id: (.*)$/m.exec(block)?.[1] ?? last;
           const event = /^event: (.*)$/m.exec(block)?.[1];
           const data = /^data: (.*)$/m.exec(block)?.[1];
           if (event === undefined || data === undefined) continue;
           const { id, row } = JSON.parse(data);
+          if (event === "put") puts.push(row.hostname);
           if (event === "put") picture.set(id, row.hostname);
           else if (event === "remove") picture.delete(id);
           else if (event === "gap") {
@@ -78,6 +81,7 @@ function slowClient(follow: (follower: Follower) => void, from?: string) {
   });
   return {
     picture,
+    puts,
     gaps: () => gaps,
     last: () => last,
     taken: () => taken,
@@ -169,6 +173,32 @@ test("a client that comes back goes on where it was while that is kept, and else
   }
 });
 
+test("who wants the newest states only is told once of what changed several times; others hear of each change", async () => {
+  const { view, put, remove } = fakeView();
+  const clock = new VirtualClock();
+  const hub = new EventHub(view, { clock, random: seededRandom(1) });
+  put(0, 0);
+  const [each, newest] = [false, true].map((only) => {
+    const client = slowClient((follower) => hub.follow(follower), undefined, only);
+    client.take(Number.POSITIVE_INFINITY);
+    return client;
+  });
+  for (const version of [1, 2, 3]) put(1, version);
+  remove(0);
+  put(2, 1);
+  // Whoever comes now has seen node 2, and is told that it is gone.
+  const late = slowClient((follower) => hub.follow(follower), undefined, true);
+  late.take(Number.POSITIVE_INFINITY);
+  remove(2);
+  await clock.advance(1_000);
+  expect(each!.puts).toEqual(["version 0", "version 1", "version 2", "version 3", "version 1"]);
+  expect(newest!.puts).toEqual(["version 0", "version 3", "version 1"]);
+  for (const { picture } of [each!, newest!, late]) expect([...picture]).toEqual([["node-1", "version 3"]]);
+  // A place in the one order is none in the other.
+  const other = slowClient((follower) => hub.follow(follower), newest!.last());
+  expect(other.gaps()).toBe(1);
+});
+
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ put: fc.nat(30) }) },
   { weight: 2, arbitrary: fc.record({ remove: fc.nat(30) }) },
@@ -177,25 +207,28 @@ const step = fc.oneof(
   fc.record({ wait: fc.nat(300) }),
 );
 
-test("whenever it takes what, in the end it has the true picture", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      const { view, put, remove, picture } = fakeView();
-      const clock = new VirtualClock();
-      const hub = new EventHub(view, { clock, random: seededRandom(1) });
-      const client = slowClient((follower) => hub.follow(follower));
-      let version = 0;
-      for (const one of steps) {
-        if ("put" in one) put(one.put, ++version);
-        else if ("remove" in one) remove(one.remove);
-        else if ("crowd" in one) for (let at = 0; at < one.crowd; at++) put(at % 40, ++version);
-        else if ("take" in one) client.take(one.take);
-        else await clock.advance(one.wait);
-      }
-      client.take(Number.POSITIVE_INFINITY);
-      await clock.advance(1_000);
-      expect(client.picture).toEqual(picture());
-    }),
-    { numRuns: 60, seed: 7 },
-  );
-});
+test.each([false, true])(
+  "whenever it takes what, in the end it has the true picture (newest only: %s)",
+  async (newestOnly) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { view, put, remove, picture } = fakeView();
+        const clock = new VirtualClock();
+        const hub = new EventHub(view, { clock, random: seededRandom(1) });
+        const client = slowClient((follower) => hub.follow(follower), undefined, newestOnly);
+        let version = 0;
+        for (const one of steps) {
+          if ("put" in one) put(one.put, ++version);
+          else if ("remove" in one) remove(one.remove);
+          else if ("crowd" in one) for (let at = 0; at < one.crowd; at++) put(at % 40, ++version);
+          else if ("take" in one) client.take(one.take);
+          else await clock.advance(one.wait);
+        }
+        client.take(Number.POSITIVE_INFINITY);
+        await clock.advance(1_000);
+        expect(client.picture).toEqual(picture());
+      }),
+      { numRuns: 60, seed: 7 },
+    );
+  },
+);

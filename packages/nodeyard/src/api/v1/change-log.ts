@@ -1,0 +1,90 @@
+import { type Change, keyOf } from "./changes.ts";
+
+/** A change, or whether the view sees the whole tree from here on. */
+export type Kept = Change | { readonly complete: boolean };
+
+/** Text for clients that see the same, and how far it brings them. */
+export interface Piece {
+  readonly bytes: Uint8Array;
+  /** The number of the change after it. */
+  readonly next: number;
+}
+
+/** Changes that are kept for those who are behind or come back: what they cost in memory is bounded, however many clients there are. */
+const KEPT = 4_096;
+
+/** Changes in their order, numbered for good; each client reads them from a place of its own. */
+export class ChangeLog {
+  /** Of this process and log: after a restart nobody knows what was missed, and numbers of two logs are not the same changes. */
+  readonly #name: string;
+  readonly #newestOnly: boolean;
+  readonly #kept: Kept[] = [];
+  /** The newest state of what changed since the last `settle`, and the state before all of that. */
+  readonly #gathered = new Map<string, Kept>();
+  readonly #pieces = new Map<string, Piece>();
+  #first = 1;
+
+  /** `newestOnly`: between two calls of `settle` things change once, however often they changed. */
+  constructor(name: string, { newestOnly }: { readonly newestOnly: boolean }) {
+    this.#name = name;
+    this.#newestOnly = newestOnly;
+  }
+
+  /** The number of the first change that is kept. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** Of the change that comes next. */
+  get next(): number {
+    return this.#first + this.#kept.length;
+  }
+
+  at(number: number): Kept | undefined {
+    return this.#kept[number - this.#first];
+  }
+
+  id(number: number): string {
+    return `${this.#name}.${number}`;
+  }
+
+  /** Of the change after the one of this id, kept or not; undefined: it is of another process or log. */
+  numberAfter(id: string): number | undefined {
+    const [, name, digits] = /^(\w+)\.(\d{1,15})$/.exec(id) ?? [];
+    const next = Number(digits) + 1;
+    return name === this.#name && next <= this.next ? next : undefined;
+  }
+
+  add(change: Kept): void {
+    if (!this.#newestOnly) return this.#keep(change);
+    const key = "complete" in change ? "" : keyOf(change);
+    const former = this.#gathered.get(key);
+    const both = former !== undefined && "kind" in former && "kind" in change;
+    this.#gathered.set(key, both ? { ...change, before: former.before } : change);
+  }
+
+  /** Ends what counts as one change of a thing. */
+  settle(): void {
+    // What came and went meanwhile nobody has seen.
+    for (const change of this.#gathered.values())
+      if ("complete" in change || change.before !== undefined || change.after !== undefined)
+        this.#keep(change);
+    this.#gathered.clear();
+    this.#pieces.clear();
+  }
+
+  /** The piece from there on for an audience; made by the first client of it that gets there, and the others are given the same bytes. */
+  piece(audience: string, from: number, make: () => Piece): Piece {
+    const key = `${from} ${audience}`;
+    const made = this.#pieces.get(key) ?? make();
+    this.#pieces.set(key, made);
+    return made;
+  }
+
+  #keep(change: Kept): void {
+    this.#kept.push(change);
+    // A quarter at once: moving all others for each change would cost more than keeping some more.
+    if (this.#kept.length >= KEPT * 1.25)
+      this.#first += this.#kept.splice(0, this.#kept.length - KEPT).length;
+  }
+}
