@@ -7,5 +7,4 @@ export type {
 } from "./config.ts";
 export { openstackConfig } from "./config.ts";
 export { createOpenstackDriver, type OpenstackHost } from "./driver.ts";
-export { openstackDriver } from "./edge/default.ts";
-export { thisHost } from "./edge/host.ts";
+export * from "./edge/host.ts";

@@ -129,18 +129,3 @@ export class CommitFailed extends TreeError {
     this.reason = reason;
   }
 }
-
-/** Undefined when what was asked for does not exist; any other failure is the caller's. */
-export async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined> {
-  try {
-    return await promise;
-  } catch (error) {
-    if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-    throw error;
-  }
-}
-
-/** For `catch`: undefined where the tree answered that a znode exists already. Any other error is thrown on. */
-export function ignoreExisting(error: unknown): undefined {
-  if (!((error instanceof CommitFailed ? error.reason : error) instanceof NodeExists)) throw error;
-}

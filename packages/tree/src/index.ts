@@ -7,8 +7,8 @@ export {
   StoreRefused,
   socketPath,
 } from "./embedded/index.ts";
-export * from "./ensure-path.ts";
 export * from "./errors.ts";
+export * from "./helpers.ts";
 export * from "./lock.ts";
 export * from "./memory/index.ts";
 export { requestBytes } from "./request-size.ts";
@@ -25,6 +25,5 @@ export {
   type TreeServer,
   type TreeServerOptions,
 } from "./server/index.ts";
-export * from "./tree-time.ts";
 export type { WriteEnded } from "./under-way.ts";
 export * from "./zookeeper/index.ts";

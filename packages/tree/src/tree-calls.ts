@@ -13,7 +13,6 @@ import type {
   TreeCapabilities,
   TreeCounters,
 } from "./contract.ts";
-import { NoNode } from "./errors.ts";
 import { CallsUnderWay, type WriteEnded } from "./under-way.ts";
 
 const NOTHING = new Uint8Array(0);
@@ -25,6 +24,12 @@ export interface Reads {
   readonly children: readonly string[];
   readonly sync: true;
 }
+
+/** What a read says where there is no such znode. */
+export type Missing = "undefined" | "NoNode";
+export type Found<K extends keyof Reads, M extends Missing> =
+  | Reads[K]
+  | (M extends "NoNode" ? never : undefined);
 
 /** The calls of the contract, made of the two that a store has: to write, and to read. */
 export abstract class TreeCalls implements Tree {
@@ -51,11 +56,13 @@ export abstract class TreeCalls implements Tree {
     options: CallOptions | undefined,
     commit: boolean,
   ): Promise<readonly OpResult[]>;
-  protected abstract read<K extends keyof Reads>(
+  /** Undefined where there is no such znode, or NoNode: then no further turn of a promise is needed to tell. */
+  protected abstract read<K extends keyof Reads, M extends Missing>(
     what: K,
     path: string,
     options: CallOptions | undefined,
-  ): Promise<Reads[K] | undefined>;
+    missing: M,
+  ): Promise<Found<K, M>>;
 
   /** A call whose caller gave up stays until the store has answered: it is what everything behind it waits for. */
   underWay(): readonly CallUnderWay[] {
@@ -73,12 +80,12 @@ export abstract class TreeCalls implements Tree {
     return { path: made, stat };
   }
 
-  async get(path: string, options?: CallOptions): Promise<Reads["get"]> {
-    return found(path, await this.read("get", path, options));
+  get(path: string, options?: CallOptions): Promise<Reads["get"]> {
+    return this.read("get", path, options, "NoNode");
   }
 
   stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
-    return this.read("stat", path, options);
+    return this.read("stat", path, options, "undefined");
   }
 
   async set(
@@ -94,8 +101,8 @@ export abstract class TreeCalls implements Tree {
     await this.write([{ op: "delete", path, ...versionOf(options) }], options, false);
   }
 
-  async children(path: string, options?: CallOptions): Promise<readonly string[]> {
-    return found(path, await this.read("children", path, options));
+  children(path: string, options?: CallOptions): Promise<readonly string[]> {
+    return this.read("children", path, options, "NoNode");
   }
 
   commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
@@ -104,17 +111,12 @@ export abstract class TreeCalls implements Tree {
   }
 
   async sync(path: string, options?: CallOptions): Promise<void> {
-    await this.read("sync", path, options);
+    await this.read("sync", path, options, "NoNode");
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function found<T>(path: string, value: T | undefined): T {
-  if (value === undefined) throw new NoNode(path);
-  return value;
 }
 
 function versionOf(options: { readonly version?: number }): { version?: number } {

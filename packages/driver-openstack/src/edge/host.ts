@@ -1,6 +1,6 @@
 import { createReadStream, readFileSync } from "node:fs";
 import { homedir, networkInterfaces } from "node:os";
-import type { OpenstackHost } from "../driver.ts";
+import { createOpenstackDriver, type OpenstackHost } from "../driver.ts";
 import { connect } from "./http.ts";
 
 /** Bytes that are read at once for an upload. */
@@ -23,6 +23,9 @@ export const thisHost: OpenstackHost = {
       .flat()
       .some((one) => one?.family === "IPv6" && !one.internal && /^[23]/.test(one.address)),
 };
+
+/** The `openstack` driver. */
+export const openstackDriver = createOpenstackDriver(thisHost);
 
 function readText(path: string): string | undefined {
   try {

@@ -52,11 +52,7 @@ export class Loop {
   pushView(event: ViewEvent): void {
     if (event.type === "own" || event.type === "complete") return;
     if (event.type === "unreadable") this.#pushUnreadable(event.before ?? event.after, event.after);
-    else if (event.type === "component") this.push({ type: "component", key: event.key, after: event.after });
-    else if (event.type === "node") this.push({ type: "node", id: event.id, after: event.after });
-    else if (event.type === "backing") this.push({ type: "backing", id: event.id, after: event.after });
-    else if (event.type === "image") this.push({ type: "image", image: event.image, after: event.after });
-    else this.push({ type: "request", id: event.id, after: event.after });
+    else this.push(event);
   }
 
   #pushUnreadable(either: UnreadableEntry | undefined, after: UnreadableEntry | undefined): void {

@@ -1,5 +1,18 @@
 import { TreeError } from "../errors.ts";
 
+/** Why a file was not opened. */
+export type RefusalKind = "foreign" | "newer" | "damaged" | "in-use";
+
+/** It crosses from the worker as plain fields, so it is no `TreeError` yet. */
+export class Refusal extends Error {
+  readonly kind: RefusalKind;
+
+  constructor(kind: RefusalKind, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.kind = kind;
+  }
+}
+
 /** The state folder was not opened, for a reason that an operator can fix; the message says how. */
 export class StoreRefused extends TreeError {
   constructor(code: `tree.store_${"foreign" | "newer" | "damaged" | "in_use"}`, message: string) {
@@ -8,7 +21,7 @@ export class StoreRefused extends TreeError {
 }
 
 export function refused(
-  kind: "foreign" | "newer" | "damaged" | "in-use",
+  kind: RefusalKind,
   message: string,
   folder: string,
   pid: string | undefined,

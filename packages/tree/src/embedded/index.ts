@@ -1,5 +1,5 @@
 export { TreeCore } from "./core.ts";
+export { restoreEmbeddedTree } from "./edge/restore.ts";
 export { socketPath } from "./edge/state-folder.ts";
 export { StoreRefused } from "./errors.ts";
 export { type EmbeddedOptions, type EmbeddedTree, openEmbeddedTree } from "./open.ts";
-export { restoreEmbeddedTree } from "./restore.ts";

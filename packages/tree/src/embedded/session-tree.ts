@@ -1,9 +1,9 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { CallOptions, Feed, FeedOptions, Op, OpResult, Session, TreeCapabilities } from "../contract.ts";
 import { checkPath, TRUSTED } from "../engine/index.ts";
-import { CallEnded, CommitFailed, TreeClosed, type TreeError } from "../errors.ts";
+import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
 import { checkSize, MAX_REQUEST_BYTES } from "../request-size.ts";
-import { type Reads, TreeCalls } from "../tree-calls.ts";
+import { type Found, type Missing, type Reads, TreeCalls } from "../tree-calls.ts";
 import type { WriteEnded } from "../under-way.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
@@ -96,14 +96,17 @@ export class SessionTree extends TreeCalls {
     });
   }
 
-  protected read<K extends keyof Reads>(
+  protected read<K extends keyof Reads, M extends Missing>(
     what: K,
     path: string,
     options: CallOptions | undefined,
-  ): Promise<Reads[K] | undefined> {
+    missing: M,
+  ): Promise<Found<K, M>> {
     return this.#call({ what, path }, "none", options, () => {
       checkPath(path, false);
-      return this.#at(what, path) as Reads[K] | undefined;
+      const found = this.#at(what, path);
+      if (found === undefined && missing === "NoNode") throw new NoNode(path);
+      return found as Found<K, M>;
     });
   }
 

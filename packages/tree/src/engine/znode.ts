@@ -56,10 +56,24 @@ export function fromRow({ path: _, acl, ...kept }: ZnodeRow): Znode {
   return { ...kept, acl: acl === null ? undefined : parseAcl(acl), children: new Set() };
 }
 
-export function toRow(path: string, { children: _, acl, ...kept }: Znode): ZnodeRow {
-  const list =
-    acl === undefined ? null : JSON.stringify(acl.map(({ perms, scheme, id }) => [perms, scheme, id]));
-  return { path, ...kept, acl: list };
+/** Written out: a rest of the fields would cost twenty times as much, and each change makes two rows. */
+export function toRow(path: string, node: Znode): ZnodeRow {
+  const { data, czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner } = node;
+  const acl = node.acl && JSON.stringify(node.acl.map(({ perms, scheme, id }) => [perms, scheme, id]));
+  return {
+    path,
+    data,
+    czxid,
+    mzxid,
+    pzxid,
+    ctime,
+    mtime,
+    version,
+    cversion,
+    aversion,
+    ephemeralOwner,
+    acl: acl ?? null,
+  };
 }
 
 function parseAcl(text: string): AccessEntry[] {

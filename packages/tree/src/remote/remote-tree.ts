@@ -10,9 +10,9 @@ import type {
   TreeCapabilities,
 } from "../contract.ts";
 import { checkPath } from "../engine/index.ts";
-import { BadArguments, CallEnded, CommitFailed, TreeClosed, TreeError } from "../errors.ts";
+import { BadArguments, CallEnded, CommitFailed, NoNode, TreeClosed, TreeError } from "../errors.ts";
 import { checkSize, describe } from "../request-size.ts";
-import { type Reads, TreeCalls } from "../tree-calls.ts";
+import { type Found, type Missing, type Reads, TreeCalls } from "../tree-calls.ts";
 import type { CallsUnderWay, WriteEnded } from "../under-way.ts";
 import { OwnWrites } from "./own-writes.ts";
 import type { Port, Reply } from "./port.ts";
@@ -116,17 +116,23 @@ export class RemoteTree extends TreeCalls {
     checkSize(ops, this.capabilities.maxRequestBytes);
   }
 
-  protected read<K extends keyof Reads>(
+  protected read<K extends keyof Reads, M extends Missing>(
     what: K,
     path: string,
     options: CallOptions | undefined,
-  ): Promise<Reads[K] | undefined> {
+    missing: M,
+  ): Promise<Found<K, M>> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) throw new TreeClosed(`${what} ${path}`);
       if (options?.signal?.aborted) throw new CallEnded(`${what} ${path}`, "none", options.signal.reason);
       checkPath(path, false);
       const ask = this.#port[what] as (path: string, reply: Reply<Reads[K]>, options?: CallOptions) => void;
-      ask(path, (error, value) => (error === undefined ? resolve(value) : reject(error)), options);
+      const answer: Reply<Reads[K]> = (error, value) => {
+        if (error !== undefined) reject(error);
+        else if (value === undefined && missing === "NoNode") reject(new NoNode(path));
+        else resolve(value as Found<K, M>);
+      };
+      ask(path, answer, options);
     });
   }
 }

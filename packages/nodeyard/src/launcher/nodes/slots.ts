@@ -233,23 +233,11 @@ function slotPatch(
   place: SlotPlace,
   notes: SlotSettings["notes"],
 ): NodePatch {
-  const { interfaceIp, publicIpv4, publicIpv6, privateIpv4, az, region, cloud } = backing;
-  const { username, pythonPath, shellType, connectionPort, connectionType, hostKeys } = backing;
+  const { username, pythonPath, shellType, connectionPort, connectionType } = backing;
   return {
     externalId: node.id,
-    interfaceIp,
-    publicIpv4,
-    publicIpv6,
-    privateIpv4,
-    az,
-    region,
-    cloud,
-    username,
-    pythonPath,
-    shellType,
-    connectionPort,
-    connectionType,
-    hostKeys,
+    ...placeOf(backing),
+    ...{ username, pythonPath, shellType, connectionPort, connectionType },
     attributes:
       backing.attributes === null && pool.nodeAttributes === null
         ? null
@@ -262,21 +250,20 @@ function slotPatch(
   };
 }
 
+/** Where a machine is, and how it proves that it is the one: a slot has all of it of its backing node. */
+function placeOf(record: NodeRecord) {
+  const { interfaceIp, publicIpv4, publicIpv6, privateIpv4, az, region, cloud, hostKeys } = record;
+  return { interfaceIp, publicIpv4, publicIpv6, privateIpv4, az, region, cloud, hostKeys };
+}
+
 /** The same as a machine; how to connect is in the record already, where a port may also be an object. */
 function slotMachine(id: string, record: NodeRecord): Machine {
-  const { connectionPort: port, connectionType: type } = record;
+  const { connectionPort: port, connectionType: type, slot, driverData } = record;
   return {
     externalId: id,
-    interfaceIp: record.interfaceIp,
-    publicIpv4: record.publicIpv4,
-    publicIpv6: record.publicIpv6,
-    privateIpv4: record.privateIpv4,
-    az: record.az,
-    region: record.region,
-    cloud: record.cloud,
-    slot: record.slot,
-    driverData: record.driverData,
-    hostKeys: record.hostKeys,
+    ...placeOf(record),
+    slot,
+    driverData,
     ...(typeof port === "number" && { connection: { port, ...(type !== null && { type }) } }),
   };
 }

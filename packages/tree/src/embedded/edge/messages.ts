@@ -1,5 +1,5 @@
+import type { RefusalKind } from "../errors.ts";
 import type { Batch, Snapshot } from "../store.ts";
-import type { RefusalKind } from "./refusal.ts";
 
 /** What the worker is started with. */
 export interface WorkerInput {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../errors.ts";
 
 /** "NdYd": tells our files from other SQLite files. */
 const APPLICATION_ID = 0x4e645964;

@@ -2,9 +2,9 @@ import { renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { backup as copyOnline, DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ZnodeRow } from "../../engine/index.ts";
+import { Refusal } from "../errors.ts";
 import type { Batch, SessionRow, Snapshot } from "../store.ts";
 import { readOpenings, writeOpenings } from "./openings.ts";
-import { Refusal } from "./refusal.ts";
 import { migrate } from "./schema.ts";
 import { sync } from "./sync.ts";
 

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { Refusal } from "../errors.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
-import { Refusal } from "./refusal.ts";
 import { SqliteFile } from "./sqlite-file.ts";
 
 /** The thread that waits for the disk, so that the event loop never does. */

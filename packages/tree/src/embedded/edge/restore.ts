@@ -1,17 +1,22 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { refused } from "../errors.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, refused } from "../errors.ts";
 import { SqliteFile } from "./sqlite-file.ts";
-import { readPid } from "./state-folder.ts";
+import { prepareFolder, readPid } from "./state-folder.ts";
 import { sync } from "./sync.ts";
 
-/** Replaces a tree's file by a checked copy of another one, so that a crash leaves the old one or the new one. */
-export function replaceFile(folder: string, source: string, file: string): void {
+/**
+ * Puts a backup in the place of a state folder's tree: a checked copy, so that a crash leaves the old file or the new one. Refused
+ * (`StoreRefused`) while a process holds the tree, and when the backup is damaged or not ours. Opening it afterwards starts a new epoch
+ * of zxids.
+ */
+export function restoreEmbeddedTree(options: { readonly folder: string; readonly backup: string }): void {
+  const { folder, backup } = options;
+  const { file } = prepareFolder(folder);
   const partial = `${file}.restored`;
   try {
     rmSync(partial, { force: true });
-    copyFileSync(source, partial);
+    copyFileSync(backup, partial);
     // Opening checks the copy; closing leaves it in one file.
     SqliteFile.open(partial).close();
     sync(partial);
