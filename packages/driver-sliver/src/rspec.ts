@@ -35,7 +35,11 @@ const amounts = {
   "cpu-cap": amount("CPU at most; 0: no cap.", { unit: "thousandths of a core", shown: "0" }),
   cores: amount("Whole cores of its own.", { default: 0 }).as("cpuCores"),
   "memory-guarantee": amount("Memory that others cannot take.", { scale: 1024, unit: "MiB", default: 0 }),
-  memory: amount("Memory at most; 0: no cap.", { scale: 1024, unit: "MiB", shown: "0" }).as("memoryCap"),
+  memory: amount("Memory at most; 0: three quarters of what all slivers may have.", {
+    scale: 1024,
+    unit: "MiB",
+    shown: "0",
+  }).as("memoryCap"),
   pids: amount("Processes and threads at most.", { shown: "4096" }),
   disk: amount("Disk at most, promised as well.", { scale: 1024, unit: "MiB", default: 2048 }),
   "net-guarantee": amount("Traffic that it has under any contention.", {
@@ -44,7 +48,7 @@ const amounts = {
     default: 0,
   }),
   "net-cap": amount("Traffic at most.", { scale: 1000, unit: "kbit/s", shown: "1000000" }),
-  connections: amount("Connections at most; 0: no cap.", { shown: "0" }),
+  connections: amount("Connections at most; 0: 4,096.", { shown: "0" }),
   "io-read": amount("Reading from its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
   "io-write": amount("Writing to its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
 };

@@ -30,6 +30,7 @@ const values = (
     { ...config(some), ...more },
     readLayout(mountinfo, () => v2),
     device,
+    1_000,
   );
   return { unenforced, files: Object.fromEntries(writes.map(({ file, value }) => [file, value])) };
 };
@@ -82,7 +83,7 @@ describe("limits in the words of the kernel", () => {
       },
     });
     const none = values(V2, all, { memoryCap: 0, pids: 0 });
-    expect(none.files).toMatchObject({ "memory.max": "max", "pids.max": "max", "cpu.max": "max 100000" });
+    expect(none.files).toMatchObject({ "memory.max": "750", "pids.max": "max", "cpu.max": "max 100000" });
   });
 
   test("v1 keeps the proportion of weights", () => {
@@ -127,7 +128,7 @@ describe("guarantees of memory, in v2", () => {
       const layout = readLayout(`31 30 0:27 / ${mount} rw - cgroup2 cgroup2 rw`, () => ["memory"]);
       const cgroups = new Cgroups(layout, systemClock);
       const guarantee = (kib: number) =>
-        limitWrites(config({ memoryGuarantee: kib }), layout, undefined).writes.filter(
+        limitWrites(config({ memoryGuarantee: kib }), layout, undefined, 1_000).writes.filter(
           ({ file }) => file === "memory.min",
         );
       // A regular file keeps what is longer than what is written.

@@ -20,7 +20,6 @@ const NUMBERS: Readonly<Record<(typeof CAPABILITIES)[number], number>> = {
   setuid: 7,
   setpcap: 8,
   net_bind_service: 10,
-  net_admin: 12,
   net_raw: 13,
   sys_chroot: 18,
   mknod: 27,
@@ -107,6 +106,29 @@ describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", { timeout
       }
     });
 
+    test("root inside changes no address, no route, no queue and no rule, and sends no packets of its own making", async () => {
+      await bringUp(backEnd, configsOf(real.key, { 1: {} }));
+      const root = kind === "container" ? "sudo " : "";
+      for (const attempt of [
+        "ip addr add 10.213.0.9/32 dev eth0",
+        "ip route add 192.0.2.78/32 dev eth0 src 10.213.0.9",
+        "ip link set eth0 down",
+        "tc qdisc add dev eth0 root pfifo",
+        // A table of nf_tables: NETLINK_NETFILTER, NFNL_MSG_BATCH_BEGIN and NFT_MSG_NEWTABLE.
+        `perl -MSocket -e 'socket(S, 16, SOCK_RAW, 12) or exit 1; my $b = sub { pack("LSSLLCCn", 20, $_[0], 1, 1, 0, 0, 0, 10) }; my $t = pack("LSSLLCCn", 28, 2560, 0x405, 2, 0, 1, 0, 0) . pack("SS", 6, 1) . "x\\0\\0\\0"; $t = pack("L", length $t) . substr($t, 4); send(S, $b->(16) . $t . $b->(17), 0) or exit 1; recv(S, my $r, 4096, 0); exit(unpack("l", substr($r, 16, 4)) == 0 ? 0 : 1)'`,
+        `perl -e 'syscall(41, 0x100000011, 3, 0x300) >= 0 or exit 1'`,
+        `perl -e 'use Socket; socket(S, 17, SOCK_RAW, 0x300) or exit 1'`,
+      ])
+        expect(await inSliver(real, 1, `${root}${attempt} && echo through`), attempt).not.toContain(
+          "through",
+        );
+      // Packets of its own are dropped where they come out under another address; ping is none of them.
+      if (kind === "container")
+        expect(
+          await inSliver(real, 1, `sudo perl -MSocket -e 'socket(S, PF_INET, SOCK_RAW, 1) and print "raw"'`),
+        ).toBe("raw");
+    });
+
     test("a fork bomb ends at its limit, and with its sliver", async () => {
       await bringUp(backEnd, configsOf(real.key, { 1: { pids: 40 }, 2: {} }));
       const bomb = begin(real, 1, "bomb() { bomb | bomb & }; bomb; while :; do bomb; done");
@@ -143,7 +165,7 @@ describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", { timeout
       ).toMatch(/20971520$/);
     });
 
-    test("a flood of connections stops at its number, spoofed ones at once", async () => {
+    test("a flood of connections stops at its number", async () => {
       await bringUp(backEnd, configsOf(real.key, { 1: { connections: 5 } }));
       const { execFileSync } = await import("node:child_process");
       const rules = () =>
@@ -156,14 +178,6 @@ describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", { timeout
         "for i in $(seq 40); do timeout 0.3 bash -c 'exec 3<>/dev/tcp/192.0.2.77/80' 2>/dev/null & done; wait",
       );
       expect(dropped(/ip saddr != 10\.213\.0\.1 counter packets (\d+)/)).toBe(0);
-      if (kind === "container") {
-        await inSliver(
-          real,
-          1,
-          "sudo ip addr add 10.213.0.9/32 dev eth0; timeout 1 bash -c 'exec 3<>/dev/tcp/192.0.2.77/80' & sudo ip route add 192.0.2.78/32 dev eth0 src 10.213.0.9; timeout 1 bash -c 'exec 3<>/dev/tcp/169.254.1.1/80'; sudo ip route replace 169.254.1.1/32 dev eth0 src 10.213.0.9; timeout 1 bash -c 'exec 3<>/dev/tcp/169.254.1.1/80'; true",
-        );
-        expect(dropped(/ip saddr != 10\.213\.0\.1 counter packets (\d+)/)).toBeGreaterThan(0);
-      }
     });
   });
 });

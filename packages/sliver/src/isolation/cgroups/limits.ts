@@ -83,22 +83,29 @@ const PERIOD = 100_000;
 /** The kernel takes no smaller quota. Microseconds. */
 const SMALLEST_QUOTA = 1000;
 
+/**
+ * The part of all slivers' memory that one without a cap may have. It then ends at a limit of its own: at the limit of all, the kernel would
+ * choose what to kill among the processes of all.
+ */
+const UNCAPPED = 0.75;
+
 type LimitInput = Pick<SliverConfig, "effective" | "limits" | "cores">;
 
 /**
  * The limits for the kernel, in the words of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). `device` is
- * the pool's block device as `major:minor`; without one io has nowhere to be limited.
+ * the pool's block device as `major:minor`; without one io has nowhere to be limited. `all`: bytes of memory that all slivers have together.
  */
 export function limitWrites(
   input: LimitInput,
   { controllers, hierarchies }: CgroupLayout,
   device: string | undefined,
+  all: number,
 ): LimitWrites {
   const version = (controller: Controller) => controllers.get(controller)?.version;
   const parts = [
     cpu(input, version("cpu")),
     cpuset(input, version("cpuset")),
-    memory(input, version("memory")),
+    memory(input, version("memory"), all),
     pids(input, version("pids")),
     io(input, version("io"), device),
   ];
@@ -146,15 +153,18 @@ function cpuset({ cores }: LimitInput, version: Version): LimitWrites {
   return { writes: version === 1 ? writes.map((one) => ({ ...one, below: true })) : writes, unenforced };
 }
 
-function memory({ effective: { memoryCap, memoryGuarantee } }: LimitInput, version: Version): LimitWrites {
-  const bytes = memoryCap * 1024;
+function memory(
+  { effective: { memoryCap, memoryGuarantee } }: LimitInput,
+  version: Version,
+  all: number,
+): LimitWrites {
+  const bytes = memoryCap > 0 ? memoryCap * 1024 : Math.floor(all * UNCAPPED);
   if (version === undefined)
-    return bytes + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
+    return memoryCap + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
   if (version === 2) {
-    const { writes } = done("memory", { "memory.swap.max": bytes === 0 ? "max" : 0 });
+    const { writes } = done("memory", { "memory.swap.max": 0 });
     // Also where programs inside look for it.
-    const value = bytes === 0 ? "max" : String(bytes);
-    const cap = { controller: "memory", file: "memory.max", value, below: true } as const;
+    const cap = { controller: "memory", file: "memory.max", value: String(bytes), below: true } as const;
     // A job that lost one process of many goes on as half a job, and nobody sees why it fails: it ends as one. LXC's own process stays.
     const oneEnd = { controller: "memory", file: "memory.oom.group", value: "1", below: "only" } as const;
     // What a group protects is not protected for the groups in it, unless they say so too.
@@ -165,7 +175,7 @@ function memory({ effective: { memoryCap, memoryGuarantee } }: LimitInput, versi
     } as const;
     return { writes: [...writes, cap, oneEnd, { ...guarantee, below: true }], unenforced: [] };
   }
-  const { writes } = done("memory", { "memory.limit_in_bytes": bytes === 0 ? -1 : bytes });
+  const { writes } = done("memory", { "memory.limit_in_bytes": bytes });
   const unenforced = memoryGuarantee > 0 ? ["memoryGuarantee: cgroup v1 protects no memory from others"] : [];
   return { writes, unenforced };
 }

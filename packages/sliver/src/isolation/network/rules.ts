@@ -6,7 +6,7 @@ export const TABLE = "nodeyard-slivers";
 
 /** What one sliver may do at the host's end of its cable. */
 export interface SliverRules extends Pick<Names, "device" | "address" | "chain"> {
-  /** New connections above so many are dropped; 0: no limit. */
+  /** New connections above so many are dropped. */
   readonly connections: number;
   /** Port of the machine that leads to its SSH server; absent: none does. */
   readonly published?: number;
@@ -106,11 +106,8 @@ export function sliverScript({ device, address, chain, connections, published }:
     `flush chain inet ${TABLE} ${name}`,
     rule(name, `ip saddr != ${safe("IPv4 address", address)} counter drop`),
     rule(name, `meta nfproto ipv6 drop`),
+    rule(name, `ct state new ct count over ${safe("number of connections", connections)} counter drop`),
   ];
-  if (connections > 0)
-    lines.push(
-      rule(name, `ct state new ct count over ${safe("number of connections", connections)} counter drop`),
-    );
   lines.push(
     rule(name, "accept"),
     `add element inet ${TABLE} cables { ${quotedDevice(device)} : jump ${name} }`,

@@ -80,7 +80,7 @@ export async function launch(
       await keepKills(machine, mark);
       await cgroups.remove(mark, signal);
     }
-    const { writes } = limitWrites(config, cgroups.layout, await pool.device());
+    const { writes } = limitWrites(config, cgroups.layout, await pool.device(), options.memory);
     const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
     const text = lxcConfig({
       names,

@@ -103,7 +103,12 @@ export class LxcBackEnd implements BackEnd {
     const name = markName(config);
     const names = this.#names(config.index);
     const mark = await this.#mark(config);
-    const { writes, unenforced } = limitWrites(config, cgroups.layout, await pool.device());
+    const { writes, unenforced } = limitWrites(
+      config,
+      cgroups.layout,
+      await pool.device(),
+      this.#machine.options.memory,
+    );
     await this.#limitDisk(name, mark, config.effective.disk, signal);
     const runs = (await this.#phase(name, mark)) === "running";
     if (runs) await this.#machine.nobodyLeaves();

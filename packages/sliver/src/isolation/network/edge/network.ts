@@ -24,6 +24,8 @@ import {
   stopForwarding,
 } from "./host-network.ts";
 
+/** Connections of a sliver without a cap: the table of connections is the whole machine's, and often has 65,536 places. */
+const UNCAPPED = 4_096;
 /** The host's address on every cable; slivers know no other neighbour. */
 export const GATEWAY = "169.254.1.1";
 
@@ -52,7 +54,7 @@ export class Network {
    * Throws CommandError.
    */
   async admit(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { connections } = config.effective;
+    const connections = config.effective.connections || UNCAPPED;
     for (const device of this.#ways()) await forward(device, this.#options.forwarding);
     const { inbound, forwarding } = this.#options;
     const [outbound, text, closed] = [this.#outbound(), await resolverText(), await forwarded(forwarding)];
