@@ -164,7 +164,6 @@ export const awsTable = {
   "notice-queue": text(
     "URL of an SQS queue to which EventBridge sends the state changes and spot interruptions of EC2.",
   ).accepted(OURS),
-  "price-list": text("What machines cost an hour: `api`, or the path of a file.").accepted(OURS),
   limits: group({
     "max-servers": integer("Nodes at once, in each pool.", NO_LIMIT).as("instances"),
     ...limits,

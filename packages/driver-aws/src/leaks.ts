@@ -11,7 +11,7 @@ export interface LeakRules {
   /** Quota codes that the provider's labels count against: the only ones that matter. */
   readonly codes: ReadonlySet<string>;
   /** Whether EC2 has said that it takes a spot instance back. */
-  readonly interrupted: (instance: string) => boolean;
+  readonly interrupted: (instance: Instance) => boolean;
 }
 
 /**
@@ -40,7 +40,7 @@ export async function machineResources(
   return [
     ...instances.map((instance) => {
       const { InstanceId = "", Placement, Tags } = instance;
-      const ended = hasEnded(instance) || interrupted(InstanceId);
+      const ended = hasEnded(instance) || interrupted(instance);
       return {
         type: "instance",
         id: { ...(Placement?.HostId !== undefined && { host: Placement.HostId }), instance: InstanceId },

@@ -13,8 +13,10 @@ import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { machineResources, removeMachineResource } from "./leaks.ts";
 import { hasEnded } from "./machines/instances.ts";
+import { assertStays, isInterrupted, takeNotice } from "./machines/interruptions.ts";
 import { createMachine, removeMachine } from "./machines/steps.ts";
 import { type Workshop, workshop } from "./machines/workshop.ts";
+import { type Notice, readNotices } from "./notices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
 /** One provider of one account and region. */
@@ -35,6 +37,7 @@ export function awsProvider(
         types: { of: (label) => machineType((label as LabelConfig<AwsLabelOwn>).own) },
         pace: { now: () => account.pace.writes },
         zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
+        handover: { ready: (tag, step) => assertStays(shop, tag, step) },
       },
       create: (order, step) => createMachine(shop, order, step),
       remove: (tag, step) => removeMachine(shop, tag, step),
@@ -44,7 +47,7 @@ export function awsProvider(
         const host = found.Placement?.HostId;
         return { ...(host !== undefined && { host }), instance: found.InstanceId };
       },
-      list: (signal) => machineResources(account, { codes, interrupted: () => false }, signal),
+      list: (signal) => machineResources(account, { codes, interrupted: isInterrupted }, signal),
       removeResource: (resource, signal) => removeMachineResource(account, resource, signal),
       async quota(signal) {
         if (codes.size === 0) return {};
@@ -72,6 +75,12 @@ export function awsProvider(
     },
     mapError,
   );
+  const { noticeQueue: queue } = config.own;
+  if (queue !== null) {
+    const { clock, random, log } = context;
+    const take = (notice: Notice) => takeNotice(shop, context, notice, closed.signal);
+    void readNotices({ aws: account.aws, queue, clock, random, log, take }, closed.signal);
+  }
   return { provider, shop };
 }
 

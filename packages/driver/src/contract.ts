@@ -54,6 +54,8 @@ export interface DriverContext {
   readonly stateFolder?: string;
   /** Where the nodes of a driver with `capabilities.backing` are; absent for every other. */
   readonly backings?: Backings;
+  /** Tells what explains how the jobs of a machine fare, when it is learnt: "the cloud takes it back". Absent: nobody wants to know. */
+  readonly remark?: (about: Tag, text: string) => void;
   /** Takes the time of each request to the cloud's API, for metrics. Absent: nobody wants to know. */
   readonly observe?: (call: ApiCall) => void;
 }

@@ -186,8 +186,8 @@ class Front:
         def start(status: str, headers: list[tuple[str, str]], _info: Any = None) -> None:
             told.update(status=int(status.split()[0]), headers=headers)
 
-        # S3 keeps no common picture with the rest, and its bodies are large.
-        if call.startswith("s3."):
+        # S3 keeps no common picture with the rest, and its bodies are large; a long poll waits for what others change.
+        if call.startswith("s3.") or call == "sqs.ReceiveMessage":
             content = b"".join(self.moto(environ, start))
         else:
             with LOCK:

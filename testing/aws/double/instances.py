@@ -160,6 +160,7 @@ def launched(instance: Instance, mappings: list[dict[str, Any]]) -> None:
     by_device = {mapping.get("DeviceName"): mapping.get("Ebs", {}) for mapping in mappings}
     for device, attached in instance.get_block_device_mapping:
         volume, ebs = instance.ec2_backend.volumes[attached.volume_id], by_device.get(device, {})
+        volume.volume_type = ebs.get("VolumeType", volume.volume_type)
         volume.iops = ebs.get("Iops", volume.iops)
         volume.throughput = ebs.get("Throughput", volume.throughput)
         if volume.size is None:
@@ -174,6 +175,15 @@ def launched(instance: Instance, mappings: list[dict[str, Any]]) -> None:
             nic.public_ip = address
     set_state(instance, "pending")
     later(SETTINGS.pendingMs, lambda: set_state(instance, "running") if instance.state == "pending" else None)
+
+
+def bare(mappings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Mappings as moto takes them: a size, which EC2 takes from the image, and no type that wants more; `launched` sets the rest."""
+    return [
+        {**one, "Ebs": {"DeleteOnTermination": True, "VolumeSize": 8, **{k: v for k, v in one["Ebs"].items() if k in ("VolumeSize", "SnapshotId")}}}
+        for one in mappings
+        if "Ebs" in one
+    ]
 
 
 def ended(instance: Instance, reason: str = "Client.UserInitiatedShutdown") -> None:
@@ -290,7 +300,7 @@ class Instances:
                     placement=None if subnet else named, subnet_id=None if nics else subnet, key_name=merged.get("KeyName"),
                     security_group_ids=list(merged.get("SecurityGroupIds", [])), nics=nics, tags=tags,
                     ebs_optimized=merged.get("EbsOptimized", False), metadata_options=merged.get("MetadataOptions", {}),
-                    **({"block_device_mappings": mappings} if mappings else {}),
+                    **({"block_device_mappings": bare(mappings)} if mappings else {}),
                 )  # fmt: skip
             except EC2ClientError as refusal:
                 errors.append({**about, "ErrorCode": refusal.code, "ErrorMessage": refusal.message})

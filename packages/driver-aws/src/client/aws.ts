@@ -1,6 +1,5 @@
 import type { EBS } from "@aws-sdk/client-ebs";
 import type { EC2 } from "@aws-sdk/client-ec2";
-import type { Pricing } from "@aws-sdk/client-pricing";
 import type { S3 } from "@aws-sdk/client-s3";
 import type { ServiceQuotas } from "@aws-sdk/client-service-quotas";
 import type { SQS } from "@aws-sdk/client-sqs";
@@ -11,8 +10,6 @@ import { addPace, callSignal, type PaceContext } from "./pace.ts";
 
 /** Tries of one call, the first included. Their pauses are the SDK's, and each takes a turn at the rate limit. */
 const ATTEMPTS = 4;
-/** The price list is served by few regions; its content is the same. */
-const PRICING_REGION = "us-east-1";
 
 /** Where calls go, and as whom. */
 export interface Place {
@@ -80,11 +77,6 @@ export class Aws {
 
   ssm<T>(call: (ssm: SSM, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#call("ssm", async () => new (await this.#sdk.ssm()).SSM(this.#options()), call, signal);
-  }
-
-  pricing<T>(call: (pricing: Pricing, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const options = { ...this.#options(), region: PRICING_REGION };
-    return this.#call("pricing", async () => new (await this.#sdk.pricing()).Pricing(options), call, signal);
   }
 
   /** A place beside this one, with the same credentials and rate: for copies of images. */

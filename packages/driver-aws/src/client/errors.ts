@@ -13,9 +13,10 @@ export function faultOf(error: unknown): AwsFault | null {
   if (!(error instanceof Error)) return null;
   const { $metadata, code } = error as { $metadata?: { httpStatusCode?: number }; code?: unknown };
   // Credential providers throw without metadata; sockets have a code, and only the generic name.
-  const known = $metadata !== undefined || typeof code === "string" || CREDENTIALS.test(error.name);
+  const errno = typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : undefined;
+  const known = $metadata !== undefined || errno !== undefined || CREDENTIALS.test(error.name);
   if (!known) return null;
-  const name = error.name === "Error" && typeof code === "string" ? code : error.name;
+  const name = error.name === "Error" && errno !== undefined ? errno : error.name;
   return { code: name, status: $metadata?.httpStatusCode, message: redacted(error.message) };
 }
 

@@ -14,7 +14,7 @@ const PAUSE_MS = 1_000;
 export class CallPace {
   readonly writes: RateLimiter;
   readonly reads: RateLimiter;
-  /** Blocks of images: bounded by what the service refuses alone. */
+  /** Blocks of images, and notices: bounded by what the service refuses alone. */
   readonly data: RateLimiter;
 
   constructor(clock: Clock) {
@@ -30,8 +30,9 @@ export class CallPace {
   }
 
   of(operation: string): RateLimiter {
-    if (/^(PutSnapshotBlock|UploadPart|PutObject)$/.test(operation)) return this.data;
-    return /^(Describe|List|Get|Head|Receive)/.test(operation) ? this.reads : this.writes;
+    if (/^(PutSnapshotBlock|UploadPart|PutObject|ReceiveMessage|DeleteMessageBatch)$/.test(operation))
+      return this.data;
+    return /^(Describe|List|Get|Head)/.test(operation) ? this.reads : this.writes;
   }
 }
 

@@ -6,5 +6,4 @@ export const sdk = {
   quotas: () => import("@aws-sdk/client-service-quotas"),
   sqs: () => import("@aws-sdk/client-sqs"),
   ssm: () => import("@aws-sdk/client-ssm"),
-  pricing: () => import("@aws-sdk/client-pricing"),
 };

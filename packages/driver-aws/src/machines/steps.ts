@@ -13,6 +13,7 @@ import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
 import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
 import { runFleet } from "./fleet.ts";
 import { hasEnded, idsOf, type MachineIds, runInstance } from "./instances.ts";
+import { interruptionOf } from "./interruptions.ts";
 import { type Resolved, runBody, tagsOf } from "./run-body.ts";
 import type { Workshop } from "./workshop.ts";
 
@@ -73,6 +74,8 @@ export async function* removeMachine(
   const { instances, hosts } = shop;
   yield { step: "find", deadlineMs: CALL_MS };
   const found = await instances.existing(tag, externalId, signal);
+  const remark = await interruptionOf(shop, found, { signal, externalId });
+  if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
   if (found?.InstanceId !== undefined) {
     yield { step: "delete", deadlineMs: GONE_MS };
     await instances.delete(found.InstanceId, signal);

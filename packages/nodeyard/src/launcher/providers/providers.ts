@@ -56,6 +56,7 @@ export type CloudHandles = Pick<
   | "stateFolder"
   | "tree"
   | "view"
+  | "journal"
 > & { readonly ages: Pick<AgeClock, "now"> };
 
 /** Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. */
@@ -72,6 +73,12 @@ export async function openProvider(
     installation: handles.installation,
     log: handles.log,
     observe: observeApi(handles.counters, config.name),
+    remark: ({ installation, nodeId }, remark) => {
+      if (installation !== handles.installation) return;
+      const { record } = handles.view.nodes.byId.get(nodeId) ?? {};
+      const event = { event: "node.remark", node: nodeId, facts: { remark } } as const;
+      handles.journal.write(record === undefined ? event : { ...event, record });
+    },
     ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
     ...(handles.stateFolder === undefined ? {} : { stateFolder: handles.stateFolder }),
     ...(driver.capabilities.backing && { backings: backingsOf(handles, config.name) }),

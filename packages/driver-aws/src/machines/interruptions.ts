@@ -1,0 +1,98 @@
+import type { Instance } from "@aws-sdk/client-ec2";
+import {
+  type DriverContext,
+  DriverError,
+  messageOf,
+  type StepContext,
+  sameNode,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
+import { codeOf } from "../client/index.ts";
+import type { Notice } from "../notices.ts";
+import { metadataOf } from "../tags.ts";
+import { hasEnded, idsOf } from "./instances.ts";
+import type { Workshop } from "./workshop.ts";
+
+/** Set on an instance of ours when EC2 has said that it takes it back, so that every launcher sees it: a notice comes to one of them. */
+const INTERRUPTED = "nodeyard_interrupted";
+
+export function isInterrupted(instance: Instance): boolean {
+  return metadataOf(instance.Tags)[INTERRUPTED] !== undefined;
+}
+
+/** What a notice means for the machines of a provider: whoever waits looks now, and the user of a spot machine is told. */
+export async function takeNotice(
+  { account, config, log }: Workshop,
+  { installation, remark }: Pick<DriverContext, "installation" | "remark">,
+  { kind, instance: id, at }: Notice,
+  signal: AbortSignal,
+): Promise<void> {
+  account.instances.hint();
+  if (kind !== "interruption") return;
+  const instance = (await account.instances.all(signal, true)).get(id);
+  const tag = tagOf(metadataOf(instance?.Tags));
+  if (tag?.installation !== installation || tag.provider !== config.name) return;
+  const Tags = [{ Key: INTERRUPTED, Value: at }];
+  await account.aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
+  // What everybody here goes by has the tag from now on.
+  await account.instances.all(signal, true);
+  log.warn({ node: tag.nodeId, instance: id, at }, "EC2 takes a spot machine back");
+  remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`);
+}
+
+/** For a ready node that nobody had: one that EC2 takes back in a minute is given to nobody. Rejects then, and not when EC2 cannot be asked. */
+export async function assertStays(
+  { account, config, log }: Workshop,
+  tag: Tag,
+  { signal }: StepContext,
+): Promise<void> {
+  const place = `${config.name}: node ${tag.nodeId}`;
+  let listed: ReadonlyMap<string, Instance>;
+  try {
+    listed = await account.instances.all(signal, false);
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ node: tag.nodeId, error: messageOf(error) }, "cannot see whether EC2 takes a machine back");
+    return;
+  }
+  const own = [...listed.values()].find(({ Tags }) => sameNode(tagOf(metadataOf(Tags)), tag));
+  if (own === undefined) throw new DriverError("not-found", `${place} has no instance any more`);
+  if (isInterrupted(own) || hasEnded(own))
+    throw new DriverError(
+      "transient",
+      `${place}: EC2 takes instance ${own.InstanceId} back (${own.State?.Name})`,
+    );
+}
+
+/** Why a machine that is being removed went before; undefined: it did not, or for no reason that EC2 names. */
+export async function interruptionOf(
+  { account }: Workshop,
+  found: Instance | undefined,
+  { externalId, signal }: StepContext,
+): Promise<string | undefined> {
+  const id = idsOf(externalId).instance;
+  // Terminated ones are not listed as machines; EC2 still knows them for an hour.
+  const instance = found ?? (id === undefined ? undefined : await describe(account, id, signal));
+  const code = instance?.StateReason?.Code ?? "";
+  const taken = /Server\.SpotInstance(Termination|Shutdown)/.test(code);
+  if (instance === undefined || !(taken || isInterrupted(instance))) return undefined;
+  return `EC2 took the spot machine ${instance.InstanceId} back (${code || "interruption notice"})`;
+}
+
+async function describe(
+  account: Workshop["account"],
+  id: string,
+  signal: AbortSignal,
+): Promise<Instance | undefined> {
+  try {
+    const { Reservations } = await account.aws.ec2(
+      (ec2, to) => ec2.describeInstances({ InstanceIds: [id] }, to),
+      signal,
+    );
+    return Reservations?.[0]?.Instances?.[0];
+  } catch (error) {
+    if (codeOf(error).startsWith("InvalidInstanceID")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,108 @@
+import { SQS } from "@aws-sdk/client-sqs";
+import type { Tag } from "@nodeyard/driver";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { requireAws } from "../../../testing/aws/index.ts";
+import { noticeOf } from "../src/notices.ts";
+import { AwsRig, compile, contextOf } from "./rig.ts";
+
+test("what EventBridge sends, and what else may be in a queue", () => {
+  const event = {
+    "detail-type": "EC2 Spot Instance Interruption Warning",
+    time: "2026-01-31T10:00:00Z",
+    detail: { "instance-id": "i-1", "instance-action": "terminate" },
+  };
+  expect(noticeOf(JSON.stringify(event))).toEqual({ kind: "interruption", instance: "i-1", at: event.time });
+  for (const body of [
+    "",
+    "null",
+    "7",
+    '"x"',
+    "{}",
+    '{"detail-type": "constructor"}',
+    JSON.stringify({ ...event, detail: {} }),
+  ])
+    expect(noticeOf(body)).toBeNull();
+});
+
+describe.skipIf(requireAws())("notices", () => {
+  let rig: AwsRig;
+  let queue: string;
+  const { signal } = new AbortController();
+  beforeAll(async () => {
+    rig = await AwsRig.start();
+    const sqs = new SQS({ region: rig.site.region, ...rig.client });
+    queue = (await sqs.createQueue({ QueueName: "notices" })).QueueUrl!;
+    await events("PutRule", { Name: "nodeyard", EventPattern: JSON.stringify({ source: ["aws.ec2"] }) });
+    const Arn = `arn:aws:sqs:${rig.site.region}:123456789012:notices`;
+    await events("PutTargets", { Rule: "nodeyard", Targets: [{ Id: "1", Arn }] });
+  });
+  afterEach(() => rig.closeProviders());
+  afterAll(() => rig?.stop());
+
+  async function events(action: string, body: object): Promise<void> {
+    const headers = {
+      "content-type": "application/x-amz-json-1.1",
+      "x-amz-target": `AWSEvents.${action}`,
+      authorization: `AWS4-HMAC-SHA256 Credential=a/20260101/${rig.site.region}/events/aws4_request`,
+    };
+    const answer = await fetch(rig.server.url, { method: "POST", headers, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(await answer.text());
+  }
+
+  async function spot(withQueue: boolean, nodeId: string) {
+    const provider = withQueue ? { "notice-queue": queue } : {};
+    const config = compile(rig.site, { small: { "use-spot": true } }, { provider });
+    const remarks: [Tag, string][] = [];
+    const remark = (tag: Tag, text: string) => void remarks.push([tag, text]);
+    const opened = await rig.open(config, contextOf(undefined, { remark }));
+    const order = rig.order(config, "small", nodeId);
+    const machine = await rig.create(opened, order);
+    const { instance } = machine.externalId as { instance: string };
+    const handOver = () =>
+      opened.offers!.handover!.ready(order.tag, { signal, externalId: machine.externalId });
+    return { provider: opened, order, machine, instance, remarks, handOver };
+  }
+
+  const isEnded = async ({ provider, instance }: Awaited<ReturnType<typeof spot>>) => {
+    const listed = await provider.list(signal);
+    const found = listed.find(({ id }) => typeof id === "object" && id.instance === instance);
+    return found === undefined || found.ended === true;
+  };
+
+  test("a spot machine that EC2 takes back: told at once, given to nobody, also by a launcher that got no notice", async () => {
+    const one = await spot(true, "0000000001");
+    await one.handOver();
+    expect(await isEnded(one)).toBe(false);
+    await rig.server.interrupt(one.instance, "terminate", 600_000);
+    await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: 45_000 });
+    expect(one.remarks[0]).toEqual([
+      one.order.tag,
+      expect.stringContaining(`takes the spot machine ${one.instance} back`),
+    ]);
+    await expect(one.handOver()).rejects.toThrow("takes instance");
+    expect(await isEnded(one)).toBe(true);
+    const other = await rig.open(compile(rig.site));
+    await expect(
+      other.offers!.handover!.ready(one.order.tag, { signal, externalId: one.machine.externalId }),
+    ).rejects.toThrow("takes instance");
+    await rig.remove(one.provider, one.order, one.machine.externalId);
+  });
+
+  test("without a queue it is seen when the machine has gone, and its removal says why", async () => {
+    const one = await spot(false, "0000000002");
+    await rig.server.interrupt(one.instance, "terminate", 0);
+    await vi.waitFor(async () => expect(await isEnded(one)).toBe(true), { timeout: 45_000 });
+    await expect(one.handOver()).rejects.toThrow();
+    const remarks: (string | undefined)[] = [];
+    const steps = one.provider.remove(one.order.tag, { signal, externalId: one.machine.externalId });
+    for await (const { remark } of steps) remarks.push(remark);
+    expect(remarks).toContainEqual(expect.stringContaining("Server.SpotInstanceTermination"));
+  });
+
+  test("a queue that is not there costs nothing but time", async () => {
+    const config = compile(rig.site, { small: {} }, { provider: { "notice-queue": `${queue}-none` } });
+    const provider = await rig.open(config);
+    const machine = await rig.create(provider, rig.order(config, "small", "0000000003"));
+    expect(machine.externalId).toMatchObject({ instance: expect.stringMatching(/^i-/) });
+  });
+});
