@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { Reader } from "../../../../testing/pages/reader.ts";
 import type { Step } from "../../../../testing/pages/steps.ts";
 import { requirePromtool } from "../../../../testing/prometheus/index.ts";
 import {
@@ -15,60 +13,18 @@ import {
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
 import { fakeConfig, Site } from "../cli/nodeyard.ts";
+import { follow, indentedIn, inFolder, onZooKeeper, PAGES, text } from "./guide.ts";
 
-const PAGES = join(import.meta.dirname, "../../../../docs/how-to");
 const LIMIT_MS = 600_000;
-
-function text(name: string): string {
-  return readFileSync(join(PAGES, name), "utf8");
-}
-
-/** A page of an operator, with its names of hosts, files and ports as this machine has them. */
-async function follow(
-  name: string,
-  names: Readonly<Record<string, string>>,
-  folder: string,
-  ...hooks: Parameters<Reader["fromTopToBottom"]>
-): Promise<void> {
-  let page = text(name);
-  for (const [theirs, ours] of Object.entries(names)) {
-    expect(page, `${name} has the name that is replaced`).toContain(theirs);
-    page = page.replaceAll(theirs, ours);
-  }
-  const reader = await Reader.of(page, folder);
-  try {
-    await reader.fromTopToBottom(...hooks);
-  } finally {
-    await reader.close();
-  }
-}
-
-/** The lines of a page that are indented below a heading, as a file. */
-function indentedIn(name: string, heading: string): string {
-  const [, section = ""] = text(name).split(`\n## ${heading}\n`);
-  const [part] = section.split("\n## ");
-  return part!
-    .split("\n")
-    .filter((line) => line.startsWith("    "))
-    .map((line) => line.slice(4))
-    .join("\n");
-}
-
-async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "nodeyard-how-to-"));
-  try {
-    await work(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
 
 /** Installations are followed in containers. */
 const ELSEWHERE = ["install.md"];
 
 test("no page with commands to follow is left out", () => {
   const pages = readdirSync(PAGES).filter((name) => /^ *```sh run\b/m.test(text(name)));
-  const followed = readFileSync(import.meta.filename, "utf8").matchAll(/^ {2}test.*\("([a-z-]+\.md)"/gm);
+  const tests = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".test.ts"));
+  const source = tests.map((name) => readFileSync(join(import.meta.dirname, name), "utf8")).join("\n");
+  const followed = source.matchAll(/^ *test.*\("([a-z-]+\.md)"/gm);
   expect(pages.sort()).toEqual([...ELSEWHERE, ...[...followed].map(([, name]) => name!)].sort());
 });
 
@@ -194,16 +150,6 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
       }
     }));
 });
-
-/** A file for launchers on a ZooKeeper, which listen at `port` where nobody says otherwise. */
-function onZooKeeper({ host, port }: ZooKeeperServer, web: number): string {
-  const servers = { "zookeeper-servers": [{ host, port }] };
-  return stringify({
-    ...servers,
-    webapp: { listen_address: "127.0.0.1", port: web },
-    ...parse(fakeConfig()),
-  });
-}
 
 function startPrometheus(folder: string, config: string, port: number): ChildProcess {
   const file = join(folder, "prometheus.yml");
