@@ -1,7 +1,5 @@
-import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { ImageError } from "../../errors.ts";
 
 /** How a file is written. */
 export interface AtomicOptions {
@@ -29,37 +27,6 @@ export async function writeAtomic(path: string, text: string, options: AtomicOpt
   }
   await rename(half, path);
   if (durable) await syncPath(dirname(path));
-}
-
-/** Bytes of a file of an image that is read here. */
-const MOST = 1_048_576;
-/** Opening a FIFO without O_NONBLOCK holds one of libuv's few threads until another process opens its other end. */
-const HOSTILE = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
-/**
- * Changes a file of an image, and resolves to false when it is not there. An image may hold anything at that name: only a regular
- * file of at most 1 MiB is read. Throws ImageError.
- */
-export async function editHostile(path: string, change: (text: string) => string): Promise<boolean> {
-  let file: FileHandle;
-  try {
-    file = await open(path, HOSTILE);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw new ImageError(`${path} cannot be opened: ${(cause as Error).message}`, { cause });
-  }
-  try {
-    const info = await file.stat();
-    if (!info.isFile()) throw new ImageError(`${path} is not a regular file`);
-    if (info.size > MOST) throw new ImageError(`${path} has ${info.size} bytes; at most ${MOST} are read`);
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(info.size), 0, info.size, 0);
-    const text = change(buffer.toString("utf8", 0, bytesRead));
-    await file.truncate();
-    await file.writeFile(text);
-    return true;
-  } finally {
-    await file.close();
-  }
 }
 
 /** Writes a new file in the place of whatever an image has there: nothing of it is opened. */

@@ -5,6 +5,9 @@ import { join } from "node:path";
 import type { IsolationOptions } from "../../../src/isolation/lxc/options.ts";
 import type { Pool } from "../../../src/isolation/storage/edge/pool.ts";
 
+/** Of what an unpacked image has beside it. */
+const FORMAT = 2;
+
 /**
  * A pool with the default image unpacked in it, kept beside the archive: unpacking is what takes longest in most files, and is the
  * business of one. It may be of an older archive, and is then unpacked into. Undefined where there is none to be had: a pool that is
@@ -13,7 +16,7 @@ import type { Pool } from "../../../src/isolation/storage/edge/pool.ts";
 export function seedOf({ cache, pool, images, defaultImage }: IsolationOptions): string | undefined {
   const source = images[defaultImage];
   if (cache === undefined || !("bytes" in pool) || source === undefined || "tar" in source) return undefined;
-  const key = createHash("sha256").update(JSON.stringify([images, defaultImage, pool]));
+  const key = createHash("sha256").update(JSON.stringify([images, defaultImage, pool, FORMAT]));
   return join(cache, `test-pool-${key.digest("hex").slice(0, 16)}.img`);
 }
 

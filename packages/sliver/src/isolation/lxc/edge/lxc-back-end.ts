@@ -232,7 +232,9 @@ export class LxcBackEnd implements BackEnd {
     const image =
       this.name === "account" ? undefined : await images.ensure(config.image ?? options.defaultImage, signal);
     await subvolumes.make(name, image, config.effective.disk, signal);
-    await (image === undefined ? makeAccountRoot : fitImageRoot)(subvolumes.path(name), names);
+    const root = subvolumes.path(name);
+    if (image === undefined) await makeAccountRoot(root, names);
+    else await fitImageRoot(root, names, await images.accounts(image));
   }
 
   /** Of `disk` KiB. What was applied before counts no more from the moment that it may not be so. */

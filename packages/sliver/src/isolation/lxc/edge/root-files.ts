@@ -3,8 +3,9 @@ import { chmod, chown, lchown, lstat, mkdir, readFile, symlink, writeFile } from
 import { join } from "node:path";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { ImageError } from "../../../errors.ts";
-import { editHostile, replaceHostile, together, writeAtomic } from "../../edge/files.ts";
+import { replaceHostile, together, writeAtomic } from "../../edge/files.ts";
 import { resolverText } from "../../network/edge/host-network.ts";
+import type { AccountFiles } from "../../storage/edge/jail.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import {
   authorizedKeys,
@@ -78,12 +79,16 @@ export async function makeAccountRoot(root: string, names: Names): Promise<void>
   await common(root, names);
 }
 
-/** Gives the copy of an image its login. Nothing runs in it yet. Throws ImageError. */
-export async function fitImageRoot(root: string, names: Names): Promise<void> {
+/** Gives the copy of an image with these accounts its login. Nothing runs in it yet, and nothing of it is read. Throws ImageError. */
+export async function fitImageRoot(root: string, names: Names, accounts: AccountFiles): Promise<void> {
   const logins = Object.entries(loginLines(names.user)).map(async ([file, line]) => {
     const path = await within(root, `etc/${file}`);
-    const edited = await editHostile(path, (text) => withLine(text, line));
-    if (!edited && file !== "shadow") throw new ImageError(`the image has no /etc/${file}`);
+    const had = accounts[file];
+    if (had === undefined && file === "shadow") return;
+    if (had === undefined)
+      throw new ImageError(`the image has no /etc/${file} that is a regular file of at most 128 KiB`);
+    await replaceHostile(path, withLine(had.text, line), had.mode);
+    await lchown(path, 0, had.group);
   });
   await together(...logins, sudoers(root, names), common(root, names));
 }

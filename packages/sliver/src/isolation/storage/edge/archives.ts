@@ -3,6 +3,7 @@ import { lstat, mkdir, opendir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, ImageError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
+import { type AccountFiles, unpackInJail } from "./jail.ts";
 import { exists } from "./pool.ts";
 
 /** Where a root comes from: an archive, a folder, or a Debian release that is made here once. */
@@ -135,17 +136,15 @@ async function aptSources(): Promise<string[]> {
   return found;
 }
 
-/** Bytes for each program that reads an image. tar remembers each folder, find all names of one. */
-export const MEMORY = 536_870_912;
 /** Without them a root cannot be a sliver's. */
 const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
 
 /**
- * Unpacks an archive into a new subvolume, and makes that read only. An archive is hostile: GNU tar, which is run as root
- * here, takes names as relative, refuses those with `..`, writes through no link that it unpacked, and fails when it left
- * something out. Only regular files, folders and links stay: a sliver's devices are made by LXC, and a FIFO would hold whoever
- * reads it. Host keys are removed, because all copies would share them. Set-uid programs stay set-uid, for ids that are
- * of no user of this machine, in a pool that only root can enter. It takes at most `room` bytes. Throws ImageError, CommandError.
+ * Unpacks an archive into a new subvolume, and makes that read only. An archive is hostile: GNU tar takes names as relative, refuses those
+ * with `..`, writes through no link that it unpacked, and fails when it left something out; it runs where it could reach nothing else. Only
+ * regular files, folders and links stay: a sliver's devices are made by LXC, and a FIFO would hold whoever reads it. Host keys are removed,
+ * because all copies would share them. Set-uid programs stay set-uid, for ids that are of no user of this machine, in a pool that only root
+ * can enter. It takes at most `room` bytes. Throws ImageError, CommandError.
  */
 export async function unpack(
   name: string,
@@ -153,25 +152,17 @@ export async function unpack(
   root: string,
   room: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<AccountFiles> {
   await run(["btrfs", "subvolume", "create", root], { signal });
   await run(["btrfs", "qgroup", "limit", String(room), root], { signal });
-  const words = ["--numeric-owner", "--xattrs", "--same-permissions", "--delay-directory-restore"];
-  const special = ["!", "-type", "f", "!", "-type", "d", "!", "-type", "l"];
-  const keys = ["-path", `${root}/etc/ssh/ssh_host_*`, "!", "-type", "d"];
-  try {
-    for (const argv of [
-      ["tar", "-x", ...words, "-f", tar, "-C", root],
-      ["find", root, "-xdev", "(", ...special, "-o", ...keys, ")", "-delete"],
-    ] as const)
-      await run(argv, { signal, diesWithUs: true, memory: MEMORY });
-  } catch (cause) {
+  const accounts = await unpackInJail(tar, root, signal).catch((cause) => {
     if (!(cause instanceof CommandError)) throw cause;
     throw new ImageError(`image ${name} cannot be unpacked from ${tar}: ${cause.message}`, { cause });
-  }
+  });
   for (const program of NEEDED)
     if (!(await isWithin(root, program))) throw new ImageError(`image ${name} has no /${program}`);
   await run(["btrfs", "property", "set", root, "ro", "true"], { signal });
+  return accounts;
 }
 
 /** Whether the image has it itself: a link of an image is not followed into the machine's own files. */

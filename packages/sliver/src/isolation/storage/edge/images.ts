@@ -1,11 +1,12 @@
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { ImageError, PoolFullError } from "../../../errors.ts";
 import { unlessAborted } from "../../../in-turn.ts";
 import { writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
-import { Archives, IMAGE_DIGEST, type ImageSource, MEMORY, unpack } from "./archives.ts";
+import { Archives, IMAGE_DIGEST, type ImageSource, unpack } from "./archives.ts";
+import { type AccountFiles, MEMORY } from "./jail.ts";
 import { exists, type Pool } from "./pool.ts";
 import { freeSubvolume, imagesInUse } from "./subvolumes.ts";
 
@@ -51,6 +52,11 @@ export class Images {
     return await unlessAborted(making, signal);
   }
 
+  /** The accounts of an image that `ensure` returned, as they were when it was unpacked. */
+  async accounts(path: string): Promise<AccountFiles> {
+    return JSON.parse(await readFile(accountsOf(path), "utf8")) as AccountFiles;
+  }
+
   /** What a crash left half made. Nothing may be made meanwhile. */
   async tidy(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
@@ -89,7 +95,8 @@ export class Images {
   async remove(signal: AbortSignal): Promise<void> {
     await this.tidy(signal);
     for (const digest of await this.list()) await this.#free(join(this.#folder, digest), signal);
-    for (const folder of [this.#names, this.#folder]) await rm(folder, { recursive: true, force: true });
+    for (const folder of [this.#names, this.#folder, join(this.#pool.folder, "accounts")])
+      await rm(folder, { recursive: true, force: true });
   }
 
   get #folder(): string {
@@ -141,7 +148,7 @@ export class Images {
   /** By what is in it: unpacked already, or an archive that a configured name stands for. Nothing is made to find out. */
   async #find(wanted: string, signal: AbortSignal): Promise<string> {
     const path = join(this.#folder, wanted);
-    if (await exists(path)) return path;
+    if (await isWhole(path)) return path;
     const there: string[] = [];
     for (const [name, source] of Object.entries(this.#options.sources)) {
       const digest = await this.#known(name, source, signal);
@@ -160,7 +167,8 @@ export class Images {
 
   /** Under another name until it is whole and read only, so that what has a digest for a name is that. */
   async #unpack(name: string, tar: string, path: string, signal: AbortSignal): Promise<void> {
-    if (await exists(path)) return;
+    if (await isWhole(path)) return;
+    await this.#free(path, signal);
     this.#options.onProgress(`image ${name}: unpacking ${tar}`);
     const half = `${path}.new`;
     await this.#free(half, signal);
@@ -169,7 +177,9 @@ export class Images {
     if (room <= 0)
       throw new PoolFullError(`image ${name} does not fit: the pool has ${size - used} bytes left`);
     try {
-      await unpack(name, tar, half, Math.floor(room), signal);
+      const accounts = await unpack(name, tar, half, Math.floor(room), signal);
+      await mkdir(dirname(accountsOf(path)), { recursive: true, mode: 0o700 });
+      await writeAtomic(accountsOf(path), JSON.stringify(accounts));
       await rename(half, path);
     } catch (error) {
       const cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
@@ -186,8 +196,9 @@ export class Images {
       if (name.endsWith(".new")) await this.#free(join(this.#folder, name), signal);
   }
 
-  #free(path: string, signal: AbortSignal): Promise<void> {
-    return freeSubvolume(path, this.#pool.groups, signal);
+  async #free(path: string, signal: AbortSignal): Promise<void> {
+    await rm(accountsOf(path), { force: true });
+    await freeSubvolume(path, this.#pool.groups, signal);
   }
 
   async #digest(tar: string, signal: AbortSignal): Promise<string> {
@@ -202,6 +213,15 @@ export class Images {
     this.#digests.set(key, digest);
     return digest;
   }
+}
+
+/** Beside the images, so that nothing of one is read when a sliver is made of it. */
+function accountsOf(path: string): string {
+  return join(dirname(path), "../accounts", basename(path));
+}
+
+async function isWhole(path: string): Promise<boolean> {
+  return (await exists(path)) && (await exists(accountsOf(path)));
 }
 
 function unreadable(error: unknown): undefined {
