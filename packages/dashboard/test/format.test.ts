@@ -2,10 +2,12 @@ import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  amountText,
   factText,
   knownHosts,
   labelsText,
   quoted,
+  resourceText,
   size,
   span,
   sshLine,
@@ -28,6 +30,40 @@ test("times, sizes and labels are short", () => {
   expect([0.028, 1.25, 75].map(took)).toEqual(["28 ms", "1.3 s", "1 min"]);
   expect([5, 1_500, 20 * 1_024 ** 3].map(size)).toEqual(["5 B", "1.5 KiB", "20 GiB"]);
   expect(labelsText(["a", "b", "a"])).toBe("a × 2, b");
+});
+
+test("amounts have their units", () => {
+  const amounts = {
+    millicores: 1_500,
+    ram: 2_048,
+    "disk-mib": 10,
+    "net-kbit": 2_500,
+    instances: 3,
+    cores: 2,
+  };
+  expect(
+    Object.entries(amounts).map(([name, amount]) => `${resourceText(name)} ${amountText(name, amount)}`),
+  ).toEqual(["cpu 1.5 CPU", "ram 2.0 GiB", "disk 10 MiB", "net 2.5 Mbit/s", "instances 3", "cores 2"]);
+  const given = {
+    cpuCap: 900,
+    memoryCap: 512,
+    netCap: 999,
+    net2Guarantee: 1e9,
+    netDay: 3,
+    ioRead: 1_024,
+    pids: 9,
+  };
+  expect(
+    Object.entries(given).map(([name, amount]) => `${resourceText(name)} ${amountText(name, amount)}`),
+  ).toEqual([
+    "cpu cap 0.9 CPU",
+    "memory cap 512 KiB",
+    "net cap 999 bit/s",
+    "net2 guarantee 1 Gbit/s",
+    "net day 3.0 KiB per day",
+    "io read 1.0 KiB/s",
+    "pids 9",
+  ]);
 });
 
 test("facts are texts, and many of them are the ends", () => {

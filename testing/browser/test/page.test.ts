@@ -7,6 +7,7 @@ import {
   live,
   load,
   openBrowser,
+  PHONE,
   PoolSite,
   requireChromium,
   type Seeded,
@@ -158,6 +159,23 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     await page.getByRole("button", { name: "Release" }).click();
     await dialog.getByRole("button", { name: "Release" }).click();
     await page.getByText("There is no such node now").waitFor();
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("on a phone every view is named in sight and begins at its top; the audit says who did what, and why", async () => {
+    await call(`/v1/nodes/${seeded.held}/hold`, { why: "audited" });
+    await using watched = await visit(browser, site, operator);
+    const { page } = watched;
+    await page.setViewportSize(PHONE);
+    const fits = page.getByRole("navigation").evaluate((one) => one.scrollWidth <= one.clientWidth);
+    expect(await fits).toBe(true);
+    await page.evaluate("scrollTo(0, 200)");
+    await expect.poll(() => page.evaluate("scrollY")).toBeGreaterThan(0);
+    await page.getByRole("link", { name: "Audit" }).click();
+    await heading(page, "Audit").waitFor();
+    expect(await page.evaluate("scrollY")).toBe(0);
+    const line = page.getByRole("listitem").filter({ hasText: `hold node ${seeded.held}: audited` });
+    await line.getByText("token:operator").waitFor();
     expect(watched.faults).toEqual([]);
   });
 

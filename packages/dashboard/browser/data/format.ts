@@ -24,6 +24,38 @@ export function size(bytes: number): string {
   return `${value >= 10 || at === 0 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
 }
 
+/** 1,000 of the first unit are one of the second, and so on. */
+function decimal(value: number, units: readonly string[]): string {
+  const at = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
+  return `${Number((value / 1_000 ** at).toPrecision(3))} ${units[at]}`;
+}
+
+const RATES = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+const kib = (amount: number) => size(amount * 1_024);
+/** How amounts are written, by the names of a provider's quota and of a sliver manager (docs/contract/slivers.md, "Loans"). */
+const AMOUNTS: readonly (readonly [names: RegExp, text: (amount: number) => string])[] = [
+  [/^(millicores|cpuGuarantee|cpuCap)$/, (amount) => `${amount / 1_000} CPU`],
+  [/^(ram|disk-mib)$/, (amount) => kib(amount * 1_024)],
+  [/^net-kbit$/, (amount) => decimal(amount * 1_000, RATES)],
+  [/^net2?(Guarantee|Cap)$/, (amount) => decimal(amount, RATES)],
+  [/^net2?Day/, (amount) => `${kib(amount)} per day`],
+  [/^(disk|memoryGuarantee|memoryCap)$/, kib],
+  [/^io(Read|Write)$/, (amount) => `${size(amount)}/s`],
+];
+
+/** An amount of a resource with its unit; the number alone for what is counted. */
+export function amountText(resource: string, amount: number): string {
+  return AMOUNTS.find(([names]) => names.test(resource))?.[1](amount) ?? String(amount);
+}
+
+/** "disk-mib" and "cpuGuarantee" for people: the unit is written with the amount. */
+export function resourceText(resource: string): string {
+  return resource
+    .replace(/-(mib|kbit)$/, "")
+    .replace(/^millicores$/, "cpu")
+    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
 /** Milliseconds; NaN for what is no time. */
 export function msOf(iso: string | null): number {
   return iso === null ? Number.NaN : Date.parse(iso);

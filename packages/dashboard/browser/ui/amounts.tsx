@@ -1,3 +1,5 @@
+import { amountText, resourceText } from "../data/format.ts";
+
 /** Amounts by resource, and what is allowed of each. */
 export type Used = Readonly<
   Record<
@@ -18,7 +20,7 @@ export function Amounts({ title, amounts }: { readonly title: string; readonly a
       <ul class="amounts">
         {limited.map(({ resource, limit, used, others }) => (
           <li key={resource}>
-            <span>{resource}</span>
+            <span>{resourceText(resource)}</span>
             <span class="bar" aria-hidden="true">
               {used > 0 && (
                 <span class={used + others >= limit ? "bad" : "busy"} style={{ width: part(used, limit) }} />
@@ -26,8 +28,8 @@ export function Amounts({ title, amounts }: { readonly title: string; readonly a
               {others > 0 && <span class="quiet" style={{ width: part(others, limit) }} />}
             </span>
             <span>
-              {used} of {limit}
-              {others > 0 && <span class="dim"> and {others} of others</span>}
+              {amountText(resource, used)} of {amountText(resource, limit)}
+              {others > 0 && <span class="dim"> and {amountText(resource, others)} of others</span>}
             </span>
           </li>
         ))}

@@ -1,9 +1,10 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { logOut, resumeSession, seesEverything, session } from "../data/api.ts";
+import { logOut, mayOperate, resumeSession, seesEverything, session } from "../data/api.ts";
 import { address, go, hrefOf } from "../data/route.ts";
 import { type Connection, connection, follow, unfollow } from "../data/stream.ts";
 import { nextTheme, theme } from "../data/theme.ts";
+import { AuditView } from "../views/audit.tsx";
 import { ImagesView } from "../views/images.tsx";
 import { LabelView } from "../views/label.tsx";
 import { LeasesView } from "../views/leases.tsx";
@@ -22,8 +23,8 @@ interface View {
   readonly show: ComponentType<{ readonly id: string | undefined }>;
   /** Whether the navigation names it. */
   readonly named?: false;
-  /** Whether only those see it who see everything. */
-  readonly readers?: true;
+  /** Whose navigation names it; absent: everybody's. */
+  readonly whose?: () => boolean;
 }
 
 const VIEWS: Readonly<Record<string, View>> = {
@@ -31,9 +32,10 @@ const VIEWS: Readonly<Record<string, View>> = {
   requests: { title: "Requests", show: RequestsView },
   nodes: { title: "Nodes", show: NodesView },
   leases: { title: "Leases", show: LeasesView },
-  images: { title: "Images", show: ImagesView, readers: true },
-  providers: { title: "Providers", show: ProvidersView, readers: true },
-  slivers: { title: "Slivers", show: SliversView, readers: true },
+  images: { title: "Images", show: ImagesView, whose: seesEverything },
+  providers: { title: "Providers", show: ProvidersView, whose: seesEverything },
+  slivers: { title: "Slivers", show: SliversView, whose: seesEverything },
+  audit: { title: "Audit", show: AuditView, whose: mayOperate },
   labels: { title: "Label", show: LabelView, named: false },
   why: { title: "Why is this slow?", show: WhyView, named: false },
 };
@@ -81,6 +83,7 @@ function Page() {
   useEffect(() => {
     document.title = `${id === undefined ? title : `${id} · ${title}`} · Nodeyard`;
     // Whoever reads with a screen reader, or by keyboard, goes on where the new view begins.
+    scrollTo(0, 0);
     if (!first.current && document.activeElement?.id !== "search") main.current?.focus();
     first.current = false;
   }, [view, id]);
@@ -109,9 +112,7 @@ function Nothing() {
 }
 
 function Top({ view }: { readonly view: string }) {
-  const named = Object.entries(VIEWS).filter(
-    ([, one]) => one.named !== false && (one.readers !== true || seesEverything()),
-  );
+  const named = Object.entries(VIEWS).filter(([, one]) => one.named !== false && one.whose?.() !== false);
   return (
     <header class="top">
       <a class="brand" href="#/" aria-label="Nodeyard, overview">

@@ -1,4 +1,5 @@
 import { call } from "../data/api.ts";
+import { amountText, resourceText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { Machines } from "../data/rows.ts";
 import { versions } from "../data/state.ts";
@@ -63,19 +64,19 @@ function MachineCard({ machine: { error, capacity, guaranteed, slivers } }: { re
       <ul class="amounts">
         {Object.entries(capacity).map(([resource, whole]) => (
           <li key={resource}>
-            <span>{resource}</span>
+            <span>{resourceText(resource)}</span>
             <span class="bar tall" aria-hidden="true">
               {named.map(({ name, use, guarantees }) => (
                 <span
                   key={name}
                   class={`${toneOf(name)} ${use}`}
                   style={{ width: part(guarantees[resource] ?? 0, whole) }}
-                  title={`${name}: ${guarantees[resource] ?? 0}`}
+                  title={`${name}: ${amountText(resource, guarantees[resource] ?? 0)}`}
                 />
               ))}
             </span>
             <span>
-              {guaranteed[resource] ?? 0} of {whole}
+              {amountText(resource, guaranteed[resource] ?? 0)} of {amountText(resource, whole)}
             </span>
           </li>
         ))}
@@ -95,9 +96,9 @@ function SliverLine({ sliver, tone }: { readonly sliver: Sliver; readonly tone: 
   const { name, node, use, phase, doing, error, rspec, effective, loans } = sliver;
   const amounts = Object.entries(effective).map(([resource, amount]) => {
     const own = rspec[resource] ?? 0;
-    const more =
-      amount === own ? "" : ` (${own} and ${amount > own ? "borrowed" : "lent"} ${Math.abs(amount - own)})`;
-    return `${resource.replaceAll("_", " ")} ${amount}${more}`;
+    const text = (one: number) => amountText(resource, one);
+    const moved = `${amount > own ? "borrowed" : "lent"} ${text(Math.abs(amount - own))}`;
+    return `${resourceText(resource)} ${text(amount)}${amount === own ? "" : ` (${text(own)} and ${moved})`}`;
   });
   return (
     <li>
@@ -119,7 +120,7 @@ function SliverLine({ sliver, tone }: { readonly sliver: Sliver; readonly tone: 
       {amounts.length > 0 && <p class="dim">{amounts.join(", ")}</p>}
       {loans.map(({ to, resource, amount, refused }) => (
         <p key={`${to} ${resource}`} class={refused === null ? "" : "dim"}>
-          ⤷ lends {amount} {resource.replaceAll("_", " ")} to {to}
+          ⤷ lends {amountText(resource, amount)} ({resourceText(resource)}) to {to}
           {refused !== null && `: refused, ${refused}`}
         </p>
       ))}
