@@ -21,6 +21,8 @@ export class ChangeLog {
   readonly #kept: Kept[] = [];
   /** The newest state of what changed since the last `settle`, and the state before all of that. */
   readonly #gathered = new Map<string, Kept>();
+  /** The last kept change of each thing. */
+  readonly #last = new Map<string, Kept>();
   readonly #pieces = new Map<string, Piece>();
   #first = 1;
 
@@ -44,6 +46,14 @@ export class ChangeLog {
     return this.#kept[number - this.#first];
   }
 
+  /**
+   * Whether who wants the newest states, and sees all things at all times, need not be told of a kept change: a later one follows. This lets who
+   * is far behind catch up with less than everything.
+   */
+  isOutdated(change: Kept): boolean {
+    return this.#newestOnly && this.#last.get(keyIn(change)) !== change;
+  }
+
   id(number: number): string {
     return `${this.#name}.${number}`;
   }
@@ -57,7 +67,7 @@ export class ChangeLog {
 
   add(change: Kept): void {
     if (!this.#newestOnly) return this.#keep(change);
-    const key = "complete" in change ? "" : keyOf(change);
+    const key = keyIn(change);
     const former = this.#gathered.get(key);
     const both = former !== undefined && "kind" in former && "kind" in change;
     this.#gathered.set(key, both ? { ...change, before: former.before } : change);
@@ -83,8 +93,15 @@ export class ChangeLog {
 
   #keep(change: Kept): void {
     this.#kept.push(change);
+    if (this.#newestOnly) this.#last.set(keyIn(change), change);
     // A quarter at once: moving all others for each change would cost more than keeping some more.
-    if (this.#kept.length >= KEPT * 1.25)
-      this.#first += this.#kept.splice(0, this.#kept.length - KEPT).length;
+    if (this.#kept.length < KEPT * 1.25) return;
+    const dropped = this.#kept.splice(0, this.#kept.length - KEPT);
+    this.#first += dropped.length;
+    for (const one of dropped) if (this.#last.get(keyIn(one)) === one) this.#last.delete(keyIn(one));
   }
+}
+
+function keyIn(change: Kept): string {
+  return "complete" in change ? "" : keyOf(change);
 }

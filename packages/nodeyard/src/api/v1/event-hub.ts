@@ -3,6 +3,7 @@ import { type Clock, hexId, type Random, type Timer } from "@nodeyard/runtime";
 import type { View } from "../../view/index.ts";
 import { ChangeLog, type Piece } from "./change-log.ts";
 import { audienceOf, type Change, changeIn, everything, type Interest, textOf } from "./changes.ts";
+import { seesAll } from "./principal.ts";
 
 /** Where the events of one client go. */
 export interface Sink {
@@ -193,11 +194,15 @@ class Client {
   }
 
   #piece(from: number): Piece {
+    const { principal, filters } = this.#follower;
+    // For others a change may be the one that takes a thing out of their sight.
+    const seesEach = seesAll(principal) && filters.length === 0;
     let text = "";
     let next = from;
     for (; text.length < PIECE; next++) {
       const change = this.#log.at(next);
       if (change === undefined) break;
+      if (seesEach && this.#log.isOutdated(change)) continue;
       const told =
         "complete" in change
           ? `event: view\ndata: ${JSON.stringify(change)}\n\n`
