@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -90,6 +91,16 @@ export class DaemonRig {
   /** Whether it ended by itself. */
   get dead(): boolean {
     return this.#child?.exitCode != null || this.#child?.signalCode != null;
+  }
+
+  /** MiB of memory that it and its child processes have, each. */
+  get resident(): number[] {
+    const { pid } = this.#child!;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+    return [String(pid), ...children].map(
+      (one) =>
+        Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${one}/status`, "utf8"))?.[1] ?? 0) / 1024,
+    );
   }
 
   /** Nobody reads any more what it says. */

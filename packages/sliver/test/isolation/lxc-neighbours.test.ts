@@ -8,7 +8,7 @@ describe.skipIf(whyNot() !== undefined)("neighbours of an attacker", { timeout: 
   test.each(Object.entries(ATTACKS))(
     "a %s leaves its neighbour the CPU that it was promised",
     async (_, attack) => {
-      expect(await kept(attack, COMPUTE)).toBeGreaterThan(KEPT);
+      expect(await kept([attack], COMPUTE)).toBeGreaterThan(KEPT);
     },
   );
 });

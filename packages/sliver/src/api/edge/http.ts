@@ -84,8 +84,9 @@ async function converse(
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const path = url.split("?", 1)[0]!;
-  const parsed = parseRequest({ method, path, body: Buffer.concat(chunks).toString("utf8") });
-  const reply = await answer(parsed, authorization);
+  const body = Buffer.concat(chunks.splice(0)).toString("utf8");
+  // Not kept while it waits: what is parsed may be forty times as large as what came.
+  const reply = await answer(parseRequest({ method, path, body }), authorization);
   const size = Buffer.byteLength(reply.body);
   response.writeHead(reply.status, { "content-type": reply.type, "content-length": size }).end(reply.body);
 }

@@ -19,8 +19,7 @@ const WEIGHT = availableParallelism() > 1 ? 10_000 : 1_000;
 /** Milliseconds that an attacker has to be at its worst. */
 const WARM = 1_000;
 
-const ATTACKER = 1;
-const NEIGHBOUR = 2;
+const NEIGHBOUR = 1;
 
 /** Each is without an end, within one sliver. */
 export const ATTACKS = {
@@ -51,8 +50,8 @@ export const SEND = `perl -MTime::HiRes=time -MSocket -e '
   while (time < $end) { $n += syswrite(S, "x" x 16384) // die "write: $!"; }
   print "$n\\n"'`;
 
-/** An attacker and its neighbour on one machine for the tests of a `describe`; what is returned measures. */
-export function neighbours(): (attack: string, work: string) => Promise<number> {
+/** A sliver and its attackers on one machine for the tests of a `describe`; what is returned measures, with an attacker for each attack. */
+export function neighbours(): (attacks: readonly string[], work: string) => Promise<number> {
   let world: World;
   let real: RealMachine;
   let backEnd: LxcBackEnd;
@@ -71,14 +70,20 @@ export function neighbours(): (attack: string, work: string) => Promise<number> 
     }
   }, 60_000);
 
-  /** What the neighbour does beside the attacker, as a part of what it does alone, in one run. */
-  async function kept(attack: string, work: string): Promise<number> {
-    // One core for both. The neighbour never gets more than it is promised, so that without an attacker it has that.
+  /** What the neighbour does beside the attackers, as a part of what it does alone, in one run. */
+  async function kept(attacks: readonly string[], work: string): Promise<number> {
+    // One core for all. The neighbour never gets more than it is promised, so that without an attacker it has that.
     const rspecs = {
-      [ATTACKER]: { memoryCap: 65_536, pids: 64, disk: 65_536, connections: 50 },
       [NEIGHBOUR]: { cpuGuarantee: 400, cpuCap: 400, netGuarantee: 20_000_000, netCap: 20_000_000 },
+      ...Object.fromEntries(
+        attacks.map((_, at) => [
+          NEIGHBOUR + 1 + at,
+          { memoryCap: 65_536, pids: 64, disk: 65_536, connections: 50 },
+        ]),
+      ),
     };
     const configs = configsOf(real.key, rspecs, [0]);
+    const hostile = configs.slice(1);
     await bringUp(backEnd, configs);
     const alone: number[] = [];
     const beside: number[] = [];
@@ -88,17 +93,17 @@ export function neighbours(): (attack: string, work: string) => Promise<number> 
       return Number(said);
     };
     for (let round = 0; round < ROUNDS; round++) {
-      await backEnd.stop(configs[0]!, signal);
+      await Promise.all(hostile.map((config) => backEnd.stop(config, signal)));
       alone.push(await measure());
-      await backEnd.start(configs[0]!, signal);
-      const attacker = begin(real, ATTACKER, attack);
+      await Promise.all(hostile.map((config) => backEnd.start(config, signal)));
+      const attackers = attacks.map((attack, at) => begin(real, NEIGHBOUR + 1 + at, attack));
       try {
         await new Promise((resolve) => setTimeout(resolve, WARM));
         beside.push(await measure());
-        // It was at it all the time.
-        expect(attacker.exitCode).toBeNull();
+        // They were at it all the time.
+        expect(attackers.filter(({ exitCode }) => exitCode !== null)).toEqual([]);
       } finally {
-        attacker.kill();
+        for (const attacker of attackers) attacker.kill();
       }
     }
     // The least disturbed of each: what else runs on the machine only takes, and a neighbour without protection loses in every round.

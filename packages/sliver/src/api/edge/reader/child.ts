@@ -36,7 +36,8 @@ export function parseForDaemon(path: string, input: Readable, output: Writable):
   });
   const conversation = (conn: number): Conversation => ({
     admit: async (admit) => (await ask({ conn, admit })).refusal,
-    answer: async (answer, authorization) => (await ask({ conn, answer, authorization })).response!,
+    // Not async: the argument would be kept until there is an answer.
+    answer: (answer, authorization) => ask({ conn, answer, authorization }).then(({ response }) => response!),
     malformed: () => void writeFrame(output, { conn, malformed: true }),
   });
   // Its own listener comes after the number. The server has to listen itself, since otherwise it would watch no time of its connections.
