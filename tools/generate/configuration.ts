@@ -1,6 +1,7 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { qemuConfig } from "@nodeyard/driver-qemu";
 import { sliverConfig } from "@nodeyard/driver-sliver";
@@ -13,7 +14,10 @@ import { referencePage, sections } from "./reference.ts";
 const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["aws", awsConfig as DriverConfig],
   ["fake", fakeConfig as DriverConfig],
+  ["kubernetes", kubernetesConfig as DriverConfig],
   ["metastatic", metastaticDriver.config as DriverConfig],
+  ["openshift", openshiftConfig as DriverConfig],
+  ["openshiftpods", openshiftpodsConfig as DriverConfig],
   ["openstack", openstackConfig as DriverConfig],
   ["qemu", qemuConfig as DriverConfig],
   ["sliver", sliverConfig as DriverConfig],

@@ -9,7 +9,8 @@ Without a name: the quick tests. PATH is a part of the path of test files, of wh
 ${SLOW.map(({ name, about }) => `  ${name.padEnd(10)}${about}`).join("\n")}
   all       everything
 
-Tests that make real slivers: npm run test:slivers. A real OpenStack: npm run test:openstack.
+Tests that make real slivers: npm run test:slivers. A real OpenStack: npm run test:openstack. A real
+Kubernetes: npm run test:kubernetes.
 `;
 
 const names = new Set(SLOW.map(({ name }) => name));

@@ -83,7 +83,7 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
 
 /** Each may be left out. */
 const OPTIONAL: Readonly<Partial<Record<keyof Offers, readonly string[]>>> = {
-  handover: ["reconcile"] satisfies (keyof Handover)[],
+  handover: ["access", "reconcile"] satisfies (keyof Handover)[],
   slots: ["compare"] satisfies (keyof SlotOffer)[],
 };
 

@@ -200,6 +200,11 @@ export interface Machine {
   readonly driverData?: unknown;
   /** Overrides of what the label's image says. */
   readonly connection?: Partial<Connection>;
+  /**
+   * What a client logs in with where a node has no port of its own, such as a cluster's address and a token: the record's
+   * `connection_port` (docs/contract/records.md). Lists show it to nobody.
+   */
+  readonly access?: Readonly<Record<string, unknown>>;
   /** Known without a scan; then none is made. */
   readonly hostKeys?: readonly string[];
 }

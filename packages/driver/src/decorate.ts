@@ -165,6 +165,9 @@ function aroundOffers(
     ...(handover && {
       handover: {
         ready: inContext("handover", wrap, (tag, own) => handover.ready(tag, own)),
+        ...(handover.access && {
+          access: inContext("handover", wrap, (tag, own) => handover.access!(tag, own)),
+        }),
         ...(handover.reconcile && {
           reconcile: (uses, signal) => wrap.run("reconcile", signal, (own) => handover.reconcile!(uses, own)),
         }),

@@ -1,4 +1,5 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
+import type { Machine } from "./contract.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
@@ -133,6 +134,11 @@ export interface Handover {
    * out, and the request is planned anew.
    */
   ready(tag: Tag, context: StepContext): Promise<void>;
+  /**
+   * After `ready`, in the same half minute, where machines have an `access` that ends: a new one, which goes to the record before it is
+   * delivered. Undefined: the present one lasts.
+   */
+  access?(tag: Tag, context: StepContext): Promise<Machine["access"]>;
   /**
    * Every minute or so, for machines that do something else while nobody uses them: a node that comes back from a request is nobody's
    * again without a word. `uses` reads from the tree itself, when it is called, how nodes are used; those of others are missing in what it

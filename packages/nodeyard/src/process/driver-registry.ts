@@ -33,15 +33,28 @@ const SPELLING =
   'a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"';
 
 /** Drivers of Nodepool that have no package yet. A file that names one is not wrong. */
-const NOT_BUILT = ["azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"] as const;
+const NOT_BUILT = ["azure", "gce", "ibmvpc"] as const;
 /** The keys of each, for the validator. */
 export type UninstalledDrivers = Readonly<Record<(typeof NOT_BUILT)[number], UninstalledDriver>>;
 /** A launcher refuses the file whatever keys such a provider has. */
 const ANY_KEYS: UninstalledDriver = { schema: MAPPING, notes: () => [], read: () => undefined };
-const SHIPPED = ["static", "fake", "openstack", "aws", "qemu", "sliver", "metastatic"] as const;
+const SHIPPED = [
+  "static",
+  "fake",
+  "openstack",
+  "aws",
+  "kubernetes",
+  "openshift",
+  "openshiftpods",
+  "qemu",
+  "sliver",
+  "metastatic",
+] as const;
 /** Drivers of which a package has more than one. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   metastatic: ["@nodeyard/driver-sliver/metastatic"],
+  openshift: ["@nodeyard/driver-kubernetes"],
+  openshiftpods: ["@nodeyard/driver-kubernetes"],
 };
 
 /** Loads a module by its name or path, at once. */

@@ -1,6 +1,7 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
@@ -19,9 +20,12 @@ const built: Readonly<Record<string, DriverConfig>> = {
   static: staticConfig as DriverConfig,
   openstack: openstackConfig as DriverConfig,
   aws: awsConfig as DriverConfig,
+  kubernetes: kubernetesConfig as DriverConfig,
+  openshift: openshiftConfig as DriverConfig,
+  openshiftpods: openshiftpodsConfig as DriverConfig,
   metastatic: metastaticDriver.config as DriverConfig,
 };
-const uninstalled = new Set(["azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"]);
+const uninstalled = new Set(["azure", "gce", "ibmvpc"]);
 const registry = await validatorDrivers();
 
 export const drivers: DriverRegistry = {

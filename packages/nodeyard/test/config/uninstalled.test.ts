@@ -25,17 +25,6 @@ const providers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     pool: "name: p, zone: z, subnet: s, max-servers: 2",
     label: "name: a, profile: p, cloud-image: c",
   },
-  kubernetes: {
-    provider: "context: c, max-cores: 2",
-    pool: "name: p, default-label-cpu: 2",
-    label: "name: a, type: pod, image: i, gpu: 1.0, gpu-resource: g, env: [{name: A, value: b}]",
-  },
-  openshift: {
-    provider: "context: c, max-projects: 2",
-    pool: "name: p",
-    label: "name: a, type: pod, image: i, image-pull-secrets: [{name: s}]",
-  },
-  openshiftpods: { provider: "context: c", pool: "name: p", label: "name: a, spec: {}" },
 };
 
 function file(driver: string, changes: Readonly<Record<string, string>> = {}): string {
@@ -74,12 +63,6 @@ describe("providers whose driver is not installed", () => {
     ["gce", { diskimages: "name: i" }, "diskimages: is not a key"],
     ["ibmvpc", { pool: "name: _p, max-servers: 1" }, "underscore"],
     ["ibmvpc", { diskimages: "name: i" }, "operating-system: is missing"],
-    ["kubernetes", { label: "name: a, type: pod, gpu: 1" }, "gpu: is 1"],
-    ["kubernetes", { label: "name: a, type: pod, spec: {}, cpu: 1" }, "has spec and other keys"],
-    ["kubernetes", { label: "name: a, image: i" }, "type: is missing"],
-    ["openshift", { provider: "max-projects: 1" }, "context: is missing"],
-    ["openshift", { provider: "context: c, max-pods: 1" }, "max-pods: is not a key"],
-    ["openshiftpods", { label: "name: a, cpu: 1" }, "has no image"],
   ])("%s refuses %j", (driver, changes, message) => {
     expect(others(driver, changes).filter((line) => line.startsWith("error"))).toEqual([
       expect.stringContaining(message),
@@ -88,10 +71,7 @@ describe("providers whose driver is not installed", () => {
 
   it.each([
     ["gce", { pool: "name: p, host-key-checking: false" }, "host-key-checking: is accepted"],
-    ["openshiftpods", { label: "name: a, type: pod, image: i" }, "type: is accepted"],
-    ["openshift", { provider: "context: c, max-servers: 1" }, "max-servers: is accepted"],
     ["gce", { provider: "project: p, region: r, zone: z, rate-limit: 1" }, "rate-limit: has no effect"],
-    ["kubernetes", { provider: "max-servers: 1" }, "max-servers: has no effect"],
     // What only the old loader refuses.
     ["azure", { pool: "name: p" }, "max-servers: is missing"],
     [

@@ -189,5 +189,6 @@ function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
     ...(connection?.shellType === undefined ? {} : { shellType: connection.shellType }),
     ...(connection?.type === undefined ? {} : { connectionType: connection.type }),
     ...(connection?.port === undefined ? {} : { connectionPort: connection.port }),
+    ...(machine.access === undefined ? {} : { connectionPort: machine.access }),
   };
 }

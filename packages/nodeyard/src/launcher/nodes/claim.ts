@@ -124,8 +124,10 @@ export async function handOver(
   const limit = deadline(context.clock, HANDOVER_MS, late, signal);
   try {
     const { externalId } = node.record;
-    const ready = handover.ready(tagOf(context, pool, node), { signal: limit.signal, externalId });
-    await abortable(ready, limit.signal);
+    const [tag, step] = [tagOf(context, pool, node), { signal: limit.signal, externalId }];
+    await abortable(handover.ready(tag, step), limit.signal);
+    const access = await (handover.access && abortable(handover.access(tag, step), limit.signal));
+    if (access !== undefined) await node.write({ connectionPort: access });
     return undefined;
   } catch (error) {
     if (signal.aborted) throw error;

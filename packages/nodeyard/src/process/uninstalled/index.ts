@@ -3,7 +3,6 @@ import type { UninstalledDriver } from "../../config/index.ts";
 import { azure } from "./azure.ts";
 import { gce } from "./gce.ts";
 import { ibmvpc } from "./ibmvpc.ts";
-import { kubernetes, openshift, openshiftpods } from "./kubernetes.ts";
 
 const keysOf = (table: Table): UninstalledDriver => section({ ...commonProvider, ...table });
 
@@ -12,7 +11,4 @@ export const uninstalled = {
   azure: keysOf(azure),
   gce: keysOf(gce),
   ibmvpc: keysOf(ibmvpc),
-  kubernetes: keysOf(kubernetes),
-  openshift: keysOf(openshift),
-  openshiftpods: keysOf(openshiftpods),
 };

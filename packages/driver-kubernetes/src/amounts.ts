@@ -1,0 +1,69 @@
+import type { Resources } from "@nodeyard/driver";
+import type { PodContainer } from "./client/index.ts";
+
+type Quantities = Readonly<Record<string, string | number>>;
+
+const SCALES: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  "": 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+};
+
+/** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit; NaN for anything else. */
+export function quantity(value: string | number): number {
+  const [, digits, suffix] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
+  return digits === undefined ? Number.NaN : Number(digits) * (SCALES[suffix!] ?? Number.NaN);
+}
+
+/** Names and units of Nodepool for those of the cluster; what it has no name for keeps the cluster's. */
+const UNITS: Readonly<Record<string, readonly [name: string, unit: number]>> = {
+  cpu: ["cores", 1],
+  memory: ["ram", 2 ** 20],
+  "ephemeral-storage": ["ephemeral-storage", 1e6],
+  pods: ["instances", 1],
+};
+
+/** Amounts of a mapping such as `resources.requests`. */
+export function amountsOf(quantities: Quantities): Resources {
+  const amounts: Record<string, number> = {};
+  for (const [key, value] of Object.entries(quantities)) {
+    const [name, unit] = UNITS[key] ?? [key, 1];
+    amounts[name] = quantity(value) / unit;
+  }
+  return amounts;
+}
+
+/** What the scheduler counts for a pod's containers: requests, and limits where there are no requests. */
+export function containerAmounts(containers: readonly PodContainer[]): Resources {
+  const sum: Record<string, number> = {};
+  for (const { resources } of containers) {
+    const amounts = amountsOf({ ...resources?.limits, ...resources?.requests });
+    for (const [name, amount] of Object.entries(amounts)) sum[name] = (sum[name] ?? 0) + amount;
+  }
+  return sum;
+}
+
+/** Limits of a ResourceQuota, `spec.hard`: its requests and pods, by the names that nodes count with. */
+export function quotaAmounts(hard: Quantities): Resources {
+  const counted: Record<string, string | number> = {};
+  for (const [key, value] of Object.entries(hard)) {
+    const name = key.startsWith("requests.") ? key.slice("requests.".length) : key;
+    // Counts of other objects and limits are enforced by the server, which then answers with "exceeded quota".
+    if (name.includes("limits.") || name.startsWith("count/")) continue;
+    if (name in UNITS || key.startsWith("requests.")) counted[name] = value;
+  }
+  return amountsOf(counted);
+}

@@ -1,0 +1,226 @@
+import { messageOf } from "@nodeyard/runtime";
+import { parse } from "yaml";
+import { KubeConfigError } from "./errors.ts";
+import type { Route } from "./transport.ts";
+
+/** What credentials are read from; tests hand out their own. */
+export interface KubeFiles {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  /** Undefined: there is no such file. Read each time, since tokens and certificates are replaced in place. */
+  read(path: string): string | undefined;
+  /** Runs a credential plugin and returns what it printed; `folder`: where a relative command starts. */
+  run(command: PluginCommand, signal: AbortSignal): Promise<string>;
+}
+
+/** A credential plugin, as a kubeconfig names it (client.authentication.k8s.io). */
+export interface PluginCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** How to reach a cluster, and as whom. */
+export interface Access {
+  /** Address of the API server, without a slash at its end. */
+  readonly server: string;
+  readonly route: Route;
+  /** Value of the `authorization` header; null: the certificate says who it is. */
+  readonly authorization: string | null;
+  /** Milliseconds since 1970 after which it has to be resolved anew; null: nothing says so. */
+  readonly expires: number | null;
+}
+
+interface Cluster {
+  readonly server?: string;
+  readonly "certificate-authority"?: string;
+  readonly "certificate-authority-data"?: string;
+  readonly "insecure-skip-tls-verify"?: boolean;
+  readonly "tls-server-name"?: string;
+  readonly "proxy-url"?: string;
+}
+
+interface User {
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly "client-certificate"?: string;
+  readonly "client-certificate-data"?: string;
+  readonly "client-key"?: string;
+  readonly "client-key-data"?: string;
+  readonly exec?: {
+    readonly apiVersion?: string;
+    readonly command?: string;
+    readonly args?: readonly string[] | null;
+    readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+    readonly provideClusterInfo?: boolean;
+  };
+}
+
+interface KubeConfig {
+  readonly "current-context"?: string;
+  readonly contexts?: readonly Named<"context", { readonly cluster?: string; readonly user?: string }>[];
+  readonly clusters?: readonly Named<"cluster", Cluster>[];
+  readonly users?: readonly Named<"user", User>[];
+}
+
+type Named<K extends string, V> = { readonly name: string } & { readonly [P in K]?: V };
+type Found<V> = V & { readonly folder: string };
+
+/** Where the kubelet puts the credentials of a pod's service account. */
+const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/**
+ * The access of a context; without one that of `current-context`, or of the pod that this process runs in where there is no kubeconfig.
+ * Throws KubeConfigError.
+ */
+export async function resolveAccess(
+  context: string | null,
+  files: KubeFiles,
+  signal: AbortSignal,
+): Promise<Access> {
+  const configs = readConfigs(files);
+  if (configs.length === 0) {
+    const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = files.env;
+    if (host !== undefined && context === null) return inCluster(files, host, port);
+    throw new KubeConfigError(
+      "there is no kubeconfig, and this is no pod of a cluster; write ~/.kube/config, or name one in KUBECONFIG",
+    );
+  }
+  const wanted = context ?? configs.map(({ config }) => config["current-context"]).find(Boolean);
+  if (wanted === undefined)
+    throw new KubeConfigError("the kubeconfig has no current-context; set `context` of the provider");
+  const chosen = find(configs, "contexts", "context", wanted);
+  const cluster = find(configs, "clusters", "cluster", chosen.cluster ?? "");
+  const user =
+    chosen.user === undefined || chosen.user === ""
+      ? ({ folder: "" } as Found<User>)
+      : find(configs, "users", "user", chosen.user);
+  return accessOf(cluster, user, files, signal);
+}
+
+function readConfigs({ env, home, read }: KubeFiles) {
+  const paths = (env.KUBECONFIG ?? "").split(":").filter((path) => path !== "");
+  return (paths.length > 0 ? paths : [`${home}/.kube/config`]).flatMap((path) => {
+    try {
+      const text = read(path);
+      const config = text === undefined ? null : (parse(text) as KubeConfig | null);
+      return config === null ? [] : [{ config, folder: path.slice(0, path.lastIndexOf("/") + 1) }];
+    } catch (error) {
+      throw new KubeConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
+    }
+  });
+}
+
+/** Of several files the first that has the name counts, as for kubectl. */
+function find<L extends "contexts" | "clusters" | "users", K extends string>(
+  configs: ReturnType<typeof readConfigs>,
+  list: L,
+  key: K,
+  name: string,
+) {
+  type Value = NonNullable<NonNullable<KubeConfig[L]>[number][K & keyof NonNullable<KubeConfig[L]>[number]]>;
+  for (const { config, folder } of configs)
+    for (const entry of config[list] ?? [])
+      if (entry.name === name)
+        return { ...((entry as Readonly<Record<string, unknown>>)[key] as Value), folder } as Found<Value>;
+  const known = configs.flatMap(({ config }) => (config[list] ?? []).map((entry) => entry.name));
+  throw new KubeConfigError(`the kubeconfig has no ${key} ${name}; it has ${known.join(", ") || "none"}`);
+}
+
+async function accessOf(
+  cluster: Found<Cluster>,
+  user: Found<User>,
+  files: KubeFiles,
+  signal: AbortSignal,
+): Promise<Access> {
+  if (cluster.server === undefined) throw new KubeConfigError("the cluster of the kubeconfig has no server");
+  const server = cluster.server.replace(/\/+$/, "");
+  const ca = pem(cluster, "certificate-authority", files);
+  const plugin = user.exec === undefined ? undefined : await pluginStatus(user, cluster, ca, files, signal);
+  const route: Route = {
+    verify: cluster["insecure-skip-tls-verify"] !== true,
+    ca,
+    cert: plugin?.clientCertificateData ?? pem(user, "client-certificate", files),
+    key: plugin?.clientKeyData ?? pem(user, "client-key", files),
+    serverName: cluster["tls-server-name"] ?? null,
+    proxy: cluster["proxy-url"] ?? files.env.HTTPS_PROXY ?? null,
+  };
+  const expires = plugin?.expirationTimestamp === undefined ? null : Date.parse(plugin.expirationTimestamp);
+  return { server, route, authorization: authorizationOf(user, plugin?.token, files), expires };
+}
+
+function authorizationOf(user: Found<User>, fromPlugin: string | undefined, files: KubeFiles): string | null {
+  const token =
+    fromPlugin ?? (user.tokenFile === undefined ? user.token : needed(user.folder, user.tokenFile, files));
+  if (token !== undefined) return `Bearer ${token.trim()}`;
+  if (user.username === undefined) return null;
+  return `Basic ${Buffer.from(`${user.username}:${user.password ?? ""}`).toString("base64")}`;
+}
+
+function inCluster(files: KubeFiles, host: string, port: string): Access {
+  const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const ca = needed("", `${IN_CLUSTER}/ca.crt`, files);
+  const route: Route = { verify: true, ca, cert: null, key: null, serverName: null, proxy: null };
+  const token = needed("", `${IN_CLUSTER}/token`, files).trim();
+  return { server, route, authorization: `Bearer ${token}`, expires: null };
+}
+
+/** PEM of `key`, which names a file, or of `key`-data, which counts first and is base64. */
+function pem(
+  from: Found<Cluster | User>,
+  key: "certificate-authority" | "client-certificate" | "client-key",
+  files: KubeFiles,
+): string | null {
+  const values = from as object as Readonly<Record<string, string | undefined>>;
+  const data = values[`${key}-data`];
+  if (data !== undefined && data !== "") return Buffer.from(data, "base64").toString("utf8");
+  const path = values[key];
+  return path === undefined || path === "" ? null : needed(from.folder, path, files);
+}
+
+function needed(folder: string, path: string, files: KubeFiles): string {
+  const whole = path.startsWith("/") ? path : `${folder}${path}`;
+  const text = files.read(whole);
+  if (text === undefined) throw new KubeConfigError(`there is no file ${whole}, which the kubeconfig needs`);
+  return text;
+}
+
+interface PluginStatus {
+  readonly token?: string;
+  readonly clientCertificateData?: string;
+  readonly clientKeyData?: string;
+  readonly expirationTimestamp?: string;
+}
+
+async function pluginStatus(
+  { exec, folder }: Found<User>,
+  cluster: Cluster,
+  ca: string | null,
+  files: KubeFiles,
+  signal: AbortSignal,
+): Promise<PluginStatus> {
+  const { command = "", args, env, provideClusterInfo } = exec!;
+  const apiVersion = exec!.apiVersion ?? "client.authentication.k8s.io/v1";
+  const info = {
+    server: cluster.server,
+    ...(ca === null ? {} : { "certificate-authority-data": Buffer.from(ca).toString("base64") }),
+  };
+  const spec = { interactive: false, ...(provideClusterInfo === true ? { cluster: info } : {}) };
+  const execInfo = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
+  const own = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
+  const program = command.includes("/") && !command.startsWith("/") ? `${folder}${command}` : command;
+  const call = { command: program, args: args ?? [], env: { ...own, KUBERNETES_EXEC_INFO: execInfo } };
+  try {
+    const { status } = JSON.parse(await files.run(call, signal)) as { readonly status?: PluginStatus };
+    if (status?.token === undefined && status?.clientCertificateData === undefined)
+      throw new KubeConfigError("its answer has neither a token nor a certificate");
+    return status;
+  } catch (error) {
+    signal.throwIfAborted();
+    // Not its output, which may have the token.
+    const why = error instanceof SyntaxError ? "its answer is not JSON" : messageOf(error);
+    throw new KubeConfigError(`the credential plugin ${command} failed: ${why}`, { cause: error });
+  }
+}

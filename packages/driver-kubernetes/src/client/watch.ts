@@ -1,0 +1,257 @@
+import { backoff, type Clock, jitter, type Random, sleep } from "@nodeyard/runtime";
+import type { Connection } from "./connection.ts";
+import { KubeError, NoAnswer } from "./errors.ts";
+import { type KubeObject, type List, listAll } from "./objects.ts";
+
+export interface WatchOptions {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Of the collection: `/api/v1/pods`. */
+  readonly path: string;
+  readonly selector?: string;
+  /** The list or the watch failed; it goes on by itself. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+interface WatchEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
+  readonly object: KubeObject & { readonly code?: number; readonly message?: string };
+}
+
+/** The server ends a watch after this long, seconds: credentials are checked again, and load spreads over its replicas. */
+const WATCH_S = 290;
+/** Bookmarks come every minute: a watch that says nothing for longer has lost its connection, milliseconds. */
+const SILENCE_MS = 150_000;
+/** Everything is listed again after this long, milliseconds: an event that was lost only delays. */
+const RESYNC_MS = 600_000;
+const SLOWEST_MS = 5_000;
+/** The server knows a version no more (it was compacted, or restarted): only a list helps. */
+const GONE = 410;
+
+/**
+ * All objects of one collection as the server has them, by one list and one watch for everybody. The watch is resumed where it ended,
+ * by the version of the last event or bookmark; a version that the server no longer knows leads to a new list.
+ */
+export class ObjectWatch<T extends KubeObject> {
+  readonly #options: WatchOptions;
+  readonly #objects = new Map<string, T>();
+  readonly #waiters = new Map<string, Set<() => void>>();
+  readonly #closed = new AbortController();
+  readonly #onSync = new Set<() => void>();
+  /** Version after which the next watch begins; undefined: a list is needed. */
+  #version: string | undefined;
+  #isSynced = false;
+  #error: unknown;
+  #users = 0;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    void this.#run();
+  }
+
+  /** Whoever uses it says so, and releases it once; the last one ends it. */
+  use(): this {
+    this.#users++;
+    return this;
+  }
+
+  /** True: nobody uses it any more, and it has ended. */
+  release(): boolean {
+    if (--this.#users > 0) return false;
+    this.close();
+    return true;
+  }
+
+  /** Whoever waits hears of it. */
+  close(): void {
+    this.#closed.abort(new NoAnswer(`the watch of ${this.#options.path} is closed`));
+  }
+
+  /** Resolves when everything was listed once. Rejects when the server refuses to list it, or with the signal's reason. */
+  async synced(signal: AbortSignal): Promise<this> {
+    while (!this.#isSynced) {
+      if (this.#error instanceof KubeError && this.#error.status === 403) throw this.#error;
+      await this.#change(this.#onSync, signal);
+    }
+    return this;
+  }
+
+  get(name: string, namespace = ""): T | undefined {
+    return this.#objects.get(`${namespace}/${name}`);
+  }
+
+  values(): Iterable<T> {
+    return this.#objects.values();
+  }
+
+  /** Takes over what a call of ours answered, which the watch may tell later. */
+  note(object: T): void {
+    const known = this.#objects.get(keyOf(object));
+    if (known === undefined || versionOf(known) < versionOf(object)) this.#set(object);
+  }
+
+  /** Resolves with the first thing that `judge` makes of the object, or rejects with what it throws; undefined: there is none. */
+  async wait<R>(
+    { name, namespace = "" }: { readonly name: string; readonly namespace?: string },
+    judge: (object: T | undefined) => R | undefined,
+    signal: AbortSignal,
+  ): Promise<R> {
+    const key = `${namespace}/${name}`;
+    for (;;) {
+      const judged = judge(this.#objects.get(key));
+      if (judged !== undefined) return judged;
+      const waiters = this.#waiters.get(key) ?? new Set();
+      this.#waiters.set(key, waiters);
+      try {
+        await this.#change(waiters, signal);
+      } finally {
+        // Another may wait for the same by now, in a set of its own.
+        if (waiters.size === 0 && this.#waiters.get(key) === waiters) this.#waiters.delete(key);
+      }
+    }
+  }
+
+  #change(waiters: Set<() => void>, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const closed = this.#closed.signal;
+      const end = () => {
+        waiters.delete(changed);
+        for (const one of [signal, closed]) one.removeEventListener("abort", aborted);
+      };
+      const changed = () => {
+        end();
+        resolve();
+      };
+      const aborted = () => {
+        end();
+        reject(signal.aborted ? signal.reason : closed.reason);
+      };
+      if (signal.aborted || closed.aborted) return aborted();
+      waiters.add(changed);
+      for (const one of [signal, closed]) one.addEventListener("abort", aborted, { once: true });
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random, onFailure } = this.#options;
+    const { signal } = this.#closed;
+    for (let failures = 0; !signal.aborted; ) {
+      const isListing = this.#version === undefined;
+      try {
+        if (isListing) await this.#list(signal);
+        await this.#follow(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isGone(error)) {
+          this.#version = undefined;
+          // A server that knows not even the version that it just gave is not asked without a pause.
+          if (!isListing) continue;
+        }
+        this.#error = error;
+        onFailure(error);
+        for (const tell of [...this.#onSync]) tell();
+        await sleep(clock, backoff(random, failures++, 100, SLOWEST_MS), signal).catch(() => {});
+      }
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { connection, path } = this.#options;
+    const page = (query: Readonly<Record<string, string>>) =>
+      connection.get<List<T>>({ path, query: { ...this.#selector, ...query }, signal });
+    const { items, version } = await listAll<T>(page);
+    const listed = new Set(items.map(keyOf));
+    for (const item of items) this.note(item);
+    // What is newer than the list was made after it.
+    for (const [key, known] of [...this.#objects])
+      if (!listed.has(key) && versionOf(known) <= Number(version)) this.#delete(key);
+    this.#version = version;
+    this.#isSynced = true;
+    this.#error = undefined;
+    for (const tell of [...this.#onSync]) tell();
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { connection, clock, random, path } = this.#options;
+    const own = new AbortController();
+    const stop = () => own.abort(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    const silent = () => own.abort(new NoAnswer(`the watch of ${path} was silent for ${SILENCE_MS} ms`));
+    let guard = clock.setTimer(SILENCE_MS, silent);
+    const resync = clock.setTimer(jitter(random, RESYNC_MS), () => {
+      this.#version = undefined;
+      own.abort(RESYNC);
+    });
+    const query = {
+      ...this.#selector,
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: this.#version!,
+      timeoutSeconds: String(WATCH_S),
+    };
+    try {
+      for await (const line of connection.lines({ path, query, signal: own.signal })) {
+        guard.cancel();
+        guard = clock.setTimer(SILENCE_MS, silent);
+        this.#take(line as WatchEvent);
+      }
+    } catch (error) {
+      if (error !== RESYNC) throw error;
+    } finally {
+      guard.cancel();
+      resync.cancel();
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  #take({ type, object }: WatchEvent): void {
+    if (type === "ERROR")
+      throw new KubeError(
+        `watch of ${this.#options.path}`,
+        object.code ?? 500,
+        JSON.stringify({ ...object, message: object.message ?? "" }),
+      );
+    this.#version = object.metadata.resourceVersion;
+    if (type === "BOOKMARK") return;
+    if (type !== "DELETED") return this.note(object as unknown as T);
+    const key = keyOf(object);
+    const known = this.#objects.get(key);
+    if (known !== undefined && versionOf(known) <= versionOf(object)) this.#delete(key);
+  }
+
+  #set(object: T): void {
+    const key = keyOf(object);
+    this.#objects.set(key, object);
+    this.#tell(key);
+  }
+
+  #delete(key: string): void {
+    this.#objects.delete(key);
+    this.#tell(key);
+  }
+
+  #tell(key: string): void {
+    for (const tell of [...(this.#waiters.get(key) ?? [])]) tell();
+  }
+
+  get #selector(): Readonly<Record<string, string>> {
+    return this.#options.selector === undefined ? {} : { labelSelector: this.#options.selector };
+  }
+}
+
+const RESYNC = new Error("time to list everything");
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/** Versions of one server are numbers that grow (etcd's revisions); the API says so since 1.35, and it always was so. */
+function versionOf({ metadata }: KubeObject): number {
+  return Number(metadata.resourceVersion);
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof KubeError && error.status === GONE;
+}

@@ -1,0 +1,150 @@
+import {
+  type Account,
+  type ApiCall,
+  type Clock,
+  type Random,
+  type Share,
+  SharedAccounts,
+} from "@nodeyard/driver";
+import {
+  Connection,
+  KubeError,
+  type KubeFiles,
+  type KubeObject,
+  ObjectWatch,
+  type Pod,
+  type Route,
+  resolveAccess,
+  type Transport,
+} from "./client/index.ts";
+
+/** What the drivers need of their host; tests hand out their own. */
+export interface KubeHost {
+  readonly files: KubeFiles;
+  connect(route: Route): Transport;
+  /** How long the scheduler of a cluster may find no room before that is believed, milliseconds. Default: 15 s. */
+  readonly roomMs?: number;
+}
+
+interface Handles {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly installation: string;
+  readonly observe?: (call: ApiCall) => void;
+  /** A watch failed; it goes on by itself. */
+  readonly onFailure: (path: string, error: unknown) => void;
+}
+
+/** Where a pod is seen; released once. */
+export interface Seen {
+  readonly watch: ObjectWatch<Pod>;
+  release(): void;
+}
+
+/** One cluster as one credential sees it: a connection, and one watch of each collection, for all providers that use it. */
+export class Cluster implements Account {
+  readonly connection: Connection;
+  readonly #handles: Handles;
+  readonly #watches = new Map<string, ObjectWatch<KubeObject>>();
+  /** The credential may not see pods of all namespaces. */
+  #isNarrow = false;
+
+  constructor(connection: Connection, handles: Handles) {
+    this.connection = connection;
+    this.#handles = handles;
+  }
+
+  /** API servers say themselves, by 429, when calls are too many. */
+  limit(): void {}
+
+  close(): Promise<void> {
+    // Launches that were abandoned have not released theirs.
+    for (const watch of this.#watches.values()) watch.close();
+    return this.connection.close();
+  }
+
+  /** Label selector of everything that carries our installation. */
+  get ours(): string {
+    return `nodeyard_installation=${this.#handles.installation}`;
+  }
+
+  /** The watch of a collection; whoever gets it hands it to `release`. */
+  watch<T extends KubeObject>(path: string, selector?: string): ObjectWatch<T> {
+    const key = `${path}?${selector ?? ""}`;
+    let watch = this.#watches.get(key);
+    if (watch === undefined) {
+      const { clock, random, onFailure } = this.#handles;
+      watch = new ObjectWatch({
+        connection: this.connection,
+        clock,
+        random,
+        path,
+        ...(selector === undefined ? {} : { selector }),
+        onFailure: (error) => onFailure(path, error),
+      });
+      this.#watches.set(key, watch);
+    }
+    return watch.use() as unknown as ObjectWatch<T>;
+  }
+
+  release(watch: ObjectWatch<never>): void {
+    if (!watch.release()) return;
+    for (const [key, known] of this.#watches) if (known === (watch as unknown)) this.#watches.delete(key);
+  }
+
+  /** Our pods of one namespace: by the watch of all namespaces where the credential has that right, else by one of its own. */
+  async podsIn(namespace: string, signal: AbortSignal): Promise<Seen> {
+    const all = await this.podsInAll(signal);
+    return all ?? this.podsInOne(namespace, signal);
+  }
+
+  /** The same by a watch of that namespace alone. */
+  podsInOne(namespace: string, signal: AbortSignal): Promise<Seen> {
+    return this.#seen(`/api/v1/namespaces/${namespace}/pods`, signal);
+  }
+
+  /** The watch of all namespaces; undefined: the credential has no right to it. */
+  async podsInAll(signal: AbortSignal): Promise<Seen | undefined> {
+    if (this.#isNarrow) return undefined;
+    try {
+      return await this.#seen("/api/v1/pods", signal);
+    } catch (error) {
+      if (!(error instanceof KubeError && error.status === 403)) throw error;
+      this.#isNarrow = true;
+      return undefined;
+    }
+  }
+
+  async #seen(path: string, signal: AbortSignal): Promise<Seen> {
+    const watch = this.watch<Pod>(path, this.ours);
+    const release = () => this.release(watch as never);
+    try {
+      await watch.synced(signal);
+      return { watch, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+}
+
+/** Clusters by context: providers of one context and installation share what they see. */
+export class Clusters {
+  readonly #host: KubeHost;
+  readonly #shared = new SharedAccounts<Cluster>();
+
+  constructor(host: KubeHost) {
+    this.#host = host;
+  }
+
+  share(context: string | null, handles: Handles): Share<Cluster> {
+    const { files, connect } = this.#host;
+    const { clock, random, observe } = handles;
+    const key = JSON.stringify([context, files.env.KUBECONFIG ?? null, handles.installation]);
+    return this.#shared.share(clock, key, 0, () => {
+      const resolve = (signal: AbortSignal) => resolveAccess(context, files, signal);
+      const connection = new Connection({ clock, random, resolve, connect, ...(observe ? { observe } : {}) });
+      return new Cluster(connection, handles);
+    });
+  }
+}

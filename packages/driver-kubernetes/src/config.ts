@@ -1,0 +1,421 @@
+import {
+  amounts,
+  commonOf,
+  compileLabels,
+  compilePools,
+  DOCUMENTED,
+  type DriverConfig,
+  driverConfig,
+  type Entry,
+  entries,
+  field,
+  flag,
+  integer,
+  LIST,
+  type LoadContext,
+  launchKeys,
+  loginKeys,
+  mapping,
+  NO_LIMIT,
+  OURS,
+  type PoolConfig,
+  type ProviderConfig,
+  poolKeys,
+  type Reader,
+  type Resources,
+  type Rule,
+  seconds,
+  section,
+  type Table,
+  text,
+  type Values,
+  YamlFloat,
+} from "@nodeyard/driver";
+import { z } from "zod";
+import { containerAmounts } from "./amounts.ts";
+import type { PodContainer } from "./client/index.ts";
+
+/** Keys of kubernetes, openshift and openshiftpods, which differ in few (docs/contract/config.md, "Providers and drivers"). */
+
+type Raw = Readonly<Record<string, unknown>>;
+
+const list = (description: string) =>
+  field(description, {}, LIST, (at, key) =>
+    Array.isArray(at.raw[key]) ? (plain(at.raw[key]) as readonly unknown[]) : [],
+  );
+const object = (description: string) => mapping(description).map((raw) => plain(raw ?? {}) as Raw);
+
+const limits = {
+  "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
+  "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+};
+
+const { "python-path": pythonPath, "shell-type": shellType } = loginKeys;
+
+/** Keys that go with `spec`, too. */
+const objectTable = {
+  name: text("A top-level label.", { needed: true }),
+  labels: object("Labels of the object."),
+  "dynamic-labels": object("The same, from templates such as `{request.tenant_name}`."),
+  annotations: object("Annotations of the pod."),
+  spec: object("The pod as it is; not together with keys that describe one."),
+};
+
+const podTable = {
+  image: text("Image of the container."),
+  "image-pull": text("When it is pulled.", { default: "IfNotPresent" }),
+  "python-path": pythonPath,
+  "shell-type": shellType,
+  cpu: integer("Cores that are requested."),
+  memory: integer("Memory that is requested.", { unit: "MiB" }),
+  storage: integer("Storage that is requested.", { unit: "MB" }),
+  "cpu-limit": integer("Cores at most."),
+  "memory-limit": integer("Memory at most.", { unit: "MiB" }),
+  "storage-limit": integer("Storage at most.", { unit: "MB" }),
+  gpu: field(
+    "GPUs; needs `gpu-resource`.",
+    {},
+    z.instanceof(YamlFloat, { error: "must be a number with a decimal point, as in 1.0" }),
+    (at, key) => (at.has(key) ? at.number(key, 0) : null),
+  ),
+  "gpu-resource": text("What the cluster calls GPUs."),
+  env: entries(
+    section({
+      name: text("Name.", { needed: "validator", default: "" }),
+      value: text("Value.", { needed: "validator", default: "" }),
+    }),
+    "Environment of the container.",
+  ),
+  "node-selector": object("Nodes of the cluster."),
+  "scheduler-name": text("Scheduler of the cluster."),
+  privileged: flag("A privileged container."),
+  volumes: list("Volumes of the pod."),
+  "volume-mounts": list("Where they are in the container."),
+  "extra-resources": amounts("What else the pod counts for."),
+};
+
+const SPEC_ALONE: Rule = [
+  (value) =>
+    value.spec === undefined || Object.keys(value).every((key) => key in objectTable || key === "type"),
+  "has spec and other keys; keep, beside spec, only type, name, labels, dynamic-labels, annotations",
+];
+
+const pullSecrets = { "image-pull-secrets": list("Secrets for the registry.") };
+const type = (description: string) => ({ type: text(description, { needed: true }) });
+
+const poolTable = {
+  ...poolKeys(limits),
+  name: text("Start of the names of namespaces; the project, for openshiftpods.", {
+    needed: true,
+  }).check(dnsStart),
+  "max-resources": amounts("Limits of resources by name, over the provider's."),
+  "default-label-cpu": integer("Cores, where a label names none."),
+  "default-label-memory": integer("Memory, where a label names none.", { unit: "MiB" }),
+  "default-label-storage": integer("Storage, where a label names none.", { unit: "MB" }),
+  "default-label-cpu-limit": integer("Cores at most, where a label names none."),
+  "default-label-memory-limit": integer("Memory at most, where a label names none.", { unit: "MiB" }),
+  "default-label-storage-limit": integer("Storage at most, where a label names none.", { unit: "MB" }),
+  "default-label-extra-resources": amounts("What else pods count for, where a label says nothing.").differs(
+    "is honoured; in Nodepool it has no effect.",
+  ),
+};
+
+const providerTable = {
+  "launch-retries": launchKeys({})["launch-retries"],
+  "token-lifetime": seconds(
+    "How long a node's token works; a ready node gets a new one before it is handed out. 0: a token without end, from a secret, as in Nodepool.",
+    { default: 86_400 },
+  )
+    .as("tokenMs")
+    .accepted(OURS),
+  ...limits,
+  "max-resources": amounts("Limits of resources by name."),
+};
+
+function table<P extends Table, L extends Table>(own: P, label: L, ...rules: readonly Rule[]) {
+  const labels = section({ ...objectTable, ...podTable, ...label }, ...rules);
+  const pools = section({
+    ...poolTable,
+    labels: entries(labels, "What the pool offers.", { needed: "validator" }),
+  });
+  return {
+    ...providerTable,
+    ...own,
+    pools: entries(pools, "What the provider offers, in pools.", { needed: "validator" }),
+  };
+}
+
+const needsContext = { context: text("Context of the kube config.", { needed: true }) };
+const ofEachPool = (description: string) => integer(description, { default: null, shown: "no limit" });
+
+const kubernetesTable = table(
+  {
+    context: text("Context of the kube config.", { shown: "the current one, or the pod's own credentials" }),
+    "max-servers": ofEachPool("Nodes at once, in each pool that sets no limit.").differs(
+      "is the limit of pools that set none; in Nodepool it has no effect.",
+    ),
+  },
+  type("`namespace`, or anything else for a pod."),
+  SPEC_ALONE,
+);
+
+const openshiftTable = table(
+  {
+    ...needsContext,
+    "max-servers": ofEachPool("Projects at once, in each pool that sets no limit.").accepted(DOCUMENTED),
+    "max-projects": ofEachPool("Projects at once, in each pool that sets no limit."),
+  },
+  { ...type("`pod`, or anything else for a project."), ...pullSecrets },
+  SPEC_ALONE,
+);
+
+const openshiftpodsTable = table(
+  {
+    ...needsContext,
+    "max-servers": ofEachPool("Pods at once, in each pool that sets no limit.").accepted(DOCUMENTED),
+    "max-pods": ofEachPool("Pods at once, in each pool that sets no limit.").differs(
+      "is the limit of pools that set none; in Nodepool it has no effect.",
+    ),
+  },
+  { ...pullSecrets, type: text("Always a pod.", { deprecated: true }).accepted(DOCUMENTED) },
+  SPEC_ALONE,
+  [({ image, spec }) => image !== undefined || spec !== undefined, "has no image; add image or spec"],
+);
+
+/** What only these drivers understand of a provider. */
+export interface KubeProviderOwn {
+  readonly context: string | null;
+  /** Lifetime of tokens, milliseconds; 0: the token of a secret. */
+  readonly tokenMs: number;
+}
+
+export interface KubePoolOwn {
+  /** Names of the labels that name no amount of cores or memory: a LimitRange of the project may give them one. */
+  readonly unsized: ReadonlySet<string>;
+}
+
+/** What a label says to these drivers alone. */
+export interface KubeLabelOwn {
+  /** False: a namespace or project without a pod. */
+  readonly isPod: boolean;
+  /** The pod's `spec`; `isVerbatim`: as the file has it. */
+  readonly spec: Raw;
+  readonly isVerbatim: boolean;
+  readonly labels: Raw;
+  readonly dynamicLabels: Raw;
+  readonly annotations: Raw;
+  /** What one node counts for. */
+  readonly amounts: Resources;
+}
+
+export type KubeProviderConfig = ProviderConfig<KubeProviderOwn, KubePoolOwn, KubeLabelOwn>;
+
+type LabelValues = Entry<
+  Values<typeof objectTable> &
+    Values<typeof podTable> & {
+      readonly type?: string | null;
+      readonly imagePullSecrets?: readonly unknown[];
+    }
+>;
+type PoolValues = Entry<Values<typeof poolTable> & { readonly labels: readonly LabelValues[] }>;
+interface ProviderValues extends Omit<Values<typeof providerTable>, "launchAttempts"> {
+  readonly name: string;
+  readonly driver: string;
+  readonly launchAttempts: number;
+  readonly maxConcurrency: number;
+  readonly priority: number;
+  readonly context: string | null;
+  readonly pools: readonly PoolValues[];
+  readonly maxServers: number | null;
+  readonly maxProjects?: number | null;
+  readonly maxPods?: number | null;
+}
+
+/** Nodepool waits as long for a pod; a namespace and a token before it have half a minute. */
+export const POD_MS = 300_000;
+const LAUNCH_MS = POD_MS + 60_000;
+
+type Kind = "kubernetes" | "openshift" | "openshiftpods";
+
+function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadContext): KubeProviderConfig {
+  const { name, maxServers, maxProjects, maxPods } = provider;
+  const problem = labelValueProblem(name);
+  if (problem !== undefined) provider.at.error("name", problem);
+  const most = maxProjects ?? maxPods ?? maxServers ?? Number.POSITIVE_INFINITY;
+  return {
+    // No key of the file bounds launches.
+    ...commonOf({ ...provider, launchTimeoutMs: LAUNCH_MS, bootTimeoutMs: 60_000 }),
+    pools: compilePools(
+      provider,
+      (pool): Pick<PoolConfig<KubePoolOwn, KubeLabelOwn>, "labels" | "own" | "limits"> => ({
+        limits: {
+          ...provider.maxResources,
+          ...pool.maxResources,
+          instances: pool.at.has("max-servers") ? pool.limits.instances : most,
+          cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
+          ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
+        },
+        own: {
+          unsized: new Set(
+            pool.labels.flatMap((label) =>
+              sized(label.cpu ?? pool.defaultLabelCpu) || Object.keys(label.spec).length > 0
+                ? []
+                : label.name,
+            ),
+          ),
+        },
+        labels: compileLabels(pool, context, (label) => {
+          if (kind === "openshiftpods" || label.type !== "namespace") checkPodName(label);
+          return {
+            hostKeyChecking: false,
+            connection: {
+              username: null,
+              pythonPath: label.pythonPath,
+              shellType: label.shellType,
+              type: connectionType(kind, label),
+              port: 22,
+            },
+            image: null,
+            own: compileLabel(kind, label, pool),
+          };
+        }),
+      }),
+    ),
+    own: { context: provider.context, tokenMs: Math.max(0, provider.tokenMs) },
+  };
+}
+
+const sized = (amount: number | null) => amount !== null;
+
+function isPod(kind: Kind, { type: word }: LabelValues): boolean {
+  if (kind === "openshiftpods") return true;
+  return kind === "openshift" ? word === "pod" : word !== "namespace";
+}
+
+function connectionType(kind: Kind, label: LabelValues): string {
+  if (isPod(kind, label)) return "kubectl";
+  return kind === "openshift" ? "project" : "namespace";
+}
+
+function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLabelOwn {
+  const isVerbatim = Object.keys(label.spec).length > 0;
+  const requests = requestsOf(label, pool);
+  return {
+    isPod: isPod(kind, label),
+    spec: isVerbatim ? label.spec : generatedSpec(kind, label, pool),
+    isVerbatim,
+    labels: label.labels,
+    dynamicLabels: label.dynamicLabels,
+    annotations: label.annotations,
+    amounts: {
+      cores: requests.cpu ?? 0,
+      ram: requests.memory ?? 0,
+      ...(requests.storage === null ? {} : { "ephemeral-storage": requests.storage }),
+      ...(label.gpu === null || label.gpuResource === null ? {} : { [label.gpuResource]: label.gpu }),
+      ...(isVerbatim ? containerAmounts((label.spec.containers ?? []) as readonly PodContainer[]) : {}),
+      ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
+      instances: 1,
+    },
+  };
+}
+
+function requestsOf(label: LabelValues, pool: PoolValues) {
+  return {
+    cpu: label.cpu ?? pool.defaultLabelCpu,
+    memory: label.memory ?? pool.defaultLabelMemory,
+    storage: label.storage ?? pool.defaultLabelStorage,
+  };
+}
+
+/** The label's own limit, else the pool's, else as much as is requested. */
+function limitsOf(label: LabelValues, pool: PoolValues) {
+  const requests = requestsOf(label, pool);
+  return {
+    cpu: label.cpuLimit ?? pool.defaultLabelCpuLimit ?? requests.cpu,
+    memory: label.memoryLimit ?? pool.defaultLabelMemoryLimit ?? requests.memory,
+    storage: label.storageLimit ?? pool.defaultLabelStorageLimit ?? requests.storage,
+  };
+}
+
+function generatedSpec(kind: Kind, label: LabelValues, pool: PoolValues): Raw {
+  const gpu =
+    label.gpu === null || label.gpuResource === null ? {} : { [label.gpuResource]: label.gpu.toFixed(2) };
+  const quantities = ({ cpu, memory, storage }: ReturnType<typeof requestsOf>) => ({
+    ...(cpu === null ? {} : { cpu: String(cpu) }),
+    ...(memory === null ? {} : { memory: `${memory}Mi` }),
+    ...(storage === null ? {} : { "ephemeral-storage": `${storage}M` }),
+    ...gpu,
+  });
+  const resources = {
+    requests: quantities(requestsOf(label, pool)),
+    limits: quantities(limitsOf(label, pool)),
+  };
+  const filled = Object.entries(resources).filter(([, amount]) => Object.keys(amount).length > 0);
+  const container = {
+    name: label.name,
+    image: label.image,
+    imagePullPolicy: label.imagePull,
+    command: ["/bin/sh", "-c"],
+    args: ["while true; do sleep 30; done;"],
+    env: label.env.map(({ name, value }) => ({ name, value })),
+    ...(filled.length > 0 ? { resources: Object.fromEntries(filled) } : {}),
+    ...(label.volumeMounts.length > 0 ? { volumeMounts: label.volumeMounts } : {}),
+    ...(label.privileged === null ? {} : { securityContext: { privileged: label.privileged } }),
+  };
+  return {
+    containers: [container],
+    // A container that ends takes its job's files along: started again it would only look like the same node.
+    restartPolicy: "Never",
+    // The job's credential is in the node's record; the pod itself needs none.
+    automountServiceAccountToken: false,
+    // Its shell does not heed SIGTERM, and nobody waits for what it would do then.
+    terminationGracePeriodSeconds: 1,
+    ...(kind === "kubernetes" ? {} : { imagePullSecrets: label.imagePullSecrets ?? [] }),
+    ...(Object.keys(label.nodeSelector).length > 0 ? { nodeSelector: label.nodeSelector } : {}),
+    ...(label.schedulerName === null ? {} : { schedulerName: label.schedulerName }),
+    ...(label.volumes.length > 0 ? { volumes: label.volumes } : {}),
+  };
+}
+
+const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+/** What is left of 63 characters beside a dash, ten digits and the mark of a second installation. */
+const LONGEST_START = 40;
+
+function dnsStart(name: string): string | undefined {
+  if (DNS_LABEL.test(name) && name.length <= LONGEST_START) return undefined;
+  return `is ${name}, of which the names of namespaces begin; write at most ${LONGEST_START} lower-case letters, digits and dashes`;
+}
+
+function labelValueProblem(name: string): string | undefined {
+  if (LABEL_VALUE.test(name)) return undefined;
+  return `is ${name}, which cannot be the value of a label in the cluster; write letters, digits, dots, dashes and underscores`;
+}
+
+function checkPodName({ name, at }: { readonly name: string; readonly at: Reader }): void {
+  if (!DNS_LABEL.test(name) || name.length > LONGEST_START)
+    at.error(
+      "name",
+      `is ${name}, and the pod has the same name; write at most ${LONGEST_START} lower-case letters, digits and dashes`,
+    );
+}
+
+/** The file's values as JSON has them: a float is a number, whatever its spelling. */
+function plain(value: unknown): unknown {
+  if (value instanceof YamlFloat) return value.value;
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
+}
+
+const configOf = (kind: Kind, keys: ReturnType<typeof table>): DriverConfig<KubeProviderConfig> =>
+  driverConfig(kind, keys, (provider, context) =>
+    compile(kind, provider as unknown as Entry<ProviderValues>, context),
+  );
+
+/** The keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
+export const kubernetesConfig = configOf("kubernetes", kubernetesTable as never);
+/** The same for openshift. */
+export const openshiftConfig = configOf("openshift", openshiftTable as never);
+/** The same for openshiftpods. */
+export const openshiftpodsConfig = configOf("openshiftpods", openshiftpodsTable as never);

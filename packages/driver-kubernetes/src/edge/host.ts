@@ -1,0 +1,34 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import type { KubeHost } from "../clusters.ts";
+import { connect } from "./http.ts";
+
+/** This machine: its kubeconfig, environment, credential plugins and network. Read when asked for, so that changes are seen. */
+export const thisHost: KubeHost = {
+  files: {
+    env: process.env,
+    home: homedir(),
+    read: readText,
+    run: ({ command, args, env }, signal) =>
+      new Promise((resolve, reject) => {
+        const options = { env: { ...process.env, ...env }, signal, maxBuffer: 1 << 20 };
+        execFile(command, [...args], options, (error, stdout, stderr) => {
+          const said = stderr.trim().split("\n").at(-1) ?? "";
+          if (error === null) resolve(stdout);
+          else reject(new Error(said === "" ? String(error.code ?? error.signal) : said, { cause: error }));
+        });
+      }),
+  },
+  connect,
+};
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
+import type { HttpRequest, Route, Transport } from "../client/index.ts";
+
+/** Connections to one API server at once; each watch has one of them. */
+const CONNECTIONS = 24;
+const CONNECT_MS = 15_000;
+
+/** HTTP with kept connections. Time-outs but that of connecting are the caller's. */
+export function connect(route: Route): Transport {
+  const dispatcher = dispatcherOf(route);
+  return {
+    async send(one) {
+      const { statusCode, body } = await ask(dispatcher, one);
+      return { status: statusCode, text: await body.text() };
+    },
+    async stream(one) {
+      const { statusCode, body } = await ask(dispatcher, one);
+      return { status: statusCode, body, text: () => body.text() };
+    },
+    close: () => dispatcher.close(),
+  };
+}
+
+function dispatcherOf({ verify, ca, cert, key, serverName, proxy }: Route): Dispatcher {
+  const tls = {
+    rejectUnauthorized: verify,
+    ...(ca === null ? {} : { ca }),
+    ...(cert === null ? {} : { cert }),
+    ...(key === null ? {} : { key }),
+    ...(serverName === null ? {} : { servername: serverName }),
+  };
+  // Not HTTP/2: undici's ends a process when a stream is given up while its client closes.
+  const common = { connections: CONNECTIONS, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
+  if (proxy === null) return new Agent({ ...common, connect: { timeout: CONNECT_MS, ...tls } });
+  if (proxy.startsWith("socks5"))
+    return new Socks5ProxyAgent(proxy, { ...common, requestTls: tls } as object);
+  return new ProxyAgent({ ...common, uri: proxy, requestTls: tls });
+}
+
+async function ask(dispatcher: Dispatcher, { method, url, headers, body, signal }: HttpRequest) {
+  signal.throwIfAborted();
+  return request(url, {
+    dispatcher,
+    method,
+    headers: { ...headers },
+    signal,
+    ...(body === undefined ? {} : { body }),
+  });
+}

@@ -1,0 +1,82 @@
+import {
+  type CreateOrder,
+  formatTemplate,
+  type LabelConfig,
+  type Log,
+  machineMetadata,
+  type Resources,
+  requestFields,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
+import type { KubeObject } from "../client/index.ts";
+import type { KubeLabelOwn } from "../config.ts";
+
+/** What the cluster keeps for us beside an object, as JSON in one annotation. */
+export interface About {
+  readonly tag: Tag | null;
+  readonly resources: Resources;
+  /** Name of the pod that the namespace was made for; null: it was made for none. */
+  readonly pod: string | null;
+}
+
+/** Annotation of namespaces and of pods. */
+export const ABOUT = "nodeyard/node";
+/** What a project request may set: the server copies it to the project, and leaves labels out. */
+export const DESCRIPTION = "openshift.io/description";
+
+/** The text of that annotation. */
+export function aboutText(tag: Tag, label: LabelConfig<KubeLabelOwn>, pod: string | null): string {
+  return JSON.stringify({ ...machineMetadata(tag), resources: label.own.amounts, pod });
+}
+
+/** By the labels, and by the annotation where the object can carry no labels of ours. Foreign text is nobody's. */
+export function aboutOf({ metadata }: KubeObject): About {
+  const { labels = {}, annotations = {} } = metadata;
+  const facts = parsed(annotations[ABOUT] ?? annotations[DESCRIPTION]);
+  const { resources, pod } = facts;
+  return {
+    tag: tagOf(labels) ?? tagOf(facts),
+    resources: isAmounts(resources) ? resources : {},
+    pod: typeof pod === "string" ? pod : null,
+  };
+}
+
+function parsed(text: string | undefined): Readonly<Record<string, unknown>> {
+  if (text === undefined || !text.startsWith("{")) return {};
+  try {
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  } catch {
+    return {};
+  }
+}
+
+function isAmounts(value: unknown): value is Resources {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    Object.values(value).every((amount) => typeof amount === "number")
+  );
+}
+
+const VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
+
+/** Labels of all objects of a node: the file's, those from templates, and the tag, which always counts. */
+export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readonly<Record<string, string>> {
+  const { labels, dynamicLabels } = label.own as KubeLabelOwn;
+  const all: Record<string, string> = {};
+  for (const [key, value] of Object.entries(labels)) all[key] = String(value);
+  const fields = { request: requestFields(request) };
+  for (const [key, template] of Object.entries(dynamicLabels)) {
+    const made = formatTemplate(template, fields);
+    const problem =
+      "problem" in made
+        ? made.problem
+        : VALUE.test(made.text)
+          ? undefined
+          : `gives ${made.text}, which no label can be`;
+    if (problem === undefined) all[key] = (made as { readonly text: string }).text;
+    else log.warn({ label: label.name, key }, `dynamic label ${key} is left out: it ${problem}`);
+  }
+  return { ...all, ...machineMetadata(tag), nodepool_node_label: label.name };
+}

@@ -1,0 +1,212 @@
+import {
+  type CreateOrder,
+  DriverError,
+  type LabelConfig,
+  type Machine,
+  type Resource,
+  type Step,
+  type StepContext,
+  sameNode,
+  type Tag,
+} from "@nodeyard/driver";
+import { KubeError, type KubeObject, type Pod } from "../client/index.ts";
+import type { Seen } from "../clusters.ts";
+import { type KubeLabelOwn, POD_MS } from "../config.ts";
+import type { Site } from "../site.ts";
+import { aboutOf, labelsOf } from "./about.ts";
+import { USER } from "./access.ts";
+import { Homes } from "./homes.ts";
+import { hasEnded, podReady } from "./ready.ts";
+import { machineOf, markOf, portOf } from "./record.ts";
+import type { Nodes } from "./types.ts";
+
+/** One call, with its retries over a restart of the server, milliseconds. */
+const CALL_MS = 60_000;
+/** A project of a deleted node empties itself; pods may take their time to end, milliseconds. */
+const GONE_MS = 600_000;
+/** A launch is over after this long, milliseconds: a pod that is not there then will not come. */
+const LAUNCHED_MS = 1_200_000;
+
+/** Nodes with a namespace or a project of their own: `kubernetes` and `openshift`. */
+export function isolatedNodes(site: Site): Nodes {
+  const homes = new Homes(site.cluster, site.kind === "openshift", site.log);
+  const { tokenMs } = site.config.own;
+  /** Of all namespaces; undefined: the credential has no right to see them. */
+  let pods: Seen | undefined;
+  /** Namespaces whose pod was seen to be ready: one that is missing later was evicted. */
+  const ready = new Set<string>();
+
+  async function* create(
+    order: CreateOrder,
+    { signal, externalId }: StepContext,
+  ): AsyncGenerator<Step, Machine, void> {
+    const label = order.label as LabelConfig<KubeLabelOwn>;
+    const [first, second] = namesOf(order.tag);
+    const known = await homes.known(order.tag, [first, second], signal);
+    let name = known?.metadata.name ?? (externalId === second ? second : first);
+    yield { step: "namespace", deadlineMs: GONE_MS, save: { externalId: name } };
+    let home = await homes.claim(order, name, signal);
+    if (home === undefined && name !== second) {
+      name = second;
+      yield { step: "namespace", deadlineMs: GONE_MS, save: { externalId: name } };
+      home = await homes.claim(order, name, signal);
+    }
+    if (home === undefined)
+      throw new DriverError("fatal", `${site.config.name}: others have namespaces ${first} and ${second}`);
+
+    yield { step: "access", deadlineMs: CALL_MS };
+    if (site.kind === "openshift") {
+      await site.access.serviceAccount(name, USER, {}, signal);
+      await site.access.bind(name, "admin-0", { kind: "ClusterRole", name: "admin" }, USER, {}, signal);
+    } else await site.access.grantIn(name, label.own.isPod, signal);
+
+    let pod: Pod | undefined;
+    if (label.own.isPod) {
+      yield { step: "pod", deadlineMs: CALL_MS };
+      const seen = await site.cluster.podsIn(name, signal);
+      try {
+        seen.watch.note(await claimPod(site, order, name, signal));
+        yield { step: "boot", deadlineMs: POD_MS + CALL_MS };
+        const { connection } = site.cluster;
+        const handles = { connection, watch: seen.watch, clock: site.clock, roomMs: site.roomMs };
+        pod = await podReady(handles, { namespace: name, name: label.name }, signal);
+        ready.add(name);
+      } finally {
+        seen.release();
+      }
+    }
+
+    yield { step: "token", deadlineMs: CALL_MS };
+    const port = await accessOf(name, pod?.metadata.name ?? null, signal);
+    const place = { namespace: name, pod: pod?.metadata.name ?? null, isOwn: true };
+    return machineOf(name, place, port, {
+      cloud: site.config.own.context,
+      pod,
+      resources: label.own.amounts,
+    });
+  }
+
+  async function accessOf(name: string, pod: string | null, signal: AbortSignal) {
+    const token = await site.access.token(name, USER, tokenMs, signal);
+    return portOf(
+      site.kind,
+      { namespace: name, pod, isOwn: true },
+      await site.cluster.connection.access(),
+      token,
+    );
+  }
+
+  async function* remove(tag: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
+    yield { step: "delete", deadlineMs: CALL_MS };
+    // By the tag alone: an id from an older version, or of another node, says nothing.
+    const names = namesOf(tag);
+    let home = await homes.find(tag, names, signal);
+    while (home !== undefined) {
+      await homes.delete(home, signal);
+      yield { step: "gone", deadlineMs: GONE_MS };
+      await homes.gone(home, signal);
+      ready.delete(home.metadata.name);
+      home = await homes.known(tag, names, signal);
+    }
+  }
+
+  async function list(signal: AbortSignal): Promise<readonly Resource[]> {
+    const all = await homes.all(signal);
+    return all.map((home) => {
+      const { tag, resources, pod } = aboutOf(home);
+      const { name: id, creationTimestamp = "" } = home.metadata;
+      const there = pod === null || pods === undefined ? undefined : pods.watch.get(pod, id);
+      const isLate = site.clock.now() - Date.parse(creationTimestamp) > LAUNCHED_MS;
+      const isMissing =
+        pod !== null &&
+        pods !== undefined &&
+        isOurs(home) &&
+        there === undefined &&
+        (isLate || ready.has(id));
+      const ended = isMissing || (there !== undefined && hasEnded(there));
+      // A namespace of others is no machine.
+      const type = tag === null ? "namespace" : "instance";
+      return { type, id, tag, resources, ...(ended ? { ended } : {}) };
+    });
+  }
+
+  async function standing(tag: Tag, signal: AbortSignal): Promise<KubeObject> {
+    const home = await homes.known(tag, namesOf(tag), signal);
+    if (home !== undefined && home.metadata.deletionTimestamp === undefined) return home;
+    throw new DriverError("not-found", `the namespace of node ${tag.nodeId} is gone`);
+  }
+
+  function isOurs(home: KubeObject): boolean {
+    return aboutOf(home).tag?.installation === site.installation;
+  }
+
+  return {
+    create,
+    remove,
+    list,
+    async find(tag, signal) {
+      return (await homes.find(tag, namesOf(tag), signal))?.metadata.name;
+    },
+    async removeResource({ id, tag }, signal) {
+      const there = (await homes.all(signal)).find(({ metadata }) => metadata.name === id);
+      if (there === undefined || tag === null || !sameNode(aboutOf(there).tag, tag)) return;
+      await homes.delete(there, signal);
+      await homes.gone(there, signal);
+    },
+    quota: async () => ({}),
+    need: async (label) => label.own.amounts,
+    async stands(tag, signal) {
+      const home = await standing(tag, signal);
+      const { metadata } = home;
+      // Without the right to see pods of all namespaces nobody knows of evictions.
+      const pod = pods?.watch.get(aboutOf(home).pod ?? "", metadata.name);
+      if (pod !== undefined && hasEnded(pod))
+        throw new DriverError("not-found", `pod ${metadata.name}/${pod.metadata.name} has ended`);
+    },
+    async renew(tag, signal) {
+      const home = await standing(tag, signal);
+      const age = site.clock.now() - Date.parse(home.metadata.creationTimestamp ?? "");
+      // Young enough for a job of three quarters of the lifetime; 0: it has no end.
+      if (tokenMs === 0 || age < tokenMs / 4) return undefined;
+      return accessOf(home.metadata.name, aboutOf(home).pod, signal);
+    },
+    async open(signal) {
+      await homes.watch(signal);
+      // Kept: a watch that ends with each launch would be a list for each launch.
+      pods = await site.cluster.podsInAll(signal);
+    },
+    close() {
+      homes.close();
+      pods?.release();
+    },
+  };
+}
+
+/** The one that Nodepool would give it, and the one for when somebody else has that. */
+function namesOf(tag: Tag): readonly [string, string] {
+  const name = `${tag.pool}-${tag.nodeId}`;
+  return [name, `${name}-${markOf(tag)}`];
+}
+
+async function claimPod(
+  site: Site,
+  order: CreateOrder,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<Pod> {
+  const { name, own } = order.label as LabelConfig<KubeLabelOwn>;
+  const path = `/api/v1/namespaces/${namespace}/pods`;
+  // Not the namespace's default account, which its controller makes a moment later.
+  const spec = own.isVerbatim ? own.spec : { ...own.spec, serviceAccountName: USER };
+  const body = { metadata: { name, labels: labelsOf(order, site.log), annotations: own.annotations }, spec };
+  try {
+    return await site.cluster.connection.post<Pod>({ path, body, signal });
+  } catch (error) {
+    if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
+    return readPod(site, namespace, name, signal);
+  }
+}
+
+function readPod(site: Site, namespace: string, name: string, signal: AbortSignal): Promise<Pod> {
+  return site.cluster.connection.get<Pod>({ path: `/api/v1/namespaces/${namespace}/pods/${name}`, signal });
+}

@@ -1,0 +1,187 @@
+import { type Clock, DriverError, type DriverErrorKind, deadline, messageOf } from "@nodeyard/driver";
+import type { Connection, ObjectWatch, Pod } from "../client/index.ts";
+import { POD_MS } from "../config.ts";
+
+export interface PodPlace {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+interface ReadyHandles {
+  readonly connection: Connection;
+  readonly watch: ObjectWatch<Pod>;
+  readonly clock: Clock;
+  /** How long the scheduler may find no room before that is believed, milliseconds: an autoscaler needs a moment to say that it helps. */
+  readonly roomMs: number;
+}
+
+/** Resolves with the pod when it is ready, as the watch says; rejects with a DriverError when it will not be. */
+export async function podReady(handles: ReadyHandles, place: PodPlace, signal: AbortSignal): Promise<Pod> {
+  const { watch, clock, roomMs } = handles;
+  const late = () => new DriverError("timeout", `pod ${nameOf(place)} is not ready after ${POD_MS / 1000} s`);
+  const limit = deadline(clock, POD_MS, late, signal);
+  const judge = (wanted: (pod: Pod) => boolean) => (pod: Pod | undefined) => {
+    if (pod === undefined) throw new DriverError("not-found", `pod ${nameOf(place)} was deleted`);
+    const failure = failureOf(pod);
+    if (failure !== undefined) throw new DriverError(failure.kind, `pod ${nameOf(place)}: ${failure.why}`);
+    return wanted(pod) ? pod : undefined;
+  };
+  try {
+    for (;;) {
+      const pod = await watch.wait(
+        place,
+        judge((one) => isReady(one) || isRefused(one)),
+        limit.signal,
+      );
+      if (isReady(pod)) return pod;
+      const patience = deadline(clock, roomMs, () => NO_ROOM, limit.signal);
+      try {
+        await watch.wait(
+          place,
+          judge((one) => !isRefused(one)),
+          patience.signal,
+        );
+        continue;
+      } catch (error) {
+        if (error !== NO_ROOM) throw error;
+      } finally {
+        patience.cancel();
+      }
+      const events = await eventsOf(handles.connection, place, limit.signal);
+      if (!events.some(({ reason }) => SCALES.has(reason)))
+        throw new DriverError("capacity", `pod ${nameOf(place)} cannot be scheduled: ${refusalOf(pod)}`);
+      await watch.wait(
+        place,
+        judge((one) => !isRefused(one)),
+        limit.signal,
+      );
+    }
+  } catch (error) {
+    if (!(error instanceof DriverError && error.kind === "timeout") || signal.aborted) throw error;
+    throw await explained(handles, place, error, signal);
+  } finally {
+    limit.cancel();
+  }
+}
+
+const NO_ROOM = new Error("no room");
+/** What autoscalers say when they make room for a pod: Cluster Autoscaler, Karpenter. */
+const SCALES: ReadonlySet<string> = new Set(["TriggeredScaleUp", "Nominated"]);
+
+function nameOf({ namespace, name }: PodPlace): string {
+  return `${namespace}/${name}`;
+}
+
+function conditionOf({ status }: Pod, type: string) {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** Running, and every container passes its probes. */
+export function isReady(pod: Pod): boolean {
+  return pod.status?.phase === "Running" && conditionOf(pod, "Ready")?.status === "True";
+}
+
+/** The scheduler found no node for it. */
+function isRefused(pod: Pod): boolean {
+  const { status, reason } = conditionOf(pod, "PodScheduled") ?? {};
+  return status === "False" && reason === "Unschedulable";
+}
+
+function refusalOf(pod: Pod): string {
+  return conditionOf(pod, "PodScheduled")?.message ?? "no reason given";
+}
+
+/** Whether it has ended and will not come back. */
+export function hasEnded({ metadata, status }: Pod): boolean {
+  return (
+    metadata.deletionTimestamp !== undefined || status?.phase === "Failed" || status?.phase === "Succeeded"
+  );
+}
+
+/** What containers wait for that nobody but the file's author can change. */
+const HOPELESS: ReadonlySet<string> = new Set([
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "CreateContainerConfigError",
+]);
+/** What does not end by waiting; the kubelet has tried more than once. */
+const STUCK: ReadonlySet<string> = new Set([
+  "ImagePullBackOff",
+  "CrashLoopBackOff",
+  "RunContainerError",
+  ...HOPELESS,
+]);
+/** Words of registries for an image that is not there, or not for us. */
+const NO_IMAGE = /not found|unknown|denied|unauthorized|forbidden|does not exist/i;
+
+/** Why the pod will not become ready, as the end of a sentence. */
+function failureOf(pod: Pod): { readonly kind: DriverErrorKind; readonly why: string } | undefined {
+  const { status, metadata } = pod;
+  const disruption = conditionOf(pod, "DisruptionTarget");
+  const said = [status?.reason ?? disruption?.reason, status?.message ?? disruption?.message]
+    .filter((text) => text !== undefined && text !== "")
+    .join(": ");
+  if (status?.phase === "Failed") {
+    const ended = (status.containerStatuses ?? []).map(({ state }) => state?.terminated).find(Boolean);
+    const exit =
+      ended === undefined ? "" : `its container ended with exit code ${ended.exitCode} ${ended.reason ?? ""}`;
+    return {
+      kind: "transient",
+      why: `it failed: ${[said, exit].filter(Boolean).join("; ") || "no reason given"}`,
+    };
+  }
+  if (status?.phase === "Succeeded")
+    return { kind: "configuration", why: "its containers ended; the image's command has to keep running" };
+  if (metadata.deletionTimestamp !== undefined)
+    return { kind: "transient", why: `it is being deleted${said === "" ? "" : `: ${said}`}` };
+  for (const { name, state } of [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+  ]) {
+    const { reason = "", message = "" } = state?.waiting ?? {};
+    if (!STUCK.has(reason)) continue;
+    const isHopeless = HOPELESS.has(reason) || (reason === "ImagePullBackOff" && NO_IMAGE.test(message));
+    const kind = isHopeless ? "configuration" : "transient";
+    return { kind, why: `container ${name}: ${reason}${message === "" ? "" : `: ${message}`}` };
+  }
+  return undefined;
+}
+
+interface PodEvent {
+  readonly type?: string;
+  readonly reason: string;
+  readonly message?: string;
+}
+
+async function eventsOf(
+  connection: Connection,
+  { namespace, name }: PodPlace,
+  signal: AbortSignal,
+): Promise<readonly PodEvent[]> {
+  const path = `/api/v1/namespaces/${namespace}/events`;
+  const query = { fieldSelector: `involvedObject.name=${name},involvedObject.kind=Pod` };
+  try {
+    return (await connection.get<{ items: readonly PodEvent[] }>({ path, query, signal })).items;
+  } catch (error) {
+    signal.throwIfAborted();
+    // They only explain; a credential may lack the right to read them.
+    return [{ reason: "", message: `its events cannot be read: ${messageOf(error)}` }];
+  }
+}
+
+/** The time-out with what the pod's events say: a volume that cannot be mounted, a network that is not ready. */
+async function explained(
+  { connection, watch }: ReadyHandles,
+  place: PodPlace,
+  error: DriverError,
+  signal: AbortSignal,
+): Promise<DriverError> {
+  const events = await eventsOf(connection, place, signal);
+  const warnings = events
+    .filter(({ type }) => type !== "Normal")
+    .map(({ reason, message }) => `${reason}: ${message}`);
+  const phase = watch.get(place.name, place.namespace)?.status?.phase ?? "not there";
+  return new DriverError("timeout", [`${error.message}; it is ${phase}`, ...warnings.slice(-2)].join("; "), {
+    cause: error,
+  });
+}

@@ -1,0 +1,342 @@
+import {
+  add,
+  type CreateOrder,
+  DriverError,
+  type LabelConfig,
+  type Machine,
+  messageOf,
+  type PoolConfig,
+  type Resource,
+  type Resources,
+  type Step,
+  type StepContext,
+  sameNode,
+  type Tag,
+} from "@nodeyard/driver";
+import { amountsOf, containerAmounts, quotaAmounts } from "../amounts.ts";
+import { KubeError, type KubeObject, type List, listAll, type Pod } from "../client/index.ts";
+import type { Seen } from "../clusters.ts";
+import { type KubeLabelOwn, type KubePoolOwn, POD_MS } from "../config.ts";
+import type { Site } from "../site.ts";
+import { ABOUT, aboutOf, aboutText, labelsOf } from "./about.ts";
+import { podRules } from "./access.ts";
+import { hasEnded, podReady } from "./ready.ts";
+import { machineOf, markOf, portOf } from "./record.ts";
+import type { Nodes } from "./types.ts";
+
+const CALL_MS = 60_000;
+const GONE_MS = 600_000;
+
+interface ResourceQuota extends KubeObject {
+  readonly spec?: { readonly hard?: Readonly<Record<string, string>> };
+}
+interface LimitRange extends KubeObject {
+  readonly spec: {
+    readonly limits: readonly {
+      readonly type: string;
+      readonly default?: Readonly<Record<string, string>>;
+      readonly defaultRequest?: Readonly<Record<string, string>>;
+      readonly max?: Readonly<Record<string, string>>;
+    }[];
+  };
+}
+
+/** Nodes that are pods in a project that exists: `openshiftpods`. The pool's name is the project's. */
+export function sharedNodes(site: Site): Nodes {
+  const { connection } = site.cluster;
+  const seen = new Map<string, Promise<Seen>>();
+  /** Projects in which the launcher may make no credentials for jobs, which get its own, with the reason. */
+  const handsOn = new Map<string, string>();
+  const pools = site.config.pools.map(({ name }) => name);
+
+  function pods(project: string, signal: AbortSignal): Promise<Seen> {
+    const known = seen.get(project) ?? site.cluster.podsInOne(project, signal);
+    seen.set(project, known);
+    known.catch(() => seen.delete(project));
+    return known;
+  }
+
+  const pathOf = (project: string, name = "") => `/api/v1/namespaces/${project}/pods${name && `/${name}`}`;
+
+  async function known(tag: Tag, signal: AbortSignal): Promise<Pod | undefined> {
+    const { watch } = await pods(tag.pool, signal);
+    // The label is not in the tag, so neither is the name: all pods of the project, by the labels alone.
+    for (const pod of watch.values())
+      if (pod.metadata.labels?.nodepool_node_id === tag.nodeId && sameNode(aboutOf(pod).tag, tag)) return pod;
+    return undefined;
+  }
+
+  async function standing(tag: Tag, signal: AbortSignal): Promise<Pod> {
+    const pod = await known(tag, signal);
+    if (pod !== undefined && !hasEnded(pod)) return pod;
+    throw new DriverError("not-found", `the pod of node ${tag.nodeId} is gone or has ended`);
+  }
+
+  async function find(tag: Tag, signal: AbortSignal): Promise<Pod | undefined> {
+    const shown = await known(tag, signal);
+    if (shown !== undefined) return shown;
+    const labelSelector = `${site.cluster.ours},nodepool_provider_name=${tag.provider},nodepool_node_id=${tag.nodeId}`;
+    const query = { labelSelector };
+    const { items } = await connection.get<List<Pod>>({ path: pathOf(tag.pool), query, signal });
+    const found = items.find((pod) => sameNode(aboutOf(pod).tag, tag));
+    if (found !== undefined) (await pods(tag.pool, signal)).watch.note(found);
+    return found;
+  }
+
+  /** Makes the pod, or finds that it was made; undefined: somebody else has the name. */
+  async function claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<Pod | undefined> {
+    const project = order.tag.pool;
+    const label = order.label as LabelConfig<KubeLabelOwn>;
+    const annotations = { ...label.own.annotations, [ABOUT]: aboutText(order.tag, label, name) };
+    const metadata = { name, labels: labelsOf(order, site.log), annotations };
+    const { watch } = await pods(project, signal);
+    for (;;) {
+      try {
+        const body = { metadata, spec: label.own.spec };
+        const made = await connection.post<Pod>({ path: pathOf(project), body, signal });
+        watch.note(made);
+        return made;
+      } catch (error) {
+        if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
+      }
+      const there = await read(project, name, signal);
+      if (there === undefined) continue;
+      if (!sameNode(aboutOf(there).tag, order.tag)) return undefined;
+      watch.note(there);
+      if (there.metadata.deletionTimestamp === undefined) return there;
+      await gone(project, there, signal);
+    }
+  }
+
+  async function read(project: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
+    try {
+      return await connection.get<Pod>({ path: pathOf(project, name), signal });
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async function gone(
+    project: string,
+    { metadata: { name, uid } }: KubeObject,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { watch } = await pods(project, signal);
+    const place = { name, namespace: project };
+    await watch.wait(place, (pod) => (pod?.metadata.uid === uid ? undefined : true), signal);
+  }
+
+  async function* create(order: CreateOrder, { signal }: StepContext): AsyncGenerator<Step, Machine, void> {
+    const { tag } = order;
+    const label = order.label as LabelConfig<KubeLabelOwn>;
+    const first = `${label.name}-${tag.nodeId}`;
+    const second = `${first}-${markOf(tag)}`;
+    let name = (await known(tag, signal))?.metadata.name ?? first;
+    const idOf = () => `${tag.pool}-${name}`;
+    yield { step: "pod", deadlineMs: GONE_MS, save: { externalId: idOf() } };
+    let made = await claim(order, name, signal);
+    if (made === undefined && name !== second) {
+      name = second;
+      yield { step: "pod", deadlineMs: GONE_MS, save: { externalId: idOf() } };
+      made = await claim(order, name, signal);
+    }
+    if (made === undefined)
+      throw new DriverError(
+        "fatal",
+        `${site.config.name}: others have pods ${first} and ${second} in ${tag.pool}`,
+      );
+
+    yield { step: "boot", deadlineMs: POD_MS + CALL_MS };
+    const { watch } = await pods(tag.pool, signal);
+    const handles = { connection, watch, clock: site.clock, roomMs: site.roomMs };
+    const pod = await podReady(handles, { namespace: tag.pool, name }, signal);
+
+    yield { step: "token", deadlineMs: CALL_MS };
+    const port = await portFor(pod, signal);
+    const place = { namespace: tag.pool, pod: name, isOwn: false };
+    const facts = { cloud: site.config.own.context, pod, resources: await need(label, signal) };
+    return machineOf(idOf(), place, port, facts);
+  }
+
+  /**
+   * A credential for this pod alone: an account, a role that names the pod, and their binding, all of which the cluster deletes with the
+   * pod. Where the launcher has no right to make them, the job gets the launcher's own, as with Nodepool.
+   */
+  async function portFor({ metadata: { name, uid, namespace = "" } }: Pod, signal: AbortSignal) {
+    const place = { namespace, pod: name, isOwn: false };
+    const access = await connection.access();
+    if (!handsOn.has(namespace)) {
+      const owner = { apiVersion: "v1", kind: "Pod", name, uid };
+      const more = { ownerReferences: [owner] };
+      try {
+        await Promise.all([
+          site.access.serviceAccount(namespace, name, more, signal),
+          site.access
+            .role(namespace, name, podRules([name]), more, signal)
+            .then(() => site.access.bind(namespace, name, { kind: "Role", name }, name, more, signal)),
+        ]);
+        const token = await site.access.token(namespace, name, site.config.own.tokenMs, signal);
+        return portOf(site.kind, place, access, token);
+      } catch (error) {
+        if (!(error instanceof KubeError && error.status === 403)) throw error;
+        say(namespace, error);
+      }
+    }
+    const own = access.authorization;
+    return portOf(site.kind, place, access, own === null ? null : own.slice(own.indexOf(" ") + 1));
+  }
+
+  function say(project: string, error: unknown): void {
+    handsOn.set(project, messageOf(error));
+    site.log.warn(
+      { provider: site.config.name, project },
+      `jobs in project ${project} get the launcher's own credential: it may not make service accounts, roles and tokens there; grant it the role admin of the project`,
+    );
+  }
+
+  async function list(signal: AbortSignal): Promise<readonly Resource[]> {
+    const all = await Promise.all(
+      pools.map((project) =>
+        listAll((query) => connection.get<List<Pod>>({ path: pathOf(project), query, signal }), {}),
+      ),
+    );
+    return all
+      .flatMap(({ items }) => items)
+      .map((pod): Resource => {
+        const { tag, resources } = aboutOf(pod);
+        const { name, namespace = "", deletionTimestamp } = pod.metadata;
+        const ended = hasEnded(pod) && deletionTimestamp === undefined;
+        const amounts = tag === null ? { ...containerAmounts(pod.spec.containers), instances: 1 } : resources;
+        return {
+          type: "instance",
+          id: `${namespace}-${name}`,
+          tag,
+          resources: amounts,
+          ...(ended ? { ended } : {}),
+        };
+      });
+  }
+
+  async function remove(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { name, uid, namespace = "" } = pod.metadata;
+    const body = { preconditions: { uid } };
+    try {
+      await connection.delete({ path: pathOf(namespace, name), body, signal });
+    } catch (error) {
+      if (!(error instanceof KubeError && (error.status === 404 || error.status === 409))) throw error;
+    }
+  }
+
+  async function quota(signal: AbortSignal): Promise<Resources> {
+    const projects = await Promise.all(
+      pools.map(async (project) => {
+        const path = `/api/v1/namespaces/${project}/resourcequotas`;
+        const { items } = await optional(connection.get<List<ResourceQuota>>({ path, signal }));
+        return items.map(({ spec }) => quotaAmounts(spec?.hard ?? {})).reduce(strictest, {});
+      }),
+    );
+    // Each pool has a project of its own: only what all of them bound bounds the provider.
+    const [head, ...rest] = projects;
+    return rest.reduce((sum, one) => common(sum, one), head ?? {});
+  }
+
+  /** What the project's LimitRange adds to a container that names no amounts. */
+  async function defaults(project: string, signal: AbortSignal): Promise<Resources> {
+    const path = `/api/v1/namespaces/${project}/limitranges`;
+    const { items } = await optional(connection.get<List<LimitRange>>({ path, signal }));
+    const limits = items.flatMap(({ spec }) => spec.limits).filter(({ type }) => type === "Container");
+    const amounts: Record<string, number> = {};
+    for (const one of limits) Object.assign(amounts, amountsOf({ ...one.default, ...one.defaultRequest }));
+    return amounts;
+  }
+
+  const ranges = new Map<string, Promise<Resources>>();
+  async function need(label: LabelConfig<KubeLabelOwn>, signal: AbortSignal): Promise<Resources> {
+    const pool = site.config.pools.find(({ labels }) => labels.get(label.name) === label) as
+      | PoolConfig<KubePoolOwn>
+      | undefined;
+    if (pool === undefined || !pool.own.unsized.has(label.name)) return label.own.amounts;
+    const known = ranges.get(pool.name) ?? defaults(pool.name, signal);
+    ranges.set(pool.name, known);
+    known.catch(() => ranges.delete(pool.name));
+    const added = await known;
+    return { ...label.own.amounts, ...filled(label.own.amounts, added) };
+  }
+
+  return {
+    create,
+    async *remove(tag, { signal }) {
+      yield { step: "delete", deadlineMs: CALL_MS };
+      let pod = await find(tag, signal);
+      while (pod !== undefined) {
+        await remove(pod, signal);
+        yield { step: "gone", deadlineMs: GONE_MS };
+        await gone(tag.pool, pod, signal);
+        pod = await known(tag, signal);
+      }
+    },
+    list,
+    async find(tag, signal) {
+      const pod = await find(tag, signal);
+      return pod === undefined ? undefined : `${tag.pool}-${pod.metadata.name}`;
+    },
+    async removeResource({ tag }, signal) {
+      const pod = tag === null ? undefined : await find(tag, signal);
+      if (pod === undefined) return;
+      await remove(pod, signal);
+      await gone(tag!.pool, pod, signal);
+    },
+    quota,
+    need,
+    async stands(tag, signal) {
+      await standing(tag, signal);
+    },
+    async renew(tag, signal) {
+      const pod = await standing(tag, signal);
+      const { tokenMs } = site.config.own;
+      const age = site.clock.now() - Date.parse(pod.metadata.creationTimestamp ?? "");
+      return tokenMs === 0 || age < tokenMs / 4 ? undefined : portFor(pod, signal);
+    },
+    async open(signal) {
+      for (const project of pools) {
+        await pods(project, signal);
+        const refusal = await site.access.refusal(project, signal);
+        if (refusal !== undefined) say(project, new Error(refusal));
+      }
+    },
+    close() {
+      for (const one of seen.values()) one.then(({ release }) => release()).catch(() => {});
+    },
+  };
+}
+
+function strictest(a: Resources, b: Resources): Resources {
+  const least: Record<string, number> = { ...a };
+  for (const [name, amount] of Object.entries(b)) least[name] = Math.min(least[name] ?? amount, amount);
+  return least;
+}
+
+function common(a: Resources, b: Resources): Resources {
+  const both = Object.keys(a).filter((name) => name in b);
+  const sum = add(a, b);
+  return Object.fromEntries(both.map((name) => [name, sum[name]!]));
+}
+
+/** Amounts that the label leaves at 0. */
+function filled(amounts: Resources, defaults: Resources): Resources {
+  return Object.fromEntries(
+    Object.entries(defaults).filter(([name]) => ["cores", "ram"].includes(name) && !amounts[name]),
+  );
+}
+
+/** A credential without the right to read quotas finds out by "exceeded quota". */
+async function optional<T>(reply: Promise<List<T>>): Promise<List<T>> {
+  try {
+    return await reply;
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 403)
+      return { metadata: { resourceVersion: "" }, items: [] };
+    throw error;
+  }
+}

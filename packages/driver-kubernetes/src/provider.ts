@@ -1,0 +1,51 @@
+import { type DriverContext, type LabelConfig, type Provider, provide, type Share } from "@nodeyard/driver";
+import type { Cluster } from "./clusters.ts";
+import type { KubeLabelOwn, KubeProviderConfig } from "./config.ts";
+import { mapError } from "./errors.ts";
+import { JobAccess } from "./nodes/access.ts";
+import { isolatedNodes } from "./nodes/isolated.ts";
+import { sharedNodes } from "./nodes/shared.ts";
+import type { Site } from "./site.ts";
+
+/** One provider of one cluster. Rejects when the credential cannot be used or may not look. */
+export async function kubeProvider(
+  kind: Site["kind"],
+  config: KubeProviderConfig,
+  { clock, random, log, installation }: DriverContext,
+  { lease, roomMs }: { readonly lease: Share<Cluster>; readonly roomMs: number },
+): Promise<Provider> {
+  const cluster = lease.account;
+  const access = new JobAccess(cluster.connection, { clock, random });
+  const site: Site = { kind, config, cluster, access, installation, clock, random, log, roomMs };
+  const nodes = kind === "openshiftpods" ? sharedNodes(site) : isolatedNodes(site);
+  const provider = provide(
+    config.name,
+    {
+      offers: {
+        handover: {
+          ready: (tag, { signal }) => nodes.stands(tag, signal),
+          access: (tag, { signal }) => nodes.renew(tag, signal),
+        },
+      },
+      create: (order, step) => nodes.create(order, step),
+      remove: (tag, step) => nodes.remove(tag, step),
+      find: (tag, signal) => nodes.find(tag, signal),
+      list: (signal) => nodes.list(signal),
+      removeResource: (resource, signal) => nodes.removeResource(resource, signal),
+      quota: (signal) => nodes.quota(signal),
+      need: (label, signal) => nodes.need(label as LabelConfig<KubeLabelOwn>, signal),
+      async close() {
+        nodes.close();
+        await lease.release();
+      },
+    },
+    mapError,
+  );
+  try {
+    await nodes.open(new AbortController().signal);
+    return provider;
+  } catch (error) {
+    await provider.close();
+    throw mapError(error, config.name);
+  }
+}

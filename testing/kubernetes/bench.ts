@@ -1,0 +1,144 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type CreateOrder,
+  DriverError,
+  type Machine,
+  type Provider,
+  runSteps,
+  type Tag,
+} from "@nodeyard/driver";
+import { systemClock } from "@nodeyard/runtime";
+import { afterAll, afterEach, beforeAll } from "vitest";
+import { type Openshift, startOpenshift } from "../openshift/index.ts";
+import { compile, contextOf, driverOn, type Kind, type Logged } from "./rig.ts";
+import { KubernetesSite, type User } from "./site.ts";
+
+export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
+export const ID = "0000000042";
+export const NS = `main-${ID}`;
+
+export let site: KubernetesSite;
+export let openshift: Openshift;
+export let lines: Logged[] = [];
+const opened: Provider[] = [];
+
+/** One control plane for all tests of a file, emptied after each. */
+export function useCluster(): void {
+  beforeAll(async () => {
+    site = await KubernetesSite.start();
+    openshift = await startOpenshift(site);
+  });
+  afterAll(async () => {
+    await openshift?.stop();
+    await site?.stop();
+  });
+  afterEach(async () => {
+    for (const provider of opened.splice(0)) await provider.close();
+    lines = [];
+    await site.empty();
+  });
+}
+
+export type Label = Readonly<Record<string, unknown>>;
+export const POD: Label = { name: "small", type: "pod", image: "i" };
+export const SPACE: Label = { name: "space", type: "namespace" };
+export const SHARED: Label = { name: "small", image: "i" };
+
+/** A provider with one label, and that label's order. */
+export async function open(
+  kind: Kind,
+  label: Label,
+  more: { provider?: object; pool?: object } = {},
+  user: User = "admin",
+) {
+  const config = compile(kind, [label], more);
+  const kubeconfig = kind === "openshift" ? openshift.kubeconfig(user) : site.kubeconfig(user);
+  const provider = await driverOn(kind, kubeconfig).open(config, contextOf(INSTALLATION, lines));
+  opened.push(provider);
+  const pool = config.pools[0]!;
+  const one = pool.labels.get(String(label.name))!;
+  const order = (nodeId = ID): CreateOrder => ({
+    tag: tagOf(nodeId),
+    hostname: `np${nodeId}`,
+    pool,
+    label: one,
+    az: null,
+    imageExternalId: null,
+    attempt: 1,
+    request: {
+      id: "200-1",
+      labels: [one.name],
+      requestor: "zuul",
+      requestorData: null,
+      relativePriority: 0,
+      eventId: null,
+      createdTime: null,
+      tenantName: "t1",
+    },
+  });
+  const create = (nodeId = ID) => run((context) => provider.create(order(nodeId), context));
+  const remove = (nodeId = ID) => run((context) => provider.remove(tagOf(nodeId), context));
+  return { provider, label: one, create, remove };
+}
+
+export const tagOf = (nodeId: string): Tag => ({
+  installation: INSTALLATION,
+  provider: "kube",
+  pool: "main",
+  nodeId,
+});
+export const signal = new AbortController().signal;
+
+export function run<T>(start: Parameters<typeof runSteps<T>>[0]): Promise<T> {
+  return runSteps(start, { clock: systemClock, signal, externalId: null, save: async () => {} });
+}
+
+export async function failure(work: Promise<unknown>): Promise<DriverError> {
+  const error = await work.then(
+    () => new Error("it should have failed"),
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof DriverError)) throw error;
+  return error;
+}
+
+export interface Access {
+  readonly namespace: string;
+  readonly host: string;
+  readonly token: string;
+  readonly user: string;
+  readonly skiptls: boolean;
+  readonly ca_crt?: string;
+  readonly pod?: string;
+}
+
+export const accessOf = ({ access }: Machine) => access as unknown as Access;
+
+/** The kubeconfig that Zuul's executor makes of a node. */
+export function zuulConfig({ host, ca_crt: ca, token, namespace, user, skiptls }: Access): string {
+  const cluster = {
+    server: host,
+    ...(skiptls ? { "insecure-skip-tls-verify": true } : { "certificate-authority-data": ca }),
+  };
+  const path = join(site.folder, "zuul.kubeconfig");
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "job",
+    contexts: [{ name: "job", context: { cluster: "c", user, namespace } }],
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: user, user: { token } }],
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+export interface Named {
+  readonly metadata: {
+    readonly name: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+}
+export const RBAC = "/apis/rbac.authorization.k8s.io/v1";

@@ -1,0 +1,302 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import {
+  accessOf,
+  failure,
+  ID,
+  INSTALLATION,
+  lines,
+  type Named,
+  NS,
+  open,
+  openshift,
+  POD,
+  RBAC,
+  SHARED,
+  SPACE,
+  signal,
+  site,
+  tagOf,
+  useCluster,
+} from "../bench.ts";
+
+useCluster();
+
+describe("kubernetes", () => {
+  test("a namespace, its account, role and binding; the record as Zuul reads it (check 25)", async () => {
+    const { create } = await open("kubernetes", {
+      ...SPACE,
+      labels: { team: "qa" },
+      "dynamic-labels": { t: "{request.tenant_name}" },
+    });
+    const machine = await create();
+    const { metadata } = await site.api<Named>("GET", `/api/v1/namespaces/${NS}`);
+    expect(metadata.labels).toMatchObject({
+      nodepool_node_id: ID,
+      nodepool_provider_name: "kube",
+      nodepool_pool_name: "main",
+      nodepool_node_label: "space",
+      nodeyard_installation: INSTALLATION,
+      team: "qa",
+      t: "t1",
+    });
+    await site.api("GET", `/api/v1/namespaces/${NS}/serviceaccounts/zuul-worker`);
+    await site.api("GET", `${RBAC}/namespaces/${NS}/roles/zuul`);
+    expect(await site.api("GET", `${RBAC}/namespaces/${NS}/rolebindings/zuul-role`)).toMatchObject({
+      roleRef: { kind: "Role", name: "zuul" },
+      subjects: [{ kind: "ServiceAccount", name: "zuul-worker", namespace: NS }],
+    });
+    expect(machine).toMatchObject({
+      externalId: NS,
+      interfaceIp: null,
+      cloud: "test",
+      hostId: null,
+      hostKeys: [],
+    });
+    expect(machine.access).toEqual({
+      name: NS,
+      namespace: NS,
+      host: site.server,
+      skiptls: false,
+      token: expect.stringMatching(/^ey/),
+      user: "zuul-worker",
+      ca_crt: Buffer.from(site.ca).toString("base64"),
+    });
+  });
+
+  test("a pod (check 26), with a spec as it is (check 29); certificates that are not checked are left out (check 33)", async () => {
+    const spec = {
+      containers: [{ name: "c", image: "i", command: ["sleep", "infinity"] }],
+      hostNetwork: true,
+    };
+    const insecure = JSON.parse(readFileSync(site.kubeconfig("admin"), "utf8"));
+    insecure.clusters[0].cluster = { server: site.server, "insecure-skip-tls-verify": true };
+    writeFileSync(site.kubeconfig("stranger"), JSON.stringify(insecure));
+    const { create } = await open(
+      "kubernetes",
+      { name: "raw", type: "pod", spec, annotations: { team: "ci" } },
+      {},
+      "stranger",
+    );
+    const machine = await create();
+    expect(machine).toMatchObject({
+      interfaceIp: "raw",
+      hostId: expect.stringMatching(/^node-/),
+      cloud: "test",
+    });
+    expect(accessOf(machine)).toMatchObject({ pod: "raw", skiptls: true });
+    expect(accessOf(machine)).not.toHaveProperty("ca_crt");
+    const pod = await site.api<Named & { spec: object }>("GET", `/api/v1/namespaces/${NS}/pods/raw`);
+    expect(pod.spec).toMatchObject({ ...spec, containers: [expect.objectContaining(spec.containers[0]!)] });
+    expect(pod.metadata.annotations).toMatchObject({ team: "ci" });
+    await site.api("GET", `${RBAC}/namespaces/${NS}/roles/zuul-restricted`);
+  });
+
+  test.each([
+    ["image", "configuration", "ImagePullBackOff: Back-off pulling image: manifest unknown"],
+    ["ends", "transient", "exit code 137 OOMKilled"],
+  ])("a pod of which the kubelet says %s fails at once, with the reason", async (behaviour, kind, why) => {
+    const { provider, create } = await open("kubernetes", { ...POD, annotations: { behaviour } });
+    const outcome = create().then(
+      async () => {
+        // It was ready for a moment: its end is seen by the next list.
+        await site.until("the end is listed", async () =>
+          (await provider.list(signal)).some(({ ended }) => ended),
+        );
+        return undefined;
+      },
+      (error: unknown) => error,
+    );
+    const error = await outcome;
+    if (error === undefined) return expect(behaviour).toBe("ends");
+    expect(error).toMatchObject({ kind });
+    expect(String(error)).toContain(why);
+  });
+
+  test("a cluster without room is a lack of capacity, in the scheduler's words", async () => {
+    const { create } = await open("kubernetes", { ...POD, cpu: 64 });
+    const error = await failure(create());
+    expect(error.kind).toBe("capacity");
+    expect(error.message).toMatch(/cannot be scheduled: .*Insufficient cpu/);
+  });
+
+  test("a ready pod that was evicted is listed as ended, and not handed out", async () => {
+    const { provider, create } = await open("kubernetes", POD);
+    const { externalId } = await create();
+    await provider.offers!.handover!.ready(tagOf(ID), { signal, externalId });
+    await site.api("DELETE", `/api/v1/namespaces/${NS}/pods/small`);
+    await site.until("it is listed as ended", async () =>
+      (await provider.list(signal)).some(({ ended }) => ended),
+    );
+  });
+
+  test("leaks are found by the installation's id; a namespace of the same name is left alone (check 31)", async () => {
+    await site.api("POST", "/api/v1/namespaces", {
+      metadata: { name: NS, labels: { nodepool_node_id: ID } },
+    });
+    const { provider, create, remove } = await open("kubernetes", POD);
+    const { externalId } = await create();
+    expect(externalId).toMatch(new RegExp(`^${NS}-n[0-9a-f]{8}$`));
+    const ours = (await provider.list(signal)).filter(({ tag }) => tag !== null);
+    expect(ours).toMatchObject([{ type: "instance", id: externalId, tag: tagOf(ID) }]);
+    await provider.removeResource(ours[0]!, signal);
+    await remove();
+    expect((await site.call("GET", `/api/v1/namespaces/${externalId}`, "admin-token")).status).toBe(404);
+    await site.api("GET", `/api/v1/namespaces/${NS}`);
+  });
+
+  test("tokens of a secret, where they are asked for; without a token controller that fails after half a minute (check 37)", async () => {
+    const { create, remove } = await open("kubernetes", SPACE, { provider: { "token-lifetime": 0 } });
+    const { token } = accessOf(await create());
+    expect(JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString())).not.toHaveProperty("exp");
+    await remove();
+    await site.kill("kube-controller-manager");
+    try {
+      const error = await failure(create("0000000043"));
+      expect(error).toMatchObject({
+        kind: "transient",
+        message: expect.stringContaining("got no token within 30 s"),
+      });
+    } finally {
+      await site.restart("kube-controller-manager");
+    }
+  });
+
+  test("a bounded token: no longer than asked, new before a ready node is handed out late", async () => {
+    const { provider, create } = await open("kubernetes", SPACE, { provider: { "token-lifetime": 4 } });
+    const machine = await create();
+    const claims = (token: string) => JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString());
+    const { exp, iat } = claims(accessOf(machine).token);
+    expect(exp - iat).toBe(600);
+    const step = { signal, externalId: machine.externalId };
+    // A quarter of its four seconds has passed.
+    await site.until(
+      "it is renewed",
+      async () => (await provider.offers!.handover!.access!(tagOf(ID), step)) !== undefined,
+    );
+    const renewed = await provider.offers!.handover!.access!(tagOf(ID), step);
+    expect(renewed).toMatchObject({ namespace: NS, token: expect.stringMatching(/^ey/) });
+  });
+});
+
+describe("openshift", () => {
+  const project = { name: "space", type: "project" };
+
+  test("a project that is asked for, with role admin; labels or not, it is ours (checks 31, 35)", async () => {
+    const { provider, create, remove } = await open("openshift", { ...POD, cpu: 1 });
+    const machine = await create();
+    expect(await site.api("GET", `${RBAC}/namespaces/${NS}/rolebindings/admin-0`)).toMatchObject({
+      roleRef: { name: "admin" },
+    });
+    const pod = await site.api<Named & { spec: object }>("GET", `/api/v1/namespaces/${NS}/pods/small`);
+    expect(pod.metadata.labels).toMatchObject({ nodepool_node_id: ID });
+    expect(accessOf(machine)).toMatchObject({ namespace: NS, pod: "small", host: openshift.server });
+    expect(accessOf(machine)).not.toHaveProperty("name");
+    const ours = (await provider.list(signal)).filter(({ tag }) => tag !== null);
+    expect(ours).toMatchObject([
+      { type: "instance", id: NS, tag: tagOf(ID), resources: { cores: 1, instances: 1 } },
+    ]);
+    await remove();
+    expect((await site.call("GET", `/api/v1/namespaces/${NS}`, "admin-token")).status).toBe(404);
+  });
+
+  test("a project without a pod", async () => {
+    const { create, label } = await open("openshift", project);
+    expect(label.connection.type).toBe("project");
+    expect(accessOf(await create())).not.toHaveProperty("pod");
+  });
+});
+
+describe("openshiftpods", () => {
+  const quota = async (hard: object) => {
+    await site.api("POST", "/api/v1/namespaces/main/resourcequotas", {
+      metadata: { name: "q" },
+      spec: { hard },
+    });
+    await site.until("the quota counts", async () => {
+      const { status } = await site.api<{ status?: { hard?: object } }>(
+        "GET",
+        "/api/v1/namespaces/main/resourcequotas/q",
+      );
+      return status?.hard !== undefined;
+    });
+  };
+
+  test("a pod in the pool's project; its removal removes that pod alone (check 36)", async () => {
+    await site.project("main");
+    await site.project("main-x");
+    const { create, remove } = await open("openshiftpods", SHARED);
+    const [one, two] = [await create(), await create("0000000043")];
+    expect(one).toMatchObject({ externalId: `main-small-${ID}`, interfaceIp: `small-${ID}` });
+    expect(accessOf(two)).toMatchObject({
+      namespace: "main",
+      pod: "small-0000000043",
+      ca_crt: expect.any(String),
+    });
+    await remove();
+    const { items } = await site.api<{ items: Named[] }>("GET", "/api/v1/namespaces/main/pods");
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["small-0000000043"]);
+  });
+
+  test("a job's own credential reaches its pod and no other; account, role and binding go with the pod", async () => {
+    await site.project("main");
+    const { create, remove } = await open("openshiftpods", SHARED);
+    const { token } = accessOf(await create());
+    await create("0000000043");
+    const get = async (pod: string) =>
+      (await site.call("GET", `/api/v1/namespaces/main/pods/${pod}`, token)).status;
+    expect([await get(`small-${ID}`), await get("small-0000000043")]).toEqual([200, 403]);
+    await remove();
+    await site.until("the account is collected", async () => (await get(`small-${ID}`)) === 401);
+    for (const path of [`${RBAC}/namespaces/main/roles`, `${RBAC}/namespaces/main/rolebindings`])
+      await site.until(path, async () => {
+        const { items } = await site.api<{ items: Named[] }>("GET", path);
+        return items.every(({ metadata }) => metadata.name !== `small-${ID}`);
+      });
+  });
+
+  test("a launcher that may not make credentials says so at its start, and hands on its own", async () => {
+    await site.project("main");
+    const rules = [
+      { apiGroups: [""], resources: ["pods"], verbs: ["create", "delete", "get", "list", "watch"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["list"] },
+    ];
+    await site.api("POST", `${RBAC}/namespaces/main/roles`, { metadata: { name: "pods" }, rules });
+    await site.api("POST", `${RBAC}/namespaces/main/rolebindings`, {
+      metadata: { name: "pods" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "pods" },
+      subjects: [{ kind: "User", name: "launcher" }],
+    });
+    const { create, provider, remove } = await open("openshiftpods", SHARED, {}, "launcher");
+    expect(lines).toMatchObject([
+      { level: "warn", text: expect.stringContaining("get the launcher's own credential") },
+    ]);
+    expect(await provider.quota(signal)).toEqual({});
+    expect(accessOf(await create()).token).toBe("launcher-token");
+    await remove();
+  });
+
+  test("a ResourceQuota is the provider's quota, a LimitRange what unsized pods need; beyond it is quota (check 34)", async () => {
+    await site.project("main");
+    await site.api("POST", "/api/v1/namespaces/main/limitranges", {
+      metadata: { name: "l" },
+      spec: {
+        limits: [
+          {
+            type: "Container",
+            defaultRequest: { cpu: "500m", memory: "256Mi" },
+            default: { cpu: "1", memory: "1Gi" },
+          },
+        ],
+      },
+    });
+    await quota({ pods: "5", "requests.cpu": "1", "requests.memory": "4Gi" });
+    const { provider, label, create } = await open("openshiftpods", SHARED);
+    expect(await provider.quota(signal)).toEqual({ instances: 5, cores: 1, ram: 4096 });
+    expect(await provider.need(label, signal)).toEqual({ instances: 1, cores: 0.5, ram: 256 });
+    await create("0000000001");
+    await create("0000000002");
+    const error = await failure(create("0000000003"));
+    expect(error).toMatchObject({ kind: "quota", message: expect.stringContaining("exceeded quota") });
+  });
+});

@@ -1,0 +1,357 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Agent, request } from "undici";
+import { freePort } from "../zookeeper/index.ts";
+import { STAGES } from "./stages.ts";
+
+const run = promisify(execFile);
+const PROGRAMS = process.env.NODEYARD_KUBERNETES ?? join(homedir(), ".cache/nodeyard/kubernetes");
+const NEEDED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"];
+/** What is needed of the real controllers. */
+const CONTROLLERS = [
+  "namespace-controller",
+  "serviceaccount-controller",
+  "serviceaccount-token-controller",
+  "root-ca-certificate-publisher-controller",
+  "garbage-collector-controller",
+  "resourcequota-controller",
+  "clusterrole-aggregation-controller",
+  // Removes the taint of new nodes.
+  "node-lifecycle-controller",
+];
+const READY_MS = 120_000;
+
+/** `admin` may do everything; the others only what a test binds to them. */
+export type User = "admin" | "launcher" | "stranger";
+
+type Program = "etcd" | "kube-apiserver" | "kube-controller-manager" | "kube-scheduler" | "kwok";
+
+const living = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of living) child.kill("SIGKILL");
+});
+
+/** Why no cluster can be started here; undefined: one can. In CI it is an error. */
+export function missingCluster(): string | undefined {
+  const missing = NEEDED.find((program) => !existsSync(join(PROGRAMS, program)));
+  const why =
+    missing !== undefined
+      ? `there is no ${join(PROGRAMS, missing)}; run testing/kubernetes/build.sh`
+      : existsSync("/usr/bin/etcd")
+        ? undefined
+        : "there is no /usr/bin/etcd; install etcd-server";
+  if (why === undefined) return undefined;
+  if (process.env.CI) throw new Error(why);
+  console.warn(`skipped: the tests on a real Kubernetes control plane, since ${why}`);
+  return why;
+}
+
+/**
+ * A real control plane on free ports of loopback: etcd, kube-apiserver with RBAC, service-account tokens and an audit log, the controllers
+ * and the scheduler. kwok plays the kubelets: pods have states, and nothing runs in them.
+ */
+export class KubernetesSite {
+  readonly folder: string;
+  readonly server: string;
+  readonly #etcdPort: number;
+  readonly #words: ReadonlyMap<Program, readonly string[]>;
+  readonly #children = new Map<Program, ChildProcess>();
+  #agent: Agent | undefined;
+
+  private constructor(folder: string, ports: readonly number[]) {
+    const [etcd, peer, server, manager, scheduler] = ports as [number, number, number, number, number];
+    this.folder = folder;
+    this.#etcdPort = etcd;
+    this.server = `https://127.0.0.1:${server}`;
+    const at = (name: string) => join(folder, name);
+    const asAdmin = `--kubeconfig=${at("admin.kubeconfig")}`;
+    const own = (port: number) => [
+      "--bind-address=127.0.0.1",
+      `--secure-port=${port}`,
+      "--leader-elect=false",
+    ];
+    const fast = ["--kube-api-qps=1000", "--kube-api-burst=2000"];
+    this.#words = new Map<Program, readonly string[]>([
+      [
+        "etcd",
+        [
+          "--data-dir",
+          at("etcd"),
+          "--listen-client-urls",
+          `http://127.0.0.1:${etcd}`,
+          "--advertise-client-urls",
+          `http://127.0.0.1:${etcd}`,
+          "--listen-peer-urls",
+          `http://127.0.0.1:${peer}`,
+          "--unsafe-no-fsync",
+        ],
+      ],
+      [
+        "kube-apiserver",
+        [
+          `--etcd-servers=http://127.0.0.1:${etcd}`,
+          `--cert-dir=${at("certs")}`,
+          "--bind-address=127.0.0.1",
+          `--secure-port=${server}`,
+          "--service-cluster-ip-range=10.0.0.0/24",
+          `--service-account-key-file=${at("sa.key")}`,
+          `--service-account-signing-key-file=${at("sa.key")}`,
+          "--service-account-issuer=https://kubernetes.default.svc",
+          "--authorization-mode=RBAC",
+          `--token-auth-file=${at("tokens.csv")}`,
+          "--allow-privileged=true",
+          `--audit-policy-file=${at("audit.yaml")}`,
+          `--audit-log-path=${at("audit.log")}`,
+        ],
+      ],
+      [
+        "kube-controller-manager",
+        [
+          asAdmin,
+          ...own(manager),
+          ...fast,
+          `--service-account-private-key-file=${at("sa.key")}`,
+          `--root-ca-file=${at("certs/apiserver.crt")}`,
+          `--controllers=${CONTROLLERS.join(",")}`,
+          "--concurrent-namespace-syncs=30",
+          // kwok's nodes have no heartbeat.
+          "--node-monitor-grace-period=24h",
+        ],
+      ],
+      ["kube-scheduler", [asAdmin, ...own(scheduler), ...fast]],
+      ["kwok", [asAdmin, "--manage-all-nodes=true", "--config", at("stages.yaml")]],
+    ]);
+  }
+
+  /** Ready in seconds. `nodes`: how many machines of 4 cores, 8 GiB and 110 pods it has. */
+  static async start({ nodes = 3 }: { readonly nodes?: number } = {}): Promise<KubernetesSite> {
+    const folder = mkdtempSync(join(tmpdir(), "nodeyard-kubernetes-"));
+    const ports = await Promise.all(Array.from({ length: 5 }, () => freePort()));
+    const site = new KubernetesSite(folder, ports);
+    try {
+      await site.#begin(nodes);
+      return site;
+    } catch (error) {
+      await site.stop();
+      throw error;
+    }
+  }
+
+  /** A kubeconfig of one user, for whoever reads such a file. */
+  kubeconfig(user: User): string {
+    return join(this.folder, `${user}.kubeconfig`);
+  }
+
+  get ca(): string {
+    return readFileSync(join(this.folder, "certs/apiserver.crt"), "utf8");
+  }
+
+  /** A call as `admin`; rejects with the answer's text unless it is a success. */
+  async api<T>(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: object): Promise<T> {
+    const { status, text } = await this.call(method, path, "admin-token", body);
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  /** A call with any token. */
+  async call(
+    method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+    path: string,
+    token: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly text: string }> {
+    this.#agent ??= new Agent({ connect: { ca: this.ca } });
+    const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { "content-type": type }),
+    };
+    const answer = await request(`${this.server}${path}`, {
+      dispatcher: this.#agent,
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: answer.statusCode, text: await answer.body.text() };
+  }
+
+  /** kubectl, as `admin` or with a kubeconfig of the test's own. Rejects when it fails. */
+  async kubectl(words: readonly string[], kubeconfig = this.kubeconfig("admin")): Promise<string> {
+    const env = { ...process.env, KUBECONFIG: kubeconfig };
+    return (await run("kubectl", [...words], { env })).stdout;
+  }
+
+  /** Lines of the audit log, each a request that the server has answered. */
+  audit(): readonly {
+    readonly user: string;
+    readonly verb: string;
+    readonly uri: string;
+    readonly code: number;
+  }[] {
+    return readFileSync(join(this.folder, "audit.log"), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+      .map(({ user, verb, requestURI, responseStatus }) => ({
+        user: user.username,
+        verb,
+        uri: requestURI,
+        code: responseStatus?.code ?? 0,
+      }));
+  }
+
+  /** Makes etcd forget all versions but the present one: watches that resume from an older one are answered 410. */
+  async compact(): Promise<void> {
+    const ask = async (path: string, body: object) => {
+      const url = `http://127.0.0.1:${this.#etcdPort}/v3/${path}`;
+      const answer = await request(url, { method: "POST", body: JSON.stringify(body) });
+      const text = await answer.body.text();
+      if (answer.statusCode !== 200) throw new Error(`${path}: ${text}`);
+      return JSON.parse(text) as { header: { revision: string } };
+    };
+    const { header } = await ask("maintenance/status", {});
+    await ask("kv/compaction", { revision: header.revision, physical: true });
+  }
+
+  /** A namespace that exists, with its default service account. */
+  async project(name: string): Promise<void> {
+    await this.api("POST", "/api/v1/namespaces", { metadata: { name } });
+    const path = `/api/v1/namespaces/${name}/serviceaccounts/default`;
+    await this.until(path, async () => (await this.call("GET", path, "admin-token")).status === 200);
+  }
+
+  /** Deletes all namespaces that a test made, and waits until they are gone. */
+  async empty(): Promise<void> {
+    for (let isAgain = false; ; isAgain = true) {
+      const { items } = await this.api<{ items: { metadata: { name: string } }[] }>(
+        "GET",
+        "/api/v1/namespaces",
+      );
+      const made = items
+        .map(({ metadata }) => metadata.name)
+        .filter((name) => !/^(default|kube-)/.test(name));
+      if (made.length === 0) return;
+      if (!isAgain)
+        for (const name of made) await this.call("DELETE", `/api/v1/namespaces/${name}`, "admin-token");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
+  async addNodes(count: number, from = 0): Promise<void> {
+    const capacity = { cpu: "4", memory: "8Gi", "ephemeral-storage": "100G", pods: "110" };
+    for (let index = from; index < from + count; index++)
+      await this.api("POST", "/api/v1/nodes", {
+        metadata: { name: `node-${index}`, annotations: { "kwok.x-k8s.io/node": "fake" } },
+        status: { capacity, allocatable: capacity },
+      });
+  }
+
+  async kill(program: Program): Promise<void> {
+    const child = this.#children.get(program)!;
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  async restart(program: Program): Promise<void> {
+    this.#spawn(program);
+    if (program === "kube-apiserver") await this.#ready();
+  }
+
+  async stop(): Promise<void> {
+    // Clients first: what they are still told then matters to nobody.
+    const children = [...this.#children.values()].reverse().filter((child) => living.has(child));
+    await Promise.all(
+      children.map(async (child) => {
+        const ended = new Promise((resolve) => child.once("close", resolve));
+        child.kill("SIGKILL");
+        await ended;
+      }),
+    );
+    await this.#agent?.destroy();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #begin(nodes: number): Promise<void> {
+    const at = (name: string) => join(this.folder, name);
+    mkdirSync(at("certs"));
+    execFileSync("openssl", ["genrsa", "-out", at("sa.key"), "2048"], { stdio: "ignore" });
+    const groups = { admin: '"system:masters"', launcher: "", stranger: "" };
+    const lines = Object.entries(groups).map(([user, group]) => `${user}-token,${user},${user},${group}`);
+    writeFileSync(at("tokens.csv"), `${lines.join("\n")}\n`);
+    writeFileSync(
+      at("audit.yaml"),
+      "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n",
+    );
+    writeFileSync(at("stages.yaml"), STAGES.map((one) => JSON.stringify(one)).join("\n---\n"));
+    this.#spawn("etcd");
+    this.#spawn("kube-apiserver");
+    await this.#ready();
+    for (const user of Object.keys(groups))
+      writeFileSync(this.kubeconfig(user as User), this.configFor(`${user}-token`));
+    for (const program of ["kube-controller-manager", "kube-scheduler", "kwok"] as const)
+      this.#spawn(program);
+    await this.addNodes(nodes);
+    await this.until("default service account", async () => {
+      const { status } = await this.call(
+        "GET",
+        "/api/v1/namespaces/default/serviceaccounts/default",
+        "admin-token",
+      );
+      return status === 200;
+    });
+    await this.until("nodes", async () => {
+      const list = await this.api<{
+        items: { status: { conditions?: { type: string; status: string }[] } }[];
+      }>("GET", "/api/v1/nodes");
+      const isUp = (type: { type: string; status: string }) =>
+        type.type === "Ready" && type.status === "True";
+      return list.items.every(({ status }) => status.conditions?.some(isUp));
+    });
+  }
+
+  /** A kubeconfig with one context, `test`. */
+  configFor(token: string): string {
+    const ca = Buffer.from(this.ca).toString("base64");
+    return JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": "test",
+      contexts: [{ name: "test", context: { cluster: "c", user: "u" } }],
+      clusters: [{ name: "c", cluster: { server: this.server, "certificate-authority-data": ca } }],
+      users: [{ name: "u", user: { token } }],
+    });
+  }
+
+  /** Waits for a condition, by looking. */
+  async until(what: string, holds: () => Promise<boolean> | boolean, limitMs = READY_MS): Promise<void> {
+    const began = Date.now();
+    while (!(await holds())) {
+      if (Date.now() - began > limitMs) throw new Error(`waited ${limitMs} ms for ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  async #ready(): Promise<void> {
+    await this.until("kube-apiserver", async () => {
+      if (!existsSync(join(this.folder, "certs/apiserver.crt"))) return false;
+      try {
+        return (await this.call("GET", "/readyz", "admin-token")).status === 200;
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  #spawn(program: Program): void {
+    const path = program === "etcd" ? "etcd" : join(PROGRAMS, program);
+    const log = openSync(join(this.folder, `${program}.log`), "a");
+    const child = spawn(path, this.#words.get(program)!, { stdio: ["ignore", log, log], cwd: this.folder });
+    living.add(child);
+    child.once("close", () => living.delete(child));
+    this.#children.set(program, child);
+  }
+}

@@ -1,0 +1,97 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { Agent, request } from "undici";
+import type { KubernetesSite, User } from "../kubernetes/site.ts";
+
+const PROJECTS = /^\/apis\/project\.openshift\.io\/v1\/projects(?=[/?]|$)/;
+const REQUESTS = /^\/apis\/project\.openshift\.io\/v1\/projectrequests$/;
+
+/** A project API in front of a cluster. */
+export interface Openshift {
+  readonly server: string;
+  /** A kubeconfig of one user, with the context `test`. */
+  kubeconfig(user: User): string;
+  stop(): Promise<void>;
+}
+
+/**
+ * The `project.openshift.io` group in front of a real API server, which answers everything else: OpenShift's own server cannot be built
+ * from Go modules. As there, a project is a namespace; a request makes one with display name, description and requester as annotations,
+ * takes no labels along, and makes its requester administrator; who asks sees projects by what the credential may do with namespaces.
+ */
+export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
+  const at = (name: string) => join(site.folder, name);
+  const words =
+    "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=openshift -addext subjectAltName=IP:127.0.0.1";
+  execFileSync(
+    "openssl",
+    [...words.split(" "), "-keyout", at("openshift.key"), "-out", at("openshift.crt")],
+    {
+      stdio: "ignore",
+    },
+  );
+  const ca = readFileSync(at("openshift.crt"), "utf8");
+  const behind = new Agent({ connect: { ca: site.ca }, allowH2: false });
+  const server: Server = createServer(
+    { key: readFileSync(at("openshift.key")), cert: ca },
+    async (asked, reply) => {
+      const gone = new AbortController();
+      reply.once("close", () => gone.abort());
+      try {
+        let body = await text(asked);
+        let path = asked.url!.replace(PROJECTS, "/api/v1/namespaces");
+        if (asked.method === "POST" && REQUESTS.test(path)) {
+          const { metadata, displayName = "", description = "" } = JSON.parse(body);
+          const annotations = {
+            "openshift.io/display-name": displayName,
+            "openshift.io/description": description,
+            "openshift.io/requester": "launcher",
+          };
+          path = "/api/v1/namespaces";
+          body = JSON.stringify({ metadata: { name: metadata.name, annotations } });
+        }
+        const { authorization = "" } = asked.headers;
+        const answer = await request(`${site.server}${path}`, {
+          dispatcher: behind,
+          method: asked.method as "GET",
+          headers: { authorization, ...(body === "" ? {} : { "content-type": "application/json" }) },
+          signal: gone.signal,
+          ...(body === "" ? {} : { body }),
+        });
+        reply.writeHead(answer.statusCode, { "content-type": "application/json" });
+        for await (const chunk of answer.body) reply.write(chunk);
+        reply.end();
+      } catch (error) {
+        if (!reply.headersSent) reply.writeHead(503);
+        reply.end(JSON.stringify({ kind: "Status", message: String(error), code: 503 }));
+      }
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const address = `https://127.0.0.1:${port}`;
+  return {
+    server: address,
+    kubeconfig(user) {
+      const cluster = { server: address, "certificate-authority-data": Buffer.from(ca).toString("base64") };
+      const config = { ...JSON.parse(site.configFor(`${user}-token`)), clusters: [{ name: "c", cluster }] };
+      const path = at(`openshift-${user}.kubeconfig`);
+      writeFileSync(path, JSON.stringify(config));
+      return path;
+    },
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await behind.destroy();
+    },
+  };
+}
+
+async function text(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
