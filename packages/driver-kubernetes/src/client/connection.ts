@@ -36,6 +36,8 @@ const TRY_MS = 60_000;
 /** A server that restarts is back within this long, milliseconds. Longer outages are the caller's to wait for. */
 const OUTAGE_MS = 45_000;
 const SLOWEST_MS = 5_000;
+/** A server that has just begun has not read all roles yet, and refuses what it will allow a moment later, milliseconds. */
+const YOUNG_MS = 20_000;
 /** Statuses after which the same call may succeed: all objects have names that we choose, so that nothing is made twice. */
 const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
@@ -46,6 +48,8 @@ export class Connection {
   #resolving: Promise<Access> | undefined;
   #transport: { readonly key: string; readonly transport: Transport } | undefined;
   readonly #closed = new AbortController();
+  /** When the server was last not there, by the monotonic clock. */
+  #outage = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -124,7 +128,10 @@ export class Connection {
           this.#known = undefined;
           continue;
         }
-        const mayPass = error instanceof NoAnswer || (error instanceof KubeError && AGAIN.has(error.status));
+        const isYoung = clock.monotonic() - this.#outage < YOUNG_MS;
+        const mayPass =
+          error instanceof NoAnswer ||
+          (error instanceof KubeError && (AGAIN.has(error.status) || (isYoung && isForbidden(error))));
         if (!mayPass || this.#closed.signal.aborted || clock.monotonic() - began > OUTAGE_MS) throw error;
         await sleep(clock, backoff(random, tries, 100, SLOWEST_MS), call.signal);
       }
@@ -196,8 +203,14 @@ export class Connection {
 
   #noAnswer(method: string, { path, signal }: Call, cause: unknown): unknown {
     if (signal.aborted) return signal.reason;
+    this.#outage = this.#options.clock.monotonic();
     return new NoAnswer(`${method} ${path} got no answer: ${messageOf(cause)}`, { cause });
   }
+}
+
+/** By the server's roles, not by a quota or a rule of admission. */
+function isForbidden({ status, said }: KubeError): boolean {
+  return status === 403 && / cannot \w+ resource /.test(said);
 }
 
 /** `pods.GET`: the kind of object without names, of which there are few. */
