@@ -119,6 +119,8 @@ export interface SliverLabelOwn {
   /** Name or digest, as the machines know images; null: their default. */
   readonly image: string | null;
   readonly initscript: string;
+  /** Containers may be run in it. */
+  readonly nesting: boolean;
   /** `type base64`, each. */
   readonly authorizedKeys: readonly string[];
   /** Its slivers lend their caps to each other while nobody uses them. */
@@ -134,10 +136,10 @@ export const sliverConfig = driverConfig("sliver", table, (provider, context): S
   const { signingKeys, epoch } = provider;
   const pools = compilePools(provider, (pool) => ({
     labels: compileLabels(pool, context, (label) => {
-      const { at, hostKeyChecking, connection, rspec, image, initscript } = label;
+      const { at, hostKeyChecking, connection, rspec, image, initscript, nesting } = label;
       const lends = readLend(label.lend, rspec, at);
       const authorizedKeys = label.authorizedKeys ?? provider.authorizedKeys;
-      const own: SliverLabelOwn = { rspec, image, initscript, authorizedKeys, lends };
+      const own: SliverLabelOwn = { rspec, image, initscript, nesting, authorizedKeys, lends };
       return { hostKeyChecking, connection, image: null, own };
     }),
     own: undefined,

@@ -1,4 +1,4 @@
-import { group, integer, messageOf, type Reader, text } from "@nodeyard/driver";
+import { flag, group, integer, messageOf, type Reader, text } from "@nodeyard/driver";
 import { IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-protocol";
 import { LENT } from "./lending/index.ts";
 
@@ -73,6 +73,10 @@ export const sliverKeys = {
     IMAGE.test(image)
       ? undefined
       : `is ${image}; write a name of lower-case letters and digits, or sha256:<digest>`,
+  ),
+  nesting: flag(
+    "Containers may be run in it (podman, Docker): it may make namespaces of its own and mount in them, which opens more of the kernel to it.",
+    { default: false },
   ),
   initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
 };

@@ -149,7 +149,7 @@ async function choose(
 }
 
 function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: Place): SliverSpecInput {
-  const { rspec, image, initscript, authorizedKeys, lends } = label.own as SliverLabelOwn;
+  const { rspec, image, initscript, nesting, authorizedKeys, lends } = label.own as SliverLabelOwn;
   return {
     name,
     generation,
@@ -157,6 +157,8 @@ function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: 
     keys: [...authorizedKeys],
     ...(image === null ? {} : { image }),
     initscript,
+    // Managers that are older than this field refuse it.
+    ...(nesting ? { nesting } : {}),
     rspec: { ...rspec },
     tags: {
       ...machineMetadata(tag),

@@ -70,6 +70,8 @@ const sliver = z.strictObject({
     .refine((text) => !text.includes("\0"), "must not hold NUL")
     .default(""),
   rspec: rspec.default({}),
+  /** Containers may be run in it: it may make namespaces of its own, and mount in them. */
+  nesting: z.boolean().optional(),
   delegations: z.array(delegation).max(256).default([]),
   /** The lender's whole list, in order; absent: the list that it has stays. */
   loans: z.array(loan).max(MAX_LOANS).optional(),

@@ -38,6 +38,8 @@ export interface SlotIsolation {
   /** Name or digest, as the machine knows images; null: its default. */
   readonly image: string | null;
   readonly initscript: string;
+  /** Containers may be run in it. */
+  readonly nesting?: boolean;
   /** Who may log in, `type base64` each. */
   readonly authorizedKeys: readonly string[];
   /** What its slots may use at most they lend to busy ones while nobody uses them. */
@@ -246,6 +248,7 @@ export class SlotSlivers {
       keys: [...want.authorizedKeys],
       ...(want.image === null ? {} : { image: want.image }),
       initscript: want.initscript,
+      ...(want.nesting === true ? { nesting: true } : {}),
       rspec: { ...want.rspec },
       tags: { ...this.#tagsAt(at), node, ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }) },
     };

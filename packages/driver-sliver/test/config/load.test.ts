@@ -47,6 +47,7 @@ describe("the configuration of slivers", () => {
       },
       image: null,
       initscript: "",
+      nesting: false,
       authorizedKeys: [ED],
       lends: false,
     });

@@ -32,6 +32,8 @@ export interface SliverConfig {
   readonly keys: readonly string[];
   readonly image?: string;
   readonly initscript: string;
+  /** Containers may be run in it. Absent: not. */
+  readonly nesting?: boolean;
   /** False: nobody may log in, and no process may run. */
   readonly enabled: boolean;
   readonly effective: Rspec;
@@ -58,6 +60,7 @@ export function configOf(
     keys: record.keys,
     ...(record.image === undefined ? {} : { image: record.image }),
     initscript: record.initscript,
+    ...(record.nesting === true ? { nesting: true } : {}),
     enabled: effective.enabled > 0,
     effective,
     limits,

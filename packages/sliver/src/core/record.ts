@@ -39,6 +39,7 @@ export interface Given {
   readonly keys: readonly string[];
   readonly image?: string;
   readonly initscript: string;
+  readonly nesting?: boolean;
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;

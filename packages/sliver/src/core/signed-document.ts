@@ -93,6 +93,7 @@ function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
     keys,
     ...(image === undefined ? {} : { image }),
     initscript: spec.initscript,
+    ...(spec.nesting === true ? { nesting: true } : {}),
     delegations: spec.delegations,
     rspec: { ...defaults, ...rspec },
     ...(Object.keys(tags).length === 0 ? {} : { tags }),

@@ -63,6 +63,7 @@ function specOf(record: SliverRecord): SliverSpec {
     keys: [...keys],
     ...(image === undefined ? {} : { image }),
     initscript,
+    ...(record.nesting === true ? { nesting: true } : {}),
     delegations: [...delegations],
     rspec: { ...rspec },
     tags: { ...tags },

@@ -60,6 +60,7 @@ const plain = {
   group: "nodeyard-slivers/ny-7.1",
   devices: "v1" as const,
   ownGroups: false,
+  nesting: false,
 };
 
 /** Either refused, or of the shape that the same text without the hostile part has. */

@@ -25,6 +25,8 @@ export interface LxcConfig {
   readonly devices: "v1" | "v2" | "none";
   /** Whether it sees the limits of its own groups, which runtimes of languages read; with v2 alone. */
   readonly ownGroups: boolean;
+  /** Containers may be run in it. */
+  readonly nesting: boolean;
   /** As in `0,2-3`. */
   readonly cpus?: string;
 }
@@ -51,6 +53,16 @@ export const CAPABILITIES = [
   "sys_chroot",
 ] as const;
 
+/** What root may not be even where containers are run: its capabilities are those of its own user namespace, and the kernel checks that. */
+const KEPT_FROM_NESTING = [
+  "mac_admin",
+  "mac_override",
+  "sys_boot",
+  "sys_module",
+  "sys_rawio",
+  "sys_time",
+] as const;
+
 /** null, zero, full, random, urandom, tty, console, ptmx, pts. */
 const DEVICES = ["c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:1", "c 5:2", "c 136:*"];
 
@@ -65,7 +77,7 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.idmap", `g 0 ${names.idBase} ${IDS}`],
     ["lxc.init.cmd", "/bin/sh /etc/nodeyard/init"],
     ["lxc.apparmor.profile", "unconfined"],
-    ["lxc.mount.auto", `proc:mixed sys:ro${config.ownGroups ? " cgroup:ro:force" : ""}`],
+    ["lxc.mount.auto", autoMounts(config)],
     ["lxc.mount.entry", mount("tmpfs", "run", "tmpfs", "nosuid,nodev,mode=755,create=dir")],
     ["lxc.mount.entry", mount(socket, "run/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir")],
     ["lxc.mount.entry", mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir")],
@@ -79,7 +91,20 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.tty.max", "0"],
     ["lxc.console.path", "none"],
     ["lxc.seccomp.profile", config.seccomp],
-    ["lxc.cap.keep", CAPABILITIES.join(" ")],
+    ...(config.nesting
+      ? [
+          ["lxc.cap.drop", KEPT_FROM_NESTING.join(" ")] as [string, string],
+          // What is mounted anew inside may show no more than what is there, and lxcfs covers parts of it: these are whole.
+          ["lxc.mount.entry", mount("proc", "dev/.lxc/proc", "proc", "create=dir,optional")] as [
+            string,
+            string,
+          ],
+          ["lxc.mount.entry", mount("sysfs", "dev/.lxc/sys", "sysfs", "create=dir,optional")] as [
+            string,
+            string,
+          ],
+        ]
+      : [["lxc.cap.keep", CAPABILITIES.join(" ")] as [string, string]]),
     // Its end of a cable that is there, with rules and queues, before it is.
     ["lxc.net.0.type", "phys"],
     ["lxc.net.0.link", names.inner],
@@ -99,6 +124,11 @@ export function lxcConfig(config: LxcConfig): string {
   }
   if (config.cpus !== undefined) entries.push(["lxc.cgroup.cpuset.cpus", config.cpus]);
   return `${entries.map(([key, value]) => `${key} = ${oneLine(value)}`).join("\n")}\n`;
+}
+
+function autoMounts({ nesting, ownGroups }: LxcConfig): string {
+  const groups = ownGroups || nesting ? ` cgroup:${nesting ? "rw" : "ro"}:force` : "";
+  return `proc:${nesting ? "rw" : "mixed"} sys:ro${groups}`;
 }
 
 function mount(from: string, to: string, type: string, options: string): string {
@@ -127,36 +157,38 @@ const BTRFS_SUBVOLUMES = ["0x5000940e", "0x50009401", "0x50009417", "0x50009418"
  * The list of refused calls, in LXC's format. A new user namespace would give back every capability that was dropped;
  * `clone3` hides its flags from filters, and libraries fall back to `clone` when it is not there (38: ENOSYS).
  */
-export const SECCOMP_POLICY = `${[
-  "2",
-  "denylist",
-  "reject_force_umount",
-  "[all]",
-  ...[
+/** `nesting`: without what keeps a sliver from namespaces of its own and from mounting in them. */
+export function seccompPolicy(nesting: boolean): string {
+  const calls = [
     "kexec_load",
     "kexec_file_load",
     "open_by_handle_at",
     "init_module",
     "finit_module",
     "delete_module",
-    "bpf",
     "perf_event_open",
     "userfaultfd",
-    "keyctl",
-    "add_key",
-    "request_key",
-    "fsopen",
-    "open_tree",
-    "move_mount",
     "io_uring_setup",
     "io_uring_enter",
     "io_uring_register",
     "quotactl",
     "quotactl_fd",
-  ].map((call) => `${call} errno 1`),
-  `unshare errno 1 [0,${NEW_USER_NAMESPACE},SCMP_CMP_MASKED_EQ,${NEW_USER_NAMESPACE}]`,
-  `clone errno 1 [0,${NEW_USER_NAMESPACE},SCMP_CMP_MASKED_EQ,${NEW_USER_NAMESPACE}]`,
-  "clone3 errno 38",
-  `socket errno 1 [0,${PACKET_SOCKET},SCMP_CMP_MASKED_EQ,${LOW_HALF}]`,
-  ...BTRFS_SUBVOLUMES.map((code) => `ioctl errno 1 [1,${code},SCMP_CMP_MASKED_EQ,${LOW_HALF}]`),
-].join("\n")}\n`;
+    ...(nesting ? [] : ["bpf", "keyctl", "add_key", "request_key", "fsopen", "open_tree", "move_mount"]),
+  ];
+  const namespaces = [
+    `unshare errno 1 [0,${NEW_USER_NAMESPACE},SCMP_CMP_MASKED_EQ,${NEW_USER_NAMESPACE}]`,
+    `clone errno 1 [0,${NEW_USER_NAMESPACE},SCMP_CMP_MASKED_EQ,${NEW_USER_NAMESPACE}]`,
+    "clone3 errno 38",
+  ];
+  const lines = [
+    "2",
+    "denylist",
+    "reject_force_umount",
+    "[all]",
+    ...calls.map((call) => `${call} errno 1`),
+    ...(nesting ? [] : namespaces),
+    `socket errno 1 [0,${PACKET_SOCKET},SCMP_CMP_MASKED_EQ,${LOW_HALF}]`,
+    ...BTRFS_SUBVOLUMES.map((code) => `ioctl errno 1 [1,${code},SCMP_CMP_MASKED_EQ,${LOW_HALF}]`),
+  ];
+  return `${lines.join("\n")}\n`;
+}

@@ -11,7 +11,7 @@ import { Network } from "../../network/edge/network.ts";
 import { Images } from "../../storage/edge/images.ts";
 import { exists, Pool } from "../../storage/edge/pool.ts";
 import { Subvolumes } from "../../storage/edge/subvolumes.ts";
-import { SECCOMP_POLICY } from "../lxc-config.ts";
+import { seccompPolicy } from "../lxc-config.ts";
 import { clashes } from "../names.ts";
 import type { IsolationOptions } from "../options.ts";
 import { Lxcfs } from "./lxcfs.ts";
@@ -76,6 +76,7 @@ export const OWN_FILES = [
   "lxcfs",
   "lxcfs.pid",
   "seccomp.policy",
+  "seccomp.policy.nesting",
 ] as const;
 
 /** Removes what is ours in a folder, and the folder when nothing else is in it. Nothing may be mounted there. */
@@ -213,7 +214,8 @@ export class SliverMachine {
     await keepNetwork(this.options.folder, this.options.network, length);
     await this.pool.prepare(signal);
     await this.images.tidy(signal);
-    await writeAtomic(this.seccomp, SECCOMP_POLICY);
+    await writeAtomic(this.seccomp, seccompPolicy(false));
+    await writeAtomic(`${this.seccomp}.nesting`, seccompPolicy(true));
     this.#cgroups = await Cgroups.detect(this.options.clock);
   }
 }
