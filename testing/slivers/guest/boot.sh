@@ -11,7 +11,7 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-modprobe -a btrfs loop veth ifb virtio_console
+modprobe -a btrfs fuse loop veth ifb virtio_console
 ip link set lo up
 hostname nodeyard-guest
 mount -o noatime /dev/vdb /work
