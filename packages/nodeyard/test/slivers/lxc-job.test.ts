@@ -105,7 +105,7 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     const [node] = nodes as [Granted["nodes"][number]];
     expect(() => ssh(node, "tail /dev/zero")).toThrow();
     const told = /its memory \(96 MiB\) was full: the kernel killed \d+ process/;
-    await machine.until(({ slivers }) => (slivers[0]?.memoryKills ?? 0) > 0);
+    await machine.until(({ slivers }) => slivers.some(({ memoryKills = 0 }) => memoryKills > 0));
     expect((await site.run("explain", node.id)).out).toMatch(told);
     expect((await site.run("release", lease)).code).toBe(0);
     await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
