@@ -35,7 +35,7 @@ describe.skipIf(requireAws())("launches", () => {
     expect(calls).toHaveLength(1);
     expect(params).toMatchObject({ MinCount: "1", MaxCount: "1", InstanceType: "t3.medium" });
     const tags = tagsOf(params);
-    expect(Object.keys(tags)).toEqual(["instance", "volume"]);
+    expect(Object.keys(tags)).toEqual(["instance", "volume", "network-interface"]);
     for (const one of Object.values(tags))
       expect(one).toEqual({
         Name: order.hostname,

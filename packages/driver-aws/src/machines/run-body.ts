@@ -42,7 +42,7 @@ export function runBody(
     ImageId: resolved.imageId,
     InstanceType: own.instanceType as RunInstancesRequest["InstanceType"],
     EbsOptimized: own.ebsOptimized,
-    TagSpecifications: tagSpecifications(["instance", "volume"], tagsOf(order, log)),
+    TagSpecifications: tagSpecifications(MADE, tagsOf(order, log)),
     NetworkInterfaces: [
       {
         DeviceIndex: 0,
@@ -70,6 +70,9 @@ export function runBody(
       : zone !== null && { Placement: { AvailabilityZone: zone } }),
   };
 }
+
+/** What RunInstances makes, and what could be left of it. */
+const MADE = ["instance", "volume", "network-interface"] as const;
 
 /** Bought for one life: EC2 ends it when it needs it back, and makes no other in its place. */
 const SPOT = {
