@@ -9,5 +9,5 @@ export {
   openshiftpodsConfig,
 } from "./config.ts";
 export { createKubernetesDrivers } from "./driver.ts";
-export * from "./edge/default.ts";
+export { kubernetesDriver } from "./edge/default.ts";
 export { thisHost } from "./edge/host.ts";

@@ -53,8 +53,8 @@ const SHIPPED = [
 /** Drivers of which a package has more than one. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   metastatic: ["@nodeyard/driver-sliver/metastatic"],
-  openshift: ["@nodeyard/driver-kubernetes"],
-  openshiftpods: ["@nodeyard/driver-kubernetes"],
+  openshift: ["@nodeyard/driver-kubernetes/openshift"],
+  openshiftpods: ["@nodeyard/driver-kubernetes/openshift"],
 };
 
 /** Loads a module by its name or path, at once. */

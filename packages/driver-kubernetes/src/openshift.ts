@@ -1,0 +1,2 @@
+/** The other drivers of the package: `openshift` and `openshiftpods`. */
+export { openshiftDriver, openshiftpodsDriver } from "./edge/default.ts";
