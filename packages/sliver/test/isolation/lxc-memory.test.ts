@@ -69,7 +69,8 @@ describe.skipIf(whyNot() !== undefined)("memory of all slivers", { timeout: 120_
     expect(Number(readFileSync(file, "utf8"))).toBe(128 * MIB);
     // cgroup v1 would swap out what is too much.
     const swaps = readFileSync("/proc/swaps", "utf8").trim().split("\n").length > 1;
-    if (version === 2 || !swaps) expect(await take(256)).toBe("");
-    expect(await take(16)).toBe(String(16 * MIB));
+    if (version === 2 || !swaps) expect(await take(256)).not.toContain(String(256 * MIB));
+    // In v2 the sliver has ended as one; its manager would start it again.
+    if (version === 1) expect(await take(16)).toBe(String(16 * MIB));
   });
 });
