@@ -46,8 +46,9 @@ export interface AwsSettings {
     readonly message?: string;
     readonly status?: number;
     readonly times?: number;
-    /** drop: the connection ends and nothing happened; drop-answer: it happened. */
-    readonly how?: "error" | "drop" | "drop-answer";
+    /** drop: the connection ends and nothing happened; drop-answer: it happened; hold: calls after the first `after` wait for `reset`. */
+    readonly how?: "error" | "drop" | "drop-answer" | "hold";
+    readonly after?: number;
   }[];
   readonly importSteps?: number;
   readonly importMost?: number;
@@ -75,13 +76,18 @@ export interface AwsSite {
 export class AwsServer {
   /** For the `endpoint` of every client; path-style for S3. */
   readonly url: string;
-  readonly #child: ReturnType<typeof spawn>;
-  readonly #lines: string[];
+  readonly #child: ReturnType<typeof spawn> | null;
+  readonly #lines: readonly string[];
 
-  constructor(port: number, child: ReturnType<typeof spawn>, lines: string[]) {
-    this.url = `http://127.0.0.1:${port}`;
+  constructor(url: string, child: ReturnType<typeof spawn> | null, lines: readonly string[]) {
+    this.url = url;
     this.#child = child;
     this.#lines = lines;
+  }
+
+  /** One that another process has started, and ends. */
+  static at(url: string): AwsServer {
+    return new AwsServer(url, null, []);
   }
 
   /** Variables with which the SDK of any language, and the driver, use this server. */
@@ -140,9 +146,10 @@ export class AwsServer {
   }
 
   async close(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    this.#child.kill("SIGKILL");
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
     await ended;
   }
 
@@ -171,5 +178,5 @@ export async function startAws(): Promise<AwsServer> {
     child.once("exit", (code) => reject(new Error(`moto ended with ${code}: ${lines.join("\n")}`)));
     child.once("error", reject);
   });
-  return new AwsServer(port, child, lines);
+  return new AwsServer(`http://127.0.0.1:${port}`, child, lines);
 }

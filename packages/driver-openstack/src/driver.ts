@@ -1,4 +1,4 @@
-import type { Clock, Driver, Random } from "@nodeyard/driver";
+import type { Clock, Driver, OpenFile, Random } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { CloudConfigError, type TlsOptions, type Transport } from "./client/index.ts";
 import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
@@ -6,7 +6,6 @@ import type { OpenstackProviderConfig } from "./config.ts";
 import { openstackConfig } from "./config.ts";
 import { Credentials } from "./credentials.ts";
 import { mapError } from "./errors.ts";
-import type { OpenFile } from "./images/store.ts";
 import { openstackProvider } from "./provider.ts";
 
 /** What the driver needs of its host; tests hand out their own. */

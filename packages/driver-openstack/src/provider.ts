@@ -1,6 +1,7 @@
 import {
   type DriverContext,
   type LabelConfig,
+  type OpenFile,
   type Provider,
   provide,
   type Resources,
@@ -14,7 +15,7 @@ import type { Server } from "./api/compute.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "./config.ts";
 import type { Lease } from "./credentials.ts";
 import { mapError } from "./errors.ts";
-import { glanceStore, type OpenFile } from "./images/store.ts";
+import { glanceStore } from "./images/store.ts";
 import { resourcesOf } from "./leaks/resources.ts";
 import type { Lookups } from "./lookups/lookups.ts";
 import { idOf } from "./machines/servers.ts";

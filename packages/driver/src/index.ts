@@ -37,3 +37,4 @@ export * from "./run-steps.ts";
 export * from "./scanner.ts";
 export * from "./tags.ts";
 export * from "./templates.ts";
+export * from "./transfer.ts";

@@ -111,8 +111,17 @@ class Throttle:
 THROTTLE = Throttle()
 
 
+def hold(call: str) -> None:
+    """Calls beyond the first `after` of them wait until the test takes the fault away, or their client is gone."""
+    number = CALLS.counts[call]
+    while any(f["call"] == call and f.get("how") == "hold" and number > f.get("after", 0) for f in SETTINGS.faults):
+        time.sleep(0.02)
+
+
 def fault_for(call: str) -> dict[str, Any] | None:
     for fault in SETTINGS.faults:
+        if fault.get("how") == "hold":
+            continue
         if fault["call"] == call and fault.get("times", 1) > 0:
             fault["times"] = fault.get("times", 1) - 1
             return fault
@@ -159,6 +168,7 @@ class Front:
             CALLS.add(entry)
             fault = fault_for(call)
             refused = SETTINGS.throttle and THROTTLE.refuses(call, region, params)
+        hold(call)
         status, headers, content = self.answer(environ, call, entry, fault, refused)
         entry["status"] = status
         if status >= 300 and "code" not in entry:

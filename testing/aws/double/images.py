@@ -112,6 +112,13 @@ class Images:
         self.ec2_backend.describe_images(ami_ids=[self._get_param("ImageId")])[0].deprecation_time = None
         return ActionResult({"Return": True})
 
+    def describe_snapshots(self) -> ActionResult:
+        """moto asks for no owner, and has many snapshots of others."""
+        answer = self.moto_describe_snapshots().result
+        owners = [self.current_account if owner == "self" else owner for owner in self._get_param("OwnerIds", [])]
+        kept = [one for one in answer["Snapshots"] if not owners or one.owner_id in owners]
+        return ActionResult({**answer, "Snapshots": kept})
+
     # Import tasks
 
     def import_snapshot(self) -> ActionResult:

@@ -26,7 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "enforce": False,
     # Token buckets of the EC2 and EBS APIs.
     "throttle": False,
-    # Faults {call, code, status, message, times, how}: how is "error", "drop" or "drop-answer".
+    # Faults {call, code, status, message, times, how}: how is "error", "drop", "drop-answer" or "hold", with "after".
     "faults": [],
     # Descriptions of an import task that say "active"; tasks at once.
     "importSteps": 1,

@@ -5,9 +5,11 @@ import {
   type ImageTag,
   imageMetadata,
   imageTagOf,
+  type OpenFile,
   type Step,
   type StepContext,
   sameImage,
+  streamed,
   type UploadOrder,
 } from "@nodeyard/driver";
 import { type Clock, sleep } from "@nodeyard/runtime";
@@ -16,9 +18,6 @@ import type { Cloud } from "../clouds/index.ts";
 
 const CALL_MS = 120_000;
 const POLL_MS = 2_000;
-
-/** The bytes of a file on this host. */
-export type OpenFile = (path: string) => AsyncIterable<Uint8Array>;
 
 interface StoreParts {
   readonly glance: Images;
@@ -125,18 +124,4 @@ function matches(image: Image, { md5, sha256, size }: UploadOrder): boolean {
   if (image.size != null && image.size !== size) return false;
   if (image.os_hash_algo === "sha256" && image.os_hash_value != null) return image.os_hash_value === sha256;
   return image.checksum == null || image.checksum === md5;
-}
-
-/** A file's bytes as they are sent; rejects when the file has another size than was promised. */
-async function* streamed(open: OpenFile, order: UploadOrder): AsyncGenerator<Uint8Array, void, void> {
-  const { file, size } = order;
-  let sent = 0;
-  for await (const part of open(file)) {
-    sent += part.byteLength;
-    if (sent > size) break;
-    yield part;
-    order.progress(sent);
-  }
-  if (sent !== size)
-    throw new DriverError("fatal", `${file} does not have the expected ${size} bytes; it was changed`);
 }

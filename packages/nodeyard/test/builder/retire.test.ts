@@ -55,6 +55,32 @@ describe("what is taken away", () => {
     expect(retire(facts({ builds, uploads, rejected: new Set(["b"]) }))).toHaveLength(1);
   });
 
+  test("an upload with a checkpoint waits for the host of its build, for six hours, while it is still wanted", () => {
+    const builds = [build("b", "ready", 2), build("c", "ready", 3)];
+    const left = (at: string, externalId: unknown, ms = 95 * HOUR) => {
+      const one = upload(at, "p", 1, "uploading", ms);
+      return { ...one, record: { ...one.record, externalId } };
+    };
+    const ends = (one: ReturnType<typeof left>, fields: Partial<RetireFacts> = {}) =>
+      retire(facts({ builds, uploads: [one], ...fields })).map((end) => end.do);
+    const checkpoint = { snapshot: "snap-1", blocks: 64 };
+    expect(ends(left("c", checkpoint))).toEqual([]);
+    expect(ends(left("c", "an-id"))).toEqual(["settle-upload"]);
+    expect(ends(left("c", null))).toEqual(["settle-upload"]);
+    expect(ends(left("c", checkpoint, 93 * HOUR))).toEqual(["settle-upload"]);
+    expect(ends(left("c", checkpoint), { providers: new Map([["p", false]]) })).toEqual(["settle-upload"]);
+    const three = [build("a", "ready", 1), ...builds];
+    expect(ends(left("a", checkpoint), { builds: three })).toEqual(["settle-upload"]);
+
+    const given = { now: 100 * HOUR, builds, formats: ["raw"], paused: false };
+    const local = new Map([["c", ["raw"]]]);
+    const raw = [build("c", "ready", 3, ["raw"])];
+    const choice = (one: ReturnType<typeof left>) =>
+      whatToUpload({ ...given, builds: raw, uploads: [one], local });
+    expect(choice(left("c", checkpoint))).toMatchObject({ upload: true, resume: "0000000001" });
+    expect(choice(left("c", "an-id"))).toMatchObject({ upload: true, resume: undefined });
+  });
+
   test("what a provider boots stays while it has nothing newer; so does what a node boots from", () => {
     expect(retire(facts({ builds: three, uploads: [upload("a", "p", 1, "ready", 1)] }))).toEqual([]);
     const all = ["a", "b", "c"].map((id, index) => upload(id, "p", 1, "ready", index));

@@ -5,9 +5,15 @@ import {
   type StepContext,
   type UploadOrder,
 } from "@nodeyard/driver";
-import { encodeImageUpload, type ImageBuildRecord, newImageUpload, paths } from "@nodeyard/model";
+import {
+  decodeImageUpload,
+  encodeImageUpload,
+  type ImageBuildRecord,
+  newImageUpload,
+  paths,
+} from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { ignoreExisting, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
+import { ignoreExisting, orUndefined, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
 import { beforeEffect, FenceLost, guarded, type Held } from "../../coordination/index.ts";
 import { logEvent } from "../../telemetry/index.ts";
@@ -52,12 +58,14 @@ export async function uploadImage(
       context,
       paths.imageUploadsLock(image, build, provider.name),
       async (held) => {
-        const ready = await stillWanted(context, job);
-        if (ready === undefined) return "busy" as const;
+        const wanted = await stillWanted(context, job);
+        if (wanted === undefined) return "busy" as const;
         // Before the record: a file that is not there any more must not leave one behind.
         const file = await disk.describe(baseName(image, build), format, signal);
         page.update({ total: file.size, phase: "upload" });
-        const record = await createRecord(context, held, folder, ready);
+        const record =
+          (await leftRecord(context, job, held, wanted.resume)) ??
+          (await createRecord(context, held, folder, wanted.build));
         const began = context.clock.monotonic();
         const result = await carryOut(context, job, { record, file, page }, signal);
         const ms = context.clock.monotonic() - began;
@@ -74,16 +82,34 @@ export async function uploadImage(
   }
 }
 
-/** The build, if it is chosen again after a comparison with the tree: another may have finished since the first choice. */
+/**
+ * The build, and the upload of it that goes on, if it is chosen again after a comparison with the tree: another may have finished since
+ * the first choice.
+ */
 async function stillWanted(
   context: BuilderContext,
   { image, build, format, provider }: UploadJob,
-): Promise<ImageBuildRecord | undefined> {
+): Promise<{ readonly build: ImageBuildRecord; readonly resume: string | undefined } | undefined> {
   const { view, disk } = context;
   await view.resync("/nodepool/images");
   const choice = uploadChoice(context, provider.name, image, await disk.list(), treeNow(context));
   if (choice?.upload !== true || choice.build !== build || choice.format !== format) return undefined;
-  return view.images.builds(image).get(build);
+  const record = view.images.builds(image).get(build);
+  return record && { build: record, resume: choice.resume };
+}
+
+/** The record of an upload that its builder left; its lock was free, so nobody else carries it on. */
+async function leftRecord(
+  context: BuilderContext,
+  { image, build, provider }: UploadJob,
+  held: Held,
+  id: string | undefined,
+): Promise<HeldUpload | undefined> {
+  if (id === undefined) return undefined;
+  const path = paths.imageUpload(image, build, provider.name, id);
+  const found = await orUndefined(context.tree.get(path));
+  if (found === undefined || found.data.length === 0) return undefined;
+  return heldUpload(context, held, path, decodeImageUpload(id, found.data), found.stat.version);
 }
 
 /** An answer that got lost ends the upload before it began: the record has no lock then, and is settled by the janitor. */
@@ -129,7 +155,7 @@ async function carryOut(
       {
         clock,
         signal,
-        externalId: null,
+        externalId: externalIdOf(record.record.externalId),
         save: (id) => record.write({ externalId: id }),
         onStep: ({ step }) => work.page.update({ phase: step }),
       },

@@ -1,5 +1,5 @@
 import type { ImageBuildRecord } from "@nodeyard/model";
-import type { UploadAtBuild } from "./uploads.ts";
+import { isResumable, type UploadAtBuild } from "./uploads.ts";
 import { failuresInARow, newestFirst, timeOf } from "./when.ts";
 
 /** How many ready builds of an image stay, and how many ready uploads at each provider. */
@@ -83,6 +83,9 @@ function endOfUpload(
     case "deleting":
       return { do: "delete-upload", ...at };
     case "uploading":
+      // The host of the build carries it on.
+      if (!isUnwanted(facts, provider) && keep.builds.has(build.id) && isResumable(record, facts.now))
+        return undefined;
       return { do: "settle-upload", ...at };
     case "failed":
       return isUnwanted(facts, provider) || isSpent(facts, build, at)

@@ -22,7 +22,13 @@ export interface UploadFacts {
 }
 
 export type UploadChoice =
-  | { readonly upload: true; readonly build: string; readonly format: string }
+  | {
+      readonly upload: true;
+      readonly build: string;
+      readonly format: string;
+      /** Number of the upload that goes on where its builder left it; undefined: a new one. */
+      readonly resume: string | undefined;
+    }
   | {
       readonly upload: false;
       readonly why: "paused" | "no-build" | "elsewhere" | "done" | "no-format" | "back-off";
@@ -32,6 +38,19 @@ export type UploadChoice =
 
 /** For so long the host of the newest build has the first right to upload it, milliseconds. */
 const FIRST_RIGHT_MS = 10 * 60_000;
+
+/** An upload that nobody carried on for so long after its start never ends, milliseconds. */
+const RESUME_MS = 6 * 3_600_000;
+
+/**
+ * Whether an upload that its builder left may go on where it stopped: its driver stored a checkpoint. An id alone is none: what it names
+ * is made anew.
+ */
+export function isResumable(record: ImageUploadRecord, now: number): boolean {
+  const { state, externalId } = record;
+  const hasCheckpoint = typeof externalId === "object" && externalId !== null;
+  return state === "uploading" && hasCheckpoint && now - timeOf(record) < RESUME_MS;
+}
 
 /**
  * What this host uploads of an image to one provider (docs/contract/builder.md, "Uploads"): the newest ready build, if its file is
@@ -62,5 +81,10 @@ export function whatToUpload(facts: UploadFacts): UploadChoice {
   );
   const at = tryAgainAt(failed, now);
   if (at > now) return { upload: false, why: "back-off", at };
-  return { upload: true, build: here.id, format };
+  const left = uploads.filter(({ build, record }) => build === here.id && isResumable(record, now));
+  const resume = left
+    .map(({ record }) => record.id)
+    .sort()
+    .at(-1);
+  return { upload: true, build: here.id, format, resume };
 }

@@ -1,0 +1,97 @@
+import { DriverError } from "./errors.ts";
+import type { UploadOrder } from "./offers.ts";
+
+/** The bytes of a file on this host. */
+export type OpenFile = (path: string) => AsyncIterable<Uint8Array>;
+
+/** Equally long pieces of a file; the last may be shorter. */
+export interface Piece {
+  /** From 0. */
+  readonly index: number;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * An image's bytes as they are sent, and how many of them. Rejects with `fatal` when the file has another size than was promised: what was
+ * sent is then no image.
+ */
+export async function* streamed(
+  open: OpenFile,
+  { file, size, progress }: Pick<UploadOrder, "file" | "size" | "progress">,
+): AsyncGenerator<Uint8Array, void, void> {
+  let sent = 0;
+  for await (const part of open(file)) {
+    sent += part.byteLength;
+    if (sent > size) break;
+    yield part;
+    progress(sent);
+  }
+  if (sent !== size)
+    throw new DriverError("fatal", `${file} does not have the expected ${size} bytes; it was changed`);
+}
+
+/** The same bytes in pieces of `length`, for clouds that take them one by one and in any order. */
+export async function* pieces(
+  bytes: AsyncIterable<Uint8Array>,
+  length: number,
+): AsyncGenerator<Piece, void, void> {
+  let parts: Uint8Array[] = [];
+  let held = 0;
+  let index = 0;
+  for await (const part of bytes) {
+    let rest = part;
+    while (held + rest.byteLength >= length) {
+      parts.push(rest.subarray(0, length - held));
+      rest = rest.subarray(length - held);
+      yield { index: index++, bytes: joined(parts) };
+      parts = [];
+      held = 0;
+    }
+    if (rest.byteLength > 0) parts.push(rest);
+    held += rest.byteLength;
+  }
+  if (held > 0) yield { index, bytes: joined(parts) };
+}
+
+/**
+ * Sends items, at most `most` at once, and yields how many of the first ones have arrived without a gap: what may be stored as a
+ * checkpoint. While whoever consumes it stores one, sending goes on. The first error ends it, after everything under way has ended.
+ */
+export async function* inParallel<T>(
+  items: AsyncIterable<T>,
+  most: number,
+  send: (item: T) => Promise<void>,
+): AsyncGenerator<number, void, void> {
+  const running = new Set<Promise<void>>();
+  const arrived = new Set<number>();
+  const failed: unknown[] = [];
+  let begun = 0;
+  let whole = 0;
+  const whenOneEnds = async () => {
+    await Promise.race(running);
+    if (failed.length > 0) throw failed[0];
+    while (arrived.delete(whole)) whole++;
+    return whole;
+  };
+  try {
+    for await (const item of items) {
+      const number = begun++;
+      const work = send(item)
+        .then(
+          () => void arrived.add(number),
+          (error: unknown) => void failed.push(error),
+        )
+        .finally(() => running.delete(work));
+      running.add(work);
+      if (running.size >= most) yield await whenOneEnds();
+    }
+    while (running.size > 0) yield await whenOneEnds();
+    if (failed.length > 0) throw failed[0];
+  } finally {
+    await Promise.all(running);
+  }
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+}
