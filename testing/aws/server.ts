@@ -108,7 +108,7 @@ export class AwsServer {
     return this.#ask("PUT", "/settings", settings);
   }
 
-  /** Settings as they were, and full buckets; what exists stays. */
+  /** Settings as they were, full buckets, forgotten client tokens; what exists stays. */
   reset(): Promise<unknown> {
     return this.#ask("DELETE", "/settings");
   }

@@ -10,6 +10,7 @@ import {
 } from "@nodeyard/driver";
 import { Aws, allPages, CallPace, codeOf, type Place } from "./client/index.ts";
 import type { sdk } from "./edge/sdk.ts";
+import { ImageSources } from "./images/index.ts";
 import { Lookups } from "./lookups.ts";
 import { Batch } from "./machines/batch.ts";
 import { Quotas } from "./quota/quotas.ts";
@@ -41,6 +42,7 @@ export class AwsAccount implements Account {
   readonly hosts: SharedValue<readonly Host[]>;
   readonly volumes: SharedValue<readonly Volume[]>;
   readonly lookups: Lookups;
+  readonly sources: ImageSources;
   readonly quotas: Quotas;
   readonly terminations: Batch;
   readonly releases: Batch;
@@ -72,6 +74,7 @@ export class AwsAccount implements Account {
       load: (signal) => listVolumes(aws, signal),
     });
     this.lookups = new Lookups(aws, clock);
+    this.sources = new ImageSources(aws, clock);
     this.quotas = new Quotas(aws, clock);
     const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
     const { signal } = this.#closed;
@@ -97,7 +100,7 @@ export class AwsAccount implements Account {
   async close(): Promise<void> {
     this.#closed.abort(new Error("the account is not used any more"));
     this.instances.close();
-    for (const shared of [this.hosts, this.volumes, this.lookups, this.quotas]) shared.close();
+    for (const shared of [this.hosts, this.volumes, this.lookups, this.sources, this.quotas]) shared.close();
     await this.aws.close();
   }
 }

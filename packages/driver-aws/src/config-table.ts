@@ -129,6 +129,14 @@ const diskimage = {
     default: "snapshot",
   }),
   "imds-support": oneOfOrNull("Version of the metadata service.", ["v2.0"]),
+  "copy-to": texts("Regions that the image is copied to.", { default: [] }).accepted(OURS),
+  "share-with": texts("Accounts that may launch the image.", { default: [] }).accepted(OURS),
+  "deprecate-after": seconds("After the upload; from then on AWS shows the image to its owner alone.", {
+    default: null,
+    shown: "never",
+  })
+    .as("deprecateAfterMs")
+    .accepted(OURS),
   // The builder overlays the metadata of uploads with them.
   tags: mapping("Tags of the image.").unread(),
 };

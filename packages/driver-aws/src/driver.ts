@@ -1,4 +1,4 @@
-import { type Driver, SharedAccounts } from "@nodeyard/driver";
+import { type Driver, type OpenFile, SharedAccounts } from "@nodeyard/driver";
 import { AwsAccount } from "./account.ts";
 import type { Place } from "./client/index.ts";
 import { type AwsProviderConfig, awsConfig } from "./config.ts";
@@ -9,6 +9,7 @@ import { awsProvider } from "./provider.ts";
 /** What the driver needs of its host; tests hand out their own. */
 export interface AwsHost {
   readonly sdk: typeof sdk;
+  readonly openFile: OpenFile;
   readonly client?: Place["client"];
 }
 
@@ -31,7 +32,7 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
         rate === 0 ? 0 : 1_000 / rate,
         () => new AwsAccount({ place: { ...place, ...client }, sdk: host.sdk, clock, log, observe }),
       );
-      const { provider, shop } = awsProvider(config, context, share);
+      const { provider, shop } = awsProvider(config, context, share, host.openFile);
       const { signal } = new AbortController();
       try {
         // A provider whose credentials or network do not work is not served at all.

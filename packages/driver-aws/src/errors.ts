@@ -68,7 +68,7 @@ const PERMISSION = /^(UnauthorizedOperation|AccessDenied)/;
 export function mapError(error: unknown, place: string): DriverError {
   // What a shared load rejected with has been wrapped on its way.
   const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
-  const fault = faultOf(own);
+  const fault = own instanceof DriverError ? null : faultOf(own);
   if (fault === null) return asDriverError(error, place);
   return new DriverError(kindOfFault(fault), `${place}: ${fault.message} (${fault.code})${remedyOf(fault)}`, {
     cause: own,

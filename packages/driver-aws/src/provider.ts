@@ -2,6 +2,7 @@ import {
   type DriverContext,
   type LabelConfig,
   messageOf,
+  type OpenFile,
   type PoolConfig,
   type Provider,
   provide,
@@ -11,6 +12,7 @@ import type { AwsAccount } from "./account.ts";
 import { codeOf } from "./client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
+import { awsImageStore, listUploads, removeUploaded, uploadsOf } from "./images/index.ts";
 import { machineResources, removeMachineResource } from "./leaks.ts";
 import { hasEnded } from "./machines/instances.ts";
 import { assertStays, isInterrupted, takeNotice } from "./machines/interruptions.ts";
@@ -24,12 +26,15 @@ export function awsProvider(
   config: AwsProviderConfig,
   context: DriverContext,
   share: Share<AwsAccount>,
+  openFile: OpenFile,
 ): { readonly provider: Provider; readonly shop: Workshop } {
   const closed = new AbortController();
   const { account } = share;
   const shop = workshop(config, context, account, closed.signal);
   const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
   const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
+  const uploads = uploadsOf(config, account.aws, context.clock, openFile);
+  const owner = { installation: context.installation, provider: config.name };
   const provider = provide(
     config.name,
     {
@@ -38,6 +43,7 @@ export function awsProvider(
         pace: { now: () => account.pace.writes },
         zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
         handover: { ready: (tag, step) => assertStays(shop, tag, step) },
+        images: awsImageStore(uploads),
       },
       create: (order, step) => createMachine(shop, order, step),
       remove: (tag, step) => removeMachine(shop, tag, step),
@@ -47,8 +53,17 @@ export function awsProvider(
         const host = found.Placement?.HostId;
         return { ...(host !== undefined && { host }), instance: found.InstanceId };
       },
-      list: (signal) => machineResources(account, { codes, interrupted: isInterrupted }, signal),
-      removeResource: (resource, signal) => removeMachineResource(account, resource, signal),
+      async list(signal) {
+        const [machines, images] = await Promise.all([
+          machineResources(account, { codes, interrupted: isInterrupted }, signal),
+          listUploads(uploads, owner, signal),
+        ]);
+        return [...machines, ...images];
+      },
+      removeResource: (resource, signal) =>
+        resource.imageTag == null
+          ? removeMachineResource(account, resource, signal)
+          : removeUploaded(uploads, resource, signal),
       async quota(signal) {
         if (codes.size === 0) return {};
         try {

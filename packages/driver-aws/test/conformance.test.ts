@@ -1,3 +1,7 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { EC2 } from "@aws-sdk/client-ec2";
 import { type ConformanceRig, driverConformance } from "@nodeyard/driver/conformance";
 import { systemClock } from "@nodeyard/runtime";
@@ -17,6 +21,14 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
   });
   afterAll(() => Promise.all(idle.map((rig) => rig.stop())));
 
+  const data = Buffer.alloc(3 << 20, "an image");
+  const hash = (kind: string) => createHash(kind).update(data).digest("hex");
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-aws-"));
+  const sums = { sha256: hash("sha256"), md5: hash("md5") };
+  const image = { file: join(folder, "image.raw"), format: "raw", size: data.byteLength, own: {}, ...sums };
+  writeFileSync(image.file, data);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
   const taken = () => {
     const rig = idle.pop();
     return rig === undefined ? new Promise<AwsRig>((resolve) => waiting.push(resolve)) : Promise.resolve(rig);
@@ -25,7 +37,8 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
   async function setup(): Promise<ConformanceRig> {
     const rig = await taken();
     const { server, site } = rig;
-    const config = compile(site);
+    const diskimages = [{ name: "conformance", "import-method": "ebs-direct" }];
+    const config = compile(site, { small: {} }, { provider: { diskimages } });
     const [pool] = config.pools;
     const client = new EC2({ region: site.region, ...rig.client });
     let broken: Promise<unknown> | undefined;
@@ -34,6 +47,7 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
       providerName: config.name,
       pool: pool!,
       label: pool!.labels.get("small")!,
+      image: async () => image,
       open: (installation) => rig.open(config, contextOf(installation)),
       drive: (work) => work,
       settle: async () => {},
@@ -64,6 +78,10 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
 });
 
 async function empty(client: EC2): Promise<void> {
+  const { Images } = await client.describeImages({ Owners: ["self"] });
+  for (const { ImageId } of Images ?? []) await client.deregisterImage({ ImageId });
+  const { Snapshots } = await client.describeSnapshots({ OwnerIds: ["self"] });
+  for (const { SnapshotId } of Snapshots ?? []) await client.deleteSnapshot({ SnapshotId });
   const { Reservations = [] } = await client.describeInstances();
   const ids = Reservations.flatMap(({ Instances = [] }) => Instances.map(({ InstanceId }) => InstanceId!));
   if (ids.length > 0) await client.terminateInstances({ InstanceIds: ids });

@@ -1,9 +1,16 @@
 import { type CreateOrder, type DriverContext, DriverError, type Provider, runSteps } from "@nodeyard/driver";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type AwsServer, type AwsSite, startAws } from "../../../testing/aws/index.ts";
-import { type AwsProviderConfig, awsConfig, createAwsDriver, sdk } from "../src/index.ts";
+import { type AwsProviderConfig, awsConfig, createAwsDriver, openFile, sdk } from "../src/index.ts";
 
 export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
+/** The top-level diskimages of these tests. */
+const TOP = new Map(
+  ["debian", "conformance"].map((name) => [
+    name,
+    { username: "debian", pythonPath: "auto", shellType: null },
+  ]),
+);
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Handles of a driver on the machine's own clock. */
@@ -50,7 +57,11 @@ export function compile(
   const report = ({ path, message }: { path: readonly unknown[]; message: string }) => {
     throw new Error(`${path.join(".")}: ${message}`);
   };
-  return awsConfig.load(raw, { labels: new Set(Object.keys(labels)), diskimages: new Map(), report })!;
+  return awsConfig.load(raw, {
+    labels: new Set(Object.keys(labels)),
+    diskimages: TOP,
+    report,
+  })!;
 }
 
 /** The driver at a double of AWS, and calls as the launcher makes them. */
@@ -77,7 +88,7 @@ export class AwsRig {
 
   /** A driver of its own, as another process has. */
   async open(config: AwsProviderConfig, context = contextOf()): Promise<Provider> {
-    const driver = createAwsDriver({ sdk, client: this.client });
+    const driver = createAwsDriver({ sdk, openFile, client: this.client });
     const provider = await driver.open(config, context);
     this.#opened.push(provider);
     return provider;

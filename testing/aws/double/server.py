@@ -99,6 +99,8 @@ def route(method: str, path: str, given: dict[str, Any], base: str) -> Any:
         if (method, path) == ("DELETE", "/settings"):
             SETTINGS.reset()
             front.THROTTLE.levels.clear()
+            # Tokens are forgotten, as AWS does after hours: tests of one server use the same ids.
+            instances.TOKENS.known.clear()
             return {}
         if (method, path) == ("POST", "/interrupt"):
             action, notice = given.get("action", "terminate"), given.get("noticeMs", 120_000)

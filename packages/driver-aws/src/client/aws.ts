@@ -47,6 +47,7 @@ export class Aws {
   readonly #sdk: typeof sdk;
   readonly #context: PaceContext;
   readonly #clients = new Map<string, Promise<Client>>();
+  readonly #elsewhere = new Map<string, Aws>();
 
   constructor(place: Place, modules: typeof sdk, context: PaceContext) {
     this.#place = place;
@@ -81,12 +82,17 @@ export class Aws {
 
   /** A place beside this one, with the same credentials and rate: for copies of images. */
   in(region: string): Aws {
-    return new Aws({ ...this.#place, region }, this.#sdk, this.#context);
+    if (region === this.#place.region) return this;
+    const known =
+      this.#elsewhere.get(region) ?? new Aws({ ...this.#place, region }, this.#sdk, this.#context);
+    this.#elsewhere.set(region, known);
+    return known;
   }
 
   async close(): Promise<void> {
     const clients = [...this.#clients.values()];
     this.#clients.clear();
+    await Promise.all([...this.#elsewhere.values()].map((other) => other.close()));
     for (const client of await Promise.allSettled(clients))
       if (client.status === "fulfilled") client.value.destroy();
   }

@@ -37,19 +37,12 @@ export function workshop(
     instances: new Instances(account, clock, closed),
     hosts: new Hosts(account, clock),
     templates: new Templates(account.aws, config, installation),
-    imageOf: async ({ label, imageExternalId }) =>
-      imageOf(label as LabelConfig<AwsLabelOwn>, imageExternalId),
+    async imageOf({ label, imageExternalId }, signal) {
+      if (typeof imageExternalId === "string") return imageExternalId;
+      const { name, own, image } = label as LabelConfig<AwsLabelOwn>;
+      if (own.source !== null) return account.sources.id(own.source, signal);
+      const why = `no upload of ${image?.name ?? "any image"} is ready`;
+      throw new DriverError("configuration", `label ${name} has no image here: ${why}`);
+    },
   };
-}
-
-function imageOf(
-  { name, own, image }: LabelConfig<AwsLabelOwn>,
-  uploaded: CreateOrder["imageExternalId"],
-): string {
-  if (typeof uploaded === "string") return uploaded;
-  if (own.source !== null && "id" in own.source) return own.source.id;
-  throw new DriverError(
-    "configuration",
-    `label ${name} has no image here: no upload of ${image?.name ?? "any image"} is ready`,
-  );
 }

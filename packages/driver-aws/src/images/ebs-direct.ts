@@ -1,0 +1,149 @@
+import { createHash } from "node:crypto";
+import type { Snapshot } from "@aws-sdk/client-ec2";
+import {
+  DriverError,
+  type ExternalId,
+  inParallel,
+  pieces,
+  type Step,
+  sleep,
+  streamed,
+} from "@nodeyard/driver";
+import { tagListOf } from "../tags.ts";
+import { snapshotsOf } from "./found.ts";
+import { CALL_MS, type Upload } from "./parts.ts";
+import { uploadMetadata, uploadToken } from "./tags.ts";
+
+/** A block of the EBS direct APIs. */
+const BLOCK = 512 * 1024;
+const GIB = 1024 ** 3;
+const EMPTY = Buffer.alloc(BLOCK);
+/** Blocks under way at once. */
+const PARALLEL = 16;
+/** Between two checkpoints, blocks: 32 MiB are sent again at most. */
+const STRETCH = 64;
+const POLL_MS = 2_000;
+
+/** What is stored while a snapshot is written: its blocks with data arrived up to this number, in the order of the file. */
+interface Checkpoint {
+  readonly snapshot: string;
+  readonly blocks: number;
+}
+
+/**
+ * Writes a raw file as a snapshot, without a bucket. Only blocks that hold data are sent. A crash loses what was sent since the last
+ * checkpoint; without one everything is sent again, into the same snapshot. Returns its id once it is complete.
+ */
+export async function* writeSnapshot(upload: Upload): AsyncGenerator<Step, string, void> {
+  const { order, aws, signal, left } = upload;
+  if (order.format !== "raw")
+    throw new DriverError(
+      "configuration",
+      `ebs-direct takes raw images, not ${order.format}; correct image-format`,
+    );
+  const there = await snapshotsOf(aws, order.tag, signal);
+  const whole = there.find(({ State }) => State === "completed");
+  if (whole !== undefined) return whole.SnapshotId!;
+  const usable = there.find(({ State }) => State === "pending");
+  const id = usable?.SnapshotId ?? (yield* started(upload, there));
+  const known = checkpointOf(upload.externalId, id);
+  const sum = createHash("sha256");
+  let blocks = 0;
+  const dataBlocks = async function* () {
+    for await (const { index, bytes } of pieces(streamed(upload.openFile, order), BLOCK)) {
+      const block = bytes.byteLength === BLOCK ? bytes : Buffer.concat([bytes, EMPTY], BLOCK);
+      if (EMPTY.equals(block)) continue;
+      const digest = createHash("sha256").update(block).digest();
+      sum.update(digest);
+      // What has arrived before a crash is read again, for the sum, and not sent.
+      if (blocks++ >= known) yield { index, block, checksum: digest.toString("base64") };
+    }
+  };
+  yield { step: "upload", deadlineMs: left(), save: { externalId: { snapshot: id, blocks: known } } };
+  let saved = 0;
+  for await (const arrived of inParallel(dataBlocks(), PARALLEL, (block) => put(upload, id, block)))
+    if (arrived - saved >= STRETCH) {
+      saved = arrived;
+      const at: Checkpoint = { snapshot: id, blocks: known + saved };
+      yield { step: "upload", deadlineMs: left(), save: { externalId: { ...at } } };
+    }
+  yield { step: "complete", deadlineMs: left(), save: { externalId: { snapshot: id, blocks } } };
+  await completed(upload, id, blocks, sum.digest("base64"));
+  return id;
+}
+
+/** A snapshot that failed is no answer to the same token: the new one has another, and the old one goes once that is there. */
+async function* started(
+  { order, aws, signal }: Upload,
+  failed: readonly Snapshot[],
+): AsyncGenerator<Step, string, void> {
+  yield { step: "snapshot", deadlineMs: CALL_MS };
+  const request = {
+    VolumeSize: Math.ceil(order.size / GIB),
+    ClientToken: uploadToken(
+      order.tag,
+      "snapshot",
+      order.sha256,
+      ...failed.map(({ SnapshotId }) => SnapshotId!).sort(),
+    ),
+    Description: order.name,
+    Tags: tagListOf(uploadMetadata(order)),
+  };
+  const { SnapshotId } = await aws.ebs((ebs, to) => ebs.startSnapshot(request, to), signal);
+  for (const old of failed)
+    await aws.ec2((ec2, to) => ec2.deleteSnapshot({ SnapshotId: old.SnapshotId! }, to), signal);
+  return SnapshotId!;
+}
+
+function checkpointOf(externalId: ExternalId | null, snapshot: string): number {
+  if (externalId === null || typeof externalId === "string" || externalId.snapshot !== snapshot) return 0;
+  return typeof externalId.blocks === "number" ? externalId.blocks : 0;
+}
+
+async function put(
+  { order, aws, signal }: Upload,
+  snapshot: string,
+  {
+    index,
+    block,
+    checksum,
+  }: { readonly index: number; readonly block: Uint8Array; readonly checksum: string },
+): Promise<void> {
+  const request = {
+    SnapshotId: snapshot,
+    BlockIndex: index,
+    BlockData: block,
+    DataLength: BLOCK,
+    Checksum: checksum,
+    ChecksumAlgorithm: "SHA256" as const,
+  };
+  const answer = await aws.ebs((ebs, to) => ebs.putSnapshotBlock(request, to), signal);
+  if (answer.Checksum === checksum) return;
+  // What it holds is unknown from here on.
+  await aws.ec2((ec2, to) => ec2.deleteSnapshot({ SnapshotId: snapshot }, to), signal);
+  throw new DriverError(
+    "transient",
+    `block ${index} of ${order.file} has checksum ${answer.Checksum} in snapshot ${snapshot}, not ${checksum}`,
+  );
+}
+
+async function completed(
+  { aws, signal, clock }: Upload,
+  snapshot: string,
+  blocks: number,
+  checksum: string,
+): Promise<void> {
+  const sum = {
+    Checksum: checksum,
+    ChecksumAlgorithm: "SHA256",
+    ChecksumAggregationMethod: "LINEAR",
+  } as const;
+  const request = { SnapshotId: snapshot, ChangedBlocksCount: blocks, ...(blocks > 0 && sum) };
+  for (;;) {
+    const { Status } = await aws.ebs((ebs, to) => ebs.completeSnapshot(request, to), signal);
+    if (Status === "completed") return;
+    if (Status === "error")
+      throw new DriverError("transient", `snapshot ${snapshot} failed when it was completed`);
+    await sleep(clock, POLL_MS, signal);
+  }
+}

@@ -1,0 +1,108 @@
+import type { Image, ImportImageTask, ImportSnapshotTask, Snapshot } from "@aws-sdk/client-ec2";
+import { type ImageTag, imageTagOf, sameImage } from "@nodeyard/driver";
+import { type Aws, allPages } from "../client/index.ts";
+import { metadataOf } from "../tags.ts";
+import { filtersOf } from "./tags.ts";
+
+/** Images of this account in one region that carry the tag. */
+export async function imagesOf(aws: Aws, tag: ImageTag, signal: AbortSignal): Promise<readonly Image[]> {
+  const found = await listImages(aws, { Filters: filtersOf(tag) }, signal);
+  return found.filter((image) => carries(image, tag));
+}
+
+/** Snapshots of this account in one region that carry the tag. */
+export async function snapshotsOf(
+  aws: Aws,
+  tag: ImageTag,
+  signal: AbortSignal,
+): Promise<readonly Snapshot[]> {
+  const found = await listSnapshots(aws, { Filters: filtersOf(tag) }, signal);
+  return found.filter((snapshot) => carries(snapshot, tag));
+}
+
+export function listImages(aws: Aws, what: object, signal: AbortSignal): Promise<readonly Image[]> {
+  return allPages(
+    (token) => aws.ec2((ec2, to) => ec2.describeImages({ Owners: ["self"], ...what, ...token }, to), signal),
+    ({ Images }) => Images,
+  );
+}
+
+export function listSnapshots(aws: Aws, what: object, signal: AbortSignal): Promise<readonly Snapshot[]> {
+  return allPages(
+    (token) =>
+      aws.ec2((ec2, to) => ec2.describeSnapshots({ OwnerIds: ["self"], ...what, ...token }, to), signal),
+    ({ Snapshots }) => Snapshots,
+  );
+}
+
+/** A task that makes a snapshot or an image of a file in a bucket. */
+export interface ImportTask {
+  readonly id: string;
+  readonly tag: ImageTag | null;
+  /** Tags as they are on the task: what it makes has none. */
+  readonly tags: NonNullable<ImportSnapshotTask["Tags"]>;
+  /** active, completed; anything else has failed, or is about to. */
+  readonly status: string;
+  readonly progress: string;
+  readonly message: string;
+  readonly image: string | null;
+  readonly snapshots: readonly string[];
+}
+
+/** Every import of this account in one region, or those with these ids. The API has no filter for tags. */
+export async function importTasks(
+  aws: Aws,
+  kind: "snapshot" | "image",
+  ids: readonly string[] | null,
+  signal: AbortSignal,
+): Promise<readonly ImportTask[]> {
+  const which = ids === null ? {} : { ImportTaskIds: [...ids] };
+  if (kind === "snapshot")
+    return allPages(
+      (token) => aws.ec2((ec2, to) => ec2.describeImportSnapshotTasks({ ...which, ...token }, to), signal),
+      ({ ImportSnapshotTasks }) => ImportSnapshotTasks?.map(snapshotTask),
+    );
+  return allPages(
+    (token) => aws.ec2((ec2, to) => ec2.describeImportImageTasks({ ...which, ...token }, to), signal),
+    ({ ImportImageTasks }) => ImportImageTasks?.map(imageTask),
+  );
+}
+
+function snapshotTask({ ImportTaskId, SnapshotTaskDetail, Tags }: ImportSnapshotTask): ImportTask {
+  const { Status, Progress, StatusMessage, SnapshotId } = SnapshotTaskDetail ?? {};
+  return taskOf(
+    { ImportTaskId, Tags, Status, Progress, StatusMessage },
+    SnapshotId === undefined ? [] : [SnapshotId],
+  );
+}
+
+function imageTask(task: ImportImageTask): ImportTask {
+  const snapshots = (task.SnapshotDetails ?? []).flatMap(({ SnapshotId }) => SnapshotId ?? []);
+  return { ...taskOf(task, snapshots), image: task.ImageId ?? null };
+}
+
+function taskOf(
+  task: Pick<ImportImageTask, "ImportTaskId" | "Tags" | "Status" | "Progress" | "StatusMessage">,
+  snapshots: readonly string[],
+): ImportTask {
+  return {
+    id: task.ImportTaskId ?? "",
+    tag: imageTagOf(metadataOf(task.Tags)),
+    tags: task.Tags ?? [],
+    status: task.Status ?? "unknown",
+    progress: task.Progress ?? "",
+    message: task.StatusMessage ?? "",
+    image: null,
+    snapshots,
+  };
+}
+
+/** The snapshots that an image boots from. */
+export function snapshotsIn({ BlockDeviceMappings }: Image): readonly string[] {
+  return (BlockDeviceMappings ?? []).flatMap(({ Ebs }) => Ebs?.SnapshotId ?? []);
+}
+
+function carries({ Tags }: Pick<Image, "Tags">, tag: ImageTag): boolean {
+  const own = imageTagOf(metadataOf(Tags));
+  return own !== null && sameImage(own, tag);
+}

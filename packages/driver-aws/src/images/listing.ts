@@ -1,0 +1,114 @@
+import type { Image, Snapshot } from "@aws-sdk/client-ec2";
+import { imageTagOf, type Resource } from "@nodeyard/driver";
+import type { Aws } from "../client/index.ts";
+import { metadataOf } from "../tags.ts";
+import { listObjects, removeObjects } from "./bucket.ts";
+import { type ImportTask, importTasks, listImages, listSnapshots, snapshotsIn } from "./found.ts";
+import { deleteSnapshot, deregister, type ImageParts, places } from "./parts.ts";
+import { tagOfKey } from "./tags.ts";
+
+/** Whose uploads are listed. */
+interface Owner {
+  readonly installation: string;
+  readonly provider: string;
+}
+
+/**
+ * Everything that uploads of a provider made, in its region and those that it copies to. A snapshot goes with the image that boots from
+ * it, and is listed alone only where there is no such image.
+ */
+export async function listUploads(
+  parts: ImageParts,
+  owner: Owner,
+  signal: AbortSignal,
+): Promise<readonly Resource[]> {
+  const { aws, bucket } = parts;
+  const Filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
+  const all: Resource[] = [];
+  for (const [region, at] of places(parts)) {
+    // Images last: the snapshot of one that is made meanwhile is then known to be in use.
+    const tagged = await listSnapshots(at, { Filters }, signal);
+    const imported =
+      at === aws && bucket !== null ? await adopted(aws, owner, signal) : { images: [], snapshots: [] };
+    const images = [...(await listImages(at, { Filters }, signal)), ...imported.images];
+    const used = new Set(images.flatMap(snapshotsIn));
+    const place = at === aws ? "" : `${region}/`;
+    all.push(...images.flatMap((image) => resource("image", `${place}${image.ImageId}`, image)));
+    for (const snapshot of [...tagged, ...imported.snapshots])
+      if (!used.has(snapshot.SnapshotId!))
+        all.push(...resource("snapshot", `${place}${snapshot.SnapshotId}`, snapshot));
+  }
+  return bucket === null ? all : [...all, ...(await listObjects(aws, bucket, owner, signal))];
+}
+
+/** Deletes one of them. Gone: ends normally. */
+export async function removeUploaded(
+  parts: ImageParts,
+  { type, id }: Resource,
+  signal: AbortSignal,
+): Promise<void> {
+  if (typeof id !== "string") return;
+  if (type === "object") {
+    const tag = tagOfKey(id);
+    if (tag !== null && parts.bucket !== null) await removeObjects(parts.aws, parts.bucket, tag, signal);
+    return;
+  }
+  const [name = "", region] = id.split("/").reverse();
+  const aws = region === undefined ? parts.aws : parts.aws.in(region);
+  if (type === "snapshot") return deleteSnapshot(aws, name, signal);
+  const [image] = await listImages(aws, { Filters: [{ Name: "image-id", Values: [name] }] }, signal);
+  await deregister(aws, name, signal);
+  for (const snapshot of image === undefined ? [] : snapshotsIn(image))
+    await deleteSnapshot(aws, snapshot, signal);
+}
+
+/**
+ * What imports made and nobody tagged, because whoever waited for them is gone: it gets the tags of the very task that made it. What no
+ * task of ours names stays nobody's, and may be looked at again.
+ */
+async function adopted(aws: Aws, owner: Owner, signal: AbortSignal) {
+  const tasks = await Promise.all(
+    (["snapshot", "image"] as const).map((kind) => importTasks(aws, kind, null, signal)),
+  );
+  const own = tasks
+    .flat()
+    .filter(({ tag }) => tag?.installation === owner.installation && tag.provider === owner.provider);
+  const by = new Map<string, ImportTask>();
+  for (const task of own)
+    for (const id of [...task.snapshots, ...(task.image === null ? [] : [task.image])]) by.set(id, task);
+  const ids = (prefix: string) => [...by.keys()].filter((id) => id.startsWith(prefix));
+  // By filters: an id that is gone is then no error.
+  const [images, snapshots] = await Promise.all([
+    ids("ami-").length === 0
+      ? []
+      : listImages(aws, { Filters: [{ Name: "image-id", Values: ids("ami-") }] }, signal),
+    ids("snap-").length === 0
+      ? []
+      : listSnapshots(aws, { Filters: [{ Name: "snapshot-id", Values: ids("snap-") }] }, signal),
+  ]);
+  const untagged = <T extends Image | Snapshot>(found: readonly T[], id: (one: T) => string) =>
+    found
+      .filter(({ Tags }) => (Tags ?? []).length === 0)
+      .map((one) => ({ ...one, Tags: [...by.get(id(one))!.tags] }));
+  const result = {
+    images: untagged(images, ({ ImageId }) => ImageId!),
+    snapshots: untagged(snapshots, ({ SnapshotId }) => SnapshotId!),
+  };
+  for (const { ImageId, Tags } of result.images) await tag(aws, ImageId!, Tags, signal);
+  for (const { SnapshotId, Tags } of result.snapshots) await tag(aws, SnapshotId!, Tags, signal);
+  return result;
+}
+
+async function tag(
+  aws: Aws,
+  id: string,
+  Tags: NonNullable<Image["Tags"]>,
+  signal: AbortSignal,
+): Promise<void> {
+  await aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
+}
+
+function resource(type: string, id: string, { Tags }: Pick<Image, "Tags">): readonly Resource[] {
+  const imageTag = imageTagOf(metadataOf(Tags));
+  return imageTag === null ? [] : [{ type, id, tag: null, imageTag, resources: {} }];
+}

@@ -1,0 +1,108 @@
+import { DriverError, type Step, sleep } from "@nodeyard/driver";
+import { type Aws, codeOf } from "../client/index.ts";
+import { tagListOf } from "../tags.ts";
+import { listImages } from "./found.ts";
+import { CALL_MS, type Upload } from "./parts.ts";
+import { uploadMetadata, uploadToken } from "./tags.ts";
+
+const POLL_MS = 5_000;
+
+/** Makes an image of a snapshot: the root disk that its instances boot from. */
+export async function registered(upload: Upload, snapshot: string): Promise<string> {
+  const { order, aws, own, signal } = upload;
+  const request = {
+    Architecture: own.architecture as "x86_64",
+    RootDeviceName: "/dev/sda1",
+    VirtualizationType: "hvm",
+    EnaSupport: own.enaSupport,
+    ...(own.imdsSupport === null ? {} : { ImdsSupport: own.imdsSupport as "v2.0" }),
+    BlockDeviceMappings: [
+      {
+        DeviceName: "/dev/sda1",
+        Ebs: {
+          DeleteOnTermination: true,
+          SnapshotId: snapshot,
+          VolumeSize: own.volumeSize ?? (await sizeOf(upload, snapshot)),
+          VolumeType: own.volumeType as "gp3",
+          ...(own.iops === null ? {} : { Iops: own.iops }),
+          ...(own.throughput === null ? {} : { Throughput: own.throughput }),
+        },
+      },
+    ],
+    TagSpecifications: [{ ResourceType: "image" as const, Tags: tagListOf(uploadMetadata(order)) }],
+  };
+  const register = async (Name: string) =>
+    (await aws.ec2((ec2, to) => ec2.registerImage({ ...request, Name }, to), signal)).ImageId!;
+  try {
+    return await register(order.name);
+  } catch (error) {
+    // A name is taken once in an account and region: by another provider or installation that uploads in the same second.
+    if (codeOf(error) !== "InvalidAMIName.Duplicate") throw error;
+    return register(`${order.name}-${uploadToken(order.tag).slice(0, 8)}`);
+  }
+}
+
+/**
+ * Waits until the image boots, then makes it what its diskimage says beyond that: copied to other regions, shared, with a date from which
+ * on AWS lists it no more to others. Twice: the same.
+ */
+export async function* published(upload: Upload, image: string): AsyncGenerator<Step, void, void> {
+  const { order, aws, own, region, left } = upload;
+  yield { step: "wait", deadlineMs: left(), save: { externalId: image } };
+  await available(upload, aws, image);
+  const copies: { readonly at: Aws; readonly id: string }[] = [{ at: aws, id: image }];
+  for (const to of own.copyTo) {
+    yield { step: "copy", deadlineMs: left() };
+    const at = aws.in(to);
+    const Tags = tagListOf(uploadMetadata(order));
+    const request = {
+      Name: order.name,
+      SourceImageId: image,
+      SourceRegion: region,
+      ClientToken: uploadToken(order.tag, "copy", to, image),
+      TagSpecifications: (["image", "snapshot"] as const).map((ResourceType) => ({ ResourceType, Tags })),
+    };
+    const { ImageId } = await at.ec2((ec2, given) => ec2.copyImage(request, given), upload.signal);
+    copies.push({ at, id: ImageId! });
+  }
+  for (const { at, id } of copies.slice(1)) {
+    yield { step: "wait", deadlineMs: left() };
+    await available(upload, at, id);
+  }
+  yield { step: "publish", deadlineMs: CALL_MS };
+  for (const { at, id } of copies) await described(upload, at, id);
+}
+
+async function described({ own, clock, signal }: Upload, aws: Aws, ImageId: string): Promise<void> {
+  if (own.shareWith.length > 0) {
+    const Add = own.shareWith.map((UserId) => ({ UserId }));
+    await aws.ec2((ec2, to) => ec2.modifyImageAttribute({ ImageId, LaunchPermission: { Add } }, to), signal);
+  }
+  if (own.deprecateAfterMs === null) return;
+  const DeprecateAt = new Date(clock.now() + own.deprecateAfterMs);
+  await aws.ec2((ec2, to) => ec2.enableImageDeprecation({ ImageId, DeprecateAt }, to), signal);
+}
+
+async function available({ clock, signal, order }: Upload, aws: Aws, id: string): Promise<void> {
+  for (;;) {
+    // By a filter: one that was registered a moment ago may not be listed yet, which is then no error.
+    const [image] = await listImages(aws, { Filters: [{ Name: "image-id", Values: [id] }] }, signal);
+    if (image?.State === "available") return;
+    if (image !== undefined && image.State !== "pending")
+      throw new DriverError(
+        "transient",
+        `image ${id} of ${order.file} is ${image.State}: ${image.StateReason?.Message ?? "no reason given"}`,
+      );
+    await sleep(clock, POLL_MS, signal);
+  }
+}
+
+async function sizeOf({ aws, signal }: Upload, snapshot: string): Promise<number> {
+  const { Snapshots } = await aws.ec2(
+    (ec2, to) => ec2.describeSnapshots({ SnapshotIds: [snapshot] }, to),
+    signal,
+  );
+  const size = Snapshots?.[0]?.VolumeSize;
+  if (size === undefined) throw new DriverError("transient", `snapshot ${snapshot} has no size yet`);
+  return size;
+}

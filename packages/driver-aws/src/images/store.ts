@@ -1,0 +1,97 @@
+import type { ExternalId, ImageStore, ImageTag, Step, StepContext, UploadOrder } from "@nodeyard/driver";
+import { removeObjects } from "./bucket.ts";
+import { writeSnapshot } from "./ebs-direct.ts";
+import { imagesOf, importTasks, snapshotsIn, snapshotsOf } from "./found.ts";
+import { importFile } from "./import.ts";
+import { CALL_MS, deleteSnapshot, deregister, type ImageParts, places, type Upload } from "./parts.ts";
+import { published, registered } from "./publish.ts";
+import { keyOf } from "./tags.ts";
+
+/** For one upload with its import, milliseconds: nothing waits for ever. */
+const UPLOAD_MS = 6 * 3_600_000;
+
+/** Images of an account by any of the three methods (docs/how-to/connect-aws.md, "Images"). */
+export function awsImageStore(parts: ImageParts): ImageStore {
+  return {
+    formats: [parts.format],
+    upload: (order, context) => uploadImage(parts, order, context),
+    remove: (tag, context) => removeImage(parts, tag, context),
+  };
+}
+
+async function* uploadImage(
+  parts: ImageParts,
+  order: UploadOrder,
+  { signal, externalId }: StepContext,
+): AsyncGenerator<Step, ExternalId, void> {
+  yield { step: "find", deadlineMs: CALL_MS };
+  const own = parts.diskimages.get(order.tag.image);
+  if (own === undefined)
+    throw new Error(
+      `diskimage ${order.tag.image} is not among the diskimages of provider ${order.tag.provider}`,
+    );
+  const most = own.importMethod === "ebs-direct" ? (parts.importMs ?? UPLOAD_MS) : UPLOAD_MS;
+  const end = parts.clock.monotonic() + most;
+  const left = () => Math.max(1, end - parts.clock.monotonic());
+  const upload: Upload = { ...parts, order, own, signal, externalId, left };
+  const [there, ...more] = await imagesOf(parts.aws, order.tag, signal);
+  for (const { ImageId } of more) await deregister(parts.aws, ImageId!, signal);
+  const id = there?.ImageId ?? (yield* made(upload));
+  yield* published(upload, id);
+  order.progress(order.size);
+  yield { step: "done", deadlineMs: CALL_MS, save: { externalId: id } };
+  return id;
+}
+
+async function* made(upload: Upload): AsyncGenerator<Step, string, void> {
+  const { own, signal, aws, order } = upload;
+  if (own.importMethod === "image") return (yield* importFile(upload, "image")).image!;
+  const [imported] = own.importMethod === "snapshot" ? await snapshotsOf(aws, order.tag, signal) : [];
+  const snapshot =
+    own.importMethod === "ebs-direct"
+      ? yield* writeSnapshot(upload)
+      : (imported?.SnapshotId ?? (yield* importFile(upload, "snapshot")).snapshots[0]!);
+  yield { step: "image", deadlineMs: CALL_MS };
+  return registered(upload, snapshot);
+}
+
+/**
+ * Everything that carries the tag, in every region that the provider copies to: tasks first, for what they still make. By questions of
+ * its own, since lists that are shared may be older than the image.
+ */
+async function* removeImage(
+  parts: ImageParts,
+  tag: ImageTag,
+  { signal }: StepContext,
+): AsyncGenerator<Step, void, void> {
+  yield { step: "find", deadlineMs: CALL_MS };
+  const made = await cancelImports(parts, tag, signal);
+  for (const aws of places(parts).values()) {
+    yield { step: "delete", deadlineMs: CALL_MS };
+    const images = await imagesOf(aws, tag, signal);
+    const snapshots = await snapshotsOf(aws, tag, signal);
+    const others = aws === parts.aws ? made : { images: [], snapshots: [] };
+    for (const id of new Set([...images.map(({ ImageId }) => ImageId!), ...others.images]))
+      await deregister(aws, id, signal);
+    const inside = [...images.flatMap(snapshotsIn), ...snapshots.map(({ SnapshotId }) => SnapshotId!)];
+    for (const id of new Set([...inside, ...others.snapshots])) await deleteSnapshot(aws, id, signal);
+  }
+  if (parts.bucket !== null) await removeObjects(parts.aws, parts.bucket, tag, signal);
+}
+
+/** Ends the imports of an upload; what they made already may not carry its tag yet. */
+async function cancelImports({ aws, bucket }: ImageParts, tag: ImageTag, signal: AbortSignal) {
+  // Without a bucket there never was an import.
+  if (bucket === null) return { images: [], snapshots: [] };
+  const tasks = await Promise.all(
+    (["snapshot", "image"] as const).map((kind) => importTasks(aws, kind, null, signal)),
+  );
+  const own = tasks.flat().filter((task) => task.tag !== null && keyOf(task.tag) === keyOf(tag));
+  for (const { id, status } of own)
+    if (status === "active")
+      await aws.ec2((ec2, to) => ec2.cancelImportTask({ ImportTaskId: id }, to), signal);
+  return {
+    images: own.flatMap(({ image }) => image ?? []),
+    snapshots: own.flatMap(({ snapshots }) => snapshots),
+  };
+}

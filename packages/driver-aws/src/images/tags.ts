@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import type { Filter } from "@aws-sdk/client-ec2";
+import { type ImageTag, imageMetadata, type Metadata, type UploadOrder } from "@nodeyard/driver";
+
+/** What every resource of an upload is tagged with. */
+export function uploadMetadata({ metadata, tag }: UploadOrder): Metadata {
+  return { ...metadata, ...imageMetadata(tag) };
+}
+
+/** Finds what carries a tag: two of its parts here, all of them afterwards by whoever reads the answer. */
+export function filtersOf(tag: ImageTag): Filter[] {
+  const { nodepool_upload_id: upload, nodeyard_installation: installation } = imageMetadata(tag);
+  return [
+    { Name: "tag:nodepool_upload_id", Values: [upload!] },
+    { Name: "tag:nodeyard_installation", Values: [installation!] },
+  ];
+}
+
+/** The client token of a call for an upload: the same text, and so the same effect, for whoever calls again after a crash. */
+export function uploadToken(tag: ImageTag, ...what: readonly string[]): string {
+  return createHash("sha256")
+    .update(JSON.stringify([imageMetadata(tag), ...what]))
+    .digest("hex");
+}
+
+const ROOT = "nodeyard";
+
+/** Where the file of an upload is in the bucket: the key says whose it is, so that no object has to be asked for its tags. */
+export function keyOf({ installation, provider, image, buildId, uploadId }: ImageTag): string {
+  return [ROOT, installation, provider, image, buildId, uploadId].map(encodeURIComponent).join("/");
+}
+
+/** The prefix of all keys of one provider. */
+export function keysOf(installation: string, provider: string): string {
+  return `${[ROOT, installation, provider].map(encodeURIComponent).join("/")}/`;
+}
+
+/** Null for any other key. */
+export function tagOfKey(key: string): ImageTag | null {
+  const parts = key.split("/");
+  if (parts.length !== 6 || parts[0] !== ROOT) return null;
+  try {
+    const [, installation, provider, image, buildId, uploadId] = parts.map(decodeURIComponent);
+    if (!installation || !provider || !image || !buildId || !uploadId) return null;
+    return { installation, provider, image, buildId, uploadId };
+  } catch {
+    return null;
+  }
+}
+
+/** S3 takes ten tags of an object, of few characters (S3 User Guide, "Categorizing your storage using tags"). */
+export function objectTagging(order: UploadOrder): string {
+  const own = Object.entries(imageMetadata(order.tag));
+  const more = Object.entries(order.metadata).filter(([key]) => !own.some(([name]) => name === key));
+  const allowed = [...own, ...more].filter((pair) => pair.every((text) => /^[\w +\-=.:/@]*$/.test(text)));
+  return new URLSearchParams(allowed.slice(0, 10)).toString();
+}
