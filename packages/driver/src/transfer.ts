@@ -53,6 +53,9 @@ export async function* pieces(
   if (held > 0) yield { index, bytes: joined(parts) };
 }
 
+/** Items past the first one that has not arrived, in multiples of those sent at once: a slow one bounds what a checkpoint leaves out. */
+const AHEAD = 4;
+
 /**
  * Sends items, at most `most` at once, and yields how many of the first ones have arrived without a gap: what may be stored as a
  * checkpoint. While whoever consumes it stores one, sending goes on. The first error ends it, after everything under way has ended.
@@ -83,7 +86,7 @@ export async function* inParallel<T>(
         )
         .finally(() => running.delete(work));
       running.add(work);
-      if (running.size >= most) yield await whenOneEnds();
+      while (running.size >= most || begun - whole >= AHEAD * most) yield await whenOneEnds();
     }
     while (running.size > 0) yield await whenOneEnds();
     if (failed.length > 0) throw failed[0];

@@ -11,9 +11,9 @@ const PROCESS = fileURLToPath(new URL("upload-process.ts", import.meta.url));
 const SIZE = 1024 ** 3;
 /** A tenth of the file, spread over it. */
 const DATA = Array.from({ length: Math.floor(SIZE / BLOCK / 10) }, (_, number) => number * 10 + (number % 7));
-/** Blocks between two checkpoints, and blocks under way: what a crash may cost. */
+/** Blocks between two checkpoints, and blocks sent past the first that has not arrived: what a crash may cost. */
 const STRETCH = 64;
-const PARALLEL = 16;
+const AHEAD = 64;
 
 describe.skipIf(requireAws())("an upload by EBS direct that is killed", () => {
   let rig: ImageRig;
@@ -39,9 +39,9 @@ describe.skipIf(requireAws())("an upload by EBS direct that is killed", () => {
     const before = await rig.server.blocks(snapshot);
     expect(before.status).toBe("pending");
     expect(kept).toBeGreaterThanOrEqual(STRETCH);
-    // Others were under way while the checkpoint was stored.
-    expect(before.puts).toBeGreaterThan(kept);
-    expect(before.puts).toBeLessThanOrEqual(kept + PARALLEL);
+    // Others were under way while the checkpoint was stored, or had overtaken one that was.
+    expect(before.puts).toBeGreaterThanOrEqual(kept);
+    expect(before.puts).toBeLessThan(kept + AHEAD);
     for (const block of DATA.slice(0, kept)) expect(before.blocks[block]).toBe(checksumOf(dataOf(block)));
 
     expect(await said(begin())).toMatch(/^ready "ami-/);
