@@ -46,10 +46,10 @@ describe.skipIf(requireAws())("an upload by EBS direct that is killed", () => {
 
     expect(await said(begin())).toMatch(/^ready "ami-/);
     const { blocks, status, puts } = await rig.server.blocks(snapshot);
-    expect({ status, resent: puts - before.puts }).toEqual({
-      status: "completed",
-      resent: DATA.length - kept,
-    });
+    expect(status).toBe("completed");
+    // All after the checkpoint, and what the killed process had handed to its sockets and the server read later.
+    expect(puts - before.puts).toBeGreaterThanOrEqual(DATA.length - kept);
+    expect(puts).toBeLessThan(DATA.length + AHEAD);
     expect(Object.keys(blocks).map(Number)).toEqual(DATA);
     for (const block of DATA) expect(blocks[block]).toBe(checksumOf(dataOf(block)));
     expect(await rig.server.counts()).toMatchObject({ "ebs.StartSnapshot": 1, "ec2.RegisterImage": 1 });
