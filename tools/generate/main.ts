@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { openApiDocument } from "nodeyard";
 import { errorsPage } from "../structure/errors-page.ts";
 import { readWorkspace } from "../structure/workspace.ts";
+import { awsPolicy } from "./aws-policy.ts";
 import { cliPage } from "./cli.ts";
 import { clientTypes } from "./client.ts";
 import { configurationPage, configurationSchema } from "./configuration.ts";
@@ -15,6 +16,7 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** Files that are made from code, by path below the repository's root. */
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
+  "docs/reference/aws-policy.json": awsPolicy,
   "docs/reference/cli.md": cliPage,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/nodepool.schema.json": configurationSchema,

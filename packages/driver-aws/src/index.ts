@@ -1,3 +1,4 @@
+export { CALLS, type Call } from "./client/index.ts";
 export type {
   AwsLabelOwn,
   AwsPoolConfig,

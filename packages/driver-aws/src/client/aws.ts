@@ -6,6 +6,7 @@ import type { SQS } from "@aws-sdk/client-sqs";
 import type { SSM } from "@aws-sdk/client-ssm";
 import { abortable } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
+import type { Of } from "./calls.ts";
 import { addPace, callSignal, type PaceContext } from "./pace.ts";
 
 /** Tries of one call, the first included. Their pauses are the SDK's, and each takes a turn at the rate limit. */
@@ -55,28 +56,31 @@ export class Aws {
     this.#context = context;
   }
 
-  ec2<T>(call: (ec2: EC2, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+  ec2<T>(call: (ec2: Of<"ec2", EC2>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#call("ec2", async () => new (await this.#sdk.ec2()).EC2(this.#options()), call, signal);
   }
 
-  s3<T>(call: (s3: S3, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+  s3<T>(call: (s3: Of<"s3", S3>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#call("s3", async () => new (await this.#sdk.s3()).S3(this.#options()), call, signal);
   }
 
-  ebs<T>(call: (ebs: EBS, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+  ebs<T>(call: (ebs: Of<"ebs", EBS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#call("ebs", async () => new (await this.#sdk.ebs()).EBS(this.#options()), call, signal);
   }
 
-  quotas<T>(call: (quotas: ServiceQuotas, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+  quotas<T>(
+    call: (quotas: Of<"quotas", ServiceQuotas>, to: To) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     const make = async () => new (await this.#sdk.quotas()).ServiceQuotas(this.#options());
     return this.#call("service-quotas", make, call, signal);
   }
 
-  sqs<T>(call: (sqs: SQS, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+  sqs<T>(call: (sqs: Of<"sqs", SQS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#call("sqs", async () => new (await this.#sdk.sqs()).SQS(this.#options()), call, signal);
   }
 
-  ssm<T>(call: (ssm: SSM, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+  ssm<T>(call: (ssm: Of<"ssm", SSM>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#call("ssm", async () => new (await this.#sdk.ssm()).SSM(this.#options()), call, signal);
   }
 

@@ -1,4 +1,5 @@
 export { Aws, type Place, type To } from "./aws.ts";
+export { CALLS, type Call } from "./calls.ts";
 export { type AwsFault, codeOf, faultOf, isThrottled } from "./errors.ts";
 export { CallPace } from "./pace.ts";
 export { allPages } from "./pages.ts";

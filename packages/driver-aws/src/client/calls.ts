@@ -1,0 +1,62 @@
+/**
+ * Every call that the driver makes, by what it is made for: `service.operation` as Amazon's SDK names them. `Aws` offers no other call, and
+ * the policy in docs/reference/aws-policy.json is made from this list.
+ */
+export const CALLS = {
+  Machines: [
+    "ec2.runInstances",
+    "ec2.terminateInstances",
+    "ec2.createTags",
+    "ec2.describeInstances",
+    "ec2.describeInstanceTypes",
+    "ec2.describeImages",
+    "ec2.describeSubnets",
+  ],
+  Leaks: [
+    "ec2.describeVolumes",
+    "ec2.deleteVolume",
+    "ec2.describeHosts",
+    "ec2.describeNetworkInterfaces",
+    "ec2.deleteNetworkInterface",
+    "ec2.describeLaunchTemplates",
+    "ec2.deleteLaunchTemplate",
+    "ec2.describeSnapshots",
+  ],
+  Quotas: ["quotas.listServiceQuotas"],
+  Fleets: ["ec2.createFleet", "ec2.createLaunchTemplate"],
+  DedicatedHosts: ["ec2.allocateHosts", "ec2.releaseHosts"],
+  Notices: ["sqs.receiveMessage", "sqs.deleteMessageBatch"],
+  ImageParameters: ["ssm.getParameter"],
+  Images: [
+    "ec2.registerImage",
+    "ec2.deregisterImage",
+    "ec2.deleteSnapshot",
+    "ec2.copyImage",
+    "ec2.modifyImageAttribute",
+    "ec2.enableImageDeprecation",
+  ],
+  ImagesByEbsDirect: ["ebs.startSnapshot", "ebs.putSnapshotBlock", "ebs.completeSnapshot"],
+  ImagesByBucket: [
+    "ec2.importSnapshot",
+    "ec2.importImage",
+    "ec2.cancelImportTask",
+    "ec2.describeImportSnapshotTasks",
+    "ec2.describeImportImageTasks",
+    "s3.createMultipartUpload",
+    "s3.uploadPart",
+    "s3.completeMultipartUpload",
+    "s3.abortMultipartUpload",
+    "s3.listMultipartUploads",
+    "s3.headObject",
+    "s3.deleteObject",
+    "s3.listObjectsV2",
+  ],
+} as const;
+
+export type Call = (typeof CALLS)[keyof typeof CALLS][number];
+
+/** Of a service's client what the driver calls. */
+export type Of<Service extends string, Client> = Pick<
+  Client,
+  (Call extends infer One ? (One extends `${Service}.${infer Name}` ? Name : never) : never) & keyof Client
+>;
