@@ -90,7 +90,8 @@ export class Reader {
       const right =
         code === step.code && (step.output === undefined || this.#names.learn(step.output, printed));
       if (right) return;
-      if (!step.again || performance.now() > limit) throw differs(step, printed, `exit code ${code}`);
+      if (!step.again || performance.now() > limit)
+        throw differs(step, `${printed}${this.#screens()}`, `exit code ${code}`);
       await sleep(LOOK_MS);
     }
   }
@@ -135,6 +136,13 @@ export class Reader {
     await Promise.all([ended, new Promise((resolve) => child.once("close", resolve))]);
     if (late.aborted) throw differs(step, printed, `no end after ${PATIENCE_MS} ms`);
     return { printed, code: child.exitCode ?? 1 };
+  }
+
+  /** What stands in the terminals: a step often fails because of what runs there. */
+  #screens(): string {
+    return [...this.#terminals]
+      .map(([name, { printed }]) => `\nterminal ${name}:\n${printed.slice(-4000)}`)
+      .join("");
   }
 
   /** The file with what earlier steps have set. */

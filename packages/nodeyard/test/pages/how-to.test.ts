@@ -81,7 +81,8 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
       const server = await startZooKeeper();
       const site = new Site("");
       let scraper: ChildProcess | undefined;
-      writeFileSync(join(folder, "nodepool.yaml"), onZooKeeper(server, await freePort()));
+      const config = `images-dir: ${join(folder, "images")}\n${onZooKeeper(server, await freePort())}`;
+      writeFileSync(join(folder, "nodepool.yaml"), config);
       const names = {
         "/var/lib/nodeyard/": `${site.state}/`,
         "/etc/nodeyard/": "",
