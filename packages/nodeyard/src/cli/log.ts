@@ -29,8 +29,8 @@ export function logOf({ io, options, machine }: Session): ProcessLog {
   }
 }
 
-/** `debug`, `driver=debug,tree=warn`. */
-function levelsOf(text: string): LogLevels {
+/** `debug`, `driver=debug,tree=warn`. Throws UsageError. */
+export function levelsOf(text: string): LogLevels {
   const parts = text.split(",").filter((part) => part !== "");
   return Object.fromEntries(
     parts.map((part) => {

@@ -148,7 +148,12 @@ async function createProgram(
     ...session,
     options: () => ({ ...inherited.values(), ...program.opts<GlobalOptions>() }),
   };
-  program.hook("preAction", (_, command) => inherited.from(command));
+  program.hook("preAction", async (_, command) => {
+    inherited.from(command);
+    const { logLevel } = inner.options();
+    // Commands without a log check it, too: a misspelt level must not pass in one and be refused in another.
+    if (logLevel !== undefined) (await import("./log.ts")).levelsOf(logLevel);
+  });
   if (quick)
     program
       .configureHelp({

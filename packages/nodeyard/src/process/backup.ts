@@ -45,5 +45,10 @@ export function restoreTree(stateFolder: string, file: string, force: boolean): 
       "process.tree_exists",
       `the state folder ${stateFolder} holds a tree already: back it up first with "nodeyard backup", then restore with --force`,
     );
+  if (!fileExists(file))
+    throw new ProcessError(
+      "process.no_such_backup",
+      `there is no file ${file}: name one that "nodeyard backup" wrote`,
+    );
   restoreEmbeddedTree({ folder: stateFolder, backup: file });
 }

@@ -68,6 +68,7 @@ export function followConfig(
 ): ConfigWatch {
   const { clock } = machine;
   const { counters } = front;
+  let isRefused = false;
   const note = (result: "loaded" | "refused" | "failed") => {
     counters.add("config.reloads", 1, { result });
     counters.level("config.last_reload_successful", result === "loaded" ? 1 : 0, {});
@@ -84,6 +85,7 @@ export function followConfig(
       if (modified !== undefined) counters.level("config.file_modified", modified / 1000, {});
     },
     onChange: (next, diff, findings) => {
+      isRefused = false;
       log.setLevels(next.logLevels);
       logFindings(log, findings);
       log.info(changesIn(diff), "the configuration changed");
@@ -99,8 +101,18 @@ export function followConfig(
         log.error({ error: messageOf(error) }, "cannot apply the changed configuration");
       });
     },
-    onFindings: (findings) => logFindings(log, findings),
+    onSame: (findings) => {
+      logFindings(log, findings);
+      log.info(
+        { path: files.path },
+        isRefused
+          ? "the configuration can be used again, and is the one in force"
+          : "the configuration did not change",
+      );
+      isRefused = false;
+    },
     onError: (findings) => {
+      isRefused = true;
       logFindings(log, findings);
       log.error({ path: files.path }, "cannot use the changed configuration; the former one stays in force");
     },

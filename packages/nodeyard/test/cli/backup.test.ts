@@ -46,6 +46,14 @@ test("a tree is backed up while it is used and while it is not, and restored onl
   writeFileSync(broken, "no tree");
   const refused = await site.run("restore", broken, "--force");
   expect([refused.code, refused.out]).toEqual([1, ""]);
+  expect(refused.err).toBe(
+    `nodeyard: ${broken} is no backup of a tree, or is damaged; name a file that "nodeyard backup" wrote\n`,
+  );
+  const absent = await site.run("restore", join(site.folder, "absent"), "--force");
+  expect([absent.code, absent.err]).toEqual([
+    1,
+    expect.stringMatching(/there is no file \S+absent: name one/),
+  ]);
   // What was there is there still.
   const still = await site.up();
   expect(await leases()).toEqual([lease]);

@@ -29,7 +29,7 @@ test("doctor: what works is ok, and what does not says what to do; top: what the
     process: { ok: true, text: "ready" },
     tree: { ok: true },
     clock: { ok: true, text: expect.stringMatching(/ s (behind|ahead of) the tree's$/) },
-    launchers: { ok: true, text: expect.stringMatching(/^1 pools on /) },
+    launchers: { ok: true, text: expect.stringMatching(/^1 pool on /) },
     clouds: { ok: true, text: "1 providers" },
   });
   const { out } = await site.run("-c", site.config, "doctor");

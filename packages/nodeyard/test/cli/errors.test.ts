@@ -89,6 +89,7 @@ describe("help and usage", () => {
     [["up", "--tls-cert", "x"], "go together"],
     [["list", "--detail", "--leases"], "'--leases' cannot be used with option '--detail'"],
     [["request", "small:1e9"], "1e9 is not a number of nodes"],
+    [["--log-level", "loud", "list"], '"loud" is neither LEVEL nor AREA=LEVEL'],
   ])("%j is not understood: exit code 2", async (words, text) => {
     const { code, out, err } = await run(...words);
     expect([code, out]).toEqual([2, ""]);

@@ -1,5 +1,6 @@
 import { decodeNode, decodeRequest, type Lease } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { type Described, describeProgram } from "../../src/cli/index.ts";
 import { printRows } from "../../src/cli/listing.ts";
 import { Progress } from "../../src/cli/progress.ts";
 import { leaseColumns, leaseRow, sshLine } from "../../src/cli/rows.ts";
@@ -12,6 +13,7 @@ import {
   plain,
   renderTable,
 } from "../../src/listing/index.ts";
+import { systemMachine } from "../../src/machine/index.ts";
 
 function node(fields: object) {
   return decodeNode(
@@ -50,6 +52,18 @@ describe("tables", () => {
     expect(cell("a\u001b[2Jb\nc\u009b")).toBe("a [2Jb c ");
     expect(plain("\u0000")).toBe(" ");
   });
+});
+
+/** Daemons; commands whose output is that of another program; scripts and settings that a program reads as they are. */
+const NO_JSON = /^(up|launcher|builder|run|shell|completion|sliverd (exec|freeze|thaw|settings))$/;
+
+test("every verb has --json", async () => {
+  const verbs = (one: Described): readonly Described[] =>
+    one.commands.length === 0 ? [one] : one.commands.flatMap(verbs);
+  const all = verbs(await describeProgram(systemMachine()));
+  const without = all.filter(({ options }) => !options.some(({ flags }) => flags.includes("--json")));
+  expect(all.length).toBeGreaterThan(40);
+  expect(without.map(({ path }) => path.join(" ")).filter((path) => !NO_JSON.test(path))).toEqual([]);
 });
 
 test("a lease of a thousand nodes is a row that can be read, and whole in JSON", () => {

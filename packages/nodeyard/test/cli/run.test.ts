@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireSshd, type Sshd, startSshd } from "../../../../testing/sshd/index.ts";
-import { Site } from "./nodeyard.ts";
+import { Running, Site } from "./nodeyard.ts";
 
 describe.skipIf(requireSshd())("run and shell, on a real SSH server", () => {
   let site: Site;
@@ -61,6 +61,17 @@ providers:
     const { code, err } = await running.kill("SIGTERM");
     expect(code).not.toBe(0);
     expect(err).toMatch(/\nreleased [0-9a-f]{12}\n$/);
+    await isFree();
+  });
+
+  test("ssh waits for a node that is gone for a limited time, and knows no other host keys than the node's", async () => {
+    const shim = join(site.folder, "ssh");
+    writeFileSync(shim, '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    const words = ["--state", site.state, "run", "host", "--", "true"];
+    const { code, out } = await new Running(words, { PATH: `${site.folder}:${process.env.PATH}` }).ended;
+    expect(code).toBe(0);
+    for (const option of ["ConnectTimeout=30", "ServerAliveInterval=30", "StrictHostKeyChecking=yes"])
+      expect(out).toContain(`-o ${option} `);
     await isFree();
   });
 

@@ -84,7 +84,7 @@ describe("the watch", () => {
       config: loaded(old),
       onRead: (usable, modified) => reads.push({ usable, modified }),
       onChange: (config, diff) => changes.push({ config, diff }),
-      onFindings: (findings) => found.push(findings),
+      onSame: (findings) => found.push(findings),
       onError: (findings) => errors.push(findings),
     });
   });

@@ -108,6 +108,11 @@ describe("the life of a process", () => {
     up.child.kill("SIGHUP");
     await expect.poll(() => up.err.slice(before)).toContain("the former one stays in force");
     expect(up.err.slice(before)).toContain('"signal":"SIGHUP"');
+    // The log says that the error is over, and what a reload came to that changed nothing.
+    site.write(fakeConfig({ journal: `${site.folder}/cloud.journal` }));
+    await up.told("the configuration can be used again, and is the one in force");
+    up.child.kill("SIGHUP");
+    await up.told("the configuration did not change");
     expect((await site.run("list")).code).toBe(0);
   });
 

@@ -207,7 +207,7 @@ test("a changed file that names a driver which cannot be used leaves what was in
     config: config!,
     onRead: () => undefined,
     onChange: (_, { providersChanged }) => void changes.push(providersChanged),
-    onFindings: () => undefined,
+    onSame: () => undefined,
     onError: (findings) => void told.push(...findings.map(({ line, message }) => `${line} ${message}`)),
   });
   onTestFinished(() => watch.close());

@@ -77,7 +77,7 @@ async function lookAtMachine(
       withTree(session, at);
   const isThere = await look(
     "tree",
-    inTree(async ({ tree }) => `connected (${tree.session().state})`),
+    inTree(async () => "connected"),
   );
   if (!isThere) return;
   await look("clock", inTree(clock));
@@ -136,7 +136,8 @@ async function clock({ tree, clock }: OperationHandles): Promise<string> {
 async function launchers({ tree }: OperationHandles): Promise<string> {
   const pools = await registeredPools(tree);
   const hosts = new Set(pools.map(({ hostname }) => hostname));
-  if (pools.length > 0) return `${pools.length} pools on ${[...hosts].sort().join(", ")}`;
+  if (pools.length > 0)
+    return `${pools.length === 1 ? "1 pool" : `${pools.length} pools`} on ${[...hosts].sort().join(", ")}`;
   throw new Error("no launcher has registered a pool, so every request waits: start one, or see its log");
 }
 

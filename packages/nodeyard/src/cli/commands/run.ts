@@ -36,6 +36,15 @@ function define(command: Command): Command {
     });
 }
 
+/**
+ * Without them ssh waits as long as TCP does for a node that has gone: two minutes for a connection, and for one that exists hours, in
+ * which the lease is kept. The command itself may be silent for as long as it likes.
+ */
+const LIMITS = ["ConnectTimeout=30", "ServerAliveInterval=30", "ServerAliveCountMax=4"].flatMap((limit) => [
+  "-o",
+  limit,
+]);
+
 /** Leases a node, runs ssh on it, and gives the lease back whatever happens. Rejects with CommandFailed, whose code is that of ssh. */
 async function onNode(
   session: Session,
@@ -78,7 +87,13 @@ async function leaseAndRun(
         );
       const knownHosts = makeKnownHosts(node);
       if (options.identity !== undefined) sshOptions.push("-i", options.identity, "-o", "IdentitiesOnly=yes");
-      sshOptions.push("-o", `UserKnownHostsFile=${knownHosts.file}`, "-o", "StrictHostKeyChecking=yes");
+      sshOptions.push(
+        "-o",
+        `UserKnownHostsFile=${knownHosts.file}`,
+        "-o",
+        "StrictHostKeyChecking=yes",
+        ...LIMITS,
+      );
       try {
         code = await runProgram("ssh", [...sshOptions, ...login, ...words.map(quote)]);
       } finally {

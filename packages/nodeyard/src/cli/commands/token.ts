@@ -47,10 +47,12 @@ export function defineToken(command: Command, session: Session): void {
     .command("revoke")
     .description("end a token at once, in every process that serves the API")
     .argument("<name>", 'its name, as "nodeyard token list" shows it')
-    .action((name: string) =>
+    .option("--json", "an object on stdout: name, state")
+    .action((name: string, { json }: { readonly json?: boolean }) =>
       withBackend(session, async (backend) => {
         await backend.revokeToken(name, whoIs(session));
-        session.io.out(`revoked ${name}\n`);
+        if (json === true) printJson(session.io, { name, state: "revoked" });
+        else session.io.out(`revoked ${name}\n`);
       }),
     );
 }

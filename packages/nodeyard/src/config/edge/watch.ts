@@ -16,8 +16,8 @@ export interface WatchOptions extends ConfigFiles, ConfigEnvironment {
   onRead(usable: boolean, modified: number | undefined): void;
   /** A new configuration is in force. Called only when something differs. */
   onChange(config: Config, diff: ConfigDiff, findings: readonly Finding[]): void;
-  /** The files changed, and nothing differs by that: what was found in them, a misspelt key for instance. */
-  onFindings(findings: readonly Finding[]): void;
+  /** The files were read again, and nothing differs; with what was found in them, a misspelt key for instance. */
+  onSame(findings: readonly Finding[]): void;
   /** The files cannot be used; what was in force stays. Called once per version of the files. */
   onError(findings: readonly Finding[]): void;
 }
@@ -79,7 +79,7 @@ export class ConfigWatch {
     this.#config = config;
     if (diff.any) this.#options.onChange(config, diff, findings);
     // The first read of the files has already reported their findings.
-    else if (!first) this.#options.onFindings(findings);
+    else if (!first) this.#options.onSame(findings);
   }
 
   #schedule(ms: number): void {

@@ -17,8 +17,7 @@ export function restoreEmbeddedTree(options: { readonly folder: string; readonly
   try {
     rmSync(partial, { force: true });
     copyFileSync(backup, partial);
-    // Opening checks the copy; closing leaves it in one file.
-    SqliteFile.open(partial).close();
+    check(partial, backup);
     sync(partial);
     retire(file);
     renameSync(partial, file);
@@ -27,6 +26,20 @@ export function restoreEmbeddedTree(options: { readonly folder: string; readonly
     rmSync(partial, { force: true });
     if (error instanceof Refusal) throw refused(error.kind, error.message, folder, readPid(folder));
     throw error;
+  }
+}
+
+/** Opening checks the copy, and closing leaves it in one file. A refusal names the backup, since the copy is gone when it is read. */
+function check(copy: string, backup: string): void {
+  try {
+    SqliteFile.open(copy).close();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const message =
+      error.kind === "damaged"
+        ? `${backup} is no backup of a tree, or is damaged; name a file that "nodeyard backup" wrote`
+        : error.message.replaceAll(copy, backup);
+    throw new Refusal(error.kind, message, error);
   }
 }
 
