@@ -81,7 +81,7 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
       const server = await startZooKeeper();
       const site = new Site("");
       let scraper: ChildProcess | undefined;
-      const config = `images-dir: ${join(folder, "images")}\n${onZooKeeper(server, await freePort())}`;
+      const config = `images-dir: ${folder}\n${onZooKeeper(server, await freePort())}`;
       writeFileSync(join(folder, "nodepool.yaml"), config);
       const names = {
         "/var/lib/nodeyard/": `${site.state}/`,
