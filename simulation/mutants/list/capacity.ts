@@ -141,6 +141,13 @@ export const CAPACITY: readonly Mutant[] = [
       tests: [`${TESTS}/scheduler/planning`],
     },
     {
+      name: "nodes-that-make-room-are-not-replaced",
+      breaks: "promise: min-ready",
+      find: "for (const label of state.idle.remove(id)?.labels ?? []) state.todo.labels.add(label);",
+      put: "state.idle.remove(id);",
+      tests: [`${TESTS}/scheduler/min-ready`],
+    },
+    {
       name: "who-waits-for-quota-overlooks-idle-nodes",
       breaks: "rule 4",
       find: "for (const label of new Set(waiting.record.nodeTypes)) parkForLabel(state, pool, waiting, label);",

@@ -285,7 +285,8 @@ function makeRoom(
     if (missing <= 0) break;
     if (state.busyNodes.has(id) || plan.keeps.has(id)) continue;
     state.leaving.set(id, key);
-    state.idle.remove(id);
+    // Nothing later says that its labels have one idle node less: it has left the index before its record changes.
+    for (const label of state.idle.remove(id)?.labels ?? []) state.todo.labels.add(label);
     state.busyNodes.add(id);
     turn.actions.push({ type: "delete", node: id, state: "ready", why: `makes room for ${head.id}` });
     missing--;

@@ -49,6 +49,18 @@ describe("min-ready of several launchers", () => {
     expect(asked(blocked.gone("request", id(1)))).toHaveLength(1);
   });
 
+  test("an idle node that is deleted to make room for another label is replaced (seed 559)", () => {
+    const one = new Map([["small", { ...labels.get("small")!, minReady: 1 }]]);
+    const full = { ...ours, limits: { instances: 1 } };
+    const roomy = pool({ key: "west/main", provider: "west", name: "main", labels: new Set(["small"]) });
+    const fixture = new SchedulerFixture(policy([full, roomy], { labels: one }), [us]);
+    fixture.tell({ type: "node", id: nodeId(1), after: node(nodeId(1)) });
+    expect(asked(fixture.tell({ type: "min-ready-requested", label: "small" }))).toEqual([]);
+    const actions = fixture.request(id(1), { node_types: ["large"] });
+    expect(actions).toContainEqual(expect.objectContaining({ type: "delete", node: nodeId(1) }));
+    expect(asked(actions)).toEqual([{ type: "min-ready", label: "small", count: 1 }]);
+  });
+
   test("what the first asked for is not asked for again; when it goes, the next asks at once", () => {
     const fixture = new SchedulerFixture(policy([ours], { labels }), [them, us]);
     const minReady = { requestor: "NodePool:min-ready", reuse: false, state: "pending" };
