@@ -29,8 +29,8 @@ const LOOK_BEHIND = 64;
 const LOOK_IN_LINE = 8;
 
 /**
- * Serves a pool's queue from its head until it is empty, blocked, or the turn's budget is spent. Returns what is left
- * of the budget; the pool stays dirty when the budget ended it.
+ * Serves a pool's queue from its head until the queue is empty, its head is blocked, or the turn's budget is spent. Returns the rest
+ * of the budget. When the budget runs out the pool stays in `todo`, and the next turn continues.
  */
 export function allocate(state: State, turn: Turn, pool: PoolState, budget: number): number {
   if (!looksAtRequests(state, pool)) return budget;
@@ -150,7 +150,7 @@ function accept(
   nodes: readonly PlannedNode[],
   zone: string | null,
 ): void {
-  // Before it leaves the line: what is kept for it would go to the next one.
+  // Before the request leaves the queue: the hosts that are kept for it would pass to the next request.
   if (!pool.policy.launches)
     pool.inventory.take(
       waiting.id,
@@ -191,8 +191,9 @@ function accept(
 }
 
 /**
- * The head waits for capacity: idle nodes of no use to it make room, lower-priority pools are told by `paused`, and
- * requests behind it may still take idle nodes that it does not want, and launch what does not delay it.
+ * The head of the queue waits for capacity. Idle nodes that it cannot use are deleted to make room, and the registered pool shows
+ * `paused`, so that pools of lower priority accept instead. Requests behind the head may still take idle nodes that it does not want,
+ * and may launch nodes that do not delay it.
  */
 function block(
   state: State,
@@ -212,8 +213,8 @@ function block(
 }
 
 /**
- * Looks at the newcomers of a blocked pool and at nobody else: the others have been looked at, and nothing that their plans
- * depend on has changed since, or the pool would be dirty.
+ * Looks only at the requests that joined a blocked pool since its last look. The older ones need no second look: a change of anything
+ * that their plans depend on puts the whole pool into `todo`.
  */
 export function lookAtNewcomers(state: State, turn: Turn, pool: PoolState, budget: number): number {
   const head = pool.queue.at(0);
@@ -221,7 +222,7 @@ export function lookAtNewcomers(state: State, turn: Turn, pool: PoolState, budge
   return lookBehind(state, turn, pool, head, [...pool.fresh], budget);
 }
 
-/** Serves whom it can without delaying the head; returns what is left of the budget. */
+/** Serves each candidate that does not delay the head; returns the rest of the budget. */
 function lookBehind(
   state: State,
   turn: Turn,
@@ -235,14 +236,14 @@ function lookBehind(
   for (const waiting of candidates) {
     if (!pool.queue.has(waiting) || waiting === head) continue;
     if (left-- <= 0 || state.handling.startingCount >= state.policy.maxStarting) {
-      // Those that nobody has looked at keep their place.
+      // The next turn continues with the requests that this one has not reached.
       if (left < 0 && pool.fresh.size > 0) state.todo.pools.add(pool.policy.key);
       return Math.max(0, left);
     }
     pool.fresh.delete(waiting);
     const next = planFor(state, turn.steady, pool, waiting);
     if (next.kind === "blocked") {
-      // What it waited for before, an image or the head's place, is not what it waits for now.
+      // The verdict names an image or the head of the queue: it waits for neither any more.
       clearVerdict(state, turn, waiting.id);
       wakeNext(state, pool, waiting);
       continue;
@@ -254,7 +255,7 @@ function lookBehind(
   return Math.max(0, left);
 }
 
-/** Who is looked at behind a blocked head: newcomers, the first in order, and the first who want what is idle. */
+/** The requests to look at behind a blocked head: newcomers, the first ones in order, and the first ones that want an idle node. */
 function behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): ReadonlySet<Waiting> {
   const { key, labels } = pool.policy;
   const found = new Set(pool.fresh);

@@ -15,7 +15,7 @@ type Facts = Readonly<Record<string, unknown>>;
 /** Why a nodeset cannot be launched in a pool now. */
 export type NoRoom =
   | { readonly kind: "decline"; readonly reason: string }
-  /** More than others leave of the quota, had we nothing: it holds up nobody, and waits until they leave more. */
+  /** Other users of the quota leave too little even if we had no node at all: it blocks no other request, and waits until they use less. */
   | { readonly kind: "parked"; readonly code: VerdictCode; readonly facts: Facts }
   /** The pool works for this request before others. `missing`: machines that would have to go; `keeps`: none of these. */
   | {
@@ -145,16 +145,16 @@ export function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Re
   return ignoresQuota ? {} : (state.policy.providers.get(provider)?.quota ?? {});
 }
 
-/** How many machines would have to go; none where that is not what it waits for. */
+/** How many machines must be deleted before the request fits; 0 when deleting machines does not help. */
 function missing({ scope, used, limit }: Check, behind: string | undefined, launches: number): number {
   if (scope === "launching" || behind !== undefined) return 0;
   return Math.max(1, (used.instances ?? 0) + launches - (limit.instances ?? Number.POSITIVE_INFINITY));
 }
 
 /**
- * What is kept in a scope for heads of queues that wait for capacity or their next try and come before this request: so small work passes
- * only when it does not delay them. In its own pool a head keeps all it needs; from other pools of its provider only
- * that of which it is short, so that a pool at its own limit does not hold up others.
+ * What a scope reserves for blocked heads of queues that come before this request, so that a small request passes a large one only
+ * when it does not delay it. In its own pool a head reserves all that it needs. From other pools of its provider it reserves only what
+ * it lacks, so that a pool at its own limit does not block the others.
  */
 function keptFor(
   state: State,
@@ -177,7 +177,7 @@ function keptFor(
   return { amount, head };
 }
 
-/** Its pool tries it again after a pause: those behind it must not take what it needs until then. */
+/** Its pool tries the request again after a pause. Until then, requests behind it must not take what it needs. */
 export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting): void {
   const { nodeTypes } = waiting.record;
   const scopes: ReadonlySet<Scope> = new Set(["pool", "provider", "launching"]);

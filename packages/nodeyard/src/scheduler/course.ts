@@ -9,12 +9,12 @@ export interface Return {
   readonly amount: Amounts;
 }
 
-/** One that gets its nodes when there is room for them. */
+/** A request of the simulated course: it gets its nodes when there is room for them. */
 export interface Turn {
   readonly need: Amounts;
   /** Pools in which it waits; one of them serves it. */
   readonly pools: number;
-  /** It gets its room: when it has its nodes, and what comes back when. */
+  /** Starts the request: when its nodes are ready, and when which amounts are free again. */
   begin(random: Random, at: number): { readonly ready: number; readonly returns: readonly Return[] };
 }
 

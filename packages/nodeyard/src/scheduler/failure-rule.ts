@@ -62,9 +62,9 @@ export function together(own: Tally, all: FailureRecord | undefined, now: number
 }
 
 /**
- * What failures that are told together make of the tally and the shared record. `record` undefined: that stays as it is. A refusal for
- * quota is no failure of place or label (it closes the provider's quota); what is configured wrong is declined, so that it only uses up
- * the budget of its offering. Pure but for chance.
+ * Adds failures that were reported together to the tally and the shared record; `record` is undefined when the record does not change.
+ * A refusal for quota counts against neither zone nor label: it closes the provider's quota. A launch that is configured wrong counts
+ * only against the budget of its offering, because its request is declined. Pure, but for the given source of randomness.
  */
 export function onFailures(
   scope: FailureScope,
@@ -203,7 +203,7 @@ export function roomAt(tally: Tally, now: number, rule: FailureRule): number {
   return Math.ceil(now + (over * HOUR_MS) / rule.failedPerHour);
 }
 
-/** Whether one may try what is closed. Plans and launches are judged by it alike: they must never disagree. */
+/** Whether one request may try a closed gate. Planning and launching both ask this function: they must never disagree. */
 export function mayTry(until: number, now: number): boolean {
   return until <= now;
 }

@@ -65,7 +65,7 @@ interface Scene {
   readonly durations: Durations;
 }
 
-/** The same with what is limited there. */
+/** A scene, and the limit that its requests wait for. */
 interface Limited extends Scene {
   /** By the names of `named`. */
   readonly limit: Resources;
@@ -112,7 +112,7 @@ function ofCapacity(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forec
   return ofUsers({ ...scene, limit, used, begin }, [...before, waiting], nodes);
 }
 
-/** Hosts are not made: what is free of a label counts. */
+/** Static hosts are not launched: a request waits until enough hosts of each label are free. */
 function ofHosts(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast {
   const { state, policy } = scene;
   const [label, ...others] = new Set(waiting.record.nodeTypes);
@@ -177,7 +177,7 @@ function playAll(course: Course): Forecast {
   return times.at(-1) === Number.POSITIVE_INFINITY ? "held" : sure(times);
 }
 
-/** What is mostly not within a factor of two of the middle is no estimate. A second more or less matters to nobody. */
+/** An estimate needs 80 % of the played times within a factor of two of the median. Differences below a second do not count. */
 function sure(times: readonly number[]): Forecast {
   const middle = times[times.length >> 1]!;
   const near = times.filter((ms) => ms <= 2 * middle + 1_000 && 2 * ms + 1_000 >= middle);

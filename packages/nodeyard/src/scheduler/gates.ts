@@ -14,20 +14,20 @@ export interface Failures {
   readonly tally: Tally;
   /** Of an offering that is closed. */
   readonly pause?: FailureRecord["pause"];
-  /** The request that tries, of whatever launcher. */
+  /** The request that tries the offering, handled by this or another launcher. */
   readonly prober?: string | undefined;
 }
 
 /** Why nothing is launched of an offering, of a label in all places, or at a provider without quota. */
 export interface Closed {
   readonly code: "offering.failing" | "offering.budget" | "capacity.refused";
-  /** Steady milliseconds, from which one request may try. */
+  /** From then on one request may try, steady milliseconds. */
   readonly until: number;
   /** Failures or refusals in a row. */
   readonly failures: number;
-  /** Our own request that tries, until its handler ends. */
+  /** The request that tries in this launcher, until its handler ends. */
   trying: string | undefined;
-  /** The request that tries, of whatever launcher, as the tree says. */
+  /** The request that tries according to the shared record, of this or another launcher. */
   readonly prober: string | undefined;
   /** Waiting has not helped: requests are declined at once. */
   readonly hopeless: boolean;
@@ -38,9 +38,9 @@ export interface Closed {
   readonly error: string;
 }
 
-/** What the scheduler knows of failures: those by which something is closed, and what bounds the launches of each label. */
+/** What the scheduler knows of failures: which gates are closed, and the failures that count against each offering and label. */
 export interface Gates {
-  /** By offeringKey, labelKey or quotaKey; what is open is not in it. */
+  /** By offeringKey, labelKey or quotaKey; open gates have no entry. */
   readonly closed: Map<string, Closed>;
   /** By offeringKey or labelKey. */
   readonly failures: Map<string, Failures>;
@@ -68,7 +68,7 @@ export function heldBy({ gates }: State, steady: number, key: string, request: s
   return { closed, trying: trying === request ? undefined : trying };
 }
 
-/** The request is about to launch through these: whoever comes after it waits for what it finds out. */
+/** Marks the request as the one that tries these closed gates; later requests wait for its result. */
 export function tries({ gates }: State, keys: readonly string[], request: string): void {
   for (const key of keys) {
     const closed = gates.closed.get(key);
@@ -105,7 +105,7 @@ export function noteFailures(state: State, turn: Turn, key: string, after: Failu
   judge(state, turn, key);
 }
 
-/** The rule is another one by now: what was closed by the former may be open. */
+/** Judges a gate again after the configured rule has changed: a gate that the former rule closed may be open now. */
 export function judgeAgain(state: State, turn: Turn, key: string, { tally }: Failures): void {
   // A label that was closed stays so, but not for a budget that it has not spent.
   const subject = subjectOf(key);
@@ -129,7 +129,7 @@ function judge(state: State, turn: Turn, key: string): void {
   });
 }
 
-/** A label stays closed from when its budget is spent until it works: what drains meanwhile is tried by one request at a time. */
+/** A label whose budget is spent stays closed until a launch succeeds. While the budget refills, one request at a time may try. */
 function judgeLabel(state: State, turn: Turn, key: string, label: string, tally: Tally | undefined): void {
   const rule = state.policy.failures;
   if (tally === undefined || isTrusted(tally, rule) || tally.row === 0)
@@ -229,7 +229,7 @@ export function onQuotaRefused(state: State, turn: Turn, provider: string): void
   state.timers.set("gate", key, until);
 }
 
-/** A machine went, or the cloud gives more: whoever is first may try at once. */
+/** A machine was deleted, or the quota has grown: the first waiting request may try at once. */
 export function quotaFreed(state: State, provider: string): void {
   const key = quotaKey(provider);
   const refused = state.gates.closed.get(key);

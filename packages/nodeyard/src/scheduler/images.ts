@@ -7,21 +7,21 @@ import { labelLine, type Waiting } from "./waits.ts";
 type ImageVerdict =
   | { readonly kind: "ready" }
   | { readonly kind: "waits"; readonly image: string; readonly facts: Readonly<Record<string, unknown>> }
-  /** Waiting is of no use: nobody makes it. */
+  /** No builder makes the image, so that waiting is of no use. */
   | { readonly kind: "never"; readonly reason: string };
 
 const READY: ImageVerdict = { kind: "ready" };
 
 /**
- * A builder that has nothing else to do begins within a minute to build, or to upload, what is missing. One that has begun nothing
- * for this long, milliseconds, while no image is being made does not have this one in its configuration, or is told to leave it alone.
+ * An idle builder starts a missing build or upload within a minute. When all builders have been idle for this long, milliseconds, the
+ * image is in none of their configurations, or it is paused.
  */
 const BUILDERS_IDLE_MS = 600_000;
 
 /**
- * An image that is being made, or that a registered builder may make, is waited for: the old launcher declines what comes before the
- * first upload (docs/design/scheduler.md). Without any of these nobody will ever make it. A component says of a builder that it is there,
- * not what it builds, so that this shows by what builders do.
+ * A request waits for an image that is being made, or that a registered builder may make; Nodepool's launcher declines requests that
+ * come before the first upload (docs/design/scheduler.md). Builders register without a list of their images, so whether one makes this
+ * image shows only in what builders do.
  */
 export function imageOf(state: State, pool: LocalPool, label: string): ImageVerdict {
   const image = pool.images.get(label);
@@ -72,7 +72,10 @@ export function missingImage(
   return undefined;
 }
 
-/** The request waits for the image; so does whoever comes later, until builders were idle for long: steady milliseconds. */
+/**
+ * Makes the request wait for the image. Returns when the wait ends if builders stay idle, steady milliseconds; requests that join later
+ * share that time.
+ */
 export function waitForImage(state: State, { steady }: Turn, image: string, waiting: Waiting): number {
   state.waits.join("image", image, waiting);
   const at = state.timers.get("image", image) ?? steady + BUILDERS_IDLE_MS;
@@ -80,7 +83,7 @@ export function waitForImage(state: State, { steady }: Turn, image: string, wait
   return at;
 }
 
-/** Builders had their time: whoever waits is declined, unless they work on something, or this image is tried and fails. */
+/** The builders' time is over: declines all waiting requests, unless a builder works, or builds of this image have failed. */
 export function onImageDue(state: State, { steady }: Turn, image: string): void {
   if (state.waits.line("image", image).size === 0) return;
   const tried = (state.images.facts.get(image)?.builds.failed ?? 0) > 0;

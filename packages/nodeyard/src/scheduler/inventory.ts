@@ -25,17 +25,17 @@ type Paths = Map<string, string | undefined>;
 
 /**
  * Which idle hosts of a pool are kept for which of the requests that wait for them. The first in order keeps every host that
- * it can use; the next one keeps what the first cannot use, and so on. So no idle host is left while a request lacks it, and
- * no two requests wait for each other's hosts: the later one gives its hosts up to the earlier one.
+ * it can use; the second keeps hosts that the first cannot use, and so on. So no host stays idle while a request lacks it, and
+ * no two requests wait for each other's hosts: the later one gives up its hosts to the earlier one.
  *
- * A host may have several labels. Hosts are exchanged among requests when one request can do with another host: the result is the
- * maximum matching of hosts and wanted labels that is best for the first, then for the second, and so on, in whatever order
- * hosts and requests came. A search walks over labels, not over hosts or requests, so one host costs the same however many wait.
+ * A host may have several labels. Requests exchange hosts when one of them can use another host instead. The result is the maximum
+ * matching of hosts and wanted labels that is best for the first request, then for the second, and so on, independent of the order in
+ * which hosts and requests arrived. A search walks over labels, not over hosts or requests, so its cost does not grow with the queue.
  */
 export class Inventory<T extends Wanting> {
   /** Labels of each idle host. */
   readonly #hosts = new Map<string, readonly string[]>();
-  /** Idle hosts that are kept for nobody, by label. */
+  /** Idle hosts that are kept for no request, by label. */
   readonly #free = new Map<string, SortedQueue<string>>();
   readonly #waiters = new Map<string, Waiter<T>>();
   /** What each kept host is kept for. */
@@ -119,7 +119,7 @@ export class Inventory<T extends Wanting> {
     if (want !== undefined) this.#fill(want);
   }
 
-  /** A request takes its place in line and keeps what it can use, if need be from later requests. */
+  /** Adds a request to the line. It keeps the hosts that it can use, and takes them from later requests if necessary. */
   join(waiting: T): void {
     if (this.#waiters.has(waiting.id)) return;
     const wants: Want<T>[] = [];
@@ -150,7 +150,7 @@ export class Inventory<T extends Wanting> {
     return hosts.map((host) => this.#give(host)).filter((waiting) => waiting !== undefined);
   }
 
-  /** Takes a request out of all lines. Its hosts are nobody's yet when this returns. */
+  /** Takes a request out of all lines. The returned hosts are neither free nor kept until the caller gives them on. */
   #withdraw({ wants }: Waiter<T>): readonly string[] {
     const hosts = wants.flatMap(({ host }) => (host === undefined ? [] : [host]));
     for (const want of wants) if (want.host !== undefined) this.#unbind(want);
@@ -158,7 +158,7 @@ export class Inventory<T extends Wanting> {
     return hosts;
   }
 
-  /** Gives a host that is nobody's to the first who can use it; without one it is free. */
+  /** Gives a host to the first request that can use it, or makes it free. */
   #give(host: string): T | undefined {
     this.#setFree(host);
     const first = this.#firstFor(host);

@@ -11,11 +11,11 @@ type WaitingLaunch = LaunchWanted & { readonly id: string };
 
 /** Launches of nodes whose records are `building`, and that have not begun. */
 export interface Launches {
-  /** By label: those that wait until launches under way tell whether it works, the oldest node first. */
+  /** By label: launches that wait for the result of those in progress, the oldest node first. */
   readonly waits: Waits<WaitingLaunch>;
   /** The same by node. */
   readonly waiting: Map<string, WaitingLaunch>;
-  /** By label: ids of the nodes that are being made, whoever makes them, in ascending order. */
+  /** By label: ids of the nodes that this or another launcher is making, in ascending order. */
   readonly making: Map<string, SortedQueue<string>>;
   /** The labels that each of these counts for. */
   readonly made: Map<string, readonly string[]>;

@@ -1,4 +1,4 @@
-/** How many nodes of each pool are on their way out, whoever sends them: capacity that comes back by itself. */
+/** How many nodes of each pool are being deleted, by any launcher: capacity that comes back without a decision here. */
 export class Leaving {
   readonly #pool = new Map<string, string>();
   readonly #count = new Map<string, number>();

@@ -10,15 +10,16 @@ const BATCH = 32;
 const TURN_MS = 10_000;
 const TURNS = 6;
 /**
- * Asks for what a label lacks of its `min-ready`: idle nodes of any launcher count, and so do open min-ready requests
- * of any launcher, so that a slow one does not hold up the others (docs/contract/launcher.md, "min-ready").
+ * Requests the nodes that a label lacks of its `min-ready`. Idle nodes and open min-ready requests of all launchers count, so that
+ * two launchers do not ask for the same nodes (docs/contract/launcher.md, "min-ready").
  */
 export function keepReady(state: State, turn: Turn, label: string): void {
   const policy = state.policy.labels.get(label);
   state.minReady.heldUp.delete(label);
   if (policy === undefined || policy.minReady <= 0 || !state.complete) return;
   if (state.minReady.asking.has(label) || state.timers.get("label", label) !== undefined) return;
-  // What cannot be made now is short for every launcher from when it can be again: else all would ask at that moment.
+  // While no pool can launch the label, no launcher starts to count the time for which the label is short. Otherwise all of them would
+  // ask in the moment in which launching works again.
   if (!servable(state, turn.steady, label)) {
     state.minReady.heldUp.add(label);
     return isNotShort(state, label);
@@ -38,8 +39,9 @@ function isNotShort(state: State, label: string): void {
 }
 
 /**
- * Of several launchers with a label, the one whose pool is registered longest asks at once, the others only when it is still
- * short later, each in its turn: so nothing is asked for twice, whoever of them is dead, stuck or one of Python's.
+ * Of several launchers with a label, the one whose pool registered first asks at once. The others follow in turn, each only when the
+ * label is still short by then. So nodes are not requested twice, and a launcher that is dead, stuck or a Python one delays the others
+ * by a few seconds only.
  */
 function isOurTurn(state: State, turn: Turn, label: string): boolean {
   const own = new Set([...state.pools.values()].map(({ policy }) => policy.id));

@@ -16,7 +16,7 @@ const REAPED: ReadonlySet<string> = new Set<NodeState>([
 /** An `init` record is locked within moments of its creation; one that is not is debris of a crash. */
 const INIT_GRACE_MS = 30_000;
 
-/** A requestor tests a node under its lock; one that is found without is nobody's, unless its requestor is slow to come back. */
+/** A requestor holds the lock of a node while it tests it. Without the lock the node is abandoned, unless its requestor reconnects. */
 const TESTING_GRACE_MS = 3_600_000;
 
 /** Rule 1: a static host is not offered again until its old user's sessions have surely ended. By the clock that never jumps. */
@@ -50,17 +50,17 @@ export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): numb
 }
 
 /**
- * Whether a ready node may still be delivered. A request is put back with none: one that is found on it was locked by somebody when
- * its nodes were taken back, and would count against the tenant of the request that waits for others.
+ * Whether a ready node may still be delivered. A request that is put back to `requested` has no nodes. A node that still names it was
+ * locked by another client when the nodes were taken back; kept, it would count against the tenant while the request waits for others.
  */
 function isAwaited(state: State, request: string): boolean {
-  // What it wants of its nodes nobody knows.
+  // The request cannot be read, so its nodes are left alone.
   if (state.unreadable.requests.has(request)) return true;
   const entry = state.requests.get(request);
   return entry !== undefined && (entry.record.state !== "requested" || state.handling.has(request));
 }
 
-/** Nobody will ever lock one of ours that is not worked on here; another launcher may be just about to. */
+/** A node that this launcher made and does not work on is garbage at once. One of another launcher may be locked in a moment. */
 function initDue(
   state: State,
   turn: Turn,

@@ -34,7 +34,7 @@ function samePool({ record: a }: NodeEntry, { record: b }: NodeEntry): boolean {
   return a.provider === b.provider && a.pool === b.pool;
 }
 
-/** Decides anew what is to be done about a node: offered, deallocated, deleted, or looked at later. */
+/** Decides what to do with a node: offer it, deallocate it, delete it, or look at it later. */
 export function reconsider(state: State, turn: Turn, id: string): void {
   const entry = state.nodes.get(id);
   const { timers } = state;
@@ -83,7 +83,7 @@ function reasonFor(nodeState: string): string {
   return nodeState;
 }
 
-/** It is known again what time it is, which may be minutes from what it seemed: what is due by age is due at another time. */
+/** Tree time is known again, and may differ by minutes from the former estimate: all times that depend on an age are computed again. */
 export function reconsiderAges(state: State): void {
   for (const id of state.nodes.keys()) state.todo.nodes.add(id);
 }
@@ -107,7 +107,7 @@ function unoffer(state: State, id: string): void {
   pool?.inventory.remove(id);
   for (const label of place.labels) {
     state.todo.labels.add(label);
-    // The head may have planned with this node: without it, it may wait for something else, and hold up nobody.
+    // The plan of the blocked head may contain this node. Without it, the head may wait for something else and block no other request.
     if (pool?.blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(place.pool);
   }
 }
@@ -208,7 +208,7 @@ export function noteLeaving(state: State, id: string, entry: NodeEntry | undefin
   state.leaving.set(id, going ? poolKey(provider, pool) : undefined);
 }
 
-/** Nobody waits for a launch to end where any number may go on. */
+/** Without a limit of launches at once no request waits for the end of a launch. */
 function launchesFreely(state: State, provider: string): boolean {
   return state.policy.providers.get(provider)?.maxConcurrency === Number.POSITIVE_INFINITY;
 }
@@ -218,7 +218,7 @@ function usageKeys({ record }: NodeEntry): string[] {
   const keys = [`pool ${pool}`, `provider ${record.provider ?? ""}`];
   if (record.az !== null) keys.push(zoneKey(pool, record.az));
   if (record.state === "init" || record.state === "building") keys.push(`launching ${record.provider ?? ""}`);
-  // A node that is nobody's keeps the name of its last tenant; it counts for no tenant until it is given away, and when it goes.
+  // A deallocated node keeps the name of its last tenant in its record, but counts for no tenant.
   if (record.tenantName !== null && record.allocatedTo !== null) keys.push(`tenant ${record.tenantName}`);
   return keys;
 }

@@ -18,7 +18,7 @@ export interface ClosedOffering {
   readonly decline: string | undefined;
 }
 
-/** The same with what is closed in each zone: any of these lets the request go on. */
+/** The offering that opens first, and all that are closed: the request can continue as soon as one zone opens. */
 export interface ClosedEverywhere extends ClosedOffering {
   readonly zones: readonly ClosedOffering[];
 }
@@ -37,7 +37,7 @@ export function openZones(
   );
 }
 
-/** Why there is no open zone: what comes back first. Undefined when there is one. */
+/** Why no zone is open, with the one that opens first; undefined when a zone is open. */
 export function closedFor(
   state: State,
   steady: number,
@@ -53,12 +53,12 @@ export function closedFor(
     return first === undefined ? [] : [first];
   });
   zones.sort((a, b) => (a.nextTry ?? 0) - (b.nextTry ?? 0));
-  // Some zone may come back: then waiting is of use.
+  // Waiting helps as long as one zone can open again.
   const soonest = zones.find(({ decline }) => decline === undefined) ?? zones[0];
   return soonest && { ...soonest, zones };
 }
 
-/** Whether a pool, of whatever launcher, can launch for the request as far as is known here. */
+/** Whether a registered pool of any launcher can launch for the request, by the gates that this launcher knows. */
 export function maySoon(state: State, steady: number, other: RegisteredPool, waiting: Waiting): boolean {
   if (state.gates.closed.size === 0) return true;
   const pools = [...state.pools.values()].map(({ policy }) => policy);
@@ -127,7 +127,7 @@ export function waitForOffering(
   }
 }
 
-/** The request is about to launch these labels: it tries what is closed of them. */
+/** Marks the request as the one that tries the closed offerings among these labels, because it is about to launch them. */
 export function triesOfferings(
   state: State,
   pool: LocalPool,

@@ -141,7 +141,7 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   );
 }
 
-/** Hosts that are kept for the request; for one that has not stood in line yet, free ones, which nobody before it can use. */
+/** Hosts that are kept for the request. A request that is not in line yet gets free hosts, which no earlier request can use. */
 function planHosts({ inventory }: PoolState, { id, record }: Waiting): Plan {
   const hosts = inventory.has(id) ? inventory.whole(id) : inventory.freeFor(record.nodeTypes);
   return hosts === undefined

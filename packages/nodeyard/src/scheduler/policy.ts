@@ -12,7 +12,7 @@ import { recountUnreadable } from "./unreadable.ts";
 import { dirtyProvider, recheckAll } from "./waiting.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
 
-/** Takes a new configuration, or new facts of a provider. What only a quota moved looks at those who wait for it, and at nobody else. */
+/** Takes a new configuration, or new facts of a provider. A change of quotas alone wakes only the requests that wait for these quotas. */
 export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   const before = state.policy;
   state.policy = policy;
@@ -65,7 +65,7 @@ function onConfiguration(state: State, before: Policy): void {
   const keys = new Set(policy.pools.map((pool) => pool.key));
   for (const [key, pool] of state.pools) {
     if (keys.has(key)) continue;
-    // Whoever waits there is classified again below.
+    // The requests that wait in this pool are classified again below.
     state.pools.delete(key);
     dirtyProvider(state, pool.policy.provider);
   }

@@ -22,15 +22,15 @@ import type { Output, SchedulerEvent } from "./types.ts";
 import { onUnreadable } from "./unreadable.ts";
 import { leavePlace, wakeStarts } from "./waiting.ts";
 
-/** Pieces of deferred work done in one turn, at most: a turn stays short whatever waits. */
+/** The most pieces of deferred work in one turn, so that a turn stays short however much work waits. */
 const BUDGET = 256;
-/** A request whose last write may have happened is looked at this often until the picture is whole again, milliseconds. */
+/** How often a request with a write of unknown outcome is looked at until the view is complete again, milliseconds. */
 const UNSURE_MS = 1_000;
 
 /**
- * One turn of the scheduler: takes events in order, then decides what follows from them. Pure but for `state`, which it
- * owns; `now` is tree time in milliseconds, which records are held against, `steady` a clock that never jumps, by which everything is
- * waited out. What an event costs depends on what it changes, not on what there is.
+ * One turn of the scheduler: takes events in order, then decides what follows from them. Pure but for `state`, which it owns. `now` is
+ * tree time in milliseconds, for the ages of records; `steady` is a clock that never jumps, for pauses and deadlines. The cost of an
+ * event depends on what it changes, not on the size of the state.
  */
 export function reduce(state: State, events: readonly SchedulerEvent[], now: number, steady = now): Output {
   const turn: Turn = { now, steady, actions: [], changedVerdicts: new Set() };
@@ -126,8 +126,8 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
 }
 
 /**
- * Requests that let another pool go first are judged again whenever the registry changes. What nobody here can serve, and what
- * everyone declined, depends only on who offers what: pools pause and go on all day.
+ * Requests that yield to another pool are judged again at every change of the registry. Requests that no pool here can serve, or that
+ * all pools declined, depend only on which pools offer which labels, and pools pause and resume all day.
  */
 function onRegistry(state: State, change: RegistryChange | undefined): void {
   if (change === undefined) return;
@@ -188,9 +188,9 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {
     const nextTry = turn.steady + event.retryMs;
-    // What became of a write without an answer may show only later: as `pending`, and nobody's.
+    // The write was not answered. If it happened, the request shows later as `pending` without a handler.
     if (event.unsure === true) state.timers.set("unsure", request, nextTry);
-    // One that we gave up half-way need not wait for a sweep; one of another launcher's is not asked for twice a minute.
+    // A request that this launcher gave up need not wait for the next sweep. One that another launcher handles is tried at a sweep only.
     if (entry.record.state === "pending" && handling.pool === "") return;
     state.timers.set("request", request, nextTry);
     const pool = state.pools.get(handling.pool);
@@ -222,7 +222,7 @@ function release(state: State, node: string): void {
   state.todo.nodes.add(node);
 }
 
-/** Pending requests that nobody here handles may have lost their handler; whoever gets their lock resets them. */
+/** A pending request without a handler in this launcher may have lost its handler; the launcher that gets its lock resets it. */
 function resetLost(state: State, turn: Turn): void {
   state.sweepDue = !state.complete;
   if (!state.complete) return;
@@ -302,7 +302,7 @@ function settle(state: State, turn: Turn): boolean {
   return requests.size > 0 || nodes.size > 0 || pools.size > 0 || newcomers.size > 0;
 }
 
-/** Pools with something to try, the preferred ones first. One that has gone meanwhile is forgotten: nobody would ever look at it. */
+/** Pools with something to try, preferred ones first. A pool that the configuration no longer has is dropped from the list. */
 function poolsToDo(state: State): readonly PoolState[] {
   const found: PoolState[] = [];
   for (const key of state.todo.pools) {

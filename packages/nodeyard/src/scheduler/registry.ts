@@ -90,7 +90,7 @@ export class Registry {
     return declinedBy.length === 0 ? offering : offering.filter((pool) => !declinedBy.includes(pool.id));
   }
 
-  /** Whether nobody is left who could still say yes (docs/contract/launcher.md, "Declining"). */
+  /** Whether every registered pool has declined (docs/contract/launcher.md, "Declining"). */
   allDeclined(declinedBy: readonly string[]): boolean {
     if (this.#pools.size === 0) return false;
     for (const pool of this.#pools.values()) if (!declinedBy.includes(pool.id)) return false;

@@ -12,7 +12,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   const before = state.requests.get(id);
   if (after === undefined) state.requests.delete(id);
   else state.requests.set(id, after);
-  // Also while it is handled: a request that was put back meanwhile, and waits anew, is not to be reset.
+  // Also for a handled request: when it is put back and waits again, a sweep must not reset it.
   if (after?.record.state === "pending") state.pending.add(id);
   else state.pending.delete(id);
   noteMinReady(state, turn, before, after);
@@ -22,7 +22,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   if (after?.record.state === "requested") {
     if (before?.record.state !== "requested") {
       releaseAllocations(state, id);
-      // Its lock was another's, who put it back: what it was to wait for is over.
+      // Another launcher held the lock and put the request back, so our pause for it is over.
       leavePlace(state, id);
     }
     if (waiting !== undefined && sameForUs(waiting, after)) return;

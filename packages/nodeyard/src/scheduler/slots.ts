@@ -25,12 +25,12 @@ interface Asking {
 }
 
 /**
- * Which slots are free, which of those are promised to a request and not claimed yet, and which launches want one. A promise is this
- * launcher's own: the commit that claims the slot decides, and a claim that is lost comes back as an event.
+ * Which slots are free, which of them are promised to a request and not claimed yet, and which launches want one. A promise binds this
+ * launcher only. The commit that claims the slot decides between launchers; a lost claim comes back as an event.
  */
 export class Slots {
   readonly #backings = new Map<string, BackingFacts>();
-  /** Backing nodes that take slots and have one that nobody claimed, by line, oldest first. */
+  /** Backing nodes with an unclaimed slot, by line, oldest first. */
   readonly #open = new Map<string, SortedQueue<string>>();
   /** Requests by the slot that is promised to them. */
   readonly #promised = new Map<string, string>();
@@ -40,7 +40,7 @@ export class Slots {
   readonly #requestOf = new Map<string, string>();
   readonly #launched = new StoredTimes();
 
-  /** Takes what is known of a backing node now. Returns the line that it has a free slot for. */
+  /** Replaces the facts of a backing node. Returns the line that it has a free slot for. */
   set(id: string, after: BackingFacts | undefined): string | undefined {
     const before = this.#backings.get(id);
     if (before !== undefined) this.#open.get(lineOf(before))?.delete(id);
@@ -77,7 +77,7 @@ export class Slots {
     return undefined;
   }
 
-  /** A promised slot is claimed by somebody, or was not claimed: it is promised to nobody. Returns the line of its backing node. */
+  /** Ends the promise of a slot, because another launcher claimed it or the claim failed. Returns the line of its backing node. */
   lost(place: SlotPlace): string | undefined {
     const key = keyOf(place);
     const request = this.#promised.get(key);
@@ -137,7 +137,7 @@ export class Slots {
     return [...new Set([...this.#promises.keys(), ...this.#asking.keys()])];
   }
 
-  /** Slots that nobody claimed, by line, for checks. */
+  /** Unclaimed slots by line, for checks. */
   free(): Readonly<Record<string, readonly string[]>> {
     return Object.fromEntries(
       [...this.#open].map(([line, ids]) => [line, [...ids]]).filter(([, ids]) => ids!.length > 0),
@@ -156,7 +156,7 @@ export function closedBecause(
   return age > settings.maxAgeMs ? "it is older than max-age" : undefined;
 }
 
-/** Slots of a backing node that nobody has, lowest first. A label that was cut down since, to `offered`, offers fewer. */
+/** Unclaimed slots of a backing node, lowest first; at most `offered`, because the label may have fewer slots than when it was made. */
 export function freeSlots({ slots, taken }: BackingFacts, offered: number): readonly number[] {
   const all = Array.from({ length: Math.min(slots, offered) }, (_, slot) => slot);
   return all.filter((slot) => !taken.has(slot));
@@ -214,7 +214,7 @@ export function onSlotLost(state: State, place: SlotPlace): void {
   wakeLine(state, state.slots.lost(place));
 }
 
-/** Nobody works on the request any more, nor on its launches. */
+/** The handler of the request has ended, and its launches with it. */
 export function forgetSlots(state: State, request: string): void {
   for (const { node } of state.slots.wanted(request)) onSlotLeft(state, node);
   for (const line of state.slots.forget(request)) wakeLine(state, line);

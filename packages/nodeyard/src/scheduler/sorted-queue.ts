@@ -106,7 +106,7 @@ export class SortedQueue<T> {
     for (const chunk of this.#chunks) yield* chunk;
   }
 
-  /** Without this, what is left of long queues would be a long list of short chunks. */
+  /** Joins short neighbours: a long queue that shrinks would otherwise end as a long list of short chunks. */
   #tidy(place: number, chunk: T[]): void {
     if (chunk.length > LONGEST / 4) return;
     const next = this.#chunks[place + 1];

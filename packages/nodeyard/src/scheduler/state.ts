@@ -36,11 +36,11 @@ export interface PoolState {
   policy: LocalPool;
   /** Requests this pool could serve and would look at now, in order. */
   readonly queue: PoolQueue<Waiting>;
-  /** Came into the queue behind a head that is held up, and nobody has looked at them yet. */
+  /** Requests that joined the queue behind a blocked head and have not been looked at yet. */
   readonly fresh: Set<Waiting>;
   /** In the queue because a node of these labels became idle, which the next in line may use if this one does not. */
   readonly woken: Map<Waiting, readonly string[]>;
-  /** The head of the queue that capacity holds up; its successors may only take what does not delay it. */
+  /** The head of the queue, while it waits for capacity; requests behind it may only take what does not delay it. */
   blocked: Blocked | undefined;
   paused: boolean;
   /** Idle hosts of a pool without launches, and the requests that wait for them. */
@@ -49,10 +49,10 @@ export interface PoolState {
   readonly hosts: Hosts<Waiting>;
 }
 
-/** A request that its pool will try again after a pause, and for which room is kept there meanwhile. */
+/** A request that its pool tries again after a pause; until then the pool reserves room for it. */
 export type PutBack = { readonly policy: LocalPool; readonly blocked: Blocked };
 
-/** What a turn has to look at: left by events, worked off within the turn's budget. */
+/** Work that events have left for a turn, done within the turn's budget. */
 interface Todo {
   /** Nodes to look at again, because something they depend on changed. */
   readonly nodes: Set<string>;
@@ -74,7 +74,7 @@ export interface MinReady {
   readonly asking: Set<string>;
   /** Open min-ready requests of any launcher. */
   readonly open: Map<string, Set<string>>;
-  /** Ready nodes that min-ready asked for and nobody got yet. */
+  /** Ready nodes that were launched for min-ready and not given to a request yet. */
   readonly stock: Map<string, Set<string>>;
   /** Since when a label lacks ready nodes that another launcher should ask for first, steady milliseconds. */
   readonly short: Map<string, number>;
@@ -94,9 +94,9 @@ export interface State {
   readonly registry: Registry;
 
   readonly requests: Map<string, RequestEntry>;
-  /** Requests that are `pending`: those that nobody here handles are candidates for a reset. */
+  /** Requests that are `pending`; those without a handler in this launcher may have to be reset. */
   readonly pending: Set<string>;
-  /** Requests that some pool of ours could serve, as they stand in queues and lines. */
+  /** Requests that a pool of this launcher can serve, with their place in queues and lines. */
   readonly waiting: Map<string, Waiting>;
   readonly waits: Waits;
   readonly handling: Handlings;
@@ -128,7 +128,7 @@ export interface State {
 
   /** What the tree says of diskimages, by name; and those that builders do not make although they have nothing else to do. */
   readonly images: { readonly facts: Map<string, ImageFacts>; readonly givenUp: Set<string> };
-  /** What fails at the moment, and what is closed for it. */
+  /** Recent failures, and the gates that they close. */
   readonly gates: Gates;
   readonly launches: Launches;
 
@@ -138,9 +138,9 @@ export interface State {
 
 /** What one turn gathers. */
 export interface Turn {
-  /** Tree time, milliseconds: what records are held against. */
+  /** Tree time, milliseconds, for the ages of records. */
   readonly now: number;
-  /** Milliseconds of a clock that never jumps: what is waited out. */
+  /** Milliseconds of a clock that never jumps, for pauses and deadlines. */
   readonly steady: number;
   readonly actions: Action[];
   readonly changedVerdicts: Set<string>;

@@ -1,6 +1,6 @@
 import { Heap } from "@nodeyard/runtime";
 
-/** What can be due, and of what: a node, request, label, image, provider, host or gate, by its name. */
+/** What can be due. The name of a timer is the id or name of the node, request, label, image, provider, host or gate. */
 export type TimerKind =
   /** A node is to be looked at again: something is due by its age. */
   | "node"
@@ -92,7 +92,7 @@ export class Timers {
     return this.#due.get(entry.kind)?.get(entry.name) === entry;
   }
 
-  /** Nodes come and go by the thousand long before they are too old: what is left of them must not wait for its time. */
+  /** Drops replaced entries. Most nodes are gone long before their timer is due; kept until then, entries would pile up by the thousand. */
   #sweep(): void {
     if (this.#heap.size > 2 * this.#size + STALE_KEPT) this.#heap.keep((entry) => this.#isCurrent(entry));
   }

@@ -24,7 +24,7 @@ export interface LocalPool {
   readonly unavailable: ReadonlyMap<string, string>;
   /** The diskimage that a launch of a label boots, for labels with one. */
   readonly images: ReadonlyMap<string, string>;
-  /** The provider's quota is no limit to this pool; what it takes counts for the others all the same. */
+  /** The provider's quota does not limit this pool; its nodes still count against the quota for the other pools. */
   readonly ignoresQuota: boolean;
   /** Zones of which each nodeset gets one; empty: the cloud has none, or chooses itself. */
   readonly zones: readonly string[];
@@ -43,13 +43,13 @@ export interface LocalProvider {
   readonly outlivesNodes?: boolean;
   /** How its labels are cut into slots of backing nodes; absent: its nodes are no slots. */
   readonly slots?: ReadonlyMap<string, SlotSettings>;
-  /** What the cloud lets us have at the moment: its limits less what others use. */
+  /** The cloud's limits less what others use. */
   readonly quota: Resources;
-  /** What it could let us have at best; absent: as `quota`. More than this is declined, not waited for. */
+  /** The cloud's limits; absent: as `quota`. A request for more is declined, because waiting does not help. */
   readonly limits?: Resources;
   /** Tree time, milliseconds, at which `quota` and `limits` were read. */
   readonly readAt?: number;
-  /** Its API does not answer as it should: what is known of it is old. */
+  /** Set while calls of the provider's API fail, so that `quota` and `limits` may be out of date. */
   readonly failing?: { readonly since: number; readonly error: string; readonly nextTry?: number };
 }
 
@@ -94,7 +94,7 @@ export type SchedulerEvent =
   | { readonly type: "policy"; readonly policy: Policy }
   | { readonly type: "node"; readonly id: string; readonly after?: NodeEntry | undefined }
   | { readonly type: "request"; readonly id: string; readonly after?: RequestEntry | undefined }
-  /** A node or request that cannot be read, with what is known of it; without `known`: it can be read again, or is gone. */
+  /** A node or request whose record cannot be read, with what is known of it. Without `known` it is readable again, or gone. */
   | {
       readonly type: "unreadable";
       readonly kind: "node" | "request";
@@ -162,7 +162,7 @@ export type Action =
       readonly request: string;
       readonly pool: string;
       readonly nodes: readonly PlannedNode[];
-      /** For what is launched; null: the cloud chooses, or has none. */
+      /** The zone of launched nodes; null: the cloud chooses, or has no zones. */
       readonly zone: string | null;
     }
   | {
@@ -172,7 +172,7 @@ export type Action =
       readonly reason: string;
     }
   | { readonly type: "reset"; readonly request: string }
-  /** A launch that waits has a slot, which it is to claim, or gets none. `gone`: nobody waits for its node any more. */
+  /** A waiting launch gets a slot, which it must claim, or is refused one. `gone`: no request waits for its node any more. */
   | { readonly type: "slot"; readonly node: string; readonly slot: PlannedSlot }
   | {
       readonly type: "slot";
@@ -180,7 +180,7 @@ export type Action =
       readonly slot?: undefined;
       readonly refused: { readonly why: string; readonly gone: boolean };
     }
-  /** `state`: the node's when that was decided; what has another by the time that it is locked is looked at anew. */
+  /** `state`: the node's state at the time of the decision. If it differs once the node is locked, the scheduler decides again. */
   | { readonly type: "delete"; readonly node: string; readonly state: string; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
@@ -195,7 +195,7 @@ export type Action =
       readonly facts: Readonly<Record<string, unknown>>;
     }
   | { readonly type: "pause"; readonly pool: string; readonly paused: boolean }
-  /** Somebody waits for the provider's quota: what others leave of it is to be learnt anew. */
+  /** A request waits for the provider's quota: read again how much of it others use. */
   | { readonly type: "ask-quota"; readonly provider: string };
 
 /** Why a request is not served now. Codes are stable and listed in `verdictCodes`. */
@@ -204,7 +204,7 @@ export interface Verdict {
   readonly facts: Readonly<Record<string, unknown>>;
   /** Tree time, milliseconds. */
   readonly since: number;
-  /** When it is looked at again by itself; absent: when what it waits for happens. */
+  /** When the request is looked at again at the latest, tree time, milliseconds; absent: only an event wakes it. */
   readonly nextTry?: number;
 }
 

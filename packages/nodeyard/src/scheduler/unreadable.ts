@@ -51,12 +51,12 @@ function holder(id: string): string {
 }
 
 /**
- * What a node takes at most that does not say it: the ledger still holds what it took when it was made, so with less the scheduler
- * would accept requests again and again that the ledger refuses.
+ * An upper bound for a node whose record does not say what it uses. The ledger still counts the node as it was made; with a smaller
+ * amount the scheduler would accept requests again and again that the ledger refuses.
  */
 function largestNeed(state: State, { provider, pool, resources }: Known): Resources {
   const need: Record<string, number> = {};
-  // A record that was read, and says that it takes nothing but itself.
+  // The record could be read, and names no resources: the node counts as one instance.
   if (resources === null) return need;
   for (const { policy } of state.pools.values()) {
     if (typeof provider === "string" && policy.provider !== provider) continue;

@@ -11,7 +11,7 @@ export class Usage {
   readonly #sums = new Map<string, { holders: number; readonly amount: Record<string, number> }>();
   readonly #holders = new Map<string, { readonly keys: readonly string[]; readonly amount: Resources }>();
 
-  /** Sets what `holder` takes, replacing what it took; returns the keys under which that is less now. */
+  /** Replaces what `holder` uses; returns the keys whose sum has become smaller. */
   set(holder: string, keys: readonly string[], amount: Resources): readonly string[] {
     const before = this.#holders.get(holder);
     this.delete(holder);
@@ -102,8 +102,8 @@ export function zoneKey(pool: string, zone: string): string {
 }
 
 /**
- * Of the zones in `open`, the one with the fewest nodes of ours, the first of those that are equal: it spreads as a draw of
- * lots does, but evenly, what is planned counts at once, and it needs no chance in here.
+ * The zone of `open` with the fewest nodes of this pool; the first of several. Nodepool draws a zone at random. The smallest count
+ * spreads more evenly, includes planned nodes at once, and keeps the scheduler free of randomness.
  */
 export function leastLoaded(state: State, pool: LocalPool, open: readonly (string | null)[]): string | null {
   let best: string | null = null;

@@ -17,7 +17,7 @@ export function enqueue(state: State, pool: PoolState, waiting: Waiting): void {
   }
 }
 
-/** The head of a pool is no longer held up, or another one is: what was kept for it is anybody's. */
+/** The head of a pool is no longer blocked, or is another request: the capacity that was reserved for it is free for all pools. */
 function unblock(state: State, pool: PoolState): void {
   pool.blocked = undefined;
   state.todo.pools.add(pool.policy.key);
@@ -112,7 +112,7 @@ function passHostsOn(state: State, pool: PoolState, { id }: Waiting): void {
   for (const next of pool.inventory.leave(id)) onHostKept(state, pool, next);
 }
 
-/** A request is planned when its nodeset is whole. Hosts are kept for nobody whom the tenant's limit holds back. */
+/** Plans a request when all of its hosts are idle. A request that waits for its tenant's limit keeps no hosts from the others. */
 export function onHostKept(state: State, pool: PoolState, waiting: Waiting): void {
   const { tenantName } = waiting.record;
   const limited = tenantName !== null && state.policy.tenantLimits.has(tenantName);
@@ -143,7 +143,7 @@ export function wakeForLabels(
   }
 }
 
-/** A request that was woken for a node has been looked at: what it does not use may serve the next in line. */
+/** Wakes the next request in line for the idle nodes that woke this one and that it has not used. */
 export function wakeNext(state: State, pool: PoolState, waiting: Waiting): void {
   const labels = pool.woken.get(waiting);
   if (labels === undefined) return;

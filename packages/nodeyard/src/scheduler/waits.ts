@@ -37,10 +37,10 @@ export type Topic =
   /** A slot for a node that it launches, which is there already: by provider and label. */
   | "slot";
 
-/** One that waits, with what is kept for it of its tenant's limit. */
+/** A waiting request, with the amount of its tenant's limit that is reserved for it. */
 export type Waiter = Waiting & { readonly need?: Resources };
 
-/** Those that wait for one thing, the first in order first. Live: not to be kept over a change. */
+/** The requests that wait for one thing, in order. A live view: do not keep it across a change. */
 export type Line<W = Waiter> = Pick<
   SortedQueue<W>,
   "size" | "at" | "after" | "indexOf" | typeof Symbol.iterator
@@ -59,7 +59,7 @@ export function labelLine(pool: string, label: string): string {
   return `${pool} ${label}`;
 }
 
-/** Who waits for what. Each may wait for several things at once; whoever stops waiting leaves all lines at the cost of its own. */
+/** Which request waits for what. A request may stand in several lines; leaving all of them costs only as much as it has lines. */
 export class Waits<W extends { readonly id: string } = Waiter> {
   readonly #lines = new Map<Topic, Map<string, Place<W>>>();
   readonly #byId = new Map<string, Set<Place<W>>>();
