@@ -38,6 +38,8 @@ export interface AwsSettings {
     readonly most: number;
   }[];
   readonly quotas?: Readonly<Record<"ec2" | "ebs", Readonly<Record<string, number>>>>;
+  readonly prices?: Readonly<Record<string, number>>;
+  readonly spotPrices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly enforce?: boolean;
   readonly throttle?: boolean;
   readonly faults?: readonly {

@@ -13,6 +13,7 @@ import type { sdk } from "./edge/sdk.ts";
 import { ImageSources } from "./images/index.ts";
 import { Lookups } from "./lookups.ts";
 import { Batch } from "./machines/batch.ts";
+import { Prices } from "./prices.ts";
 import { Quotas } from "./quota/quotas.ts";
 
 /** Ids of one TerminateInstances or ReleaseHosts. */
@@ -44,6 +45,7 @@ export class AwsAccount implements Account {
   readonly lookups: Lookups;
   readonly sources: ImageSources;
   readonly quotas: Quotas;
+  readonly prices: Prices;
   readonly terminations: Batch;
   readonly releases: Batch;
   readonly #closed = new AbortController();
@@ -76,6 +78,7 @@ export class AwsAccount implements Account {
     this.lookups = new Lookups(aws, clock);
     this.sources = new ImageSources(aws, clock);
     this.quotas = new Quotas(aws, clock);
+    this.prices = new Prices(aws, place.region, clock);
     const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
     const { signal } = this.#closed;
     this.terminations = new Batch({
@@ -100,7 +103,8 @@ export class AwsAccount implements Account {
   async close(): Promise<void> {
     this.#closed.abort(new Error("the account is not used any more"));
     this.instances.close();
-    for (const shared of [this.hosts, this.volumes, this.lookups, this.sources, this.quotas]) shared.close();
+    const { hosts, volumes, lookups, sources, quotas, prices } = this;
+    for (const shared of [hosts, volumes, lookups, sources, quotas, prices]) shared.close();
     await this.aws.close();
   }
 }

@@ -172,6 +172,10 @@ export const awsTable = {
   "notice-queue": text(
     "URL of an SQS queue to which EventBridge sends the state changes and spot interruptions of EC2.",
   ).accepted(OURS),
+  "price-api": flag(
+    "Prices that `prices` lacks are those of AWS's Price List API and spot market, for Linux.",
+    { default: false },
+  ).accepted(OURS),
   limits: group({
     "max-servers": integer("Nodes at once, in each pool.", NO_LIMIT).as("instances"),
     ...limits,

@@ -34,7 +34,7 @@ export type ImageSource =
 export interface AwsProviderOwn
   extends Pick<
     ProviderKeys,
-    "region" | "profile" | "rate" | "imageFormat" | "imageImportTimeoutMs" | "noticeQueue"
+    "region" | "profile" | "rate" | "imageFormat" | "imageImportTimeoutMs" | "noticeQueue" | "priceApi"
   > {
   /** Where uploads go first. */
   readonly bucket: string | null;
@@ -61,7 +61,7 @@ export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
 /** The keys of an aws provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsProviderConfig => {
   const images = imagesOf(provider, context);
-  const { region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue } = provider;
+  const { region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue, priceApi } = provider;
   return {
     ...commonOf(provider),
     pools: compilePools(provider, (pool) => ({
@@ -72,7 +72,7 @@ export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsP
       own: poolOf(pool),
     })),
     own: {
-      ...{ region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue },
+      ...{ region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue, priceApi },
       bucket: provider.objectStorage?.bucketName ?? null,
       diskimages: new Map(provider.diskimages.map(({ name, own }) => [name, own])),
     },

@@ -16,6 +16,7 @@ import { awsImageStore, listUploads, removeUploaded, uploadsOf } from "./images/
 import { machineResources, removeMachineResource } from "./leaks.ts";
 import { hasEnded } from "./machines/instances.ts";
 import { assertStays, isInterrupted, takeNotice } from "./machines/interruptions.ts";
+import { machineType } from "./machines/run-body.ts";
 import { createMachine, removeMachine } from "./machines/steps.ts";
 import { type Workshop, workshop } from "./machines/workshop.ts";
 import { type Notice, readNotices } from "./notices.ts";
@@ -40,6 +41,9 @@ export function awsProvider(
     {
       offers: {
         types: { of: (label) => machineType((label as LabelConfig<AwsLabelOwn>).own) },
+        ...(config.own.priceApi && {
+          prices: { of: (type, az, signal) => account.prices.of(type, az, signal) },
+        }),
         pace: { now: () => account.pace.writes },
         zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
         handover: { ready: (tag, step) => assertStays(shop, tag, step) },
@@ -97,12 +101,6 @@ export function awsProvider(
     void readNotices({ aws: account.aws, queue, clock, random, log, take }, closed.signal);
   }
   return { provider, shop };
-}
-
-/** Labels of one type and market find the same machines, and fail together where there are none. */
-export function machineType({ instanceType, fleet, spot, dedicatedHost }: AwsLabelOwn): string {
-  const types = fleet === null ? `${instanceType}` : fleet.instanceTypes.join("/");
-  return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
 }
 
 /** Zones in which the pool has a subnet. */

@@ -21,6 +21,7 @@ import {
   type PoolConfig,
   type ProviderConfig,
   poolKeys,
+  priceKeys,
   type Reader,
   type Resources,
   type Rule,
@@ -122,6 +123,7 @@ const poolTable = {
 
 const providerTable = {
   "launch-retries": launchKeys({})["launch-retries"],
+  ...priceKeys,
   "token-lifetime": seconds(
     "How long a node's token works; a ready node gets a new one before it is handed out. 0: a token without end, from a secret, as in Nodepool.",
     { default: 86_400 },

@@ -73,6 +73,7 @@ export function providerProblem(value: unknown): string | undefined {
 const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   zones: ["list"],
   types: ["of"],
+  prices: ["of"],
   console: ["read"],
   images: ["upload", "remove"],
   handover: ["ready"],

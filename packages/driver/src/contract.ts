@@ -197,6 +197,8 @@ export interface Machine {
   readonly hostId?: string | null;
   readonly slot?: number | null;
   readonly resources?: Resources | null;
+  /** What it was bought as, in the words of `offers.types`, where a label leaves that to the cloud. */
+  readonly type?: string | null;
   readonly driverData?: unknown;
   /** Overrides of what the label's image says. */
   readonly connection?: Partial<Connection>;

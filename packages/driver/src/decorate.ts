@@ -16,6 +16,7 @@ export type CallName =
   | "need"
   | "probe"
   | "zones"
+  | "prices"
   | "console"
   | "upload"
   | "removeImage"
@@ -134,7 +135,7 @@ function around(inner: Provider, wrap: Wrap): Provider {
 }
 
 function aroundOffers(
-  { zones, types, console, images, handover, slots, slivers, pace }: Offers,
+  { zones, types, prices, console, images, handover, slots, slivers, pace }: Offers,
   wrap: Wrap,
 ): Offers {
   return {
@@ -142,6 +143,11 @@ function aroundOffers(
       zones: { list: (pool, signal) => wrap.run("zones", signal, (own) => zones.list(pool, own)) },
     }),
     ...(types && { types }),
+    ...(prices && {
+      prices: {
+        of: (type, az, signal) => wrap.run("prices", signal, (own) => prices.of(type, az, own)),
+      },
+    }),
     ...(pace && { pace }),
     ...(console && { console: { read: inContext("console", wrap, (tag, own) => console.read(tag, own)) } }),
     ...(images && {

@@ -13,7 +13,7 @@ export * from "./calls.ts";
 export * from "./check.ts";
 export * from "./config/cloud.ts";
 export * from "./config/cloud-words.ts";
-export { commonProvider, launchKeys, loginKeys, poolKeys } from "./config/common-keys.ts";
+export { commonProvider, launchKeys, loginKeys, poolKeys, priceKeys } from "./config/common-keys.ts";
 export type * from "./config/compiled.ts";
 export * from "./config/driver-config.ts";
 export * from "./config/field.ts";

@@ -11,6 +11,7 @@ import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 export interface Offers {
   readonly zones?: Zones;
   readonly types?: Types;
+  readonly prices?: Prices;
   readonly console?: Console;
   readonly images?: ImageStore;
   readonly handover?: Handover;
@@ -118,6 +119,22 @@ export interface Types {
    * share their luck: when launches of one fail in a row, none is launched for a while. Absent: each label alone. No I/O.
    */
   of(label: LabelConfig): string;
+}
+
+/** What something costs. */
+export interface Price {
+  readonly perHour: number;
+  /** Code of ISO 4217. */
+  readonly currency: string;
+}
+
+/** What the cloud asks for machines. */
+export interface Prices {
+  /**
+   * An hour of a machine of a type as `types` names it, in a zone or, with null, in the dearest one; null: the cloud does not say it. What
+   * the file says of the type counts before it. Asked after each launch and every few minutes, so keep what it answers for a while.
+   */
+  of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null>;
 }
 
 /** Consoles of machines. */

@@ -18,6 +18,7 @@ export {
 } from "./login.ts";
 export * from "./node.ts";
 export * from "./paths.ts";
+export * from "./price.ts";
 export * from "./request.ts";
 export * from "./request-id.ts";
 export * from "./slots.ts";

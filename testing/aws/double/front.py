@@ -7,6 +7,7 @@ import time
 from typing import Any
 from urllib.parse import parse_qsl
 
+import prices
 from settings import CALLS, LOCK, SETTINGS, now_ms
 
 CONTROL = "/_nodeyard"
@@ -191,6 +192,9 @@ class Front:
         if refused:
             code = "RequestLimitExceeded" if call.startswith("ec2.") else "RequestThrottledException"
             return error(call, code, "Request limit exceeded.", 503 if call.startswith("ec2.") else 400)
+        if call == "pricing.GetProducts":
+            content = json.dumps(prices.get_products(json.loads(environ["wsgi.input"].read()))).encode()
+            return 200, [("Content-Type", "application/x-amz-json-1.1")], content
         told: dict[str, Any] = {}
 
         def start(status: str, headers: list[tuple[str, str]], _info: Any = None) -> None:

@@ -16,6 +16,7 @@ import boto3  # noqa: E402
 import front  # noqa: E402
 import images  # noqa: E402
 import instances  # noqa: E402
+import prices  # noqa: E402
 from moto.ebs.models import ebs_backends  # noqa: E402
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: E402
 from moto.servicequotas.responses import ServiceQuotasResponse  # noqa: E402
@@ -129,6 +130,7 @@ class Handler(MotoRequestHandler):
 def main() -> None:
     instances.install()
     images.install()
+    prices.install()
     ServiceQuotasResponse.list_service_quotas = list_service_quotas
     app = front.Front(DomainDispatcherApplication(create_backend_app), control)
     server = make_server("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 0, app, threaded=True, request_handler=Handler)

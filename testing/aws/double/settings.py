@@ -22,6 +22,9 @@ DEFAULTS: dict[str, Any] = {
         "ec2": {"L-1216C47A": 100.0, "L-43DA4232": 100.0, "L-34B43A08": 100.0},
         "ebs": {"L-D18FCD1D": 100.0, "L-7A658B76": 100.0},
     },
+    # Dollars an hour: by type, or by family for dedicated hosts; on the spot market by type and zone.
+    "prices": {"t3.medium": 0.0416, "t3.large": 0.0832, "t3.xlarge": 0.1664, "m5": 5.069},
+    "spotPrices": {"t3.medium": {"us-west-2a": 0.0125, "us-west-2b": 0.0131}},
     # Whether a launch beyond them is refused, as EC2 does.
     "enforce": False,
     # Token buckets of the EC2 and EBS APIs.

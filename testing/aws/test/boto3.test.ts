@@ -15,9 +15,9 @@ describe.skipIf(requireAws())("the double of AWS", () => {
   });
   afterAll(() => aws?.close());
 
-  test("Amazon's client for Python is served as by EC2, EBS, S3, Service Quotas and EventBridge", async () => {
+  test("Amazon's client for Python is served as by EC2, EBS, S3, Service Quotas, the Price List and EventBridge", async () => {
     const { stdout } = await run(motoPython(), [SCRIPT, aws.url]);
-    expect(stdout.trim().split("\n")).toHaveLength(13);
+    expect(stdout.trim().split("\n")).toHaveLength(14);
   });
 
   test("a dropped answer is of a call that happened, a dropped call of one that did not", async () => {

@@ -258,6 +258,17 @@ def quotas_come_in_pages() -> None:
     assert [len(page["Quotas"]) for page in pages] == [2, 1]
 
 
+def prices_are_those_of_the_settings() -> None:
+    control("PUT", "/settings", {"prices": {"t3.nano": 0.0052}, "spotPrices": {"t3.nano": {"us-west-2a": 0.0016}}})
+    filters = [{"Type": "TERM_MATCH", "Field": "instanceType", "Value": "t3.nano"}]
+    listed = client("pricing", "us-east-1").get_products(ServiceCode="AmazonEC2", Filters=filters)["PriceList"]
+    (term,) = json.loads(listed[0])["terms"]["OnDemand"].values()
+    (dimension,) = term["priceDimensions"].values()
+    assert float(dimension["pricePerUnit"]["USD"]) == 0.0052
+    history = ec2.describe_spot_price_history(InstanceTypes=["t3.nano"])["SpotPriceHistory"]
+    assert [(one["AvailabilityZone"], one["SpotPrice"]) for one in history] == [("us-west-2a", "0.001600")]
+
+
 def images_come_in_pages_and_a_parameter_names_one() -> None:
     control("PUT", "/settings", {"pageSize": 50})
     pages = list(ec2.get_paginator("describe_images").paginate(PaginationConfig={"PageSize": 1000}))

@@ -232,11 +232,11 @@ export interface Operations {
       /** values of tenant, with commas between */
       readonly tenant?: string;
       /** key to sort by, - for descending; otherwise id */
-      readonly sort?: "id" | "-id" | "provider" | "-provider" | "pool" | "-pool" | "label" | "-label" | "state" | "-state" | "since" | "-since" | "locked" | "-locked" | "allocated_to" | "-allocated_to" | "tenant" | "-tenant" | "server_id" | "-server_id" | "hostname" | "-hostname" | "interface_ip" | "-interface_ip" | "public_ipv4" | "-public_ipv4" | "private_ipv4" | "-private_ipv4" | "ipv6" | "-ipv6" | "az" | "-az" | "connection_type" | "-connection_type" | "connection_port" | "-connection_port" | "username" | "-username" | "host_keys" | "-host_keys" | "launcher" | "-launcher" | "hold_job" | "-hold_job" | "comment" | "-comment" | "user_data" | "-user_data" | "driver_data" | "-driver_data" | "backing_node" | "-backing_node" | "slot" | "-slot" | "dead_letter" | "-dead_letter";
+      readonly sort?: "id" | "-id" | "provider" | "-provider" | "pool" | "-pool" | "label" | "-label" | "state" | "-state" | "since" | "-since" | "locked" | "-locked" | "allocated_to" | "-allocated_to" | "tenant" | "-tenant" | "server_id" | "-server_id" | "hostname" | "-hostname" | "interface_ip" | "-interface_ip" | "public_ipv4" | "-public_ipv4" | "private_ipv4" | "-private_ipv4" | "ipv6" | "-ipv6" | "az" | "-az" | "connection_type" | "-connection_type" | "connection_port" | "-connection_port" | "username" | "-username" | "host_keys" | "-host_keys" | "launcher" | "-launcher" | "hold_job" | "-hold_job" | "comment" | "-comment" | "user_data" | "-user_data" | "driver_data" | "-driver_data" | "backing_node" | "-backing_node" | "slot" | "-slot" | "dead_letter" | "-dead_letter" | "cost" | "-cost";
       readonly limit?: number;
       /** `next` of the page before, with the same other parameters */
       readonly cursor?: string;
-      /** keys to return, with commas between, of: id, provider, pool, label, state, since, locked, allocated_to, tenant, server_id, hostname, interface_ip, public_ipv4, private_ipv4, ipv6, az, connection_type, connection_port, username, host_keys, launcher, hold_job, comment, user_data, driver_data, backing_node, slot, dead_letter */
+      /** keys to return, with commas between, of: id, provider, pool, label, state, since, locked, allocated_to, tenant, server_id, hostname, interface_ip, public_ipv4, private_ipv4, ipv6, az, connection_type, connection_port, username, host_keys, launcher, hold_job, comment, user_data, driver_data, backing_node, slot, dead_letter, cost */
       readonly fields?: string;
     };
     body: undefined;
@@ -273,6 +273,11 @@ export interface Operations {
         readonly backing_node?: string | null;
         readonly slot?: number | null;
         readonly dead_letter?: boolean;
+        /** of its machine, as it was known when the node became ready; null: not known */
+        readonly cost?: {
+          readonly per_hour: number;
+          readonly currency: string;
+        } | null;
       }>;
       readonly next: string | null;
     };
@@ -316,6 +321,11 @@ export interface Operations {
       readonly backing_node: string | null;
       readonly slot: number | null;
       readonly dead_letter: boolean;
+      /** of its machine, as it was known when the node became ready; null: not known */
+      readonly cost: {
+        readonly per_hour: number;
+        readonly currency: string;
+      } | null;
     };
   };
   /** Mark a node for deletion; a launcher that serves its provider deletes it. */
@@ -1180,6 +1190,11 @@ export interface Operations {
       readonly backing_node: string | null;
       readonly slot: number | null;
       readonly dead_letter: boolean;
+      /** of its machine, as it was known when the node became ready; null: not known */
+      readonly cost: {
+        readonly per_hour: number;
+        readonly currency: string;
+      } | null;
     };
   };
   /** End the hold of a node: it is deleted, or if it is a static host offered again. */

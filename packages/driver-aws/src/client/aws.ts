@@ -1,5 +1,6 @@
 import type { EBS } from "@aws-sdk/client-ebs";
 import type { EC2 } from "@aws-sdk/client-ec2";
+import type { Pricing } from "@aws-sdk/client-pricing";
 import type { S3 } from "@aws-sdk/client-s3";
 import type { ServiceQuotas } from "@aws-sdk/client-service-quotas";
 import type { SQS } from "@aws-sdk/client-sqs";
@@ -74,6 +75,11 @@ export class Aws {
   ): Promise<T> {
     const make = async () => new (await this.#sdk.quotas()).ServiceQuotas(this.#options());
     return this.#call("service-quotas", make, call, signal);
+  }
+
+  pricing<T>(call: (pricing: Of<"pricing", Pricing>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const make = async () => new (await this.#sdk.pricing()).Pricing(this.#options());
+    return this.#call("pricing", make, call, signal);
   }
 
   sqs<T>(call: (sqs: Of<"sqs", SQS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {

@@ -4,6 +4,7 @@ export const sdk = {
   s3: () => import("@aws-sdk/client-s3"),
   ebs: () => import("@aws-sdk/client-ebs"),
   quotas: () => import("@aws-sdk/client-service-quotas"),
+  pricing: () => import("@aws-sdk/client-pricing"),
   sqs: () => import("@aws-sdk/client-sqs"),
   ssm: () => import("@aws-sdk/client-ssm"),
 };

@@ -24,6 +24,15 @@ export interface Resolved {
   readonly host: string | null;
 }
 
+/** Labels of one type and market find the same machines, fail together where there are none, and cost the same. `chosen`: by a fleet. */
+export function machineType(
+  { instanceType, fleet, spot, dedicatedHost }: AwsLabelOwn,
+  chosen?: string | undefined,
+): string {
+  const types = fleet === null ? `${instanceType}` : (chosen ?? fleet.instanceTypes.join("/"));
+  return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
+}
+
 /** What RunInstances is sent: one machine, and no second try with fewer. */
 export function runBody(
   order: CreateOrder,

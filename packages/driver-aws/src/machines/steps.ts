@@ -14,7 +14,7 @@ import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
 import { runFleet } from "./fleet.ts";
 import { hasEnded, idsOf, type MachineIds, runInstance } from "./instances.ts";
 import { interruptionOf } from "./interruptions.ts";
-import { type Resolved, runBody, tagsOf } from "./run-body.ts";
+import { machineType, type Resolved, runBody, tagsOf } from "./run-body.ts";
 import type { Workshop } from "./workshop.ts";
 
 const CALL_MS = 120_000;
@@ -186,6 +186,7 @@ async function describeMachine(
     cloud: "AWS",
     region: config.own.region ?? az?.replace(/[a-z]$/, "") ?? null,
     az,
+    type: machineType(own, instance.InstanceType),
     // What EC2 chose for a fleet is known only now.
     resources: own.fleet === null ? labelAmounts(own, info) : listedAmounts(instance, info, new Map()),
   };

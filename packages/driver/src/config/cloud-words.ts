@@ -60,6 +60,3 @@ export const machineKeys = (boot: number) => ({
 
 /** Documented and honoured by Nodepool, whose validator refuses it all the same (docs/contract/config.md, "Honoured though rejected"). */
 export const DOCUMENTED = "is accepted; Nodepool's validator does not know it";
-
-/** A key that only Nodeyard has. */
-export const OURS = "is a key of Nodeyard; Nodepool refuses it";

@@ -1,5 +1,6 @@
 import { group, type Table } from "./section.ts";
-import { inherited, integer, mapping, NO_LIMIT, seconds, text } from "./words.ts";
+import { FLOAT, mapOf } from "./vocabulary.ts";
+import { field, inherited, integer, mapping, NO_LIMIT, OURS, seconds, text } from "./words.ts";
 
 const SSH_PORT = 22;
 const WINRM_PORT = 5986;
@@ -36,6 +37,28 @@ export const poolKeys = <Limits extends Table>(limits: Limits) => ({
   priority: integer("Lower is preferred.", inherited("the provider's")).differs(YIELDS),
 });
 
+/** What machines cost, for drivers whose cloud does not say it, and where it says something else. */
+export const priceKeys = {
+  prices: group({
+    prices: field(
+      "What an hour of a machine costs, by its type as `explain` names it: `t3.medium`, or `t3.medium, spot`; by label where the driver has no types.",
+      { default: {} },
+      mapOf(FLOAT),
+      (at, key) => {
+        const list = at.inner(key);
+        const perHour = Object.keys(list.raw).map((type) => [type, list.number(type, 0)] as const);
+        for (const [type, price] of perHour) if (price < 0) list.error(type, "is negative; write 0 or more");
+        return Object.fromEntries(perHour);
+      },
+    )
+      .as("perHour")
+      .accepted(OURS),
+    "price-currency": text("Currency of `prices`, by its code of ISO 4217.", { default: "USD" })
+      .as("currency")
+      .accepted(OURS),
+  }),
+};
+
 /** Keys of a provider that launches machines; seconds. */
 export const launchKeys = ({
   launch = 3600,
@@ -43,6 +66,7 @@ export const launchKeys = ({
   launched = "From the start of a launch to a machine.",
   booted = "For a machine to answer once it is up.",
 }) => ({
+  ...priceKeys,
   "boot-timeout": seconds(booted, { default: boot }).as("bootTimeoutMs"),
   "launch-timeout": seconds(launched, { default: launch }).as("launchTimeoutMs"),
   "launch-retries": integer("Attempts per node in all.", { default: 3 })

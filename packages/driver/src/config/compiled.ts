@@ -54,6 +54,13 @@ export interface PoolConfig<PoolOwn = unknown, LabelOwn = unknown> {
   readonly own: PoolOwn;
 }
 
+/** Prices of an hour by what machines are bought as (`offers.types`), or by label where a driver has no types. */
+export interface PriceList {
+  readonly perHour: Readonly<Record<string, number>>;
+  /** Code of ISO 4217. */
+  readonly currency: string;
+}
+
 /** A provider as drivers get it, with its pools; times in milliseconds. `own` is the driver's part. */
 export interface ProviderConfig<ProviderOwn = unknown, PoolOwn = unknown, LabelOwn = unknown> {
   readonly name: string;
@@ -68,5 +75,7 @@ export interface ProviderConfig<ProviderOwn = unknown, PoolOwn = unknown, LabelO
   readonly bootTimeoutMs: number;
   /** Attempts per node in all, at least 1. */
   readonly launchAttempts: number;
+  /** What the file says that machines cost; absent: nothing. */
+  readonly prices?: PriceList;
   readonly own: ProviderOwn;
 }

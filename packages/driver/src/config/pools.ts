@@ -14,7 +14,12 @@ type CommonPool = Entry<{
 /** What the launcher reads of every provider; the keys that only the driver or the builder reads stay out. */
 export function commonOf(provider: CommonProvider): CommonProvider {
   const { name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts } = provider;
-  return { name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts };
+  const { prices } = provider;
+  const hasPrices = prices !== undefined && Object.keys(prices.perHour).length > 0;
+  return {
+    ...{ name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts },
+    ...(hasPrices && { prices }),
+  };
 }
 
 /** Pools of a provider; `make` adds what is the driver's. Of several with one name the last counts, as in the old loader. */

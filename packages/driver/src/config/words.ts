@@ -200,3 +200,6 @@ function shown({ default: missing, shown: words, unit, deprecated }: About): obj
     ...(deprecated === undefined ? {} : { deprecated }),
   };
 }
+
+/** A key that only Nodeyard has. */
+export const OURS = "is a key of Nodeyard; Nodepool refuses it";

@@ -33,6 +33,20 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
   );
 
   test(
+    "prices, if offered, are amounts in a currency, and none for a type that is none",
+    run(async (bench) => {
+      const { prices, types } = (await bench.open()).offers ?? {};
+      if (prices === undefined) return;
+      const of = (type: string) => bench.call((signal) => prices.of(type, null, signal));
+      expect(await of("no such type")).toBe(null);
+      const price = await of(types?.of(bench.rig.label) ?? bench.rig.label.name);
+      if (price === null) return;
+      expect(price.perHour >= 0).toBe(true);
+      expect(/^[A-Z]{3}$/.test(price.currency)).toBe(true);
+    }),
+  );
+
+  test(
     "a console, if offered, can be read while the machine is there, by id and by tag, and is null afterwards",
     run(async (bench) => {
       const provider = await bench.open();

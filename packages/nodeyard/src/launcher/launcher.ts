@@ -228,6 +228,7 @@ export class Launcher {
       standingsOfLabel: (label, durations) => loop.standingsOfLabel(label, durations),
       closed: () => serving.closed(),
       providers: () => this.providers(),
+      price: (pool, label) => serving.price(pool, label),
       remarks: (provider, node) => sliverMachines.remarks(provider, node),
       history: this.#options.history,
     };

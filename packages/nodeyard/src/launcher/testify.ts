@@ -1,9 +1,11 @@
-import { decodeLease, leaseIdOf, leasePath } from "@nodeyard/model";
+import type { Price } from "@nodeyard/driver";
+import { costOf, decodeLease, leaseIdOf, leasePath } from "@nodeyard/model";
 import type { About, PoolStanding, ProviderStanding, Testimony, UnderWay } from "../asking/index.ts";
 import type { Durations, Standing, Verdict } from "../scheduler/index.ts";
 import { type History, noHistory, type Subject } from "../telemetry/index.ts";
 import { type NodeEntry, poolKey, type RequestEntry, type View } from "../view/index.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
+import { sumOf } from "./providers/prices.ts";
 import type { ClosedProvider } from "./providers/served.ts";
 import type { Timings } from "./timings.ts";
 
@@ -23,6 +25,8 @@ export interface Witness {
   standingsOfLabel(label: string, durations: Durations): readonly Standing[];
   closed(): readonly ClosedProvider[];
   providers(): readonly ProviderStanding[];
+  /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
+  price(pool: string, label: string): Price | undefined;
   /** Undefined: this process keeps no journal. */
   readonly history?: ((subject: Subject) => Promise<History>) | undefined;
 }
@@ -78,7 +82,9 @@ function standingsFor(
   const open = standings.map(({ forecast, ...standing }): PoolStanding => {
     // Since when it is made stands in the verdict of the request.
     const since = standing.outlook === "serves" ? (verdict?.since ?? null) : standing.since;
-    return { ...standing, since, ...estimateOf(witness, standing.pool, labels, forecast) };
+    const cost = sumOf(labels.map((label) => witness.price(standing.pool, label)));
+    const facts = cost === null ? standing.facts : { ...standing.facts, cost: costOf(cost) };
+    return { ...standing, facts, since, ...estimateOf(witness, standing.pool, labels, forecast) };
   });
   const closed = witness.closed().flatMap((provider) => closedPools(provider, labels));
   // A pool that goes on as it was configured before stands once: with what it says itself, if it had the labels before.

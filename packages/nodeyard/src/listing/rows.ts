@@ -1,4 +1,4 @@
-import { type NodeRecord, type RequestRecord, slotPlace } from "@nodeyard/model";
+import { costOf, type NodeRecord, priceOf, type RequestRecord, slotPlace } from "@nodeyard/model";
 import type { ListedNode } from "../operations/index.ts";
 import { type Column, columns, type Row } from "./columns.ts";
 import { type AgeFormat, ageIn } from "./table.ts";
@@ -81,6 +81,7 @@ export function nodeFacts({ record, deadLetter }: Pick<ListedNode, "record" | "d
     backing_node: slotPlace(record)?.backing ?? null,
     slot: record.slot,
     dead_letter: deadLetter,
+    cost: costOf(priceOf(record)),
   };
 }
 

@@ -25,6 +25,13 @@ export const gaugeNames = {
     "az",
     "type",
   ),
+  provider_cost_per_hour: gauge(
+    "What the nodes of a provider cost an hour, as far as it is known",
+    "provider",
+    "currency",
+  ),
+  label_cost_per_hour: gauge("The same of a label", "label", "currency"),
+  tenant_cost_per_hour: gauge("The same of the nodes that a tenant has", "tenant", "currency"),
   requests: gauge("Node requests by state", "state"),
   label_oldest_request_timestamp_seconds: gauge(
     "When the oldest request for a label that is not fulfilled was made, those for min-ready nodes left out",

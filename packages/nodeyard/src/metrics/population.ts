@@ -1,4 +1,4 @@
-import { nodeStates, requestStates } from "@nodeyard/model";
+import { nodeStates, priceOf, requestStates } from "@nodeyard/model";
 import type { ComponentEntry, NodeEntry, RequestEntry, View, ViewEvent } from "../view/index.ts";
 import { type Gauge, gaugeOf } from "./gauges.ts";
 
@@ -11,6 +11,8 @@ export interface Counts {
 }
 
 const WAITING = "waiting";
+const MILLION = 1_000_000;
+const costNames = ["provider_cost_per_hour", "label_cost_per_hour", "tenant_cost_per_hour"] as const;
 
 /** Under one key of a Tally: there is only one of them. */
 const ALL = "";
@@ -30,6 +32,12 @@ export class Population {
   readonly #nodes = new Tally();
   readonly #byProvider = new Tally();
   readonly #byLabel = new Tally();
+  /** What nodes cost by provider, label and tenant, in millionths: whole numbers come back to zero. */
+  readonly #costs = {
+    provider_cost_per_hour: new Tally(),
+    label_cost_per_hour: new Tally(),
+    tenant_cost_per_hour: new Tally(),
+  };
   readonly #requests = new Tally();
   /** Requests that are not answered yet, by label. */
   readonly #waiting = new Tally();
@@ -73,6 +81,11 @@ export class Population {
       ...requestStates.map((state) => gaugeOf("requests", this.#requests.get(ALL, state), state)),
       ...statesOf("provider_nodes", providers, this.#byProvider),
       ...statesOf("label_nodes", labels, this.#byLabel),
+      ...costNames.flatMap((name) =>
+        [...this.#costs[name].entries()].map(([of, currency, millionths]) =>
+          gaugeOf(name, millionths / MILLION, of, currency),
+        ),
+      ),
       ...this.#addressable(pools),
     ];
   }
@@ -123,6 +136,15 @@ export class Population {
     this.#nodes.add(ALL, state, by);
     if (provider !== null) this.#byProvider.add(provider, state, by);
     for (const label of new Set(type)) this.#byLabel.add(label, state, by);
+    const price = priceOf(entry.record);
+    if (price === undefined) return;
+    const { allocatedTo, tenantName } = entry.record;
+    const cost = by * Math.round(price.perHour * MILLION);
+    const [providers, labels, tenants] = costNames.map((name) => this.#costs[name]);
+    if (provider !== null) providers!.add(provider, price.currency, cost);
+    for (const label of new Set(type)) labels!.add(label, price.currency, cost);
+    // A node that is nobody's keeps the name of its last tenant.
+    if (allocatedTo !== null && tenantName !== null) tenants!.add(tenantName, price.currency, cost);
   }
 
   #request(entry: RequestEntry | undefined, by: 1 | -1): void {
@@ -185,5 +207,9 @@ class Tally {
 
   firsts(): Iterable<string> {
     return this.#counts.keys();
+  }
+
+  *entries(): Generator<readonly [first: string, second: string, count: number]> {
+    for (const [first, row] of this.#counts) for (const [second, count] of row) yield [first, second, count];
   }
 }

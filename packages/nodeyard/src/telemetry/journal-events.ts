@@ -55,7 +55,10 @@ export const journalEvents = {
     "A step of a launch or deletion ended",
     ...["of", "attempt", "step", "began", "ms", "next", "error", "untold"],
   ),
-  "node.ready": info("A node was made and is ready", "attempt", "ms", "server_id", "resources", "steps"),
+  "node.ready": info(
+    "A node was made and is ready",
+    ...["attempt", "ms", "server_id", "resources", "cost", "steps"],
+  ),
   "node.console": kind(null)(
     "The last console output of a machine that did not come up",
     ...["request", "attempt", "cut", "lines"],

@@ -41,6 +41,39 @@ const found = (gauges: readonly Gauge[], name: string, labels: object) =>
     ?.value;
 
 describe("nodes and requests in numbers", () => {
+  test("cost by provider, label and tenant comes back to nothing; a node that nobody has is no tenant's", async () => {
+    const population = new Population(view);
+    const priced = (per_hour: number, currency: string, allocated_to: string | null) => ({
+      ...{ state: "ready", provider: "priced", type: ["dear"], allocated_to, tenant_name: "qa" },
+      driver_data: { nodeyard: { price: { per_hour, currency } } },
+    });
+    const costs = () =>
+      population
+        .gauges()
+        .filter(({ name }) => name.endsWith("cost_per_hour"))
+        .map(({ name, labels, value }) => [name, ...Object.values(labels), value].join(" "));
+    const all = [
+      priced(0.1, "USD", "100-0000000001"),
+      priced(0.2, "USD", null),
+      priced(0.3, "EUR", "100-0000000002"),
+    ];
+    const node = (number: number) => `${paths.nodes}/000000080${number}`;
+    for (const [number, one] of all.entries()) await tree.create(node(number), data(one));
+    await view.resync();
+    expect(costs()).toEqual([
+      "provider_cost_per_hour priced USD 0.3",
+      "provider_cost_per_hour priced EUR 0.3",
+      "label_cost_per_hour dear USD 0.3",
+      "label_cost_per_hour dear EUR 0.3",
+      "tenant_cost_per_hour qa USD 0.1",
+      "tenant_cost_per_hour qa EUR 0.3",
+    ]);
+    for (const number of all.keys()) await tree.delete(node(number));
+    await view.resync();
+    expect(costs()).toEqual([]);
+    population.close();
+  });
+
   test("providers and labels of pools are there with zeros; others only while there is something", async () => {
     const population = new Population(view);
     const pool = {

@@ -47,6 +47,10 @@ export const nodeSchema = z.object({
   backing_node: maybe,
   slot: z.int().nullable(),
   dead_letter: z.boolean(),
+  cost: z
+    .object({ per_hour: z.number(), currency: text })
+    .nullable()
+    .describe("of its machine, as it was known when the node became ready; null: not known"),
 });
 
 export const requestSchema = z.object({

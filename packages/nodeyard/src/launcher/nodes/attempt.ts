@@ -9,12 +9,13 @@ import {
   type StepContext,
   type Tag,
 } from "@nodeyard/driver";
-import type { NodePatch } from "@nodeyard/model";
+import { type NodePatch, withPrice } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
 import type { PlannedSlot } from "../../scheduler/index.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
+import { priceOf, typeOf } from "../providers/prices.ts";
 import { bootImage } from "./boot-image.ts";
 import type { LaunchHandles } from "./handles.ts";
 import { createInSlot } from "./slots.ts";
@@ -74,9 +75,18 @@ export async function attemptLaunch(
       },
     });
     onStep(SCAN);
-    const hostKeys = await scanned(context, launch, machine, trace, limit.signal);
+    const type = machine.type ?? typeOf(pool.open, launch.label);
+    const az = machine.az ?? node.record.az;
+    const [hostKeys, price] = await Promise.all([
+      scanned(context, launch, machine, trace, limit.signal),
+      priceOf(context, pool.open, type, az, limit.signal),
+    ]);
     trace.end();
-    return { ...machinePatch(pool, machine), hostKeys };
+    return {
+      ...machinePatch(pool, machine),
+      hostKeys,
+      driverData: withPrice(machine.driverData ?? null, price),
+    };
   } catch (error) {
     trace.end(messageOf(fenceOf(error)));
     throw error;
@@ -179,7 +189,6 @@ function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
     cloud: machine.cloud ?? null,
     region: machine.region ?? null,
     hostId: machine.hostId ?? null,
-    driverData: machine.driverData ?? null,
     // A cloud that does not say keeps the zone that was chosen.
     ...(machine.az == null ? {} : { az: machine.az }),
     ...(machine.slot == null ? {} : { slot: machine.slot }),

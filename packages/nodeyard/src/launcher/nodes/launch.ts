@@ -1,5 +1,5 @@
 import { DriverError, type LabelConfig } from "@nodeyard/driver";
-import { leaseIdOf } from "@nodeyard/model";
+import { costOf, leaseIdOf, priceOf } from "@nodeyard/model";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
 import { FenceLost, fenceOf } from "../../coordination/index.ts";
@@ -8,6 +8,7 @@ import type { Permit } from "../failure-records.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { LaunchRefused } from "../launches.ts";
+import { typeOf } from "../providers/prices.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
 import { isUnproven, tellCanary } from "./canary-report.ts";
@@ -72,6 +73,7 @@ export async function launchNode(
         ms: Math.round(treeNow(context) - began),
         server_id: node.record.externalId,
         resources: node.record.resources,
+        cost: costOf(priceOf(node.record)),
         steps: stopwatch.steps,
       };
       context.journal.write({ event: "node.ready", node: id, facts, record: node.record });
@@ -102,8 +104,8 @@ async function begun(
   again: boolean,
   signal: AbortSignal,
 ): Promise<Permit | LaunchRefused> {
-  const { provider, config, driver } = pool.open;
-  const type = provider.offers?.types?.of(label) ?? label.name;
+  const { config, driver } = pool.open;
+  const type = typeOf(pool.open, label);
   const offering = { provider: config.name, az: node.record.az, type };
   // A slot costs no machine; what its backing node costs is counted where that is launched.
   const counted = driver.capabilities.backing !== true;

@@ -6,6 +6,7 @@ import {
   type Evidence,
   idText,
   type Layer,
+  type Price,
   type Provider,
   type ProviderConfig,
   type Resources,
@@ -22,6 +23,7 @@ import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { backingsOf } from "../metastatic/backings.ts";
+import { labelPrices } from "./prices.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
@@ -30,6 +32,8 @@ const ANSWER_MS = 60_000;
 export interface ProviderFacts {
   readonly local: LocalProvider;
   readonly pools: readonly Omit<LocalPool, "id">[];
+  /** What an hour of one node costs, by pool and label; without what is not known. */
+  readonly prices: ReadonlyMap<string, ReadonlyMap<string, Price>>;
   /** The cloud lists machines of ours that have no record: what others use is less than it seems, soon. */
   readonly unsettled: boolean;
 }
@@ -116,6 +120,10 @@ export async function learnFacts(
     const readAt = Math.round(handles.ages.now());
     const slots = slotSettingsOf(open);
     const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
+    const prices = new Map<string, ReadonlyMap<string, Price>>();
+    if (driver.capabilities.launches)
+      for (const pool of config.pools)
+        prices.set(poolKey(config.name, pool.name), await labelPrices(open, pool, handles, limit.signal));
     return {
       local: {
         name: config.name,
@@ -127,6 +135,7 @@ export async function learnFacts(
         readAt,
       },
       pools,
+      prices,
       unsettled,
     };
   } finally {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Driver, ProviderConfig } from "@nodeyard/driver";
+import type { Driver, Price, ProviderConfig } from "@nodeyard/driver";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { Controller, closeQuietly, type Registration } from "../../coordination/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
@@ -67,6 +67,15 @@ export class Serving {
   /** What the scheduler is to know of the providers that are open. */
   locals(): ReturnType<typeof localsOf> {
     return localsOf([...this.#served.values(), ...this.#draining.values()], this.pools);
+  }
+
+  /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
+  price(pool: string, label: string): Price | undefined {
+    const { config } = this.pools.get(pool)?.open ?? {};
+    return this.#served
+      .get(config?.name ?? "")
+      ?.facts?.prices.get(pool)
+      ?.get(label);
   }
 
   /** Providers that could not be opened as they are configured, or are suspended. */

@@ -1,13 +1,15 @@
 import {
+  costOf,
   type DeadLetter,
   leaseIdOf,
   metastaticProviderOf,
   type NodeRecord,
   paths,
+  priceOf,
   RecordError,
   readableNode,
 } from "@nodeyard/model";
-import { orUndefined } from "@nodeyard/tree";
+import { orUndefined, treeNow } from "@nodeyard/tree";
 import { readDeadLetter } from "../dead-letter.ts";
 import type { OperationHandles } from "../handles.ts";
 import { readNode } from "../listing.ts";
@@ -57,6 +59,7 @@ export async function nodeStory(
       lease: leaseIdOf(holder) ?? null,
       locked_by: holder,
       comment: record.comment,
+      ...costIn(record, treeNow(handles)),
       ...remarksIn(replies),
       ...slotAbout(slots),
     },
@@ -69,6 +72,15 @@ export async function nodeStory(
     estimate: null,
     steps,
   };
+}
+
+/** By the hour, and since the record was made: the machine is a moment younger. */
+function costIn(record: NodeRecord, now: number): { readonly cost?: object } {
+  const price = priceOf(record);
+  if (price === undefined) return {};
+  const hours = record.createdTime === null ? null : Math.max(0, now / 1000 - record.createdTime) / 3600;
+  const soFar = hours === null ? null : Number((hours * price.perHour).toPrecision(4));
+  return { cost: { ...costOf(price), so_far: soFar } };
 }
 
 /** Of the machine as it is now; what was learnt when it ended is in its history. */

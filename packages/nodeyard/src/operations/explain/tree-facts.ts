@@ -1,4 +1,12 @@
-import { type ComponentRecord, decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import {
+  type ComponentRecord,
+  costOf,
+  decodeComponent,
+  decodeNode,
+  type NodeRecord,
+  paths,
+  priceOf,
+} from "@nodeyard/model";
 import { orUndefined, type Tree } from "@nodeyard/tree";
 import { readAll } from "../listing.ts";
 
@@ -43,12 +51,8 @@ export async function readEach<T>(
 }
 
 /** A node in a list of them. */
-export function nodeFacts({
-  id,
-  state,
-  type,
-  provider,
-  pool,
-}: NodeRecord): Readonly<Record<string, unknown>> {
-  return { id, state, label: type.join(","), provider, pool };
+export function nodeFacts(record: NodeRecord): Readonly<Record<string, unknown>> {
+  const { id, state, type, provider, pool } = record;
+  const price = priceOf(record);
+  return { id, state, label: type.join(","), provider, pool, ...(price && { cost: costOf(price) }) };
 }

@@ -1,0 +1,144 @@
+import { type Clock, DriverError, type Price, SharedValue } from "@nodeyard/driver";
+import { type Aws, allPages } from "./client/index.ts";
+
+/** The list changes a few times a year, the spot market slowly; milliseconds. */
+const LIST_MS = 86_400_000;
+const SPOT_MS = 600_000;
+/** More types than a configuration has. */
+const MOST = 2_000;
+
+/** By zone; those of the list hold in every zone. */
+type Zoned = ReadonlyMap<string | null, Price>;
+
+/**
+ * What EC2 asks for an hour of Linux without a licence: by the Price List API, and on the spot market by EC2's history, whose newest entry
+ * of each zone is the price of now. Volumes, addresses and traffic are not in it.
+ */
+export class Prices {
+  readonly #aws: Aws;
+  readonly #region: string | null;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, SharedValue<Zoned>>();
+
+  constructor(aws: Aws, region: string | null, clock: Clock) {
+    this.#aws = aws;
+    this.#region = region;
+    this.#clock = clock;
+  }
+
+  /** `type`: as `machineType` calls it. Null: none is listed, or a fleet has not chosen yet. */
+  async of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null> {
+    const [name = "", ...marks] = type.split(", ");
+    const region = this.#region ?? az?.replace(/[a-z]$/, "");
+    if (!/^[\w-]+\.[\w-]+$/.test(name) || region === undefined) return null;
+    const spot = marks.includes("spot");
+    const load = (own: AbortSignal) =>
+      spot ? this.#market(name, own) : this.#list(name, marks.includes("dedicated host"), region, own);
+    const prices = await this.#shared(`${region} ${type}`, spot ? SPOT_MS : LIST_MS, load).get(signal);
+    const exact = prices.get(az) ?? prices.get(null);
+    if (exact !== undefined || az !== null) return exact ?? null;
+    const [first = null, ...others] = prices.values();
+    return others.reduce<Price | null>((most, one) => (one.perHour > most!.perHour ? one : most), first);
+  }
+
+  close(): void {
+    for (const shared of this.#known.values()) shared.close();
+  }
+
+  #shared(key: string, freshMs: number, load: (signal: AbortSignal) => Promise<Zoned>): SharedValue<Zoned> {
+    let shared = this.#known.get(key);
+    if (shared === undefined) {
+      if (this.#known.size >= MOST) {
+        this.close();
+        this.#known.clear();
+      }
+      shared = new SharedValue({
+        clock: this.#clock,
+        what: `price of ${key}`,
+        load,
+        freshMs,
+        staleMs: freshMs,
+      });
+      this.#known.set(key, shared);
+    }
+    return shared;
+  }
+
+  async #list(type: string, host: boolean, region: string, signal: AbortSignal): Promise<Zoned> {
+    const wanted = host
+      ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
+      : {
+          ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
+          ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },
+        };
+    const Filters = Object.entries({ regionCode: region, ...wanted }).map(([Field, Value]) => ({
+      Type: "TERM_MATCH" as const,
+      Field,
+      Value,
+    }));
+    // The price list of all regions is in a few of them.
+    const home = this.#aws.in(region.startsWith("cn-") ? "cn-northwest-1" : "us-east-1");
+    const products = await allPages(
+      (token) =>
+        home.pricing(
+          (pricing, to) => pricing.getProducts({ ServiceCode: "AmazonEC2", Filters, ...token }, to),
+          signal,
+        ),
+      ({ PriceList }) => PriceList,
+    );
+    const [price] = products.flatMap((product) => hourly(String(product)));
+    return new Map(price === undefined ? [] : [[null, price]]);
+  }
+
+  async #market(type: string, signal: AbortSignal): Promise<Zoned> {
+    const request = {
+      InstanceTypes: [type as never],
+      ProductDescriptions: ["Linux/UNIX"],
+      StartTime: new Date(this.#clock.now()),
+    };
+    const history = await allPages(
+      (token) =>
+        this.#aws.ec2((ec2, to) => ec2.describeSpotPriceHistory({ ...request, ...token }, to), signal),
+      ({ SpotPriceHistory }) => SpotPriceHistory,
+    );
+    const newest = history.toSorted((a, b) => Number(a.Timestamp) - Number(b.Timestamp));
+    return new Map(
+      newest.map(({ AvailabilityZone: zone = null, SpotPrice }) => [
+        zone,
+        { perHour: amount(SpotPrice), currency: "USD" },
+      ]),
+    );
+  }
+}
+
+interface Product {
+  readonly terms?: {
+    readonly OnDemand?: Readonly<
+      Record<string, { readonly priceDimensions?: Readonly<Record<string, Dimension>> }>
+    >;
+  };
+}
+
+interface Dimension {
+  readonly unit?: string;
+  readonly pricePerUnit?: Readonly<Record<string, string>>;
+}
+
+/** What a product costs without a contract (Price List API, "Reading the service price list file"). */
+function hourly(product: string): readonly Price[] {
+  const { terms } = JSON.parse(product) as Product;
+  const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
+    Object.values(priceDimensions ?? {}),
+  );
+  return dimensions
+    .filter(({ unit }) => unit === "Hrs")
+    .flatMap(({ pricePerUnit = {} }) =>
+      Object.entries(pricePerUnit).map(([currency, text]) => ({ perHour: amount(text), currency })),
+    );
+}
+
+function amount(text: string | undefined): number {
+  const value = Number(text);
+  if (text !== undefined && Number.isFinite(value)) return value;
+  throw new DriverError("transient", `AWS lists a price that is no number: ${text}`);
+}

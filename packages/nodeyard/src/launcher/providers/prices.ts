@@ -1,0 +1,73 @@
+import { DriverError, type LabelConfig, type Price, type ProviderConfig } from "@nodeyard/driver";
+import { deadline, messageOf } from "@nodeyard/runtime";
+import type { OpenProvider } from "../handles.ts";
+import type { RecordHandles } from "../held-records.ts";
+
+/** A price is worth no more of a launch than this, milliseconds. */
+const ANSWER_MS = 10_000;
+
+/** What machines of a label are bought as; their label where the driver does not say it. */
+export function typeOf({ provider }: Pick<OpenProvider, "provider">, label: LabelConfig): string {
+  return provider.offers?.types?.of(label) ?? label.name;
+}
+
+/**
+ * What an hour of a type costs: as the file says, else as the cloud says, else null. Never rejects but with the signal's reason: what is
+ * not known of a price stops no launch.
+ */
+export async function priceOf(
+  { clock, log }: Pick<RecordHandles, "clock" | "log">,
+  { config, provider }: Pick<OpenProvider, "config" | "provider">,
+  type: string,
+  az: string | null,
+  parent: AbortSignal,
+): Promise<Price | null> {
+  const listed = config.prices?.perHour[type];
+  if (config.prices !== undefined && listed !== undefined)
+    return { perHour: listed, currency: config.prices.currency };
+  const { prices } = provider.offers ?? {};
+  if (prices === undefined) return null;
+  const late = () => new DriverError("timeout", `${config.name}: no price within ${ANSWER_MS} ms`);
+  const limit = deadline(clock, ANSWER_MS, late, parent);
+  try {
+    return await prices.of(type, az, limit.signal);
+  } catch (error) {
+    parent.throwIfAborted();
+    const facts = { provider: config.name, type, az, error: messageOf(error) };
+    log.warn(facts, "cannot read a price; what nodes cost is not known");
+    return null;
+  } finally {
+    limit.cancel();
+  }
+}
+
+/** By label. What the cloud lets choose among several types has a price of its own with each launch. */
+export async function labelPrices(
+  open: OpenProvider,
+  { labels, availabilityZones }: ProviderConfig["pools"][number],
+  handles: Pick<RecordHandles, "clock" | "log">,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Price>> {
+  const [zone = null, ...others] = availabilityZones;
+  const az = others.length === 0 ? zone : null;
+  const prices = await Promise.all(
+    [...labels.values()].map(async (label) => {
+      const price = await priceOf(handles, open, typeOf(open, label), az, signal);
+      return price === null ? [] : [[label.name, price] as const];
+    }),
+  );
+  return new Map(prices.flat());
+}
+
+/** What an hour of several nodes costs together; null where a price is missing, or one is in another currency. */
+export function sumOf(prices: readonly (Price | undefined)[]): Price | null {
+  const [first] = prices;
+  if (first === undefined) return null;
+  const { currency } = first;
+  let perHour = 0;
+  for (const price of prices) {
+    if (price?.currency !== currency) return null;
+    perHour += price.perHour;
+  }
+  return { perHour, currency };
+}
