@@ -6,7 +6,7 @@ export interface HostAndPort {
   readonly port: number;
 }
 
-/** What a connection string names: servers, tried in an order drawn by chance, and the path that stands for "/". */
+/** What a connection string names: the servers, tried in random order, and the path that stands for "/". */
 export interface ConnectionTarget {
   readonly hosts: readonly HostAndPort[];
   /** Absolute path without a trailing "/", or empty. */
@@ -18,8 +18,8 @@ const BRACKETED = /^\[([0-9A-Fa-f:.%\w]+)\](?::(\d+))?$/;
 const PLAIN = /^([^:[\]\s]+)(?::(\d+))?$/;
 
 /**
- * Reads `host:port,host:port/chroot`; IPv6 addresses stand in brackets, a missing port is 2181. Everything from the
- * first "/" on is the chroot, for all servers: the same reading as in every other client. Throws BadArguments.
+ * Parses `host:port,host:port/chroot`. IPv6 addresses need brackets; a missing port is 2181. Everything from the first "/"
+ * on is the chroot, which applies to all servers, as in every other ZooKeeper client. Throws BadArguments.
  */
 export function parseConnectionString(text: string): ConnectionTarget {
   const slash = text.indexOf("/");

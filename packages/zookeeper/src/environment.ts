@@ -1,18 +1,20 @@
-/** What the client takes from the machine, each of it replaceable. Defaults live in `edge/`. */
+/** What the client uses of its environment. Each part can be replaced; defaults are in `edge/`. */
 
-/** A timer that was set; cancelling one that has fired does nothing. */
+/** A timer. Cancelling a timer that has fired has no effect. */
 export interface Timer {
   cancel(): void;
 }
 
-/** Time as the client sees it: wall time, time that never goes back, and timers. */
+/**
+ * The client's clock: wall time (`now`) and monotonic time in milliseconds, and timers. A background timer does not keep the process alive.
+ */
 export interface Clock {
   now(): number;
   monotonic(): number;
   setTimer(ms: number, fn: () => void, options?: { readonly background?: boolean }): Timer;
 }
 
-/** Chance, passed in so that a simulation can repeat it. */
+/** Randomness, passed in so that a simulation can repeat a run. */
 export interface Random {
   /** Uniform in [0, 1). */
   float(): number;
@@ -24,34 +26,34 @@ export interface Endpoint {
   /** As written in the connection string. */
   readonly host: string;
   readonly port: number;
-  /** What `host` resolved to. */
+  /** The address that `host` resolved to. */
   readonly address: string;
 }
 
-/** What a link tells its owner, always later than the call that opened it, and never after `closed`. */
+/** Callbacks of a link. They are never called within `open`, and never after `closed`. */
 export interface LinkHandlers {
   opened(): void;
-  /** The first `length` of `bytes` arrived. They belong to the link and are overwritten as soon as this returns. */
+  /** The first `length` bytes of `bytes` arrived. The link owns the buffer and overwrites it after this call. */
   received(bytes: Buffer, length: number): void;
-  /** What was written before has left; only after a `write` that returned false. */
+  /** All bytes written so far were accepted. Called only after a `write` that returned false. */
   drained(): void;
-  /** The link is over, for whatever reason, opened or not. */
+  /** The link ended, whether or not it ever opened. */
   closed(cause?: Error): void;
 }
 
 /** One connection to a server. */
 export interface Link {
-  /** Returns true when `bytes` may be reused at once; false when they must be left alone and `drained` will come. */
+  /** Returns true when the caller may reuse `bytes` at once; false when it must not touch them, and `drained` follows. */
   write(bytes: Buffer): boolean;
-  /** Ends the link without further calls to its handlers, after what was written has been handed to the system. */
+  /** Ends the link without further callbacks, after the operating system has accepted what was written. */
   destroy(): void;
 }
 
-/** How the client reaches servers; the default speaks TCP and TLS. */
+/** How the client reaches servers. The default uses TCP and TLS. */
 export interface Connector {
   /** The addresses of a host. */
   resolve(host: string): Promise<readonly string[]>;
   open(endpoint: Endpoint, handlers: LinkHandlers): Link;
-  /** Calls `fn` once the work at hand, promise reactions included, is done: what was written till then leaves together. */
+  /** Calls `fn` after the current work and its promise reactions, so that all requests written until then leave in one write. */
   defer(fn: () => void): void;
 }

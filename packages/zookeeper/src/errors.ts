@@ -1,9 +1,9 @@
 import { ErrorCode } from "./wire/op-code.ts";
 
-/** Whether an operation that failed may have been applied by the server all the same. */
+/** Whether the server may have applied an operation that failed: "unknown" when no reply came. */
 export type Outcome = "none" | "unknown";
 
-/** What an error says besides its code and message. `outcome` says whether the operation may have been carried out. */
+/** Details of an error besides its code and message. */
 export interface ErrorDetails {
   readonly outcome?: Outcome;
   readonly cause?: unknown;
@@ -12,7 +12,7 @@ export interface ErrorDetails {
   readonly path?: string;
 }
 
-/** Base of everything that this package rejects with. `code` is stable; the message is for people. */
+/** Base class of this package's errors. `code` is stable; the message is for people. */
 export class ZooKeeperError extends Error {
   readonly code: string;
   readonly outcome: Outcome;
@@ -35,7 +35,7 @@ function where(details: ErrorDetails): string {
   return path === undefined ? op : `${op} ${path}`;
 }
 
-/** Base class of errors whose message is the operation with its path, and `why`. */
+/** Base class of errors whose message is the operation, its path and `why`. */
 function errorClass(code: string, why: string): new (details?: ErrorDetails) => ZooKeeperError {
   return class extends ZooKeeperError {
     constructor(details: ErrorDetails = {}) {
@@ -44,19 +44,19 @@ function errorClass(code: string, why: string): new (details?: ErrorDetails) => 
   };
 }
 
-/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
+/** The znode, or the parent of a znode to be created, does not exist. Nothing was changed. */
 export class NoNode extends errorClass("zookeeper.no_node", "the znode does not exist") {}
 
-/** A znode to be created is there already. Nothing was changed. */
+/** A znode to be created exists already. Nothing was changed. */
 export class NodeExists extends errorClass("zookeeper.node_exists", "the znode exists already") {}
 
-/** Somebody else wrote since the version that the operation names. Read again, and decide anew. */
+/** Another client wrote the znode after the version that the operation names. Read it again and decide again. */
 export class BadVersion extends errorClass("zookeeper.bad_version", "the znode has a different version") {}
 
-/** A znode with children is not deleted. Children may have come since they were listed. */
+/** The znode to be deleted has children. Another client may have created them since they were listed. */
 export class NotEmpty extends errorClass("zookeeper.not_empty", "the znode still has children") {}
 
-/** Only znodes that outlive their session can have children. */
+/** The parent is ephemeral; ZooKeeper allows children only below persistent znodes. */
 export class NoChildrenForEphemerals extends errorClass(
   "zookeeper.no_children_for_ephemerals",
   "the parent is ephemeral and takes no children",
@@ -65,17 +65,19 @@ export class NoChildrenForEphemerals extends errorClass(
 /** The access list of the znode, or of its parent, denies the operation to the identities of this connection. */
 export class NoAuth extends errorClass("zookeeper.no_auth", "the access list does not allow it") {}
 
-/** An access list is empty, or has a scheme or identity that the server does not know. */
+/** The access list is empty, or contains a scheme or identity that the server does not know. */
 export class InvalidAcl extends errorClass("zookeeper.invalid_acl", "the server refuses this access list") {}
 
-/** The operation cannot be carried out as it is written, for instance on an invalid path. Repeating it does not help. */
+/** The operation is invalid as written, for instance because of its path. A retry does not help. */
 export class BadArguments extends ZooKeeperError {
   constructor(why: string, details: ErrorDetails = {}) {
     super("zookeeper.bad_arguments", `${where(details)}: ${why}`, details);
   }
 }
 
-/** The frame is longer than servers accept (`jute.maxbuffer`); sending it would break the connection for all calls. */
+/**
+ * The request is longer than servers accept (`jute.maxbuffer`). Sending it would make the server close the connection for all operations.
+ */
 export class TooLarge extends ZooKeeperError {
   constructor(bytes: number, limit: number, details: ErrorDetails = {}) {
     super(
@@ -86,22 +88,22 @@ export class TooLarge extends ZooKeeperError {
   }
 }
 
-/** A watch to be removed is not set on the server. */
+/** The watch to be removed is not set on the server. */
 export class NoWatcher extends errorClass("zookeeper.no_watcher", "the server knows of no such watch") {}
 
-/** The server has no such operation, or has it switched off (TTL znodes). */
+/** The server does not know the operation, or has it disabled (TTL znodes). */
 export class Unimplemented extends errorClass(
   "zookeeper.unimplemented",
   "this server does not know the operation",
 ) {}
 
-/** A write met a server that has lost its quorum. */
+/** A write reached a server that has lost its quorum. */
 export class NotReadOnly extends errorClass(
   "zookeeper.not_read_only",
   "the server is read-only at present",
 ) {}
 
-/** A quota on bytes or znodes of a subtree, which ZooKeeper 3.7 and newer can enforce, refuses the write. */
+/** The write exceeds a quota on bytes or znodes of a subtree, which ZooKeeper 3.7 and newer can enforce. */
 export class QuotaExceeded extends errorClass("zookeeper.quota_exceeded", "a quota of the tree is used up") {}
 
 /** The connection broke before the reply came. */
@@ -110,23 +112,23 @@ export class ConnectionLost extends errorClass(
   "the connection broke before the reply came",
 ) {}
 
-/** The session is over: its ephemeral znodes, locks and one-shot watches are gone. */
+/** The session expired: the server has deleted its ephemeral znodes, its locks and its one-shot watches. */
 export class SessionExpired extends errorClass("zookeeper.session_expired", "the session has expired") {}
 
-/** The server saw the session move to another connection. */
+/** The server answered that another connection has taken over the session. */
 export class SessionMoved extends errorClass(
   "zookeeper.session_moved",
   "the session has moved to another server",
 ) {}
 
-/** The credentials were refused. The client is closed, because no server would accept them. */
+/** The server refused the credentials. The client closes, because every server would refuse them. */
 export class AuthFailed extends ZooKeeperError {
   constructor(why: string, details: ErrorDetails = {}) {
     super("zookeeper.auth_failed", `authentication failed: ${why}`, details);
   }
 }
 
-/** No reply came before the deadline of the operation. If it was sent, a write may have been carried out (`outcome`). */
+/** No reply arrived before the operation's deadline. A write that was sent may have been applied (see `outcome`). */
 export class DeadlineExceeded extends ZooKeeperError {
   constructor(ms: number, details: ErrorDetails = {}) {
     super("zookeeper.deadline_exceeded", `${where(details)}: no reply within ${Math.round(ms)} ms`, details);
@@ -136,24 +138,24 @@ export class DeadlineExceeded extends ZooKeeperError {
 /** The caller's AbortSignal fired; `cause` is its reason. */
 export class Aborted extends errorClass("zookeeper.aborted", "cancelled by the caller") {}
 
-/** More operations wait than `maxQueued` allows. */
+/** `maxQueued` operations wait already. */
 export class QueueFull extends ZooKeeperError {
   constructor(limit: number, details: ErrorDetails = {}) {
     super("zookeeper.queue_full", `${where(details)}: ${limit} operations wait already`, details);
   }
 }
 
-/** The client was closed by its own process; it does not come back. */
+/** The client was closed by its own process. It does not reconnect. */
 export class Closed extends errorClass("zookeeper.closed", "the client is closed") {}
 
-/** Bytes that are not a message of the protocol. */
+/** Received bytes are not a valid message of the protocol. */
 export class ProtocolError extends ZooKeeperError {
   constructor(why: string, details: ErrorDetails = {}) {
     super("zookeeper.protocol", `the other side broke the protocol: ${why}`, details);
   }
 }
 
-/** Any other refusal of the server, by its number. */
+/** The server refused the operation with an error code that has no class of its own. */
 export class ServerError extends ZooKeeperError {
   readonly serverCode: number;
   constructor(serverCode: number, details: ErrorDetails = {}) {
@@ -166,7 +168,7 @@ export class ServerError extends ZooKeeperError {
   }
 }
 
-/** A multi did nothing because the operation at `index` failed; `cause` is that failure, `failure` the same, typed. */
+/** A multi changed nothing because the operation at `index` failed. `failure` (also `cause`) is the error of that operation. */
 export class MultiFailed extends ZooKeeperError {
   readonly index: number;
   readonly failure: ZooKeeperError;
@@ -201,7 +203,7 @@ const BY_CODE = new Map<number, new (details: ErrorDetails) => ZooKeeperError>([
   [ErrorCode.sessionMoved, SessionMoved],
 ]);
 
-/** Codes that a server sends although the write may go through afterwards. */
+/** Codes with which the server answers although it may still apply the write. */
 const UNKNOWN_OUTCOME = new Set<number>([
   ErrorCode.connectionLoss,
   ErrorCode.operationTimeout,
@@ -209,8 +211,8 @@ const UNKNOWN_OUTCOME = new Set<number>([
 ]);
 
 /**
- * The error for a code of the reply header, without a stack: a reply is read far from the call that asked for it, so a stack
- * would show this client alone, and to capture it is most of what a refusal costs.
+ * The error for a code of the reply header, without a stack trace. The reply is read far from the call that sent the request, so a
+ * trace would show only this client's internals, and capturing it is most of the cost of an error reply.
  */
 export function errorFromCode(code: number, details: ErrorDetails = {}): ZooKeeperError {
   const limit = Error.stackTraceLimit;

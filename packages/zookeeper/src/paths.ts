@@ -4,9 +4,9 @@ const SLASH = 47;
 const DOT = 46;
 
 /**
- * Throws BadArguments unless a server would take `path` (org.apache.zookeeper.common.PathUtils): absolute, no empty,
- * "." or ".." segment, no control characters, nothing beyond the basic multilingual plane. A trailing "/" is right for
- * sequential creates only.
+ * Throws BadArguments unless a server accepts `path` (org.apache.zookeeper.common.PathUtils): absolute, no empty, "." or
+ * ".." segment, no control characters, no character outside of the basic multilingual plane. A trailing "/" is valid
+ * for sequential creates only.
  */
 export function checkPath(path: string, sequential = false): void {
   const why = fault(path, sequential);
@@ -45,13 +45,13 @@ function isForbidden(code: number): boolean {
   );
 }
 
-/** The path as the server knows it. */
+/** The path as the server stores it. */
 export function addChroot(chroot: string, path: string): string {
   if (chroot === "") return path;
   return path === "/" ? chroot : chroot + path;
 }
 
-/** The path as the user of a chroot knows it. */
+/** The path as the user of a chroot sees it. */
 export function stripChroot(chroot: string, path: string): string {
   if (chroot === "" || !path.startsWith(chroot)) return path;
   const rest = path.slice(chroot.length);

@@ -5,18 +5,18 @@ import type { Acl, Request, ResponseTo, Stat } from "./wire/messages.ts";
 
 export type * from "./environment.ts";
 
-/** PEM text, or bytes of it. */
+/** PEM text, as a string or as bytes. */
 export type Pem = string | Uint8Array;
 
 /** TLS with the server; certificates and keys as PEM text. */
 export interface TlsOptions {
   /** Authorities that the server's certificate must chain to; default: the system's. */
   readonly ca?: Pem | readonly Pem[];
-  /** The client's certificate and key: servers of Zuul and Nodepool demand them. */
+  /** The client's certificate and key. ZooKeeper servers set up for Zuul and Nodepool require them. */
   readonly cert?: Pem;
   readonly key?: Pem;
   readonly passphrase?: string;
-  /** Whether the certificate must name the host; default true. Zuul's and Nodepool's clients do not check it. */
+  /** Whether the server's certificate must name the host; default true. Zuul's and Nodepool's own clients do not check it. */
   readonly verifyHost?: boolean;
   /** The name to check and to send as SNI; default: the host of the connection string. */
   readonly serverName?: string;
@@ -34,17 +34,17 @@ export interface AuthInfo {
   readonly auth: string | Uint8Array;
 }
 
-/** How a client connects, and its bounds; times in milliseconds. */
+/** Connection options and limits; times in milliseconds. */
 export interface ZooKeeperOptions {
-  /** What to ask the server for; it may clamp. Default 10,000. */
+  /** The session timeout to request; the server may change it to its own limits. Default 10,000. */
   readonly sessionTimeoutMs?: number;
-  /** Limit for one TCP and TLS connect with session handshake; default: session timeout / number of servers, 1 s at least. */
+  /** Limit for connecting (TCP, TLS) and the session handshake; default: session timeout / number of servers, at least 1 s. */
   readonly connectTimeoutMs?: number;
-  /** Deadline of every operation that names none; default 60,000. */
+  /** Deadline of operations that set none; default 60,000. */
   readonly operationTimeoutMs?: number;
-  /** Requests that may be unanswered on the wire; more wait in the client. Default 4,096. */
+  /** Most requests on the wire without a reply; further ones wait in the client. Default 4,096. */
   readonly maxInFlight?: number;
-  /** Operations that may wait in the client; more fail with QueueFull. Default 100,000. */
+  /** Most operations that wait in the client; further ones fail with QueueFull. Default 100,000. */
   readonly maxQueued?: number;
   /** Longest request; default 1,048,575, which is a server's default `jute.maxbuffer`. */
   readonly maxRequestBytes?: number;
@@ -54,12 +54,12 @@ export interface ZooKeeperOptions {
   readonly reconnectBaseMs?: number;
   /** Default 2,000. */
   readonly reconnectMaxMs?: number;
-  /** Whether servers that lost their quorum will do. Default false. */
+  /** Whether to accept servers that have lost their quorum and answer only reads. Default false. */
   readonly allowReadOnly?: boolean;
   readonly tls?: TlsOptions;
   /** SASL DIGEST-MD5. */
   readonly sasl?: Credentials;
-  /** addauth, digest for instance: `{scheme: "digest", auth: "user:password"}`. Sent anew on every connection. */
+  /** Identities for `addauth`, for instance `{scheme: "digest", auth: "user:password"}`. Sent on every connection. */
   readonly auth?: readonly AuthInfo[];
   readonly hooks?: Hooks;
   readonly clock?: Clock;
@@ -69,7 +69,7 @@ export interface ZooKeeperOptions {
 
 /** Called synchronously on the hot path: keep them short, and never let them throw. */
 export interface Hooks {
-  /** A request was handed to the connection. `subOperations` is 1 except for multis. */
+  /** A request was written to the connection. `subOperations` is 1 except for multis. */
   packetSent?(opCode: number, bytes: number, subOperations: number): void;
   /** A reply, an event (`xid` -1) or a pong (`xid` -2) arrived. */
   packetReceived?(xid: number, bytes: number): void;
@@ -77,140 +77,140 @@ export interface Hooks {
   roundTrip?(opCode: number, ms: number, err: number): void;
 }
 
-/** Sums since the client was made. */
+/** Totals since the client was made. */
 export interface Counters {
   readonly packetsSent: number;
   readonly packetsReceived: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;
-  /** Operations, each one of a multi counted. */
+  /** Operations; each operation of a multi counts. */
   readonly subOperations: number;
   readonly events: number;
   readonly connections: number;
 }
 
-/** What the client knows of its session. Locks and ephemeral znodes are certain while it is "connected", and over from "expired" on. */
+/** State of the session. Locks and ephemeral znodes are certain to exist while "connected", and are gone from "expired" on. */
 export type SessionState =
-  /** No session yet, or none again after an expiry. */
+  /** No session yet, or no new session yet after an expiry. */
   | "connecting"
   | "connected"
-  /** Disconnected; the server may or may not still have the session. */
+  /** Disconnected. The server may have expired the session, which the client learns when it reconnects. */
   | "suspended"
-  /** A server said that the session is over. A new one is opened by itself. */
+  /** A server answered that the session has expired. The client opens a new one by itself. */
   | "expired"
-  /** For good. */
+  /** The client was closed; no other state follows. */
   | "closed";
 
-/** The session now. A fresh object per call is not promised; read it, don't keep it. */
+/** The session now. The client updates the same object, so read it when needed and do not keep its values. */
 export interface SessionInfo {
   readonly state: SessionState;
   /** 0n before the first session. */
   readonly id: bigint;
-  /** Negotiated; the asked one before the first session. */
+  /** Negotiated with the server; the requested timeout before the first session. */
   readonly timeoutMs: number;
-  /** Counts sessions from 1; 0 before the first. Everything ephemeral of an earlier epoch is gone. */
+  /** Counts sessions from 1; 0 before the first. Ephemeral znodes of an earlier epoch are gone. */
   readonly epoch: number;
   readonly readOnly: boolean;
   /**
-   * Monotonic time at which the last request that the server has answered (pings included) was sent, or a little
-   * earlier; -Infinity before the first. The server cannot expire the session before this plus `timeoutMs`.
+   * Monotonic time at which the last answered request (pings included) was sent, or a little earlier; -Infinity before the
+   * first. The server cannot expire the session before this time plus `timeoutMs`.
    */
   readonly lastAnsweredSentAt: number;
 }
 
-/** The state of connection and session, told with each change. `epoch` grows by one with each new session. */
+/** State of connection and session, reported with each change. `epoch` grows by one with each new session. */
 export interface Status {
   readonly state: SessionState;
   readonly epoch: number;
   readonly sessionId: bigint;
   readonly readOnly: boolean;
-  /** With "connected": false for a new session, true for the old one on a new connection. */
+  /** With "connected": true when the previous session continues on a new connection, false for a new session. */
   readonly reattached: boolean;
   /**
-   * Why: with "suspended", "expired" and "closed", and with "connecting" or "suspended" once more after each round in
-   * which no server could be reached.
+   * The error behind "suspended", "expired" and "closed". While no server can be reached, "connecting" or "suspended" is
+   * reported again after each round, with the error of that round.
    */
   readonly cause?: Error;
 }
 
-/** What happened to a watched path; "data" and "children" say that there is something new to read. */
+/** What happened to a watched path. "data" and "children" mean that the data or the list of children changed. */
 export type WatchEventType =
   | "created"
   | "deleted"
   | "data"
   | "children"
-  /** The session expired, or the client was closed: a one-shot watch will not fire any more. */
+  /** The session expired or the client was closed: a one-shot watch will not fire. */
   | "lost";
 
-/** An event of a watch, with the path below the chroot. It has no data: what is there now has to be read. */
+/** An event of a watch, with the path relative to the chroot. Events carry no data: read the znode to see its state. */
 export interface WatchEvent {
   readonly type: WatchEventType;
   readonly path: string;
-  /** Zxid of the change where the server tells it (3.9 and newer), otherwise -1n. */
+  /** Zxid of the change on servers 3.9 and newer; otherwise -1n. */
   readonly zxid: bigint;
 }
 
-/** Called in the order of the wire, before any later reply is handed out. It must not throw. */
+/** Called in the order of the connection, before any later reply is delivered. Must not throw. */
 export type WatchListener = (event: WatchEvent) => void;
 
 /**
- * "persistent" reports one znode and changes of its list of children; "persistent-recursive" reports a whole subtree, without lists of
- * children.
+ * "persistent" reports one znode and changes of its list of children. "persistent-recursive" reports a whole subtree, without changes of
+ * lists of children.
  */
 export type WatchMode = "persistent" | "persistent-recursive";
 
-/** A persistent watch. It survives reconnects and expiry (events in between are missed: resync on "connected"). */
+/** A persistent watch. It survives reconnects and expiry. Events in between are missed: compare again on "connected". */
 export interface Watch {
   readonly path: string;
   readonly mode: WatchMode;
-  /** Stops the listener at once, and the server's part unless others use it. */
+  /** Stops the listener at once, and removes the watch on the server unless another listener uses it. */
   remove(options?: OpOptions): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What every operation takes. */
+/** Options of every operation. */
 export interface OpOptions {
-  /** Time from now until the operation fails with DeadlineExceeded; default `operationTimeoutMs`. */
+  /** Milliseconds from now until the operation fails with DeadlineExceeded; default `operationTimeoutMs`. */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
-  /** Fails with SessionExpired, unsent, unless the session has this epoch when the request is sent. */
+  /** Fails with SessionExpired, without being sent, unless the session has this epoch at the time of sending. */
   readonly epoch?: number;
 }
 
-/** What reads take. */
+/** Options of reads. */
 export interface ReadOptions extends OpOptions {
-  /** A one-shot watch: called once, at the next change that this read would see. */
+  /** Sets a one-shot watch: called once, at the next change that this read would see. */
   readonly watch?: WatchListener;
 }
 
-/** What kind of znode is made. */
+/** Options of a create. */
 export interface CreateOptions extends OpOptions {
-  /** Default false. Ends with the session. */
+  /** The server deletes the znode when the session ends. Default false. */
   readonly ephemeral?: boolean;
-  /** Ten digits of the parent's counter are appended; the path may then end in "/". */
+  /** Appends ten digits of the parent's counter to the path, which may then end in "/". */
   readonly sequential?: boolean;
-  /** Deleted by the server some time after its last child. */
+  /** The server deletes the znode some time after its last child was deleted. */
   readonly container?: boolean;
-  /** Deleted by the server when unchanged and without children for so long; servers must have it enabled. */
+  /** The server deletes the znode when it has no children and was not changed for this long. Servers must have TTL znodes enabled. */
   readonly ttlMs?: number;
-  /** Default: everybody may do everything. */
+  /** Default: every client may do everything (`OPEN_ACL`). */
   readonly acl?: readonly Acl[];
 }
 
-/** What `set` and `delete` take; a version that does not match is refused with BadVersion. */
+/** Options of `set` and `delete`. The operation fails with BadVersion when the version does not match. */
 export interface VersionOptions extends OpOptions {
-  /** The version the znode must have; default: any. */
+  /** The version that the znode must have; default: any. */
   readonly version?: number;
 }
 
-/** A znode that was made. */
+/** A znode that was created. */
 export interface Created {
-  /** With the digits of a sequential create. */
+  /** The path; for a sequential create with its digits. */
   readonly path: string;
   readonly stat: Stat;
 }
 
-/** A znode as it was read, in one moment. */
+/** Data and Stat of a znode at one moment. */
 export interface Data {
   readonly data: Buffer;
   readonly stat: Stat;
@@ -218,18 +218,18 @@ export interface Data {
 
 /** The list of a znode's children, with the Stat of the znode. */
 export interface Children {
-  /** Names, in no order. */
+  /** Names, in no particular order. */
   readonly children: readonly string[];
   readonly stat: Stat;
 }
 
-/** Who may do what with a znode; `stat.aversion` is what a change of it names. */
+/** The access list of a znode. `setAcl` compares its `version` with `stat.aversion`. */
 export interface AccessList {
   readonly acl: readonly Acl[];
   readonly stat: Stat;
 }
 
-/** One part of a multi, which is carried out whole or not at all. */
+/** One operation of a multi, which the server applies completely or not at all. */
 export type MultiOp =
   | ({ readonly op: "create"; readonly path: string; readonly data?: Uint8Array } & Omit<
       CreateOptions,
@@ -240,8 +240,8 @@ export type MultiOp =
   | { readonly op: "check"; readonly path: string; readonly version?: number };
 
 /**
- * Servers (3.9 too) answer the creates of a multi without a Stat, except those with a TTL and containers; `czxid` is
- * known all the same, as the zxid of the reply.
+ * Result of one operation of a multi. Servers (3.9 too) answer its creates without a Stat, except containers and TTL
+ * znodes. `czxid` is always known, because it is the zxid of the reply.
  */
 export type MultiOpResult =
   | { readonly op: "create"; readonly path: string; readonly czxid: bigint; readonly stat?: Stat }
@@ -254,13 +254,13 @@ export type MultiReadOp =
   | { readonly op: "get"; readonly path: string }
   | { readonly op: "children"; readonly path: string };
 
-/** The answer to one part; an error of one part leaves the others as they are. */
+/** Result of one operation. An operation that fails does not affect the others. */
 export type MultiReadResult =
   | { readonly op: "get"; readonly data: Buffer; readonly stat: Stat }
   | { readonly op: "children"; readonly children: readonly string[] }
   | { readonly op: "error"; readonly error: ZooKeeperError };
 
-/** Exactly one of the two is given. Called synchronously in the order of the wire. It must not throw. */
+/** Exactly one of the two arguments is given. Called synchronously in the order of the connection. Must not throw. */
 export type OnReply<R extends Request> = (
   error: ZooKeeperError | undefined,
   response: ResponseTo<R["type"]> | undefined,

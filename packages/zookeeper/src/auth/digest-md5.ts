@@ -3,18 +3,18 @@ import { createHash } from "node:crypto";
 import { AuthFailed } from "../errors.ts";
 import type { Credentials } from "../types.ts";
 
-/** ZooKeeper's clients name the service so, whatever the host is called. */
+/** ZooKeeper clients use this fixed service name, whatever the name of the host is. */
 const DIGEST_URI = "zookeeper/zk-sasl-md5";
 const FIRST_USE = "00000001";
 const PAIR = /\s*([a-zA-Z0-9-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",\s]*))\s*(?:,|$)/y;
 
 export interface Answer {
   readonly token: string;
-  /** What the server's last word must be, if it knows the password too. */
+  /** The proof that the server must answer with; only a server that knows the password can compute it. */
   readonly serverProof: string;
 }
 
-/** Answers a server's challenge. `cnonce` must be fresh. Throws AuthFailed for a challenge that asks too much. */
+/** Answers a server's challenge. `cnonce` must be unpredictable and new for each call. Throws AuthFailed for an unsupported challenge. */
 export function answerChallenge(challenge: string, credentials: Credentials, cnonce: string): Answer {
   const asked = parseDirectives(challenge);
   const nonce = asked.get("nonce");

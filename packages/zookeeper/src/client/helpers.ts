@@ -13,11 +13,12 @@ interface Deleter {
   delete(path: string, options?: VersionOptions): Promise<void>;
 }
 
-/** Others may go on creating below what is being deleted; at some point that is theirs to settle. */
+/** Rounds of `deleteRecursive`. Other clients can create children meanwhile; without a bound the deletion could run for ever. */
 const DELETE_ROUNDS = 10;
+/** Requests per batch: enough to fill the pipeline, and a bound on what one deletion holds in memory. */
 const AT_ONCE = 256;
 
-/** Creates what is missing of a path, from the top; the usual case, all but the last there, costs one request. */
+/** Creates the missing znodes of a path, from the top down. When only the last one is missing, it costs two requests. */
 export async function ensurePath(
   client: Creator,
   path: string,
@@ -35,11 +36,11 @@ export async function ensurePath(
   }
 }
 
-/** Deletes from the leaves up. */
+/** Deletes `path` and everything below it, leaves first, because ZooKeeper refuses to delete a znode that has children. */
 export async function deleteRecursive(client: Deleter, path: string, options: OpOptions = {}): Promise<void> {
   if (path === "/") throw new BadArguments("the root cannot be deleted", { op: "deleteRecursive", path });
   for (let round = 1; ; round++) {
-    // Most znodes are leaves: try first, look for children only when there are some.
+    // Most znodes are leaves: delete first, and list children only when the server answers NotEmpty.
     try {
       await client.delete(path, options);
       return;
@@ -48,7 +49,7 @@ export async function deleteRecursive(client: Deleter, path: string, options: Op
       if (!(error instanceof NotEmpty) || round === DELETE_ROUNDS) throw error;
     }
     const below = await descendants(client, path, options);
-    // Requests are served in the order of the calls, so a parent may be asked for in the same batch as its children.
+    // The server handles requests of one session in order, so one batch may hold children and, after them, their parent.
     await inBatches(below.reverse(), (one) => client.delete(one, options).catch(ignore(NoNode, NotEmpty)));
   }
 }

@@ -3,7 +3,7 @@ import type { MultiOp, MultiOpResult, MultiReadOp, MultiReadResult } from "../ty
 import type { MultiResult, Stat } from "../wire/messages.ts";
 import { ErrorCode } from "../wire/op-code.ts";
 
-/** The results of a multi that went through as transaction `zxid`, or the error of one that did not. */
+/** The results of a multi that the server committed as transaction `zxid`, or the error of a multi that it refused. */
 export function multiResults(
   ops: readonly MultiOp[],
   results: readonly MultiResult[],
@@ -30,8 +30,8 @@ export function multiResults(
 }
 
 /**
- * Operations before the culprit are answered with 0, those after it with "runtime inconsistency"; the culprit alone
- * has a code that says something.
+ * The server answers operations before the failed one with 0 and those after it with "runtime inconsistency". Only the
+ * failed operation has a code with the reason.
  */
 function failureOf(ops: readonly MultiOp[], results: readonly MultiResult[]): MultiFailed {
   const codes = results.map((result) => (result.type === "error" ? result.err : ErrorCode.ok));
@@ -41,7 +41,7 @@ function failureOf(ops: readonly MultiOp[], results: readonly MultiResult[]): Mu
   return new MultiFailed(index, errorFromCode(codes[index]!, { op, path }));
 }
 
-/** Each result of a multiRead, errors among them. */
+/** The result of each operation of a multiRead. An operation that failed yields its error and does not fail the others. */
 export function multiReadResults(
   ops: readonly MultiReadOp[],
   results: readonly MultiResult[],

@@ -7,15 +7,16 @@ import { CreateFlag, OpCode } from "../wire/op-code.ts";
 /** Bits of an access list's `perms`. */
 export const Permission = { read: 1, write: 2, create: 4, delete: 8, admin: 16, all: 31 } as const;
 
-/** Everybody may do everything. */
+/** ZooKeeper's `world:anyone` with all permissions: every client may do everything. */
 export const OPEN_ACL: readonly Acl[] = [{ perms: Permission.all, scheme: "world", id: "anyone" }];
 
 const NO_DATA: Uint8Array = Buffer.alloc(0);
 const ANY_VERSION = -1;
+/** The server takes a TTL as 40 bits of milliseconds (the rest of the owner field marks the znode as one with a TTL). */
 const NO_OPTIONS: CreateOptions = {};
 const LONGEST_TTL = 0xff_ffff_ffff;
 
-/** The request for a create. Throws BadArguments for a path or a mixture of modes that no server takes. */
+/** The request for a create. Throws BadArguments for a path or a combination of modes that every server refuses. */
 export function createRequest(
   path: string,
   data: Uint8Array = NO_DATA,

@@ -17,8 +17,8 @@ interface Submitter {
 }
 
 /**
- * A read that leaves a one-shot watch. Where this client has a persistent watch on the same path, the server is not
- * asked for another one: servers before 3.9 would turn the persistent watch into a one-shot (ZOOKEEPER-4466).
+ * Prepares a read that sets a one-shot watch. When this client already has a persistent watch on the path, the request
+ * sets no watch on the server: servers before 3.9 would replace the persistent watch by a one-shot watch (ZOOKEEPER-4466).
  */
 export function withWatch<R extends ReadRequest>(
   watches: WatchRegistry,
@@ -33,14 +33,16 @@ export function withWatch<R extends ReadRequest>(
     request: { ...request, watch: !covered },
     onReply: (error, response) => {
       if (error === undefined) watches.addOneShot(kind, path, listener);
-      // Only exists watches for what is not there.
+      // Only an exists request sets a watch on a znode that does not exist.
       else if (type === OpCode.exists && error instanceof NoNode) watches.addOneShot("exist", path, listener);
       onReply(error, response);
     },
   };
 }
 
-/** The watch counts from the call on, so that no event between the server's yes and its arrival is missed. */
+/**
+ * Adds a persistent watch. The listener is registered before the request is sent, so an event that arrives before the reply is not missed.
+ */
 export function addWatch(
   client: Submitter,
   watches: WatchRegistry,
@@ -61,7 +63,7 @@ export function addWatch(
         },
       );
     }
-    // Its own function, so that one listener may be given twice.
+    // A function of its own for each call, because the registry holds a set: the same listener may be given twice.
     const own: WatchListener = (event) => listener(event);
     watches.addPersistent(path, mode, own);
     const code = mode === "persistent" ? AddWatchMode.persistent : AddWatchMode.persistentRecursive;
@@ -75,7 +77,7 @@ export function addWatch(
         watches.removePersistent(path, own);
         if (watches.modeAt(path) === undefined) {
           watches.loseOneShots(path);
-          // Given up, not refused: the server may set it yet, and would go on telling us of all that happens there.
+          // The caller gave up waiting, so the server may still set the watch and would send events without a listener: remove it.
           if (error instanceof DeadlineExceeded || error instanceof Aborted)
             void forget(client, path, undefined).catch(() => undefined);
         }
@@ -86,7 +88,7 @@ export function addWatch(
   });
 }
 
-/** Removes everything on a path, also what this client does not remember. */
+/** Removes all watches of this client on a path, on the server also those that the registry does not know. */
 export async function removeWatches(
   client: Submitter,
   watches: WatchRegistry,
@@ -138,7 +140,7 @@ class PersistentWatch implements Watch {
     await forget(this.#client, this.path, options);
   }
 
-  /** A client that is closed or disconnected has no watch to remove. */
+  /** Ignores errors: when the client is closed or disconnected there is no connection on which to remove the watch. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.remove().catch(() => undefined);
   }

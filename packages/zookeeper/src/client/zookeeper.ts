@@ -14,13 +14,13 @@ import { addWatch, removeWatches, withWatch } from "./watching.ts";
 /** A ZooKeeper client. Every operation is pipelined: replies come in the order of the calls. */
 export class ZooKeeper implements AsyncDisposable {
   readonly #session: Session;
-  /** The time and the chance that the client lives by; recipes on it use them too. */
+  /** Clock and randomness of the client. Recipes that use this client use them too, so that a simulation controls both. */
   readonly clock: Api.Clock;
   readonly random: Api.Random;
 
   /**
-   * `connectionString` is `host:port,host:port/chroot`. Connects nothing yet: operations called before `connect` wait.
-   * Throws BadArguments for a string or an option that makes no sense.
+   * `connectionString` is `host:port,host:port/chroot`. The constructor opens no connection; operations called before
+   * `connect` wait in the queue. Throws BadArguments for a malformed string or an option out of range.
    */
   constructor(connectionString: string, options: Api.ZooKeeperOptions = {}) {
     const settings = settingsOf(options);
@@ -37,22 +37,25 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#session.sums;
   }
 
-  /** Zxid of the reply that came last; within a synchronous `onReply` that of its own reply. -1n before the first. */
+  /** Zxid of the most recent reply; inside a synchronous `onReply`, the zxid of that reply. -1n before the first reply. */
   get lastZxid(): bigint {
     return this.#session.lastZxid;
   }
 
-  /** Operations that wait for the connection or for room on it. */
+  /** Number of operations that wait in the client, for a connection or for a free place in flight. */
   get queued(): number {
     return this.#session.queue.queued;
   }
 
-  /** Requests on the wire without a reply. */
+  /** Number of requests that were sent and have no reply yet. */
   get inFlight(): number {
     return this.#session.queue.inFlight;
   }
 
-  /** Starts connecting, once; resolves when connected. A deadline or signal that ends the wait stops nothing. */
+  /**
+   * Starts to connect, once, and resolves when connected. When the deadline passes or the signal fires, only the wait ends: the client
+   * keeps trying.
+   */
   async connect(options: Pick<Api.OpOptions, "deadlineMs" | "signal"> = {}): Promise<void> {
     this.#session.start();
     await this.#session.connected(options);
@@ -74,7 +77,7 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#at(path, { type: OpCode.delete, path, version: versionOf(options) }, nothing, options);
   }
 
-  /** Undefined when there is no such znode. */
+  /** The znode's Stat; undefined when the znode does not exist. */
   exists(path: string, options?: Api.ReadOptions): Promise<Stat | undefined> {
     const found = this.#read({ type: OpCode.exists, path, watch: false }, statOf, options);
     return found.catch((error: unknown) => {
@@ -91,17 +94,20 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#at(path, { type: OpCode.getAcl, path }, same, options);
   }
 
-  /** `version` is compared with the znode's aversion. */
+  /** Replaces the access list. `version` is compared with the znode's aversion, not with its version. */
   setAcl(path: string, acl: readonly Acl[], options?: Api.VersionOptions): Promise<Stat> {
     return this.#at(path, { type: OpCode.setAcl, path, acl, version: versionOf(options) }, statOf, options);
   }
 
-  /** Resolves when this server has caught up with its leader. The leader itself may be behind what its followers have answered for. */
+  /**
+   * Resolves when the connected server has applied what its leader had committed. It is no full barrier: a leader that lost its
+   * quorum unnoticed can itself be behind writes that a newer leader has acknowledged.
+   */
   sync(path: string, options?: Api.OpOptions): Promise<void> {
     return this.#at(path, { type: OpCode.sync, path }, nothing, options);
   }
 
-  /** All or nothing; rejects with MultiFailed. */
+  /** Applies all operations in one transaction or none of them. Rejects with MultiFailed, which names the operation that failed. */
   multi(ops: readonly Api.MultiOp[], options?: Api.OpOptions): Promise<Api.MultiOpResult[]> {
     return this.#call(
       () => ({ type: OpCode.multi, ops: ops.map(multiOpRequest) }),
@@ -121,7 +127,7 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#call(request, (response) => multiReadResults(ops, response.results), options);
   }
 
-  /** Whom the server takes this connection for (ZooKeeper 3.7 and newer, otherwise Unimplemented). */
+  /** The identities that the server assigned to this connection. ZooKeeper 3.7 and newer; older servers answer Unimplemented. */
   whoAmI(options?: Api.OpOptions): Promise<readonly ClientInfo[]> {
     return this.#call(
       () => ({ type: OpCode.whoAmI }),
@@ -144,34 +150,36 @@ export class ZooKeeper implements AsyncDisposable {
     return removeWatches(this, this.#session.watches, path, options);
   }
 
-  /** Every watch event, watched for or not, before the listeners of its path. Returns the unsubscriber. */
+  /** Calls `listener` with every watch event of this client, before the listeners of the path. Returns a function that unsubscribes. */
   onWatchEvent(listener: Api.WatchListener): () => void {
     return this.#session.watches.onEvent(listener);
   }
 
-  /** Adds credentials to this and every later connection. */
+  /** Sends credentials on this connection, and on every later one before any operation. */
   addAuth(info: Api.AuthInfo): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#session.addAuth(info, (error) => (error === undefined ? resolve() : reject(error)));
     });
   }
 
-  /** Creates what is missing of a path. */
+  /** Creates the missing znodes of a path, from the top down. */
   ensurePath(path: string, options?: Api.OpOptions & { readonly acl?: readonly Acl[] }): Promise<void> {
     return ensurePath(this, path, options);
   }
 
-  /** Deletes a znode and all below it; what others delete meanwhile is no error. */
+  /** Deletes a znode and everything below it. Znodes that other clients delete at the same time cause no error. */
   deleteRecursive(path: string, options?: Api.OpOptions): Promise<void> {
     return deleteRecursive(this, path, options);
   }
 
-  /** The raw door: any request, with a synchronous reply. Throws only for arguments that cannot be encoded. */
+  /**
+   * Sends any request of the protocol; `onReply` is called synchronously with the reply. Throws only when the request cannot be encoded.
+   */
   submit<R extends Request>(request: R, onReply: Api.OnReply<R>, options?: Api.OpOptions): void {
     this.#session.queue.submit(request, onReply as never, options);
   }
 
-  /** Resolves at once while less than half of `maxQueued` operations wait, otherwise when that is so again. */
+  /** Resolves while less than half of `maxQueued` operations wait. Producers await it, so that they do not run into QueueFull. */
   writable(options: Pick<Api.OpOptions, "signal"> = {}): Promise<void> {
     const { signal } = options;
     return new Promise((resolve, reject) => {
@@ -185,17 +193,17 @@ export class ZooKeeper implements AsyncDisposable {
     });
   }
 
-  /** The present status, then every change, until the client is closed. */
+  /** Yields the present status, then every change, until the client is closed. */
   status(): AsyncIterableIterator<Api.Status> {
     return this.#session.board.read();
   }
 
-  /** Called synchronously with every change. Returns the unsubscriber. */
+  /** Calls `listener` synchronously with every change. Returns a function that unsubscribes. */
   onStatus(listener: (status: Api.Status) => void): () => void {
     return this.#session.board.listen(listener);
   }
 
-  /** Takes effect with the next connection; the chroot must stay the same. */
+  /** Replaces the list of servers. The next connection uses it. Throws BadArguments when the chroot differs. */
   setServers(connectionString: string): void {
     const target = parseConnectionString(connectionString);
     if (target.chroot !== this.#session.chroot) {
@@ -205,14 +213,14 @@ export class ZooKeeper implements AsyncDisposable {
     this.#session.setHosts(target.hosts);
   }
 
-  /** Resolves when every operation submitted so far has ended, well or not. */
+  /** Resolves when every operation submitted before the call has succeeded or failed. */
   drain(): Promise<void> {
     return new Promise((resolve) => {
       this.#session.queue.whenIdle(resolve);
     });
   }
 
-  /** Ends the session after what is in flight; never rejects, and takes no longer than a session timeout. */
+  /** Lets requests in flight finish, then ends the session. Never rejects, and takes no longer than the session timeout. */
   close(): Promise<void> {
     return this.#session.close();
   }
@@ -293,7 +301,7 @@ function statOf(response: { readonly stat: Stat }): Stat {
 
 function nothing(): void {}
 
-/** Makes a client and connects it; when that fails, nothing of it is left. */
+/** Makes a client and connects it. When connecting fails, the client is closed before the promise rejects. */
 export async function connect(
   connectionString: string,
   options: Api.ZooKeeperOptions & Pick<Api.OpOptions, "deadlineMs" | "signal"> = {},

@@ -5,7 +5,7 @@ import type { Connector, Endpoint, Link, LinkHandlers, TlsOptions } from "../typ
 
 const READ_BUFFER = 64 * 1024;
 
-/** TCP, or TLS 1.2 and newer with a client certificate. */
+/** Connects by TCP, or by TLS 1.2 and newer with a client certificate. */
 export class SocketConnector implements Connector {
   readonly #tls: TlsOptions | undefined;
 
@@ -26,15 +26,15 @@ export class SocketConnector implements Connector {
   }
 
   /**
-   * The next tick comes after all promise reactions of the present one, so the operations that many replies set off
-   * leave in one write, without the delay of a turn of the event loop.
+   * Uses the next tick, which comes after all promise reactions of the present one. So the operations that many replies
+   * cause leave in one write, without waiting for a turn of the event loop.
    */
   defer(fn: () => void): void {
     process.nextTick(fn);
   }
 }
 
-/** A Unix socket at `path`, whatever servers the connection string names. */
+/** Connects to the Unix socket at `path`, whatever servers the connection string names. */
 export class UnixConnector extends SocketConnector {
   readonly #path: string;
 
@@ -57,7 +57,7 @@ type Place =
   | { readonly host: string; readonly port: number; readonly noDelay: true };
 
 function openPlain(place: Place, handlers: LinkHandlers): Link {
-  // One buffer for all reads: a buffer per read is a good part of what a small reply costs.
+  // One buffer for all reads of the socket: allocating a buffer per read is a good part of the cost of a small reply.
   const buffer = Buffer.allocUnsafeSlow(READ_BUFFER);
   const socket = connectTcp({
     ...place,
@@ -74,7 +74,7 @@ function openPlain(place: Place, handlers: LinkHandlers): Link {
 }
 
 function openSecure(endpoint: Endpoint, handlers: LinkHandlers, tls: TlsOptions): Link {
-  // Loaded here alone: it takes a third of a bare Node's start, and a command on a Unix socket has no use for it.
+  // Loaded only here: node:tls takes a third of the start time of a bare Node process, and Unix sockets do not need it.
   const socket = process.getBuiltinModule("node:tls").connect(secureOptions(endpoint, tls));
   socket.setNoDelay(true);
   const link = new SocketLink(socket, handlers, "secureConnect");
@@ -125,7 +125,7 @@ class SocketLink implements Link {
     socket.on("error", (error) => {
       this.#error ??= error;
     });
-    // A server that half-closes has nothing more to say, and no use for what we would say.
+    // ZooKeeper servers do not use half-closed connections: after the end of their side they read nothing either.
     socket.on("end", () => socket.destroy());
     socket.on("close", () => {
       if (this.#over) return;
@@ -148,7 +148,7 @@ class SocketLink implements Link {
   destroy(): void {
     if (this.#over) return;
     this.#over = true;
-    // Neither an address that does not answer nor a peer that does not read may keep the socket.
+    // A graceful end only for an open socket with nothing left to write. Otherwise an unreachable or stuck peer would keep the socket open.
     if (this.#opened && this.#socket.writableLength === 0) this.#socket.destroySoon();
     else this.#socket.destroy();
   }

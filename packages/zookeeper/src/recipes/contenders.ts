@@ -1,18 +1,18 @@
 /**
- * Names and order of lock contenders, as kazoo's `Lock` makes and reads them, so that Python processes and ours queue
- * in one line under one lock parent.
+ * Names and order of lock contenders. They match kazoo's `Lock`, so that Python processes and Nodeyard compete for the
+ * same lock under one lock parent.
  *
- * A contender is a sequential child `<anything>__lock__<sequence>`; other children of a lock parent are not in the
- * line. The sequence is ten digits, with a leading "-" once the parent's 32-bit counter has overflowed, and kazoo
- * compares it as a string: so do we, since two orders would mean two holders.
+ * A contender is a sequential child `<anything>__lock__<sequence>`; other children of a lock parent are ignored. The
+ * sequence has ten digits, with a leading "-" after the parent's 32-bit counter has overflowed. kazoo compares sequences
+ * as strings. This code must do the same: two clients with different orders would both believe that they hold the lock.
  */
 const INFIX = "__lock__";
 const CONTENDER = /__lock__(-?[0-9]{10})$/;
 const HEX_32 = /^[0-9a-f]{32}$/;
 
 /**
- * The name that a sequential create is given: `<32 hex digits>__lock__`.
- * Throws a RangeError when `uuid` is no UUID (with or without dashes).
+ * The name prefix for a contender's sequential create: `<32 hex digits>__lock__`.
+ * Throws a RangeError when `uuid` is not a UUID (with or without dashes).
  */
 export function contenderPrefix(uuid: string): string {
   const hex = uuid.replaceAll("-", "").toLowerCase();
@@ -21,19 +21,19 @@ export function contenderPrefix(uuid: string): string {
   return hex + INFIX;
 }
 
-/** The names of contenders among the children of a lock parent, holder first. */
+/** The names of the contenders among the children of a lock parent, the holder first. */
 export function sortContenders(names: Iterable<string>): string[] {
   const found: { readonly name: string; readonly sequence: string }[] = [];
   for (const name of names) {
     const sequence = CONTENDER.exec(name)?.[1];
     if (sequence !== undefined) found.push({ name, sequence });
   }
-  // Equal sequences cannot come from one counter; the name decides so that the order is total all the same.
+  // One counter never yields equal sequences. The comparison of names makes the order total even for damaged data.
   found.sort((a, b) => order(a.sequence, b.sequence) || order(a.name, b.name));
   return found.map(({ name }) => name);
 }
 
-/** Name of the child that holds the lock; undefined when nobody does. */
+/** Name of the child that holds the lock; undefined when there is no contender. */
 export function holderOf(names: Iterable<string>): string | undefined {
   return sortContenders(names)[0];
 }

@@ -1,14 +1,14 @@
 import type { ZooKeeper } from "../client/zookeeper.ts";
 import { type HeldLock, type LockOptions, lock } from "./lock.ts";
 
-/** `deadlineMs`: how long to stand for election; default: until `signal` fires. */
+/** `deadlineMs`: how long to wait for the election; default: until `signal` fires. */
 export type ElectionOptions = Omit<LockOptions, "persistent">;
 
 /**
- * Stands for election under `parent` and runs `lead` while elected. `term` aborts when the session ends (another may
- * lead already) or when `options.signal` fires; `lead` must stop then. After a lost session it stands again, once `lead`
- * has returned; it resolves when `lead` has returned by itself, and rejects with what `lead` throws.
- * The line is that of a lock, so Python's elections take part in it.
+ * Waits for leadership under `parent` and runs `lead` while this client is the leader. `term` aborts when the session ends
+ * (another client may already lead) or when `options.signal` fires; `lead` must stop then. After a lost session the client
+ * competes again, once `lead` has returned. Resolves when `lead` returns during its term, and rejects with any error of
+ * `lead`. The election uses the contenders of a lock, so kazoo's elections under the same parent take part in it.
  */
 export async function stand(
   client: ZooKeeper,
@@ -22,7 +22,7 @@ export async function stand(
   }
 }
 
-/** Runs one term. True when it ended because `lead` was done. */
+/** Runs one term. Returns true when `lead` finished or `signal` fired, false when the session was lost and a new term may begin. */
 async function serve(
   held: HeldLock,
   signal: AbortSignal | undefined,
@@ -33,7 +33,7 @@ async function serve(
     await lead(term);
     return !held.lost.aborted || signal?.aborted === true;
   } catch (error) {
-    // A leader that was cut short by the end of its session stands again; anything else is its own failure.
+    // The end of the session interrupted `lead`: compete again. Any other error belongs to `lead` itself.
     if (held.lost.aborted && error === held.lost.reason) return false;
     throw error;
   } finally {

@@ -1,68 +1,69 @@
 /**
- * Standing in the line of a lock: the one place that decides what became of a contender whose reply was lost. The lock and the
- * election of this package are made of it, and so may be others on a client of their own.
+ * The contender primitive of locks and elections: creating a contender, waiting until it is first, removing it. It is the one place
+ * that decides what happened to a contender whose create got no reply. The lock and the election of this package use it, and so can
+ * other packages with a client of their own.
  */
 import { sortContenders } from "./contenders.ts";
 
-/** How often one attempt is made again after its connection broke. Calls wait for the next connection, which is the back-off. */
+/** Tries of one attempt after its connection broke. Each try waits for the next connection, so reconnecting is the back-off. */
 const ATTEMPTS = 20;
 
-/** A limit of one call. */
+/** Limits of one call. */
 export interface LineCall {
   readonly signal?: AbortSignal;
   readonly deadlineMs?: number;
 }
 
-/** A contender, as it is asked for. It stays the same over all tries of one attempt. */
+/** A contender to create. It stays the same over all tries of one attempt. */
 export interface Entry {
   readonly parent: string;
-  /** `<32 hex>__lock__`: fixed before the first try, so that after a lost reply our contender is found by it. */
+  /** `<32 hex>__lock__`. Chosen before the first try, so that a later try finds the contender of a create whose reply was lost. */
   readonly prefix: string;
   readonly data: Uint8Array;
-  /** Outlives its session, and ends by `withdraw` or `leave` alone. */
+  /** Creates a contender that outlives its session: only `withdraw` or `leave` removes it. */
   readonly durable?: boolean;
   /**
-   * Whether the lock parent is made where it is missing: that one znode, never what is above it, so that the lock of an object
-   * which is gone does not bring its path back.
+   * Whether a missing lock parent is created. Only that znode is created, never the path above it: locking an object that was deleted
+   * must not create the object again as an empty znode.
    */
   readonly createParent?: boolean;
-  /** The first broken connection ends the attempt: its contender is withdrawn before the attempt rejects. */
+  /** The first broken connection ends the attempt. The contender is withdrawn before the attempt rejects. */
   readonly once?: boolean;
-  /** A create may have left a contender that nobody has seen. */
+  /** A create of this attempt had an unknown outcome, so a contender that no caller knows of may exist. */
   doubtful: boolean;
 }
 
-/** A contender that stands in the line. */
+/** A contender that exists under the lock parent. */
 export interface Place {
   readonly path: string;
-  /** Session that it ends with; 0n for a durable one. */
+  /** The session that owns the contender; 0n for a durable one. */
   readonly owner: bigint;
-  /** First by construction: the lock parent came with it, in one transaction. */
+  /** The contender is first by construction: it was created in one transaction with its lock parent. */
   readonly fresh: boolean;
 }
 
 /**
- * What a line needs of the client. Errors carry `outcome` and a `code` that ends as those of this package do (`no_node`,
- * `connection_lost`, ...), whatever stands before the dot.
+ * What this module needs of a client. Errors carry `outcome` and a `code` that ends like the codes of this package (`no_node`,
+ * `connection_lost`, ...); the part before the dot may differ.
  */
 export interface LineClient {
-  /** The session now. */
+  /** Id of the current session. */
   session(): bigint;
-  /** Makes the contender and, with `withParent`, the lock parent in the same transaction. */
+  /** Creates the contender and, with `withParent`, the lock parent as well. */
   create(entry: Entry, withParent: boolean, call: LineCall): Promise<Place>;
   children(path: string, call: LineCall): Promise<readonly string[]>;
-  /** The session that a znode ends with; undefined where there is no znode. */
+  /** The session that owns the znode; undefined when the znode does not exist. */
   owner(path: string, call: LineCall): Promise<bigint | undefined>;
-  /** Resolves when what was acknowledged before the call shows in reads after it, whichever server is asked. */
+  /** Resolves when later reads, on any server, see every write that was acknowledged before this call. */
   sync(path: string, call: LineCall): Promise<unknown>;
   delete(path: string, call: LineCall): Promise<unknown>;
-  /** Resolves when the znode is gone or may be, and when the session is another. */
+  /** Resolves when the znode is deleted, when it may have been deleted unnoticed, or when the session changes. */
   departure(path: string, call: LineCall): Promise<void>;
 }
 
 /**
- * Takes a lock: waiting for it in the line, or (`patient` false) undefined when someone else has it. Rejects with the client's
- * own errors; what it made is then withdrawn, if need be after it has rejected.
+ * Takes a lock. With `patient` it waits until the contender is first; otherwise it returns undefined when another contender is first.
+ * Rejects with the client's own errors. The contender is then withdrawn, in the background unless `entry.once` is set.
  */
 export async function contend(
   client: LineClient,
@@ -84,14 +85,14 @@ export async function contend(
           await withdraw(client, entry, place, call);
           return undefined;
         }
-        // Gone from the line with its session, or by another's hand: it stands in line again.
+        // The contender was deleted with its session or by another client: create a new one.
         if (before === undefined || before === ABSENT) break;
         await client.departure(`${entry.parent}/${before}`, call);
       }
       place = undefined;
     }
   } catch (error) {
-    // Even after the caller's limit: a contender that stayed behind would block the line.
+    // Withdraw even when the caller's deadline has passed: a contender that remains would block the lock for everybody.
     const gone = withdraw(client, entry, place, {});
     if (entry.once === true) await gone;
     else gone.catch(() => undefined);
@@ -99,14 +100,14 @@ export async function contend(
   }
 }
 
-/** Puts a contender into the line, or finds the one that an earlier try has put there unnoticed, and does not look who is first. */
+/** Creates a contender, or adopts the one that an earlier try created without seeing the reply. Does not check whether it is first. */
 export async function enter(client: LineClient, entry: Entry, call: LineCall): Promise<Place> {
   return (await join(client, entry, false, call)).place;
 }
 
 interface Joined {
   readonly place: Place;
-  /** The line as it was behind the create. */
+  /** The children of the lock parent, read right after the create. */
   readonly names: Promise<readonly string[]> | undefined;
 }
 
@@ -123,7 +124,7 @@ async function join(
       const adopted = entry.doubtful ? await adopt(client, entry, call) : undefined;
       if (adopted !== undefined) return { place: adopted, names: undefined };
       const made = client.create(entry, withParent, call);
-      // Sent behind the create without waiting for its reply: the first look at the line costs no round trip of its own.
+      // Pipelined behind the create, without waiting for its reply: the first look at the line costs no round trip of its own.
       const names = look && !withParent ? client.children(entry.parent, call) : undefined;
       names?.catch(() => undefined);
       return { place: await made, names };
@@ -131,7 +132,7 @@ async function join(
       const { kind, outcome } = facts(error);
       if (outcome === "unknown") entry.doubtful = true;
       const lacksParent: boolean = kind === "no_node" && entry.createParent === true && !withParent;
-      // Someone made the parent meanwhile, and its line is there to be joined.
+      // Another client created the parent meanwhile: retry without the parent.
       const hasParent: boolean = kind === "node_exists" && withParent;
       const again: boolean = lacksParent || hasParent || mayRepeat(entry, error, patient);
       if (!again || attempt >= ATTEMPTS) throw error;
@@ -140,12 +141,17 @@ async function join(
   }
 }
 
-/** What was never sent was meant for the session that is over; only who waits in any case asks again in the next one. */
+/**
+ * Whether the create may be sent again. A create that was never sent belonged to the session that ended; only a caller that waits in any
+ * case wants a contender in the next session.
+ */
 function mayRepeat(entry: Entry, error: unknown, patient: boolean): boolean {
   return entry.once !== true && isLost(error) && (patient || facts(error).outcome === "unknown");
 }
 
-/** Takes what an attempt made out of the line, over broken connections: a known contender, or whatever an unknown outcome left. */
+/**
+ * Removes what an attempt created, over broken connections: the known contender, or every contender that an unknown outcome may have left.
+ */
 export async function withdraw(
   client: LineClient,
   entry: Entry,
@@ -156,22 +162,22 @@ export async function withdraw(
     if (place !== undefined) await leave(client, place.path, call, entry.durable);
     return;
   }
-  await insist(client, entry.durable, async () => {
+  await retryInterrupted(client, entry.durable, async () => {
     const own = await ownContenders(client, entry, call);
     await Promise.all(own.map((path) => client.delete(path, call).catch(unlessMissing)));
   });
 }
 
-/** Deletes a contender, over broken connections; one that is gone already is no error. */
+/** Deletes a contender, retrying over broken connections. A contender that no longer exists is no error. */
 export function leave(client: LineClient, path: string, call: LineCall, durable = false): Promise<void> {
-  return insist(client, durable, async () => {
+  return retryInterrupted(client, durable, async () => {
     await client.delete(path, call).catch(unlessMissing);
   });
 }
 
 const ABSENT = Symbol("not in the line");
 
-/** Name of the contender right before ours; undefined when ours is first. */
+/** Name of the contender right before this one; undefined when this one is first; ABSENT when it is not in the line. */
 async function predecessor(
   client: LineClient,
   { parent, once }: Entry,
@@ -193,7 +199,7 @@ async function predecessor(
   }
 }
 
-/** A contender of an earlier session is about to vanish and no place to hold. */
+/** Finds the contender that an earlier try created. A contender of an earlier session is ignored: the server is about to delete it. */
 async function adopt(client: LineClient, entry: Entry, call: LineCall): Promise<Place | undefined> {
   for (const path of await ownContenders(client, entry, call)) {
     const owner = await client.owner(path, call);
@@ -205,7 +211,7 @@ async function adopt(client: LineClient, entry: Entry, call: LineCall): Promise<
 
 async function ownContenders(client: LineClient, entry: Entry, call: LineCall): Promise<string[]> {
   const { parent, prefix } = entry;
-  // The connection may be to another server now, which has not carried out yet what the one before was asked for.
+  // This connection may lead to a server that has not yet applied the create that was sent to the previous server.
   await client.sync(parent, call);
   const names = (await client.children(parent, call).catch(unlessMissing)) ?? [];
   return names
@@ -215,11 +221,11 @@ async function ownContenders(client: LineClient, entry: Entry, call: LineCall): 
 }
 
 /**
- * Repeats `work` while it is interrupted. Over broken connections it does so for as long as the session is the one that it was: its end
- * does the same, and a contender that stayed behind in a session that lives would block the line for ever. Each try waits for the next
- * connection. Limits of the caller, and what no session ends, are put up with for a number of tries.
+ * Repeats `work` while broken connections interrupt it, for as long as the session stays the same: a contender that stays behind in a
+ * live session blocks the lock for ever, whereas the end of the session deletes it. Each try waits for the next connection. For deadlines
+ * of the caller, and for durable contenders (which no session end deletes), the number of tries is limited.
  */
-async function insist(
+async function retryInterrupted(
   client: LineClient,
   durable: boolean | undefined,
   work: () => Promise<void>,
@@ -243,7 +249,7 @@ function isCurrent(client: LineClient, { owner }: Place): boolean {
 const LOST: ReadonlySet<string> = new Set(["connection_lost", "session_expired", "session_moved"]);
 const OVERDUE: ReadonlySet<string> = new Set(["deadline_exceeded", "call_ended"]);
 
-/** The connection or the session is to blame; clients heal both by themselves, so the call may be made again. */
+/** The connection or the session failed. The client repairs both by itself, so the call may be repeated. */
 function isLost(error: unknown): boolean {
   return LOST.has(facts(error).kind);
 }

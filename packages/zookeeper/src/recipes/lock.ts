@@ -5,38 +5,38 @@ import { contenderPrefix } from "./contenders.ts";
 import { contend, type Entry, type LineCall, type LineClient, leave, type Place } from "./line.ts";
 
 const DEFAULT_DEADLINE_MS = 60_000;
-/** Twelve days. Timers of more than twice that overflow in Node and fire at once. */
+/** Twelve days. Node fires a timer of more than 2^31-1 ms (25 days) at once. */
 const LONGEST_TIMER_MS = 2 ** 30;
 
 /** How a lock is contended for, and for how long. */
 export interface LockOptions {
-  /** Data of the contender, which tells people who holds the lock. Default: empty. */
+  /** Data of the contender; people read it to see who holds the lock. Default: empty. */
   readonly identifier?: string | Uint8Array;
-  /** A contender that outlives its session, until somebody deletes it. Default false. */
+  /** Creates a contender that outlives its session: it stays until a client deletes it. Default false. */
   readonly persistent?: boolean;
   /**
-   * What to do when the lock parent is missing. "never": reject with NoNode. "parent-only": create the lock parent
-   * itself, and reject with NoNode when the path above it is missing too: locking what is gone must not bring it back
-   * as an empty ghost. Default "never".
+   * What to do when the lock parent is missing. "never": reject with NoNode. "parent-only": create the lock parent itself,
+   * and reject with NoNode when the path above it is missing too, because locking a deleted object must not create it
+   * again as an empty znode (docs/contract/locks.md, "Ghost paths"). Default "never".
    */
   readonly createParent?: "never" | "parent-only";
   /**
-   * Time from now until the attempt is given up with LockTimeout, all waits and retries included. Default 60,000;
-   * Infinity is allowed.
+   * Time from the call until the attempt ends with LockTimeout, all waits and retries included. Default 60,000; Infinity
+   * is allowed.
    */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** A lock that we won. Exclusive, not re-entrant. */
+/** A lock that this client holds. Exclusive, not re-entrant. */
 export interface HeldLock extends AsyncDisposable {
-  /** Path of our contender: a `check` of it in a multi fences what else the multi writes. */
+  /** Path of the contender. A `check` of this path in a multi makes the multi fail once the lock is lost. */
   readonly path: string;
-  /** Aborts, with a LockLost, when the session of an ephemeral contender ends before `release`. */
+  /** Aborts with LockLost when the session of an ephemeral contender ends before `release`. */
   readonly lost: AbortSignal;
   /**
-   * Gives the lock back, over broken connections; a contender that is gone already is no error. May be called again
-   * after it has failed.
+   * Releases the lock, retrying over broken connections. A contender that no longer exists is no error. May be called
+   * again after it has failed.
    */
   release(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export class LockTimeout extends ZooKeeperError {
   }
 }
 
-/** Reason of a held lock's `lost` signal: the session of its contender ended, so another client may hold the lock. */
+/** The reason of `HeldLock.lost`: the contender's session ended, so another client may hold the lock. */
 export class LockLost extends ZooKeeperError {
   constructor(contender: string, details: ErrorDetails = {}) {
     super("zookeeper.lock_lost", `lock ${contender}: its session is over`, { ...details, path: contender });
@@ -59,8 +59,8 @@ export class LockLost extends ZooKeeperError {
 }
 
 /**
- * The lock under `parent` if it is free now, otherwise undefined. What it protects may have changed or gone since it
- * was last read: read it anew after winning, and release at once when it is gone.
+ * Takes the lock under `parent` if it is free now; otherwise returns undefined. The protected object may have changed or
+ * vanished since the caller last read it: read it again after winning, and release the lock when the object is gone.
  */
 export function tryLock(
   client: ZooKeeper,
@@ -70,7 +70,7 @@ export function tryLock(
   return take(client, parent, options, false);
 }
 
-/** Waits in the line under `parent` until the lock is ours. */
+/** Waits until this client holds the lock under `parent`. */
 export async function lock(client: ZooKeeper, parent: string, options: LockOptions = {}): Promise<HeldLock> {
   return (await take(client, parent, options, true))!;
 }
@@ -105,12 +105,12 @@ async function take(
   }
 }
 
-/** A line of locks on this client. */
+/** Adapts this client to what `contend` needs. */
 export function lineOf(client: ZooKeeper): LineClient {
   return {
     session: () => (client.session.state === "expired" ? -1n : client.session.id),
     create: async ({ parent, prefix, data, durable }, withParent, call) => {
-      // Not in one multi: servers answer its creates without a Stat, so it would not tell whose the contender is.
+      // Not in one multi: servers answer the creates of a multi without a Stat, so the owner of the contender would be unknown.
       if (withParent) await client.create(parent, undefined, call);
       const options = { ...call, ephemeral: durable !== true, sequential: true };
       const { path, stat } = await client.create(`${parent}/${prefix}`, data, options);
@@ -124,7 +124,7 @@ export function lineOf(client: ZooKeeper): LineClient {
   };
 }
 
-/** A read of the data, since an exists watch on a znode that is gone already would stay for ever. */
+/** Resolves when the znode is gone. It reads the data, because an exists watch on a znode that is already gone would never fire. */
 function departure(client: ZooKeeper, path: string, call: LineCall): Promise<void> {
   const { signal } = call;
   return new Promise<void>((resolve, reject) => {
@@ -146,7 +146,7 @@ function departure(client: ZooKeeper, path: string, call: LineCall): Promise<voi
   });
 }
 
-/** The handle of a lock whose contender is first in the line. */
+/** Makes the handle of a lock whose contender is first. */
 function hold(client: ZooKeeper, line: LineClient, { path, owner }: Place): HeldLock {
   const controller = new AbortController();
   const onStatus = ({ state, sessionId, cause }: Status) => {
@@ -160,7 +160,7 @@ function hold(client: ZooKeeper, line: LineClient, { path, owner }: Place): Held
     unsubscribe();
     released ??= leave(line, path, {}, owner === 0n).catch((error: unknown) => {
       released = undefined;
-      // The session ends with its client, and the contender with the session.
+      // Closing the client ends the session, and the server deletes the contender with the session.
       if (error instanceof Closed && owner !== 0n) return;
       throw error;
     });
@@ -169,7 +169,7 @@ function hold(client: ZooKeeper, line: LineClient, { path, owner }: Place): Held
   return { path, lost: controller.signal, release, [Symbol.asyncDispose]: release };
 }
 
-/** One deadline and one signal for a whole sequence of operations and waits; `ms` may be Infinity. */
+/** One deadline and one signal for a sequence of operations and waits; `ms` may be Infinity. */
 function limitOf(
   clock: Clock,
   ms: number,

@@ -18,11 +18,11 @@ import type { Pending } from "./pending.ts";
 import { Ring } from "./ring.ts";
 import type { Settings } from "./settings.ts";
 
-/** A burst above this leaves before its turn ends, so that the server can begin. */
+/** More bytes than this are sent before the turn of the event loop ends, so that the server can start on them. */
 const FLUSH_BYTES = 128 * 1024;
 const LAST_XID = 0x7fffffff;
 
-/** What a channel tells the session. */
+/** What a channel reports to the session. */
 export interface ChannelCallbacks {
   opened(): void;
   /** The first frame: the answer to the connect request. */
@@ -30,7 +30,7 @@ export interface ChannelCallbacks {
   /** Answer to a ping, an addauth or a setWatches. */
   control(xid: number, err: number): void;
   event(event: WatcherEvent, zxid: bigint): void;
-  /** Replies came, or the link took what was written: there may be room for more. */
+  /** Replies arrived, or the link accepted pending bytes: there may be room for more requests. */
   room(): void;
   /** Never called after `close`. */
   closed(cause: Error | undefined): void;
@@ -39,16 +39,16 @@ export interface ChannelCallbacks {
 export type Sums = { -readonly [K in keyof Counters]: Counters[K] };
 
 /**
- * One connection: frames that leave together, replies matched to requests in order. It knows nothing of sessions
- * beyond their frames.
+ * One connection: it sends the frames of one turn together and matches replies to requests in order. Of sessions it knows
+ * only their frames.
  */
 export class Channel {
   readonly inFlight: Ring<Pending> = new Ring();
   lastReceivedAt: number;
   lastSentAt: number;
-  /** When the last answered request was sent. */
+  /** When the last answered request was sent. Trust in locks counts from this time (rule 1). */
   answeredSentAt = Number.NEGATIVE_INFINITY;
-  /** The link has not taken everything yet. */
+  /** The link has not yet accepted all bytes. */
   congested = false;
   readonly #settings: Settings;
   readonly #chroot: string;
@@ -98,18 +98,18 @@ export class Channel {
     });
   }
 
-  /** The zxid of the last reply, -1n when there was none. */
+  /** The zxid of the last reply; -1n before the first. */
   get lastZxid(): bigint {
     if (this.#zxidHigh === 0 && this.#zxidLow === 0) return -1n;
     return (BigInt(this.#zxidHigh) << 32n) | BigInt(this.#zxidLow);
   }
 
-  /** Whether another request may be handed over. */
+  /** Whether another request may be sent now. */
   get hasRoom(): boolean {
     return this.inFlight.size < this.#settings.maxInFlight && !this.congested;
   }
 
-  /** Monotonic time of this turn of the event loop; what is sent in it leaves at its end. */
+  /** Monotonic time of this turn of the event loop. Everything sent within one turn is written at its end, in one system call. */
   turn(): number {
     if (!this.#scheduled) {
       this.#scheduled = true;
@@ -126,14 +126,14 @@ export class Channel {
     this.#writer.endFrame(mark);
   }
 
-  /** Sends a request whose reply carries one of the special xids. */
+  /** Sends a request whose reply carries one of the special xids. Returns the send time. */
   sendControl(xid: number, request: Request): number {
     const now = this.turn();
     this.#encode(xid, request);
     return now;
   }
 
-  /** Sends an operation. Throws TooLarge, or what the encoding throws, with nothing sent. */
+  /** Sends an operation. Throws TooLarge or an encoding error; nothing is sent then. */
   send(pending: Pending): void {
     const now = this.turn();
     const xid = nextXid(this.#xid);
@@ -144,7 +144,7 @@ export class Channel {
     this.inFlight.push(pending);
   }
 
-  /** Ends the connection; nothing more is reported afterwards. With `report`, `callbacks` is called once. */
+  /** Ends the connection. With `report`, `callbacks.closed` is called once; without it, no callback follows. */
   close(cause?: Error, report = false): void {
     if (this.#closed) return;
     if (!report) this.#writeOut();
@@ -218,7 +218,7 @@ export class Channel {
     const err = reader.int();
     this.#settings.hooks.packetReceived?.(xid, end - start + 4);
     if (xid > 0) {
-      // Replies that answer no transaction carry 0 or -1.
+      // Replies that belong to no transaction carry a zxid of 0 or -1.
       if (zxidHigh > 0 || (zxidHigh === 0 && zxidLow > 0)) {
         this.#zxidHigh = zxidHigh;
         this.#zxidLow = zxidLow;
@@ -232,7 +232,7 @@ export class Channel {
     }
   }
 
-  /** A reply that makes no sense leaves its operation in flight, to end with the connection. */
+  /** An unexpected reply ends the connection (ProtocolError). Its operation stays in flight and fails with the connection. */
   #reply(xid: number, err: number, reader: JuteReader): void {
     const pending = this.inFlight.peek();
     if (pending === undefined || pending.xid !== xid) {
@@ -254,12 +254,12 @@ export class Channel {
   }
 }
 
-/** Xids of operations are positive and begin anew after the last; 0 and below have meanings of their own. */
+/** Operations have positive xids and start again at 1 after the largest. Zero and negative xids have special meanings. */
 export function nextXid(xid: number): number {
   return xid === LAST_XID ? 1 : xid + 1;
 }
 
-/** The server has decided: the outcome is known, unless it says itself that it isn't. */
+/** The server answered, so the outcome is known, unless the code itself means that it is not (see UNKNOWN_OUTCOME). */
 function errorOf(err: number, pending: Pending): ZooKeeperError {
   return errorFromCode(err, detailsOf(pending.request));
 }

@@ -1,10 +1,10 @@
 import { addChroot, stripChroot } from "../paths.ts";
 import type { MultiResult, Request, Response } from "../wire/messages.ts";
 
-/** The bit that all sequential modes share. */
+/** The bit that all sequential create flags share. */
 const SEQUENTIAL = 2;
 
-/** The request as the server of this chroot must see it. */
+/** Adds the chroot to the paths of a request. */
 export function chrootRequest(chroot: string, request: Request): Request {
   if (chroot === "") return request;
   if ("path" in request) return placed(chroot, request);
@@ -23,13 +23,13 @@ export function chrootRequest(chroot: string, request: Request): Request {
   return request;
 }
 
-/** A sequential create of "/" makes a child of the chroot, not a sibling with the chroot's name before the digits. */
+/** A sequential create of "/" must create a child of the chroot. Without the slash it would create a sibling "<chroot>0000000001". */
 function placed<R extends Extract<Request, { readonly path: string }>>(chroot: string, request: R): R {
   const child = request.path === "/" && "flags" in request && (request.flags & SEQUENTIAL) !== 0;
   return { ...request, path: child ? `${chroot}/` : addChroot(chroot, request.path) };
 }
 
-/** The response as the user of this chroot must see it. */
+/** Removes the chroot from the paths of a response. */
 export function unchrootResponse(chroot: string, response: Response): Response {
   if (chroot === "") return response;
   if ("path" in response) return { ...response, path: stripChroot(chroot, response.path) };

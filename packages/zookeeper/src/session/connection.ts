@@ -14,12 +14,12 @@ import { Heartbeat } from "./heartbeat.ts";
 import { ANY_EPOCH, Pending, type ReplyCallback } from "./pending.ts";
 import type { Settings } from "./settings.ts";
 
-/** What a connection asks and tells the session. After `over` nothing follows. */
+/** The connection's link to its session. After `over` no callback follows. */
 export interface ConnectionCallbacks {
   connectRequest(): ConnectRequest;
-  /** Decides on the server's answer: an error refuses the server. */
+  /** Checks the server's handshake. A returned error refuses the server and ends the connection. */
   welcomed(response: ConnectResponse): Error | undefined;
-  /** Credentials are accepted: operations may follow. */
+  /** The server has accepted the credentials: operations may be sent. */
   ready(): void;
   event(event: WatcherEvent, zxid: bigint): void;
   room(): void;
@@ -28,7 +28,7 @@ export interface ConnectionCallbacks {
 
 type AuthCallback = (error: ZooKeeperError | undefined) => void;
 
-/** One attempt to be connected, from the first packet to the last: handshake, credentials, pings. */
+/** One connection attempt, from the first packet to the last: handshake, credentials, pings. */
 export class Connection {
   readonly channel: Channel;
   readonly #settings: Settings;
@@ -73,14 +73,14 @@ export class Connection {
     return this.channel.answeredSentAt;
   }
 
-  /** Hands credentials to the server; `done` hears what it says. */
+  /** Sends credentials to the server. `done` receives the error with which the server refused them, or undefined. */
   authenticate(info: AuthInfo, done: AuthCallback): void {
     const auth = typeof info.auth === "string" ? Buffer.from(info.auth) : info.auth;
     this.channel.sendControl(Xid.auth, { type: OpCode.auth, scheme: info.scheme, auth });
     this.#authWaiting.push(done);
   }
 
-  /** Ends it and tells the owner why. */
+  /** Ends the connection and reports the cause to the owner. */
   end(cause: Error): void {
     if (this.#over) return;
     this.close();
@@ -88,7 +88,7 @@ export class Connection {
     this.#callbacks.over(cause);
   }
 
-  /** Ends it without a word to the callbacks. */
+  /** Ends the connection without a callback. */
   close(): void {
     this.#over = true;
     this.#limit.cancel();
@@ -137,7 +137,7 @@ export class Connection {
     });
   }
 
-  /** One step of the exchange. */
+  /** One step of the SASL exchange. */
   #sasl(token: Buffer, next: (answer: string) => void): void {
     const onReply: ReplyCallback = (error, response) => {
       if (this.#over) return;
@@ -165,7 +165,7 @@ export class Connection {
         err === 0 ? undefined : new AuthFailed(`the server refuses the credentials (error ${err})`);
       this.#authWaiting.shift()?.(refusal);
     } else if (err !== 0) {
-      // Watches that were not set again would be missed in silence.
+      // The server did not set the watches again. Their events would be missed unnoticed, so end the connection and try another.
       this.end(errorFromCode(err, { op: "setWatches2" }));
     }
   }
@@ -184,7 +184,7 @@ export class Connection {
     };
   }
 
-  /** Servers hang up on a session request without a word when they are behind its zxid, full, or without quorum. */
+  /** A server closes the connection without a reply when it is behind the client's zxid, has too many connections, or has no quorum. */
   #howClosed(): string {
     return this.#asked && this.#heartbeat === undefined
       ? "the connection was closed with the request for a session unanswered"

@@ -4,30 +4,32 @@ import type { Endpoint, Timer } from "../types.ts";
 import { resolveRound } from "./hosts.ts";
 import type { Settings } from "./settings.ts";
 
-/** How an attempt ended, maybe long after it succeeded. */
+/** How an attempt ended, possibly long after it succeeded. */
 export interface DialOutcome {
   readonly cause: Error;
-  /** It had been ready for operations. */
+  /** The connection had become ready for operations. */
   readonly ready: boolean;
-  /** The server said that the session is over: it takes a new one at once. */
+  /** The server answered that the session has expired. The same server accepts a new session at once, so no delay is needed. */
   readonly expired: boolean;
 }
 
 export interface DialerCallbacks {
-  /** Tries one server; `done` is called once, when that connection is over. */
+  /** Tries one server. `done` is called once, when that connection has ended. */
   attempt(endpoint: Endpoint, limitMs: number, done: (outcome: DialOutcome) => void): void;
-  /** A round over all servers failed. */
+  /** No server of a round could be reached. */
   failed(error: Error): void;
 }
 
-/** A connection that held for less does not make the next delay start from nothing (milliseconds). */
+/** A connection that ended sooner than this does not reset the back-off (milliseconds). */
+/** Shortest time limit of one attempt (milliseconds). */
 const STABLE_MS = 1_000;
 const LEAST_LIMIT = 1_000;
+/** Delays vary by plus or minus this share, so that clients of a restarted server do not reconnect at the same moment. */
 const JITTER = 0.4;
 
-/** Keeps a connection up: every server in turn, then a delay that doubles with each round. */
+/** Keeps a connection up: it tries every server once, then waits for a delay that doubles with each failed round. */
 export class Dialer {
-  /** Used from the next round on. */
+  /** The servers. A change takes effect with the next round. */
   hosts: readonly HostAndPort[];
   readonly #settings: Settings;
   readonly #callbacks: DialerCallbacks;
@@ -56,7 +58,7 @@ export class Dialer {
   #startRound(): void {
     const { connector, random, clock } = this.#settings;
     let begun = false;
-    // A resolver that hangs must not stop everything: the round is given up and begun anew.
+    // A DNS resolver can hang. The limit ends this round, and a new round resolves the names again.
     const hung = new ZooKeeperError(
       "zookeeper.resolve_timeout",
       "the names of the servers were not resolved in time",
@@ -88,7 +90,7 @@ export class Dialer {
       else if (!outcome.ready) this.#next(endpoints, index + 1, outcome.cause);
       else if (this.#settings.clock.monotonic() - begun < STABLE_MS && this.#round > 0) this.#later();
       else {
-        // The first break comes for free; one right after it waits, so that nobody is stormed.
+        // The first break reconnects at once. A second one soon afterwards waits, so that a failing server is not flooded with connections.
         this.#round = this.#settings.clock.monotonic() - begun < STABLE_MS ? 1 : 0;
         this.#startRound();
       }

@@ -4,9 +4,9 @@ import type { Clock, Timer } from "../types.ts";
 export interface Beating {
   readonly lastSentAt: number;
   readonly lastReceivedAt: number;
-  /** Returns the time at which it was sent. */
+  /** Sends a ping and returns its send time. */
   ping(): number;
-  /** Nothing was heard for too long. */
+  /** Called when nothing was received for two thirds of the session timeout. */
   silent(ms: number): void;
 }
 
@@ -32,7 +32,7 @@ export class Heartbeat {
     this.#arm(this.#pingAfter);
   }
 
-  /** The ping was answered; returns when it was sent. */
+  /** Records the answer to the ping; returns when that ping was sent. */
   pong(): number | undefined {
     const at = this.#pingSentAt;
     this.#pingSentAt = undefined;
@@ -49,7 +49,7 @@ export class Heartbeat {
     const { lastReceivedAt, lastSentAt } = this.#beating;
     const silence = now - lastReceivedAt;
     if (silence >= this.#deadAfter) {
-      // When this process was held up, the answer may lie in the socket unread: one more look before giving up.
+      // If this process was paused, the answer may lie unread in the socket: let the event loop read once before giving up.
       if (this.#suspect) {
         this.#beating.silent(silence);
         return;
@@ -63,8 +63,8 @@ export class Heartbeat {
       this.#pingSentAt = this.#beating.ping();
     }
     const untilDead = lastReceivedAt + this.#deadAfter - now;
-    // With a ping under way another look comes all the same: its answer does not wake us, and what the server tells on
-    // its own puts `untilDead` off, while trust counts from our own last answered request.
+    // While a ping is unanswered, look again after `pingAfter` as well. A pong does not call this method, and watch events postpone
+    // `untilDead` although they do not extend trust: trust counts from this client's last answered request (rule 1).
     const untilPing =
       this.#pingSentAt === undefined ? this.#beating.lastSentAt + this.#pingAfter - now : this.#pingAfter;
     this.#arm(Math.min(untilPing, untilDead));

@@ -4,11 +4,11 @@ import type { Connector, Endpoint, Random } from "../types.ts";
 export interface Round {
   /** Every address of every host, in random order. */
   readonly endpoints: readonly Endpoint[];
-  /** Why a host has no address, for the hosts that have none. */
+  /** One failure for each host that has no address. */
   readonly failures: readonly Error[];
 }
 
-/** The servers to try, resolved anew for each round: addresses of a long-lived process change. */
+/** Resolves all hosts again for each round, because addresses can change during the life of a process, for instance in Kubernetes. */
 export async function resolveRound(
   hosts: readonly HostAndPort[],
   connector: Connector,

@@ -4,18 +4,18 @@ import { OpCode, opName } from "../wire/op-code.ts";
 
 export type ReplyCallback = (error: ZooKeeperError | undefined, response: Response | undefined) => void;
 
-/** Any session will do. */
+/** The operation may be sent in any session. */
 export const ANY_EPOCH = -1;
 
-/** An operation between its call and its end. */
+/** An operation from its call to its outcome. */
 export class Pending {
   readonly request: Request;
   readonly timeoutMs: number;
-  /** Monotonic time at which it ends without a reply. */
+  /** Monotonic time at which the operation fails without a reply. */
   readonly deadline: number;
   readonly epoch: number;
   xid = 0;
-  /** Monotonic time of the turn that sent it; NaN while it waits. */
+  /** Monotonic time of the turn of the event loop that sent it; NaN while it waits. */
   sentAt = Number.NaN;
   signal: AbortSignal | undefined;
   onAbort: (() => void) | undefined;
@@ -29,12 +29,12 @@ export class Pending {
     this.epoch = epoch;
   }
 
-  /** Its caller has its answer; a reply that still comes is only counted. */
+  /** The caller already has an outcome. A reply that still arrives is only counted. */
   get settled(): boolean {
     return this.#onReply === undefined;
   }
 
-  /** Hands the outcome to the caller, the first time only. */
+  /** Passes the outcome to the caller; only the first call has an effect. */
   settle(error: ZooKeeperError | undefined, response: Response | undefined): void {
     const onReply = this.#onReply;
     if (onReply === undefined) return;
@@ -47,7 +47,7 @@ export class Pending {
     }
   }
 
-  /** What an error should say of it. `outcome` is "unknown" for writes that were sent. */
+  /** Details for an error about this operation. `outcome` is "unknown" for a write that was sent. */
   details(cause?: unknown): ErrorDetails {
     const { request } = this;
     const sent = !Number.isNaN(this.sentAt);
@@ -60,7 +60,7 @@ export class Pending {
   }
 }
 
-/** A listener that throws is a bug of its owner: it must surface, but not break the connection of everybody else. */
+/** Rethrows an error of a listener as an uncaught exception: the bug must become visible, but must not break the connection. */
 export function surface(thrown: unknown): void {
   queueMicrotask(() => {
     throw thrown;

@@ -13,18 +13,18 @@ import { ANY_EPOCH, Pending, type ReplyCallback } from "./pending.ts";
 import { Ring } from "./ring.ts";
 import type { Settings } from "./settings.ts";
 
-/** Deadlines are looked at no more often than this (milliseconds): one timer serves all operations. */
+/** Shortest time between two checks of deadlines (milliseconds). One timer serves all operations. */
 const DEADLINE_GRAIN = 5;
-/** Timers hold no more milliseconds than this; one that fires early is set again. */
+/** Longest delay that Node's timers support (milliseconds). A timer that fires before the deadline is set again. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 const NO_OPTIONS: OpOptions = {};
 
-/** Operations on their way to a channel: room, deadlines, abort signals, and what happens when the channel is gone. */
+/** Operations on their way to a channel: limits, deadlines, abort signals, and their failure when the channel is gone. */
 export class RequestQueue {
   readonly #settings: Settings;
   readonly #epoch: () => number;
   readonly #waiting: Ring<Pending> = new Ring();
-  /** How many of the waiting were given up by their callers. */
+  /** How many of the waiting operations were aborted or timed out. They stay in the ring until a sweep. */
   #givenUp = 0;
   #channel: Channel | undefined;
   #closed = false;
@@ -33,7 +33,7 @@ export class RequestQueue {
   #idlers: (() => void)[] = [];
   #writers: (() => void)[] = [];
 
-  /** `epoch` tells the session that a request sent now would belong to. */
+  /** `epoch` returns the epoch of the current session. */
   constructor(settings: Settings, epoch: () => number) {
     this.#settings = settings;
     this.#epoch = epoch;
@@ -47,7 +47,7 @@ export class RequestQueue {
     return this.#channel?.inFlight.size ?? 0;
   }
 
-  /** Throws what the encoding throws; every other end is reported to `onReply`. */
+  /** Throws encoding errors; every other outcome goes to `onReply`. */
   submit(request: Request, onReply: ReplyCallback, options: OpOptions = NO_OPTIONS): void {
     const channel = this.#channel;
     const now = channel === undefined ? this.#settings.clock.monotonic() : channel.turn();
@@ -68,13 +68,13 @@ export class RequestQueue {
     if (deadline < this.#earliest) this.#arm(deadline, now);
   }
 
-  /** Operations flow through `channel` from now on, those that wait first. */
+  /** Sends operations over `channel` from now on, waiting ones first. */
   attach(channel: Channel): void {
     this.#channel = channel;
     this.pump();
   }
 
-  /** The channel is gone: what was in flight ends with `error`, the rest waits. */
+  /** The channel is gone: operations in flight fail with `error`, waiting operations keep waiting. */
   detach(error: (pending: Pending) => ZooKeeperError): void {
     const channel = this.#channel;
     this.#channel = undefined;
@@ -83,13 +83,13 @@ export class RequestQueue {
     this.#settled();
   }
 
-  /** Takes away what waits, so that what is submitted meanwhile is not among it. */
+  /** Empties the waiting queue and returns it, so that operations submitted while the caller fails these are not affected. */
   takeWaiting(): Pending[] {
     this.#givenUp = 0;
     return this.#waiting.take();
   }
 
-  /** Fails everything, now and later. */
+  /** Fails all operations, present and future. */
   close(cause?: Error): void {
     this.#closed = true;
     this.detach((pending) => new Closed(pending.details(cause)));
@@ -98,13 +98,13 @@ export class RequestQueue {
     this.#settled();
   }
 
-  /** Takes no more operations, and fails those that wait; what is in flight may end. */
+  /** Accepts no more operations and fails those that wait. Operations in flight may still finish. */
   shut(): void {
     this.#closed = true;
     for (const pending of this.takeWaiting()) pending.settle(new Closed(pending.details()), undefined);
   }
 
-  /** Sends what waits, as far as there is room. */
+  /** Sends waiting operations until the channel has no room. */
   pump(): void {
     const channel = this.#channel;
     while (channel !== undefined && channel === this.#channel && channel.hasRoom) {
@@ -129,7 +129,7 @@ export class RequestQueue {
     this.#settled();
   }
 
-  /** Calls `fn` when less than half of the room for waiting operations is taken. */
+  /** Calls `fn` once less than half of `maxQueued` operations wait. */
   whenWritable(fn: () => void): void {
     this.#writers.push(fn);
     this.#settled();
@@ -190,7 +190,9 @@ export class RequestQueue {
     if (earliest < this.#earliest) this.#arm(earliest, now);
   }
 
-  /** Swept when they are the greater part, so that giving up one of many costs little. */
+  /**
+   * Counts an abandoned operation. The ring is swept only when half of it is abandoned, so that a sweep's cost is spread over many calls.
+   */
   #giveUp(): void {
     this.#givenUp++;
     if (this.#givenUp * 2 >= this.#waiting.size) {

@@ -1,6 +1,6 @@
 const FIRST = 64;
 
-/** A queue in one array that is used round and round. */
+/** A first-in, first-out queue in a circular array whose size is a power of two. `Array.shift` would be O(n). */
 export class Ring<T> {
   #items: (T | undefined)[] = new Array(FIRST).fill(undefined);
   #mask = FIRST - 1;
@@ -30,14 +30,14 @@ export class Ring<T> {
     return this.#size === 0 ? undefined : this.#items[this.#head];
   }
 
-  /** The items, oldest first, as an array of their own. */
+  /** A copy of the items, oldest first. */
   toArray(): T[] {
     const all: T[] = [];
     for (let i = 0; i < this.#size; i++) all.push(this.#items[(this.#head + i) & this.#mask] as T);
     return all;
   }
 
-  /** Empties the queue and returns what was in it, oldest first. */
+  /** Empties the queue and returns its items, oldest first. */
   take(): T[] {
     const all = this.toArray();
     this.#items = new Array(FIRST).fill(undefined);

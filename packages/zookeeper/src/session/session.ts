@@ -22,10 +22,10 @@ import type { Settings } from "./settings.ts";
 import { StatusBoard } from "./status-board.ts";
 
 const NO_PASSWORD: Uint8Array = new Uint8Array(16);
-/** Longest wait for the answer to a closeSession. */
+/** Longest wait for the answer to a closeSession (milliseconds). */
 const CLOSE_LIMIT = 5_000;
 
-/** The session: one after another, each over as many connections as it takes. */
+/** The session of a client. It spans any number of connections; when the server expires it, a new session with the next epoch follows. */
 export class Session implements SessionInfo {
   readonly queue: RequestQueue;
   readonly watches: WatchRegistry = new WatchRegistry();
@@ -79,12 +79,12 @@ export class Session implements SessionInfo {
     return now > this.#lastZxid ? now : this.#lastZxid || -1n;
   }
 
-  /** Begins to connect, once. */
+  /** Starts to connect, once. */
   start(): void {
     if (this.state !== "closed" && !this.#closing) this.#dialer.start();
   }
 
-  /** Resolves when connected; rejects when the client is closed first, or the wait is over. */
+  /** Resolves when connected. Rejects when the client is closed, the deadline passes or the signal fires. */
   connected({ deadlineMs, signal }: Pick<OpOptions, "deadlineMs" | "signal">): Promise<void> {
     return new Promise((resolve, reject) => {
       let timer: Timer | undefined;
@@ -118,7 +118,7 @@ export class Session implements SessionInfo {
     this.#dialer.hosts = hosts;
   }
 
-  /** Remembers credentials for every later connection and hands them to the present one. */
+  /** Stores credentials for every later connection and sends them on the present one. */
   addAuth(info: AuthInfo, done: (error: ZooKeeperError | undefined) => void): void {
     this.#auth.push(info);
     const connection = this.state === "connected" ? this.#connection : undefined;
@@ -128,12 +128,12 @@ export class Session implements SessionInfo {
     }
     connection.authenticate(info, (error) => {
       done(error);
-      // Servers cut clients off whose credentials they refuse, and would do so again.
+      // A server that refuses credentials closes the connection, and would do so on every later connection too.
       if (error instanceof AuthFailed) connection.end(error);
     });
   }
 
-  /** Ends the session for good. Resolves when the server has said so, or could not for some seconds. */
+  /** Ends the session. Resolves when the server has confirmed it, or after CLOSE_LIMIT without an answer. */
   close(): Promise<void> {
     if (this.#closing !== undefined) return this.#closing.promise;
     if (this.state === "closed") return Promise.resolve();
@@ -201,7 +201,7 @@ export class Session implements SessionInfo {
     if (this.epoch === 0 || response.sessionId !== this.id) {
       this.epoch++;
       this.#answeredSentAt = Number.NEGATIVE_INFINITY;
-      // A session that a server without quorum gives out is known to nobody else.
+      // Only the server that issued a read-only session knows it, so another server could not continue it.
       this.#rejoinable = !response.readOnly;
     }
     this.id = response.sessionId;
@@ -248,7 +248,7 @@ export class Session implements SessionInfo {
 
   #expired(cause: Error): void {
     const waiting = this.queue.takeWaiting();
-    // Whatever it was that ended it: what is known to be lost is trusted no longer, not even until the next one begins.
+    // The session is known to be lost, so locks are not trusted any more, not even until a new session begins (rule 1).
     this.#answeredSentAt = Number.NEGATIVE_INFINITY;
     this.state = "expired";
     this.#post(cause);
@@ -274,7 +274,7 @@ export class Session implements SessionInfo {
     this.#closing?.done();
   }
 
-  /** Keeps what outlives a connection. */
+  /** Keeps the facts that outlive a connection: the last zxid and the send time of the last answered request. */
   #remember(): void {
     const connection = this.#connection;
     if (connection === undefined) return;

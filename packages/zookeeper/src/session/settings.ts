@@ -5,10 +5,10 @@ import type { ZooKeeperOptions } from "../types.ts";
 
 type Optional = "sasl" | "connectTimeoutMs";
 
-/** The options with every default applied. Without `connectTimeoutMs` it depends on the number of servers. */
+/** The options with all defaults. Without `connectTimeoutMs` the limit depends on the number of servers. */
 export type Settings = Required<Omit<ZooKeeperOptions, Optional | "tls">> & Pick<ZooKeeperOptions, Optional>;
 
-/** Throws BadArguments for figures that make no sense. */
+/** Applies the defaults. Throws BadArguments for a number that is not above 0. */
 export function settingsOf({ tls, ...options }: ZooKeeperOptions): Settings {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   const settings: Settings = {

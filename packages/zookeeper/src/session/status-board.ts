@@ -1,7 +1,7 @@
 import type { Status } from "../types.ts";
 import { surface } from "./pending.ts";
 
-/** Changes that a slow reader may be behind; older ones are dropped then, the last state never is. */
+/** How many changes a slow reader of `status()` may lag behind. Older changes are dropped; the latest is always delivered. */
 const KEPT = 1_000;
 
 interface Reader {
@@ -9,7 +9,7 @@ interface Reader {
   wake: (() => void) | undefined;
 }
 
-/** The present status and who follows it. */
+/** The present status and its subscribers. */
 export class StatusBoard {
   #current: Status;
   readonly #listeners = new Set<(status: Status) => void>();

@@ -4,7 +4,7 @@ import type { WatchEvent, WatchListener, WatchMode } from "../types.ts";
 import type { SetWatchesRequest } from "../wire/messages.ts";
 import { EventType, OpCode } from "../wire/op-code.ts";
 
-/** What a one-shot watch waits for: left by getData, by exists on nothing, by getChildren. */
+/** Kinds of one-shot watches: set by getData, by exists on a missing znode, by getChildren. */
 export type OneShotKind = "data" | "exist" | "child";
 
 interface Persistent {
@@ -12,10 +12,10 @@ interface Persistent {
   readonly listeners: Set<WatchListener>;
 }
 
-/** Size of one setWatches request; a client that sends more than a server's `jute.maxbuffer` is cut off. */
+/** Size limit of one setWatches request in bytes. A server closes the connection of a client that sends more than `jute.maxbuffer`. */
 const REATTACH_BYTES = 128 * 1024;
 
-/** Who wants to know of which path. Paths are the user's, without chroot. */
+/** The watches of this client, by path. Paths are those of the user, without the chroot. */
 export class WatchRegistry {
   readonly #oneShots: Record<OneShotKind, Map<string, Set<WatchListener>>> = {
     data: new Map(),
@@ -48,7 +48,7 @@ export class WatchRegistry {
     if (mode === "persistent-recursive") this.#recursive++;
   }
 
-  /** Returns true when that was the last of all listeners on this path, so that the server may forget it too. */
+  /** Returns true when no listener on this path is left, so that the watch can be removed on the server too. */
   removePersistent(path: string, listener: WatchListener): boolean {
     const found = this.#persistent.get(path);
     if (!found?.listeners.delete(listener) || found.listeners.size > 0) return false;
@@ -56,7 +56,7 @@ export class WatchRegistry {
     return !(["data", "exist", "child"] as const).some((kind) => this.#oneShots[kind].has(path));
   }
 
-  /** Tells the one-shot watches of a path that they will not fire, and forgets them. */
+  /** Sends "lost" to the one-shot watches of a path, which will never fire, and drops them. */
   loseOneShots(path: string): void {
     for (const map of Object.values(this.#oneShots)) {
       const listeners = map.get(path);
@@ -65,13 +65,13 @@ export class WatchRegistry {
     }
   }
 
-  /** Forgets everything on a path. */
+  /** Drops all watches on a path. */
   removeAll(path: string): void {
     for (const map of Object.values(this.#oneShots)) map.delete(path);
     this.#dropPersistent(path);
   }
 
-  /** The session is gone, and with it all one-shot watches. Persistent ones are set again by `reattach`. */
+  /** The session ended, and with it all one-shot watches. `reattach` sets persistent watches again in the next session. */
   expire(): void {
     for (const map of Object.values(this.#oneShots)) {
       const lost = [...map];
@@ -86,7 +86,7 @@ export class WatchRegistry {
     return () => this.#all.delete(own);
   }
 
-  /** Hands an event of the wire to everybody it concerns. */
+  /** Delivers an event of the connection to the listeners it concerns. */
   dispatch(eventType: number, path: string, zxid: bigint): void {
     const type = TYPES.get(eventType);
     if (type === undefined) return;
@@ -105,8 +105,8 @@ export class WatchRegistry {
   }
 
   /**
-   * The watches that a new connection must set, in parts of bounded size: no longer than half of `maxRequestBytes`, with
-   * `chrootLength` characters before each path.
+   * The requests that set all watches again on a new connection. Each request is at most half of `maxRequestBytes` long,
+   * with `chrootLength` characters added to each path.
    */
   reattach(relativeZxid: bigint, maxRequestBytes: number, chrootLength: number): SetWatchesRequest[] {
     const most = Math.min(REATTACH_BYTES, maxRequestBytes / 2);
@@ -123,7 +123,7 @@ export class WatchRegistry {
       part[list].push(path);
       bytes += size;
     };
-    // Servers before 3.9 keep only the last mode of a client on a path, so the persistent watches come last.
+    // Servers before 3.9 keep only the last mode that a client set on a path, so the persistent watches must come last.
     for (const [kind, list] of LISTS) for (const path of this.#oneShots[kind].keys()) add(list, path);
     for (const [path, { mode }] of this.#persistent) {
       add(mode === "persistent" ? "persistentWatches" : "persistentRecursiveWatches", path);
@@ -132,7 +132,7 @@ export class WatchRegistry {
     return requests;
   }
 
-  /** Recursive watches above the path; they also stand in for one-shot child watches on the path they were set on. */
+  /** Notifies recursive watches above the path. Such a watch also serves one-shot child watches on its own path (see `withWatch`). */
   #climb(event: WatchEvent): void {
     const parent = parentOf(event.path);
     for (let path = parent; path !== undefined; path = parentOf(path)) {

@@ -17,7 +17,7 @@ type Bodies = ReadonlyMap<number, Kind<unknown>>;
 
 const REQUESTS = byCode(requestBodies);
 const RESPONSES = byCode(responseBodies);
-/** What may stand in a multi, and in its answer. A multi of a multi there is not. */
+/** Operations that a multi and a multiRead may contain. A multi cannot contain another multi. */
 const OPS = only(REQUESTS, [
   ...[OpCode.create, OpCode.create2, OpCode.createContainer, OpCode.createTtl],
   ...[OpCode.delete, OpCode.setData, OpCode.check],
@@ -27,10 +27,10 @@ const RESULTS = only(RESPONSES, [
   ...[OpCode.create, OpCode.create2, OpCode.createContainer, OpCode.createTtl],
   ...[OpCode.setData, OpCode.getData, OpCode.getChildren],
 ]);
-/** In the place of an operation's type: the operation failed. */
+/** Stands in the place of an operation's type when the operation failed. */
 const FAILED = -1;
 
-/** Writes a request's body; the header is the caller's. */
+/** Writes the body of a request; the caller writes the header. */
 export function writeRequest(w: JuteWriter, request: Request): void {
   if ("ops" in request) {
     for (const op of request.ops) {
@@ -41,7 +41,7 @@ export function writeRequest(w: JuteWriter, request: Request): void {
   } else REQUESTS.get(request.type)?.write(w, request);
 }
 
-/** Reads the body of a request of this type. Throws ProtocolError for a type that it does not know. */
+/** Reads the body of a request of this type. Throws ProtocolError for an unknown type. */
 export function readRequest(r: JuteReader, type: number): Request {
   if (type === OpCode.multi || type === OpCode.multiRead) {
     const ops = readMulti(r, (op) => bodyOf(r, OPS, op, `an operation of type ${op} in a multi`));
@@ -65,7 +65,7 @@ export function readResponse<T extends OpCode>(r: JuteReader, type: T): Response
   return response as Response as ResponseTo<T>;
 }
 
-/** The header of a failed operation carries its error too; that of all others 0. */
+/** The header of a failed operation contains its error too; all other headers contain 0. */
 function writeMultiResults(w: JuteWriter, results: readonly MultiResult[]): void {
   for (const result of results) {
     if (result.type === "error") {
@@ -91,7 +91,7 @@ function writeMultiHeader(w: JuteWriter, type: number, done: boolean, err: numbe
   w.int(err);
 }
 
-/** What stands between headers, up to the one that says "done". */
+/** Reads the parts between the headers, up to the header that says "done". */
 function readMulti<T>(r: JuteReader, read: (type: number) => T): T[] {
   const found: T[] = [];
   for (;;) {

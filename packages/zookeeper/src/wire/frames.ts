@@ -1,12 +1,12 @@
 import { ProtocolError } from "../errors.ts";
 
 const FIRST_CARRY = 64 * 1024;
-/** A carry above this is given back after the long frame that needed it. */
+/** A carry buffer above this size is released after the long frame that needed it. */
 const CARRY_KEPT = 1024 * 1024;
 
 /**
- * Cuts a byte stream into frames: four bytes of length, then so many bytes. A frame that lies whole in what arrived is
- * handed on in place; only one that is torn is put together in a buffer of its own.
+ * Cuts a byte stream into frames: a length of four bytes, then that many bytes. A frame that arrives in one piece is passed
+ * on in place. A frame that arrives in pieces is assembled in the carry buffer.
  */
 export class FrameSplitter {
   readonly #limit: number;
@@ -21,12 +21,12 @@ export class FrameSplitter {
     this.#onFrame = onFrame;
   }
 
-  /** Hands out no more frames, not even those of a push that is under way. */
+  /** Stops the output of frames, also those of a `push` in progress. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Takes the first `length` bytes. Throws ProtocolError when a frame's length is negative or above the limit. */
+  /** Takes the first `length` bytes. Throws ProtocolError when the length of a frame is negative or above the limit. */
   push(bytes: Buffer, length: number = bytes.length): void {
     let at = this.#carried > 0 ? this.#complete(bytes, length) : 0;
     while (!this.#stopped && length - at >= 4) {
@@ -39,7 +39,7 @@ export class FrameSplitter {
     if (at < length && !this.#stopped) this.#keep(bytes, at, length);
   }
 
-  /** Adds to the torn frame what it lacks; returns how much of `bytes` that took. */
+  /** Completes the frame in the carry buffer as far as possible; returns how many of the bytes it used. */
   #complete(bytes: Buffer, length: number): number {
     let at = 0;
     if (this.#carried < 4) {

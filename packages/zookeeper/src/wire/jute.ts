@@ -1,18 +1,18 @@
 import type { JuteReader } from "./reader.ts";
 import type { JuteWriter } from "./writer.ts";
 
-/** How one kind of value goes over the wire. */
+/** How values of one type are written and read. */
 export interface Kind<T> {
   write(w: JuteWriter, value: T): void;
   read(r: JuteReader): T;
 }
 
-/** The value that a kind carries. */
+/** The type of the values of a kind. */
 export type ValueOf<K> = K extends Kind<infer T> ? T : never;
 
 export const int: Kind<number> = { write: (w, value) => w.int(value), read: (r) => r.int() };
 export const long: Kind<bigint> = { write: (w, value) => w.long(value), read: (r) => r.long() };
-/** A 64-bit integer that is known to be safe as a number. */
+/** A 64-bit integer that fits a JavaScript number exactly (times, counts). */
 export const longNumber: Kind<number> = {
   write: (w, value) => w.longNumber(value),
   read: (r) => r.longNumber(),
@@ -24,14 +24,14 @@ export const texts: Kind<readonly string[]> = {
   read: (r) => r.strings(),
 };
 export const bytes: Kind<Uint8Array> = { write: (w, value) => w.buffer(value), read: (r) => r.buffer() };
-/** As `bytes`, for what we only ever get. */
+/** Like `bytes`, for fields that the client only reads. */
 export const buffer: Kind<Buffer> = { write: (w, value) => w.buffer(value), read: (r) => r.buffer() };
 export const nullableBytes: Kind<Uint8Array | null> = {
   write: (w, value) => w.buffer(value),
   read: (r) => r.nullableBuffer(),
 };
 
-/** Its fields, one behind the other: jute writes neither names nor types. */
+/** A record: its fields in order. jute writes neither names nor types. */
 export function record<T extends object>(
   fields: {
     readonly [K in keyof T]: Kind<T[K]>;
@@ -40,7 +40,7 @@ export function record<T extends object>(
   const names = Object.keys(fields);
   const kinds = Object.values<Kind<unknown>>(fields);
   return {
-    // By index: each message passes here, and an iterator would cost as much as the field.
+    // Loops by index: every message passes here, and an iterator would cost as much as writing the field.
     write(w, value) {
       for (let at = 0; at < names.length; at++)
         kinds[at]!.write(w, (value as Record<string, unknown>)[names[at]!]);
@@ -53,7 +53,10 @@ export function record<T extends object>(
   };
 }
 
-/** Items behind their number. `least` is the shortest encoding of one, bytes: a count that no frame could hold is refused. */
+/**
+ * A list: the number of items, then the items. `least` is the shortest encoding of an item in bytes; larger counts than the frame can hold
+ * are refused.
+ */
 export function list<T>(item: Kind<T>, least: number): Kind<readonly T[]> {
   return {
     write(w, items) {

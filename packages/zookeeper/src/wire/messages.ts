@@ -1,7 +1,6 @@
 /**
- * The messages of the ZooKeeper protocol (jute, zookeeper.jute of ZooKeeper 3.9): each is one table of fields, from which its type,
- * its writer and its reader come. Field names are the protocol's, except that every 64-bit id is a bigint and every time a number of
- * milliseconds.
+ * The messages of the ZooKeeper protocol (jute, zookeeper.jute of ZooKeeper 3.9). Each message is one table of fields, which yields its
+ * type, its writer and its reader. Field names are those of the protocol. 64-bit ids are bigints; times are numbers of milliseconds.
  */
 import {
   bool,
@@ -20,7 +19,7 @@ import {
 } from "./jute.ts";
 import { OpCode } from "./op-code.ts";
 
-/** What a server says of a znode. Zxids order all changes of the tree. */
+/** Metadata of a znode. Zxids (transaction ids) order all changes of the tree. */
 export interface Stat {
   readonly czxid: bigint;
   readonly mzxid: bigint;
@@ -30,14 +29,14 @@ export interface Stat {
   readonly version: number;
   readonly cversion: number;
   readonly aversion: number;
-  /** Session that owns the znode; 0n unless it is ephemeral (containers and TTL znodes carry a marker here). */
+  /** Session that owns the znode; 0n for persistent znodes. Containers and TTL znodes have a marker in the same field. */
   readonly ephemeralOwner: bigint;
   readonly dataLength: number;
   readonly numChildren: number;
   readonly pzxid: bigint;
 }
 
-/** Written out, and no table: there is one in almost every reply, and a whole tree is read by them. */
+/** Written by hand rather than as a table, because almost every reply contains a Stat and reading a whole tree depends on its speed. */
 export const stat: Kind<Stat> = {
   write(w, value) {
     w.long(value.czxid);
@@ -77,10 +76,10 @@ const clientInfo = record({ authScheme: text, user: text });
 /** One identity of a connection, as the server answers `whoAmI`. */
 export type ClientInfo = ValueOf<typeof clientInfo>;
 
-/** Clients and servers older than 3.4 end the handshake before it. */
+/** Clients and servers older than 3.4 send the handshake without this last field. */
 const readOnly: Kind<boolean> = { write: bool.write, read: (r) => r.left > 0 && r.bool() };
 
-/** The first message of a connection; a session of 0 asks for a new one, any other takes that session up again. */
+/** The first message of a connection. Session id 0 asks for a new session; any other id continues that session. */
 export const connectRequest = record({
   protocolVersion: int,
   lastZxidSeen: long,
@@ -103,32 +102,32 @@ export const connectResponse = record({
 /** See `connectResponse`. */
 export type ConnectResponse = ValueOf<typeof connectResponse>;
 
-/** Before each request. `xid` numbers the requests of a connection; those of `Xid` have meanings of their own. */
+/** Precedes each request. `xid` numbers the requests of a connection; the values of `Xid` have special meanings. */
 export const requestHeader = record({ xid: int, type: int });
 /** See `requestHeader`. */
 export type RequestHeader = ValueOf<typeof requestHeader>;
 
-/** Before each reply. `zxid` is the newest change that the server has carried out; `err` other than 0 ends the message. */
+/** Precedes each reply. `zxid` is the newest transaction that the server has applied. When `err` is not 0 no body follows. */
 export const replyHeader = record({ xid: int, zxid: long, err: int });
 /** See `replyHeader`. */
 export type ReplyHeader = ValueOf<typeof replyHeader>;
 
-/** What happened to a watched path: a code of `EventType`. It has no data: what is there now has to be read. */
+/** An event of a watched path; `type` is a code of `EventType`. It carries no data. */
 export const watcherEvent = record({ type: int, state: int, path: text });
 /** See `watcherEvent`. */
 export type WatcherEvent = ValueOf<typeof watcherEvent>;
 
 const creation = { path: text, data: nullableBytes, acl, flags: int };
 const versioned = record({ path: text, version: int });
-/** Reads one path, and may leave a one-shot watch there. */
+/** Reads one path and can set a one-shot watch on it. */
 const reading = record({ path: text, watch: bool });
 const pathOnly = record({ path: text });
 const watchRemoval = record({ path: text, watcherType: int });
 const bare = record({});
 const oneShots = { relativeZxid: long, dataWatches: texts, existWatches: texts, childWatches: texts };
-/** What setWatches2 has beyond setWatches. */
+/** The lists that setWatches2 has and setWatches lacks. */
 const noTexts: Kind<readonly string[]> = { write: () => {}, read: () => [] };
-/** Before the scheme stands a number that no server reads. */
+/** A number that no server reads precedes the scheme. */
 const authScheme: Kind<string> = {
   write(w, value) {
     w.int(0);
@@ -140,7 +139,7 @@ const authScheme: Kind<string> = {
   },
 };
 
-/** The body of each request but those of several operations. `ttl` is in milliseconds. */
+/** The body of each request except multi and multiRead. `ttl` is in milliseconds. */
 export const requestBodies = {
   [OpCode.create]: record(creation),
   [OpCode.create2]: record(creation),
@@ -178,30 +177,30 @@ type Code = typeof OpCode;
 type Bodies = typeof requestBodies;
 type Of<T extends keyof Bodies> = { readonly type: T } & ValueOf<Bodies[T]>;
 
-/** Makes a znode; `flags` of `CreateFlag`. A server answers create2 with the Stat, which create leaves out. */
+/** Creates a znode; `flags` is one of `CreateFlag`. The reply to create2 contains the Stat; the reply to create does not. */
 export type CreateRequest = Of<Code["create"] | Code["create2"] | Code["createContainer"]>;
-/** Makes a znode that goes when it was not changed for `ttl` milliseconds and has no children. */
+/** Creates a znode that the server deletes when it has no children and was not changed for `ttl` milliseconds. */
 export type CreateTtlRequest = Of<Code["createTtl"]>;
-/** Removes a znode of that version; -1: of any. */
+/** Deletes a znode of this version; -1: of any version. */
 export type DeleteRequest = Of<Code["delete"]>;
-/** Replaces the data of a znode of that version; -1: of any. */
+/** Replaces the data of a znode of this version; -1: of any version. */
 export type SetDataRequest = Of<Code["setData"]>;
-/** Refused unless the znode has that version; servers take it in a multi alone. */
+/** Fails unless the znode has this version. Servers accept it only within a multi. */
 export type CheckRequest = Of<Code["check"]>;
-/** Requests that read one path and may leave a one-shot watch there. */
+/** Requests that read one path and can set a one-shot watch on it. */
 export type ReadRequest = Of<Code["exists"] | Code["getData"] | Code["getChildren"] | Code["getChildren2"]>;
-/** Replaces the access list; `version` is compared with the aversion. */
+/** Replaces the access list; `version` is compared with the znode's aversion. */
 export type SetAclRequest = Of<Code["setAcl"]>;
-/** Asks for watches of a kind (`WatcherType`) of this client, or removes them. */
+/** Checks for watches of this client of a kind (`WatcherType`), or removes them. */
 export type RemoveWatchesRequest = Of<Code["checkWatches"] | Code["removeWatches"]>;
-/** Leaves a watch that stays (`AddWatchMode`). */
+/** Sets a persistent watch (`AddWatchMode`). */
 export type AddWatchRequest = Of<Code["addWatch"]>;
-/** Proves an identity (`addauth`), for this connection alone. */
+/** Sends credentials (`addauth`). They hold for this connection only. */
 export type AuthRequest = Of<Code["auth"]>;
-/** Sets watches again on a new connection; what changed since `relativeZxid` is reported at once. */
+/** Sets watches again on a new connection. The server reports changes since `relativeZxid` at once. */
 export type SetWatchesRequest = Of<Code["setWatches"] | Code["setWatches2"]>;
 
-/** What may stand in a multi. */
+/** One operation of a multi. */
 export type MultiOpRequest =
   | CreateRequest
   | CreateTtlRequest
@@ -210,19 +209,21 @@ export type MultiOpRequest =
   | CheckRequest
   | ReadRequest;
 
-/** All of `ops` or none of them. */
+/** The server applies all of `ops` or none. */
 export interface MultiRequest {
   readonly type: Code["multi"];
   readonly ops: readonly MultiOpRequest[];
 }
 
-/** `ops` are getData and getChildren only. */
+/** `ops` contains only getData and getChildren. */
 export interface MultiReadRequest {
   readonly type: Code["multiRead"];
   readonly ops: readonly MultiOpRequest[];
 }
 
-/** What a client sends, by its protocol type. Pings, handshakes and authentication have messages of their own. */
+/**
+ * Every request by its operation code; ping, auth, sasl and setWatches are sent with special xids. The handshake has messages of its own.
+ */
 export type Request =
   | MultiOpRequest
   | SetAclRequest
@@ -239,7 +240,7 @@ export type Request =
 const created = record({ path: text, stat });
 const statOnly = record({ stat });
 
-/** The body of each successful reply but those of several operations, by the operation code of its request; of others it is empty. */
+/** The body of each successful reply except multi and multiRead, by the operation code of the request. Codes not listed have no body. */
 export const responseBodies = {
   [OpCode.create]: pathOnly,
   [OpCode.create2]: created,
@@ -263,7 +264,7 @@ export const responseBodies = {
 type Replies = typeof responseBodies;
 type ResultOf<T extends keyof Replies> = { readonly type: T } & ValueOf<Replies[T]>;
 
-/** Result of one operation of a multi: what its own response holds, or the error that it met. */
+/** Result of one operation of a multi: the body of its response, or its error code. */
 export type MultiResult =
   | ResultOf<Code["create"]>
   | ResultOf<Code["create2"] | Code["createContainer"] | Code["createTtl"]>

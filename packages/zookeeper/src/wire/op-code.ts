@@ -39,7 +39,7 @@ export function opName(code: number): string {
   return NAMES.get(code) ?? `opcode ${code}`;
 }
 
-/** Transaction ids with a meaning of their own; everything else answers a request in order. */
+/** Values of `xid` with a special meaning. Replies with any other xid answer requests in order. */
 export const Xid = { event: -1, ping: -2, auth: -4, setWatches: -8 } as const;
 
 /** The `flags` of a create request. */

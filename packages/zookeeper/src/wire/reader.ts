@@ -1,12 +1,14 @@
 import { ProtocolError } from "../errors.ts";
 import { viewOf } from "./writer.ts";
 
-/** Shortest encoding of a string or a buffer: guards against counts that no frame could hold. */
+/**
+ * Shortest encoding of a string or a buffer in bytes. With it, list counts that exceed the frame are refused before memory is allocated.
+ */
 const LEAST_ITEM = 4;
 
 /**
- * Reads jute in place from a part of a buffer. What it hands out is a copy and keeps no hold of the buffer. Throws
- * ProtocolError when the bytes end early or a length makes no sense.
+ * Reads jute from a part of a buffer. Returned values are copies and keep no reference to the buffer. Throws
+ * ProtocolError when the bytes end early or a length is invalid.
  */
 export class JuteReader {
   bytes: Buffer;
@@ -21,7 +23,7 @@ export class JuteReader {
     this.end = bytes.length;
   }
 
-  /** Turns to other bytes, from `start` to `end`. */
+  /** Reads from other bytes, from `start` to `end`. */
   reset(bytes: Buffer, start: number, end: number): void {
     if (bytes !== this.bytes) {
       this.bytes = bytes;
@@ -43,7 +45,7 @@ export class JuteReader {
     return this.view.getBigInt64(this.#take(8));
   }
 
-  /** A 64-bit integer that fits a number; larger ones lose their last digits. */
+  /** A 64-bit integer as a number. Integers above 2^53 lose their last digits. */
   longNumber(): number {
     const at = this.#take(8);
     return this.view.getInt32(at) * 0x1_0000_0000 + this.view.getUint32(at + 4);
@@ -86,7 +88,7 @@ export class JuteReader {
     return values;
   }
 
-  /** The length of a list, refused when the frame could not hold so many items. A null list has none. */
+  /** The length of a list. Throws when the frame cannot hold so many items. A null list counts as empty. */
   count(least: number = LEAST_ITEM): number {
     const count = this.int();
     if (count < -1 || count * least > this.left) throw new ProtocolError(`a list of ${count} items`);

@@ -1,11 +1,11 @@
 const FIRST_CHUNK = 16 * 1024;
 const LOOP_LIMIT = 64;
-/** A chunk that one burst made larger than this is given back after it. */
+/** A chunk that a burst made larger than this is released after the burst. */
 const CHUNK_KEPT = 512 * 1024;
 
 /**
- * Serialises jute into one growing chunk. Many frames share a chunk, so that they leave in one write. Integers are
- * big-endian; buffers and strings carry a four-byte length.
+ * Writes jute into one growing chunk. Many frames share a chunk, so that one system call sends them. Integers are
+ * big-endian; buffers and strings start with a length of four bytes.
  */
 export class JuteWriter {
   bytes: Buffer;
@@ -18,25 +18,25 @@ export class JuteWriter {
     this.view = viewOf(this.bytes);
   }
 
-  /** Forgets what was written; the memory is used again. */
+  /** Discards the written bytes and reuses the memory. */
   reset(): void {
     if (this.bytes.length > CHUNK_KEPT) this.renew();
     this.length = 0;
   }
 
-  /** Goes on in fresh memory, because somebody still reads the old. */
+  /** Continues in new memory, because the socket still reads the old chunk. */
   renew(): void {
     this.bytes = Buffer.allocUnsafeSlow(this.bytes.length > CHUNK_KEPT ? FIRST_CHUNK : this.bytes.length);
     this.view = viewOf(this.bytes);
     this.length = 0;
   }
 
-  /** What was written, without a copy: valid until the next write. */
+  /** The written bytes, not copied: valid until the next write. */
   written(): Buffer {
     return this.bytes.subarray(0, this.length);
   }
 
-  /** Begins a frame; returns the mark that `endFrame` needs. */
+  /** Starts a frame; returns the mark that `endFrame` needs. */
   beginFrame(): number {
     const at = this.length;
     this.#reserve(4);
@@ -44,7 +44,7 @@ export class JuteWriter {
     return at;
   }
 
-  /** Fills in the frame's length and returns it, the four bytes of the length itself not counted. */
+  /** Writes the frame's length and returns it. The four bytes of the length itself are not counted. */
   endFrame(mark: number): number {
     const size = this.length - mark - 4;
     this.view.setInt32(mark, size);
@@ -63,7 +63,7 @@ export class JuteWriter {
     this.length += 8;
   }
 
-  /** A 64-bit integer that is known to be safe as a number. */
+  /** A 64-bit integer that fits a JavaScript number exactly. */
   longNumber(value: number): void {
     this.#reserve(8);
     const high = Math.floor(value / 0x1_0000_0000);

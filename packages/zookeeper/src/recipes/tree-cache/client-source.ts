@@ -6,7 +6,7 @@ import { OpCode } from "../../wire/op-code.ts";
 import type { Source } from "./types.ts";
 import { WatchKeeper } from "./watch-keeper.ts";
 
-/** A client as what caches follow. One serves any number of them. */
+/** Adapts a client to the `Source` that caches read from. One source serves any number of caches. */
 export class ClientSource implements Source {
   readonly #client: ZooKeeper;
   readonly #watches: WatchKeeper;
@@ -49,7 +49,7 @@ export class ClientSource implements Source {
     this.#watches.close();
   }
 
-  /** That there is no such znode is an answer. */
+  /** A missing znode is a valid answer (no error, no value); every other failure is an error. */
   #read<R extends ReadRequest & Request, T>(
     request: R,
     map: (response: ResponseTo<R["type"]>) => T,

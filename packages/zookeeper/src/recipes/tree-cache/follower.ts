@@ -5,28 +5,29 @@ import { ReportedState } from "./reported-state.ts";
 import type { Interest, Source, SourceEvent, TreeCacheOptions } from "./types.ts";
 import { Walk } from "./walk.ts";
 
+/** Reads in flight. Enough to hide the latency of a walk without filling the client's queue for other operations. */
 const DEFAULT_CONCURRENCY = 256;
-/** How long a cache waits before it compares itself again after a read failed for no fault of the connection. */
+/** Delay before the cache compares itself again, after a read failed although the connection stands (milliseconds). */
 const RETRY_MS = 1_000;
 
-/** What a follower is given besides its source: time, chance, and how the source's errors are to be read. */
+/** What a follower needs besides its source: clock, randomness, and how to read the source's errors. */
 export interface FollowerOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** After a reconnect the comparison begins at a moment in this span (ms), so that not all clients do at once. */
+  /** After a reconnect the comparison starts at a random moment within this span (ms), so that not all clients read at once. */
   readonly resyncSpreadMs: number;
-  /** Called once, when nothing is reported any more. */
+  /** Called once, after the last report. */
   readonly onEnd: () => void;
-  /** What is rejected with after the end. */
+  /** Makes the error with which waiting callers are rejected when the follower closes. */
   readonly closed: () => Error;
-  /** Whether a read failed since we may not read the path: it is not there for us, and every other failure ends a walk. */
+  /** Whether a read failed because the access list denies it. The follower treats such a path as absent; other errors end the walk. */
   readonly isForbidden: (error: Error) => boolean;
 }
 
 /**
- * Follows a subtree over a connection: events say which paths changed, reads say how, and a walk compares all of it by stat when events
- * may have been missed. Reads are asynchronous and keep the order of the events that asked for them; of one path no older state is ever
- * reported after a newer one.
+ * Follows a subtree over a connection. Events say which paths changed, reads fetch their state, and a walk compares the whole subtree by
+ * stat when events may have been missed. Reads are asynchronous and are started in the order of the events that caused them. For one path
+ * an older state is never reported after a newer one.
  */
 export class Follower {
   readonly root: string;
@@ -34,7 +35,7 @@ export class Follower {
   readonly #first = Promise.withResolvers<void>();
   readonly #source: Source;
   readonly #options: FollowerOptions;
-  readonly #told: ReportedState;
+  readonly #reported: ReportedState;
   readonly #reads: Reads;
   readonly #walk: Walk;
   #waiters: PromiseWithResolvers<void>[] = [];
@@ -42,10 +43,10 @@ export class Follower {
   #unsubscribe: () => void = () => {};
   #timer: Timer | undefined;
   #epoch = -1;
-  /** The connection stands and the watch with it: events are complete, reads make sense. */
+  /** The connection and the watch stand: every change causes an event, and reads can be answered. */
   #ready = false;
   #walking = false;
-  /** Between a gap and its synced; a cache begins in one. */
+  /** True between a "gap" and its "synced". A cache starts in a gap. */
   #open = true;
   #ended = false;
 
@@ -53,15 +54,15 @@ export class Follower {
     this.#source = source;
     this.root = root;
     this.#options = options;
-    this.#told = new ReportedState(cache);
+    this.#reported = new ReportedState(cache);
     this.#reads = new Reads(
       cache.concurrency ?? DEFAULT_CONCURRENCY,
       (path, done) => this.#fetch(path, done),
       () => this.#walked(),
     );
-    this.#walk = new Walk(source, this.#told, this.#reads, cache, (error) => this.#failed(error));
+    this.#walk = new Walk(source, this.#reported, this.#reads, cache, (error) => this.#failed(error));
     this.synced = this.#first.promise;
-    // Whoever closes a cache early need not have waited for it.
+    // A caller that closes the cache early may never await `synced`; its rejection must not crash the process.
     this.synced.catch(() => undefined);
   }
 
@@ -79,7 +80,7 @@ export class Follower {
     if (this.#ended) return Promise.reject(this.#options.closed());
     const waiter = Promise.withResolvers<void>();
     this.#waiters.push(waiter);
-    // A walk that runs began before this call, so it does not count for it.
+    // A walk that is running began before this call and may have passed a path that changed since, so another walk follows it.
     if (this.#ready && !this.#walking) this.#begin();
     return waiter.promise;
   }
@@ -94,7 +95,7 @@ export class Follower {
     await this.#unwatch();
   }
 
-  /** Nothing is reported after this. */
+  /** Ends all work. Nothing is reported after this. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -109,31 +110,31 @@ export class Follower {
     this.#options.onEnd();
   }
 
-  /** What is known better than by events and reads: a write of the owner's own that was answered. */
+  /** Takes a state that did not come from an event or a read: the answer to a write of this client. */
   protected put(path: string, data: Uint8Array, stat: Stat): void {
-    const interest = this.#told.interest(path);
-    if (interest === "data") this.#told.put(path, data, stat);
-    else if (interest === "name") this.#told.name(path);
+    const interest = this.#reported.interest(path);
+    if (interest === "data") this.#reported.put(path, data, stat);
+    else if (interest === "name") this.#reported.name(path);
   }
 
   protected gone(path: string): void {
-    if (this.#told.interest(path) === "none") return;
+    if (this.#reported.interest(path) === "none") return;
     this.#reads.forget(path);
-    this.#told.remove(path);
+    this.#reported.remove(path);
   }
 
-  /** What is at a path must be asked. */
+  /** Marks a path whose state must be read. */
   protected dirty(path: string): void {
-    // After a gap the walk asks for everything.
-    if (this.#ready && this.#told.interest(path) !== "none") this.#reads.live(path);
+    // During a gap nothing needs to be marked: the walk reads every path.
+    if (this.#ready && this.#reported.interest(path) !== "none") this.#reads.live(path);
   }
 
-  /** Whether the owner takes an event, to say later what is at its path. */
+  /** Whether a subclass keeps this event back, to call `dirty`, `put` or `gone` for its path later. */
   protected parks(_event: SourceEvent): boolean {
     return false;
   }
 
-  /** Events may have been missed: what was parked is asked for by the walk. */
+  /** Called when events may have been missed. Events that `parks` kept back can be dropped, because the walk reads their paths. */
   protected onGap(): void {}
 
   protected get ended(): boolean {
@@ -149,23 +150,23 @@ export class Follower {
   #event(event: SourceEvent): void {
     if (this.#ended || !this.#ready) return;
     const { type, path } = event;
-    const interest: Interest = this.#told.interest(path);
+    const interest: Interest = this.#reported.interest(path);
     if (interest === "none" || this.parks(event)) return;
     if (type === "deleted") this.gone(path);
     else if (interest === "data") this.#reads.live(path);
-    else if (type === "created") this.#told.name(path);
+    else if (type === "created") this.#reported.name(path);
   }
 
   #fetch(path: string, done: () => void): void {
-    if (this.#told.interest(path) === "data") {
+    if (this.#reported.interest(path) === "data") {
       this.#source.get(path, (error, found) => {
         if (this.#readAnswered(path, error, found !== undefined, done) && found !== undefined)
-          this.#told.put(path, found.data, found.stat);
+          this.#reported.put(path, found.data, found.stat);
       });
     } else {
       this.#source.stat(path, (error, stat) => {
         if (this.#readAnswered(path, error, stat !== undefined, done) && stat !== undefined)
-          this.#told.name(path);
+          this.#reported.name(path);
       });
     }
   }
@@ -173,7 +174,7 @@ export class Follower {
   #readAnswered(path: string, error: Error | undefined, found: boolean, done: () => void): boolean {
     if (this.#ended) return false;
     if (error !== undefined) this.#failed(error);
-    else if (!found) this.#told.remove(path);
+    else if (!found) this.#reported.remove(path);
     done();
     return error === undefined;
   }
@@ -184,7 +185,7 @@ export class Follower {
     else if (session.state !== "connected") this.#gap();
   }
 
-  /** The watch stands: from here on events are complete, and what was before is found by comparing. */
+  /** The watch is set: from now on no event is missed. The walk finds what changed before. */
   #stands(): void {
     if (this.#ended) return;
     const { epoch } = this.#source.session();
@@ -213,25 +214,25 @@ export class Follower {
     this.#timer?.cancel();
     this.onGap();
     this.#abandon();
-    this.#tellGap();
+    this.#reportGap();
   }
 
-  #tellGap(): void {
+  #reportGap(): void {
     if (this.#open) return;
     this.#open = true;
-    this.#told.gap();
+    this.#reported.gap();
   }
 
   #abandon(): void {
     this.#reads.clear();
     if (!this.#walking) return;
     this.#walking = false;
-    // Who waited for the walk that broke waits for the next one.
+    // The callers that waited for the abandoned walk wait for the next one.
     this.#waiters.unshift(...this.#walk.waiters);
     this.#walk.waiters = [];
   }
 
-  /** A comparison that was only asked for is no gap: nothing is known to be missing. */
+  /** Starts a walk. A walk that `resync` asked for is reported without a "gap", because no event was missed. */
   #begin(): void {
     this.#timer?.cancel();
     this.#walking = true;
@@ -246,17 +247,20 @@ export class Follower {
     this.#open = false;
     const { waiters } = this.#walk;
     this.#walk.waiters = [];
-    this.#told.endWalk();
+    this.#reported.endWalk();
     this.#first.resolve();
     for (const waiter of waiters) waiter.resolve();
     if (this.#waiters.length > 0 && this.#ready) this.#begin();
   }
 
-  /** A read broke. With its connection the gap comes anyway; otherwise only comparing makes us whole again. */
+  /**
+   * A read failed. When the connection broke, the session's change reports the gap anyway. Otherwise the cache is incomplete until a new
+   * walk, which starts after a delay.
+   */
   #failed(error: Error): void {
     if (this.#ended || !this.#ready || this.#options.isForbidden(error)) return;
     this.#abandon();
-    this.#tellGap();
+    this.#reportGap();
     this.#later(RETRY_MS, this.#options.clock);
   }
 }

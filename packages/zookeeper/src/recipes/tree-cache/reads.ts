@@ -1,16 +1,16 @@
-/** A read that calls `done` once, when it was answered. */
+/** A read; it calls `done` once when the answer has arrived. */
 export type Read = (done: () => void) => void;
 
 /**
- * The reads of one cache: a bounded number in flight, those for live events first and in their order, the walk's behind
- * them. A path that waits for its turn is read once, however many events asked for it.
+ * The reads of one cache. A bounded number is in flight. Reads for live events go first, in the order of the events; reads of a walk
+ * follow. A path that waits for its turn is read once, however many events marked it.
  */
 export class Reads {
   readonly #limit: number;
   readonly #readPath: (path: string, done: () => void) => void;
   readonly #onIdle: () => void;
   readonly #live = new Set<string>();
-  /** Paths being read for an event, and whether another event came meanwhile. */
+  /** Paths being read for an event. The value says whether another event marked the path meanwhile, so that it must be read again. */
   readonly #reading = new Map<string, boolean>();
   #walk: Read[] = [];
   #walking = 0;
@@ -18,38 +18,38 @@ export class Reads {
   #generation = 0;
   #pumping = false;
 
-  /** `onIdle` is called whenever a walk's last read has been answered. */
+  /** `onIdle` is called when the last read of a walk has been answered. */
   constructor(limit: number, readPath: (path: string, done: () => void) => void, onIdle: () => void) {
     this.#limit = limit;
     this.#readPath = readPath;
     this.#onIdle = onIdle;
   }
 
-  /** Asks for the state of a path, for an event. */
+  /** Queues a read of a path that an event marked. */
   live(path: string): void {
     if (this.#reading.has(path)) this.#reading.set(path, true);
     else this.#live.add(path);
     this.pump();
   }
 
-  /** The path is gone: nothing needs to be read of it unless another event comes. */
+  /** The path was deleted: drops its queued read. Another event queues it again. */
   forget(path: string): void {
     this.#live.delete(path);
     if (this.#reading.has(path)) this.#reading.set(path, false);
   }
 
-  /** Adds a read to the walk; `pump` starts it. */
+  /** Queues a read of the walk; `pump` starts it. */
   walk(read: Read): void {
     this.#walk.push(read);
     this.#walking++;
   }
 
-  /** What is owed, in flight included. */
+  /** Number of reads that are queued or in flight. */
   pending(): { readonly events: number; readonly walk: number } {
     return { events: this.#live.size + this.#reading.size, walk: this.#walking };
   }
 
-  /** Drops what waits, and the answers of what is in flight no longer count. */
+  /** Drops all queued reads and ignores the answers of those in flight. */
   clear(): void {
     this.#generation++;
     this.#live.clear();
@@ -59,7 +59,7 @@ export class Reads {
     this.#inFlight = 0;
   }
 
-  /** Starts what there is room for. A read may be answered at once, so this must not run within itself. */
+  /** Starts reads up to the limit. A read may be answered synchronously, and its `done` pumps again, so a nested call returns at once. */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;

@@ -4,11 +4,11 @@ import type { Interest, TreeCacheChange, TreeCacheOptions } from "./types.ts";
 interface Known {
   mzxid: bigint;
   version: number;
-  /** The walk that saw it last. */
+  /** Number of the last walk that found the path. */
   walk: number;
 }
 
-/** What was reported to a cache's owner. All reports pass through here, so that versions of a path never go back. */
+/** What a cache has reported to its owner. Every report goes through this class, so that the version of a path never goes back. */
 export class ReportedState {
   readonly #interest: (path: string) => Interest;
   readonly #onChange: (change: TreeCacheChange) => void;
@@ -28,7 +28,7 @@ export class ReportedState {
     return this.#known.has(path);
   }
 
-  /** Takes a state of a path whose interest is "data"; one that is older than what was reported is dropped. */
+  /** Reports a state of a path whose interest is "data". A state older than the reported one is dropped. */
   put(path: string, data: Uint8Array, stat: Stat): void {
     const known = this.#known.get(path);
     if (known === undefined) {
@@ -42,7 +42,7 @@ export class ReportedState {
     this.#onChange({ type: "put", path, data, stat });
   }
 
-  /** Takes the existence of a path whose interest is "name". */
+  /** Reports that a path exists whose interest is "name". */
   name(path: string): void {
     const known = this.#known.get(path);
     if (known !== undefined) {
@@ -57,7 +57,7 @@ export class ReportedState {
     if (this.#known.delete(path)) this.#onChange({ type: "remove", path });
   }
 
-  /** Marks a path as seen; true when `stat` shows no change since it was reported. */
+  /** Marks a path as found by this walk. Returns true when `stat` shows no change since the last report. */
   isCurrent(path: string, stat: Stat): boolean {
     const known = this.#known.get(path);
     if (known === undefined) return false;
@@ -73,14 +73,14 @@ export class ReportedState {
     this.#walk++;
   }
 
-  /** Tells that the walk is complete: what it did not see is gone. */
+  /** Reports the end of a walk. Paths that the walk did not find have been deleted. */
   endWalk(): void {
     for (const [path, known] of this.#known) if (known.walk !== this.#walk) this.remove(path);
     this.#onChange({ type: "synced" });
   }
 }
 
-/** Within one transaction (create and set in one commit) the version decides. */
+/** Compares by mzxid. When one transaction created and set the znode, both states have the same mzxid and the version decides. */
 function isNewer(stat: Stat, known: Known): boolean {
   return stat.mzxid > known.mzxid || (stat.mzxid === known.mzxid && stat.version > known.version);
 }

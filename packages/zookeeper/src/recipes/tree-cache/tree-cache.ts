@@ -5,15 +5,15 @@ import { ClientSource } from "./client-source.ts";
 import { Follower } from "./follower.ts";
 import type { TreeCacheOptions } from "./types.ts";
 
-/** What the cache knows of a path. Both are given for paths of interest "data" only. */
+/** What the cache knows of a path. Both fields are present only for paths whose interest is "data". */
 export interface CachedZnode {
   readonly data?: Uint8Array;
   readonly stat?: Stat;
 }
 
 /**
- * A picture of a subtree that follows the server: one persistent-recursive watch, and a comparison with the server after every gap.
- * States in between may be skipped, but per path they never go back, and the last one always arrives.
+ * A copy of a subtree that follows the server, by one persistent-recursive watch and a comparison with the server after every gap.
+ * Intermediate states may be skipped. For each path, states never go back, and the last state always arrives.
  */
 export class TreeCache implements AsyncDisposable {
   readonly root: string;
@@ -46,12 +46,12 @@ export class TreeCache implements AsyncDisposable {
     this.#follower.start();
   }
 
-  /** Resolves with the first `synced`; rejects when the cache is closed before. */
+  /** Resolves with the first `synced`; rejects when the cache is closed before that. */
   get synced(): Promise<void> {
     return this.#follower.synced;
   }
 
-  /** Paths that are known now, without those of interest "none". */
+  /** Number of paths in the cache; paths of interest "none" are not counted. */
   get size(): number {
     return this.#known.size;
   }
@@ -64,12 +64,12 @@ export class TreeCache implements AsyncDisposable {
     return this.#known.entries();
   }
 
-  /** Compares everything with the server: when it resolves, whatever was written before the call is in here. */
+  /** Compares the whole subtree with the server. When it resolves, the cache contains every write made before the call. */
   resync(): Promise<void> {
     return this.#follower.resync();
   }
 
-  /** Reads that are owed, under way included: for events that came, and for a comparison. */
+  /** Number of reads that are queued or in flight: for events, and for a walk. */
   pending(): { readonly events: number; readonly walk: number } {
     return this.#follower.pending();
   }
@@ -83,7 +83,7 @@ export class TreeCache implements AsyncDisposable {
   }
 }
 
-/** Follows `root`, which need not exist, and all below it. */
+/** Follows `root` and everything below it. `root` need not exist. Throws BadArguments when `root` is not an absolute path. */
 export function openTreeCache(client: ZooKeeper, root: string, options: TreeCacheOptions): TreeCache {
   if (!root.startsWith("/") || (root !== "/" && root.endsWith("/"))) {
     throw new BadArguments("the root of a tree cache is an absolute path without a slash at its end", {

@@ -3,46 +3,46 @@ import type { ReportedState } from "./reported-state.ts";
 import type { Source, TreeCacheOptions } from "./types.ts";
 
 /**
- * Compares the subtree with what was reported. What is known is asked for its stat, and read only when that changed; what
- * is new is read at once. Children are listed only where a stat has not shown that there are none.
+ * Compares the subtree with what was reported. For a known path the walk reads the stat, and the data only when the stat changed; a new
+ * path is read at once. It lists children only where a stat shows some, or where no stat was read.
  */
 export class Walk {
-  /** Whoever waits for the end of this walk. */
+  /** Callers that wait for the end of this walk. */
   waiters: PromiseWithResolvers<void>[] = [];
   readonly #source: Source;
-  readonly #told: ReportedState;
+  readonly #reported: ReportedState;
   readonly #reads: Reads;
   readonly #options: Pick<TreeCacheOptions, "descend" | "only">;
   readonly #onError: (error: Error) => void;
 
   constructor(
     source: Source,
-    told: ReportedState,
+    reported: ReportedState,
     reads: Reads,
     options: Pick<TreeCacheOptions, "descend" | "only">,
     onError: (error: Error) => void,
   ) {
     this.#source = source;
-    this.#told = told;
+    this.#reported = reported;
     this.#reads = reads;
     this.#options = options;
     this.#onError = onError;
   }
 
   begin(root: string): void {
-    this.#told.beginWalk();
-    if (this.#told.interest(root) === "data") this.#compare(root);
+    this.#reported.beginWalk();
+    if (this.#reported.interest(root) === "data") this.#compare(root);
     else this.#list(root, true);
     this.#reads.pump();
   }
 
   #visit(path: string): void {
-    switch (this.#told.interest(path)) {
+    switch (this.#reported.interest(path)) {
       case "data":
         this.#compare(path);
         return;
       case "name":
-        this.#told.name(path);
+        this.#reported.name(path);
         this.#below(path);
         return;
       case "none":
@@ -52,7 +52,7 @@ export class Walk {
 
   #compare(path: string): void {
     this.#reads.walk((done) => {
-      if (this.#told.has(path)) this.#stat(path, done);
+      if (this.#reported.has(path)) this.#stat(path, done);
       else this.#get(path, done, true);
     });
   }
@@ -62,7 +62,7 @@ export class Walk {
       if (this.#broken(error)) return done();
       if (stat !== undefined) {
         if (stat.numChildren > 0) this.#below(path);
-        if (!this.#told.isCurrent(path, stat)) this.#reads.walk((end) => this.#get(path, end, false));
+        if (!this.#reported.isCurrent(path, stat)) this.#reads.walk((end) => this.#get(path, end, false));
       }
       done();
     });
@@ -72,7 +72,7 @@ export class Walk {
     this.#source.get(path, (error, found) => {
       if (this.#broken(error)) return done();
       if (found !== undefined) {
-        this.#told.put(path, found.data, found.stat);
+        this.#reported.put(path, found.data, found.stat);
         if (descend && found.stat.numChildren > 0) this.#below(path);
       }
       done();
@@ -91,7 +91,7 @@ export class Walk {
       this.#source.children(path, (error, names) => {
         if (this.#broken(error)) return done();
         if (names !== undefined) {
-          if (isRoot && this.#told.interest(path) === "name") this.#told.name(path);
+          if (isRoot && this.#reported.interest(path) === "name") this.#reported.name(path);
           const prefix = path === "/" ? "/" : `${path}/`;
           for (const name of names) this.#visit(prefix + name);
         }

@@ -2,7 +2,7 @@ import type { ZooKeeper } from "../../client/zookeeper.ts";
 import type { Timer, Watch, WatchEvent } from "../../types.ts";
 import type { SourceEvent } from "./types.ts";
 
-/** Time until a watch that a server refused to set is asked for again. */
+/** Delay before a watch that the server refused is requested again (milliseconds). */
 const RETRY_MS = 1_000;
 
 interface Kept {
@@ -16,8 +16,8 @@ interface Kept {
 }
 
 /**
- * Sees to it that every watch stands. The client sets them again with each connection, before anything else is sent; only
- * those that never stood, because the connection broke meanwhile, are asked for again here.
+ * Keeps the watches of caches set. The client itself sets existing watches again on each new connection, before it sends anything else.
+ * This class requests only those watches that were never set, because the connection broke before the reply.
  */
 export class WatchKeeper {
   readonly #client: ZooKeeper;
@@ -45,7 +45,7 @@ export class WatchKeeper {
     return () => this.#end(kept);
   }
 
-  /** A connection stands: what was missed meanwhile must be looked for. */
+  /** Called for each new connection. Changes made while the client was disconnected caused no event, so every watch reports `onReady`. */
   connected(): void {
     for (const kept of [...this.#kept]) {
       if (kept.watch === undefined) void this.#set(kept);
@@ -71,7 +71,7 @@ export class WatchKeeper {
       if (kept.ended) await watch.remove();
       else kept.onReady();
     } catch {
-      // Asked for again with the next connection; where this one stands, after a while.
+      // Requested again on the next connection, or after RETRY_MS when this connection stands.
       if (!kept.ended)
         kept.timer = this.#client.clock.setTimer(RETRY_MS, () => void this.#set(kept), { background: true });
     } finally {
