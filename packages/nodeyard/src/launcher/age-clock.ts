@@ -7,9 +7,9 @@ const JUMP_MS = 30_000;
 const AGREE = 3;
 
 /**
- * Tree time for what records say. It runs on by the monotonic clock when wall time jumps; until several sweeps agree on the new time it
- * is not trusted for deletions. Nothing waits for a moment of it: what is waited out is a moment of the monotonic clock, into which
- * an instant that others stored is translated once, when it is first seen.
+ * Tree time, against which the ages of records are computed. When wall time jumps, it continues by the monotonic clock, and deletions by
+ * age are suspended until several sweeps agree on the new time. No timer waits for an instant of tree time: an instant that another
+ * process stored is translated once, when it is first seen, to the monotonic clock.
  */
 export class AgeClock {
   readonly #handles: { readonly clock: Clock; readonly tree: Tree };
@@ -46,7 +46,7 @@ export class AgeClock {
     return this.#stored.read(key, instant, this.moment(), aheadMs);
   }
 
-  /** What was stored under `key` just now is `aheadMs` from now, whatever time it is to its writer. */
+  /** Notes that the instant just stored under `key` is `aheadMs` from now, whatever the clock of its writer says. */
   saw(key: string, instant: number, aheadMs: number): void {
     this.#stored.saw(key, instant, this.moment(), aheadMs);
   }
@@ -61,7 +61,7 @@ export class AgeClock {
     this.forget(`age ${id}`);
   }
 
-  /** What was stored under `key` has gone. */
+  /** Forgets the instant under `key`: its record has been deleted. */
   forget(key: string): void {
     this.#stored.forget(key);
   }
@@ -78,8 +78,8 @@ export class AgeClock {
   }
 
   /**
-   * The offset to the tree was just learnt for the first time: whatever the time is now, it is right. Unless our clock was set meanwhile,
-   * as at the boot of a machine: the offset may be of before that.
+   * The first offset to tree time has been measured, so the current time can be trusted. Exception: when the local clock was set during
+   * the measurement, as happens at boot, the offset may belong to the time before.
    */
   start(): void {
     const { clock } = this.#handles;

@@ -4,8 +4,8 @@ import type { View, ViewEvent } from "../view/index.ts";
 import type { ServingPool } from "./handles.ts";
 
 /**
- * A journal whose every event is also a line of the log, with the fields by which a node or request is followed: those that
- * the event has, then what the node's record says. A line has the request's event id as long as the request exists.
+ * A journal that also writes each event as a line of the log. The line has the fields of the event, then those of the node's record, so
+ * that a search for a node or request finds its whole life. It has the event id of the request as long as the request exists.
  */
 export function eventLines(journal: Journal, log: Log, view: Pick<View, "nodes" | "requests">): Journal {
   return {
@@ -32,7 +32,7 @@ function fieldsOf(
   };
 }
 
-/** What becomes of a node by those who write its record without telling us: its user, and operators. */
+/** Steps of a node that its user or an operator writes into the record; no launcher takes part in them. */
 const USES: Partial<Record<NodeRecord["state"], JournalEvent["event"]>> = {
   "in-use": "node.in-use",
   used: "node.returned",
@@ -40,8 +40,8 @@ const USES: Partial<Record<NodeRecord["state"], JournalEvent["event"]>> = {
 };
 
 /**
- * Notes the steps of a node that others take, as the view shows them. Of several launchers the one that made the node notes them;
- * where that has gone, each that serves its pool.
+ * Notes steps of a node that clients and operators take, when the view shows them. Of several launchers the one that made the node
+ * notes them; when it is gone, each launcher that serves the pool does.
  */
 export function noteUse(
   change: Extract<ViewEvent, { type: "node" }>,

@@ -28,7 +28,7 @@ import {
 import type { NodeEntry, ViewEvent } from "../view/index.ts";
 import type { Handles } from "./handles.ts";
 
-/** A launch that the scheduler let begin; to be ended by one of `failed`, `succeeded` and `leave`. */
+/** Permission of the scheduler for one launch. It must be ended by one of `failed`, `succeeded` and `leave`. */
 export interface Permit {
   readonly offering: Offering;
   /** Null: it costs no machine, and does not count for its label. */
@@ -41,7 +41,7 @@ export interface Permit {
 type FailureHandles = Omit<Handles, "live">;
 
 interface Entry {
-  /** What this process counted; `together` with the record it is what is known. */
+  /** The failures that this process counted; `together` combines them with the shared record. */
   own: Tally;
   /** How often a launch succeeded. */
   successes: number;
@@ -57,7 +57,7 @@ interface Found {
   readonly version: number;
 }
 
-/** What is to become of a record: `record` undefined deletes it, with the probe that stands beneath it. */
+/** The new content of a record; `record` undefined deletes it together with the probe beneath it. */
 interface Change {
   readonly record: FailureRecord | undefined;
   /** The probe that found out goes in the same commit. */
@@ -71,10 +71,10 @@ const WRITES = 8;
 const FORGOTTEN_MS = 86_400_000;
 
 /**
- * The failures of launches that all launchers share, one record for an offering that is closed and one for a label of which nothing works
- * (docs/design/breakers.md). It decides nothing: it writes by compare-and-set what `onFailures` makes of a failure, deletes what a launch
- * disproved, and tells the scheduler what is known. Times are of the monotonic clock here, so that budgets drain whatever becomes of tree
- * time, and tree time in the tree.
+ * The failure records that all launchers share: one for each closed offering, and one for each label whose launches all fail
+ * (docs/design/breakers.md). This class decides nothing. It writes the result of `onFailures` by compare-and-set, deletes a record when
+ * a launch succeeds, and passes all records on to the scheduler. Records hold tree time; in this process times are of the monotonic
+ * clock, so that budgets refill even while tree time is not trusted.
  */
 export class FailureRecords {
   readonly #handles: FailureHandles;
@@ -106,7 +106,7 @@ export class FailureRecords {
       for (const label of event.after?.record.type ?? []) this.#worked(labelKey(label));
   }
 
-  /** Whoever launches of a label asks the scheduler, which knows by then what this process counted of it. */
+  /** Passes the failures that this process counted for a label on to the scheduler, which decides about the next launch. */
   know(label: string): void {
     const key = labelKey(label);
     if (this.#entries.has(key)) return;
@@ -126,12 +126,12 @@ export class FailureRecords {
       return true;
     } catch (error) {
       if (!(error instanceof TreeError)) throw error;
-      // Without a record it is open meanwhile.
+      // Without a record the gate has been opened by another launcher.
       return error.code === "tree.no_node" || this.#prober(key) === request;
     }
   }
 
-  /** To be awaited before the node's record tells of it: then the other launchers can know. */
+  /** Await it before the node's record shows the failure: other launchers then find the failure record in the tree. */
   async failed(permit: Permit, failure: Omit<Failure, "probe">): Promise<void> {
     const { request } = permit;
     const keys = failure.kind === "quota" ? [] : keysOf(permit);
@@ -174,7 +174,7 @@ export class FailureRecords {
       await quiet(this.#handles.tree.delete(probePath(key)));
   }
 
-  /** Forgets what nobody launches any more, and ends tries that hold others up and are over. */
+  /** Forgets labels and offerings that are not launched any more, and removes probes whose launch has ended. */
   async sweep(): Promise<void> {
     const { view, tree, clock } = this.#handles;
     const now = clock.monotonic();
@@ -204,7 +204,7 @@ export class FailureRecords {
     return entry;
   }
 
-  /** Whether the tree shows a machine of it that somebody launched: a restart is no reason to doubt. */
+  /** Whether a machine of the label exists. Then launching works, although this process has just started and has seen no success. */
   #hasMachine(label: string): boolean {
     const { nodes } = this.#handles.view;
     for (const id of nodes.byLabel.get(label)) if (isUp(nodes.byId.get(id))) return true;
@@ -221,7 +221,7 @@ export class FailureRecords {
     if (isNews) this.#publish(key);
   }
 
-  /** All that failed meanwhile at once, so that a crowd writes seldom. */
+  /** Writes all failures that arrived since the last write together, so that many failures at once cost few writes. */
   async #count(key: string, entry: Entry): Promise<void> {
     const some = entry.failed.splice(0);
     const { successes } = entry;
@@ -272,7 +272,7 @@ export class FailureRecords {
     this.#tell(key, { tally, pause: record?.pause, prober: this.#prober(key) });
   }
 
-  /** Writes what `plan` makes of the record; anew when somebody else was quicker. What cannot be written is logged, no more. */
+  /** Writes the record that `plan` returns, and plans again when another launcher wrote first. A failed write is only logged. */
   async #write(key: string, plan: (found: FailureRecord | undefined) => Change | undefined): Promise<void> {
     const path = failurePath(key);
     let sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number } | undefined;
@@ -361,8 +361,8 @@ export class FailureRecords {
   }
 
   /**
-   * Ends a try of ours that no launch is at: an answer was lost when it began or ended. It would stand as long as our session, and
-   * everybody would wait for what it finds out.
+   * Removes a probe of this process that belongs to no launch, because the answer to its creation or deletion was lost. It would live
+   * as long as the session, and all launchers would wait for its result.
    */
   async #clear(key: string): Promise<void> {
     const { tree, log } = this.#handles;

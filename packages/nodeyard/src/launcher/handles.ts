@@ -6,9 +6,8 @@ import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
 
 /**
- * What every part of the launcher works with. Parts that do more have handles of their own that extend these, beside what they do; they
- * are all composed in one place (`parts.ts`). Nothing in them is global, so that a simulation can crash one process by never settling
- * its handles again.
+ * What every part of the launcher works with. A part that needs more extends these handles in its own file; `parts.ts` composes all of
+ * them. Nothing is global, so that the simulation can crash one process by never settling the promises of its handles.
  */
 export interface Handles {
   readonly tree: Tree;
@@ -18,18 +17,18 @@ export interface Handles {
   readonly log: Log;
   readonly journal: Journal;
   readonly counters: Counters;
-  /** What goes on, for the stack dump. */
+  /** Work in progress, for the stack dump. */
   readonly live: Live;
   /** Tree time for ages and waits; `treeNow` is for what records say. */
   readonly ages: AgeClock;
 }
 
-/** A provider that is open, with what was learnt about it. */
+/** An open provider, with its facts. */
 export interface OpenProvider {
   readonly config: ProviderConfig;
   readonly driver: Driver;
   readonly provider: Provider;
-  /** What goes on with it: a provider that is replaced is closed when that has ended. */
+  /** Work in progress with this provider; after a replacement the provider is closed when the work has ended. */
   readonly work: Set<Promise<unknown>>;
 }
 

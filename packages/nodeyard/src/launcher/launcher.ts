@@ -30,8 +30,8 @@ export class Launcher {
   #closed = false;
 
   /**
-   * Connects the parts and starts to serve; resolves when every provider was tried and the pools are registered. An abort of `stopping`
-   * ends the waiting for providers: what was begun with them ends with `close`.
+   * Connects the parts and starts to serve. Resolves when each provider has been tried once and the pools of those that opened are
+   * registered. An abort of `stopping` ends the wait for providers; `close` ends what was started with them.
    */
   static async start(options: LauncherOptions, stopping?: AbortSignal): Promise<Launcher> {
     const installation = await retryInterrupted(options, () =>
@@ -102,12 +102,12 @@ export class Launcher {
     return this.#parts.loop.verdict(request);
   }
 
-  /** What does not go on, as `Live.stuck` says. */
+  /** The controller that is stuck, as `Live.stuck` names it; undefined when all of them make progress. */
   stuck(): string | undefined {
     return this.#parts.handles.live.stuck();
   }
 
-  /** What is going on, for people and checks: tasks under way and what the scheduler holds. */
+  /** Tasks in progress and the state of the scheduler, for people and for checks. */
   inspect(): {
     readonly tasks: readonly string[];
     readonly complete: boolean;
@@ -124,7 +124,7 @@ export class Launcher {
     this.#parts.handles.timings.recall(events, clock.now());
   }
 
-  /** Takes a new configuration without a restart of what did not change. */
+  /** Takes a new configuration; providers that did not change are not reopened. */
   async reconfigure(config: LauncherConfig): Promise<void> {
     this.#config = config;
     const { ledgers, serving, tellPolicy } = this.#parts;
@@ -135,8 +135,8 @@ export class Launcher {
   }
 
   /**
-   * Stops: pools leave the registry, running work ends by itself within `graceMs` or is given up, as after a crash. Records
-   * that were given up are found by any launcher.
+   * Stops: pools leave the registry, and work in progress may end within `graceMs`, milliseconds. Then it is abandoned as in a crash;
+   * any launcher finds the records that it leaves.
    */
   async close(graceMs = 10_000): Promise<void> {
     if (this.#closed) return;
@@ -248,7 +248,7 @@ export class Launcher {
         },
       });
     return [
-      // It asks the tree alone, whose calls end: one that does not end is seen by /live.
+      // No deadline of its own: it calls only the tree, whose calls have deadlines. If it hangs nevertheless, /live reports it.
       sweep("resync", () => this.#resync(), SWEEP_MS),
       sweep("empty node paths", () => removeGhosts(handles)),
       sweep("lock parents", () => removeLockParents(handles)),

@@ -3,7 +3,7 @@ import { errorClass } from "@nodeyard/runtime";
 import type { Action, LaunchWanted, SchedulerEvent } from "../scheduler/index.ts";
 import type { FailureRecords, Permit } from "./failure-records.ts";
 
-/** A launch may not begin now; its request is planned anew. */
+/** The scheduler refuses the launch for now; the request is planned again. */
 export class LaunchRefused extends errorClass("launcher.launch_refused") {}
 
 type Answer = Extract<Action, { type: "launch" | "refuse-launch" }>;

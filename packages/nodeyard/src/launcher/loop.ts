@@ -91,7 +91,7 @@ export class Loop {
     return { handling: [...handling.requests()], busyNodes: [...busyNodes], waiting: waiting.size };
   }
 
-  /** The launcher stops: nothing new begins, and launches of what goes on are still answered. */
+  /** Stops new work. Launches of work in progress are still answered. */
   stop(): void {
     this.#stopping = true;
   }

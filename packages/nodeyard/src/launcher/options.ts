@@ -31,7 +31,7 @@ export interface LauncherOptions {
   readonly evidence?: Evidence;
   /** Folder of this process for what outlives it, handed to drivers. */
   readonly stateFolder?: string;
-  /** What the journal has of a thing, for those who ask; absent: this process remembers nothing. */
+  /** Reads past events of a subject from the journal; absent: this process keeps no journal. */
   readonly history?: (subject: Subject) => Promise<History>;
   /** Takes the spans of requests; absent: none are made. */
   readonly trace?: (span: Span) => void;

@@ -25,7 +25,7 @@ import { traceEvents, traceparentFor } from "./trace-events.ts";
 
 export type Parts = ReturnType<typeof assemble>;
 
-/** Makes the parts of a launcher and connects them; nothing runs yet. `config` gives what is in force. */
+/** Makes the parts of a launcher and connects them; nothing runs yet. `config` returns the configuration in force. */
 export function assemble(options: LauncherOptions, installation: string, config: () => LauncherConfig) {
   const { tree, clock, random, scan, log, counters, identity, trace } = options;
   const ages = new AgeClock({ tree, clock });
@@ -47,7 +47,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
   ledgers.setTenants(config().tenantLimits);
   const records: RecordHandles = { ...handles, fence: new Fence(tree, clock, random), ledgers };
   const registration = new Registration(handles, identity.hostname);
-  // What comes back from parts that are made before the loop comes later than this.
+  // Parts that are made before the loop call this only after `loop` has its value.
   const push = (event: SchedulerEvent) => loop.push(event);
   const failures = new FailureRecords(
     handles,
@@ -82,7 +82,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     timings: new Timings(),
     ...(trace === undefined ? {} : { traceparentOf: traceparentFor }),
     slots: new SlotAnswers((event) => loop.push(event)),
-    // What we believe of its quota is wrong.
+    // The refusal proves that the known quota is out of date.
     quotaRefused: (provider) => {
       loop.push({ type: "quota-refused", provider });
       serving.askQuota(provider);
@@ -107,7 +107,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     errors,
     sliverMachines: new SliverMachines(serving.providers, clock),
     handles: requests,
-    /** The scheduler takes what the configuration says now, and what is known of the providers. */
+    /** Gives the scheduler the configuration in force and the facts of the providers. */
     tellPolicy,
   };
 }

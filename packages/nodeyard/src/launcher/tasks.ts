@@ -23,8 +23,8 @@ interface ProviderSide {
 }
 
 /**
- * Carries the scheduler's actions out and tells it how each ended. Every task belongs to one session: when that ends, its
- * tasks are aborted and what they still say is not listened to.
+ * Carries out the scheduler's actions and reports how each ended. A task belongs to one session: when the session ends, its tasks are
+ * aborted, and results that still arrive are ignored.
  */
 export class Tasks {
   readonly #context: RequestHandles;
@@ -34,7 +34,7 @@ export class Tasks {
   readonly #minReadyRequests: Pick<MinReady, "request">;
   readonly #running = new Map<Promise<void>, string>();
   readonly #failures = new Map<string, number>();
-  /** By provider: one whose cloud hangs holds up nobody else. */
+  /** By provider, so that a cloud that hangs does not delay deletions of the others. */
   readonly #deleting = new Map<string, Gate>();
   #session = new AbortController();
 
@@ -93,7 +93,7 @@ export class Tasks {
     counters.add("launcher.label_budgets", 1, { label, change });
   }
 
-  /** The session is lost: nothing of it goes on. */
+  /** Aborts all tasks of a lost session. */
   abandon(): void {
     this.#session.abort(new Error("the session with the tree ended"));
     this.#session = new AbortController();
@@ -116,7 +116,7 @@ export class Tasks {
       );
   }
 
-  /** Ids of what is being worked on. */
+  /** Ids of the requests and nodes with a task. */
   list(): readonly string[] {
     return [...this.#running.values()];
   }

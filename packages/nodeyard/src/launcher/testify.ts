@@ -9,7 +9,7 @@ import { sumOf } from "./providers/prices.ts";
 import type { ClosedProvider } from "./providers/served.ts";
 import type { Timings } from "./timings.ts";
 
-/** What a launcher knows, for whoever asks. */
+/** What a launcher answers to `explain` of another process. */
 export interface Witness {
   readonly view: View;
   readonly timings: Timings;
@@ -87,7 +87,7 @@ function standingsFor(
     return { ...standing, facts, since, ...estimateOf(witness, standing.pool, labels, forecast) };
   });
   const closed = witness.closed().flatMap((provider) => closedPools(provider, labels));
-  // A pool that goes on as it was configured before stands once: with what it says itself, if it had the labels before.
+  // A pool that is still served by its former configuration appears once: as the former pool, if that has the labels.
   const before = new Set(open.flatMap(({ pool, outlook }) => (outlook === "lacks" ? [] : [pool])));
   const after = new Map(closed.map((standing) => [standing.pool, standing.facts]));
   return [
@@ -148,7 +148,7 @@ function durationsOf({ timings, view, now }: Witness): Durations {
   };
 }
 
-/** Eight of ten equally likely times are between the first and the last that are told. */
+/** The range that contains 80 % of the equally likely times. */
 function estimateOf(
   { timings }: Witness,
   pool: string,

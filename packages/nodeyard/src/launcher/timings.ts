@@ -7,7 +7,7 @@ const LAUNCHES = 32;
 const USES = 256;
 /** Pools with labels that are remembered, at most. */
 const REMEMBERED = 10_000;
-/** What is longer ago says little of today, milliseconds. */
+/** Older durations are ignored, milliseconds. */
 const DAY_MS = 86_400_000;
 
 /** What `recall` reads. */
@@ -28,7 +28,7 @@ export class Timings {
     note(this.#uses, label, ms, USES);
   }
 
-  /** A node that was in use is not any more, whoever launched it. */
+  /** Notes how long a node was in use when its use ends, for nodes of all launchers. */
   onEvent(event: ViewEvent): void {
     if (event.type !== "node" || event.before?.record.state !== "in-use") return;
     const { type, stateTime } = event.before.record;
@@ -37,7 +37,7 @@ export class Timings {
     this.used(type[0], Math.max(0, until - stateTime) * 1_000);
   }
 
-  /** What a process before this one noted, oldest first, goes before what this one did. `now`: by the journal's clock, milliseconds. */
+  /** Takes events of earlier processes, oldest first, as older than all of this process. `now`: the journal's clock, milliseconds. */
   recall(events: readonly PastEvent[], now: number): void {
     const before = new Timings();
     for (const { at, event, facts } of events) {

@@ -10,8 +10,8 @@ const PER_SWEEP = 4_096;
 const AT_ONCE = 32;
 
 /**
- * Removes lock parents of requests that are long gone, oldest first, so that a sweep looks at no more than it removes. A request
- * that cannot be read is not gone. Contenders are never deleted: they end with their sessions, and one that stands is somebody's.
+ * Removes lock parents of requests that were deleted long ago, oldest first, so that a sweep reads no more znodes than it removes. The
+ * lock parent of an unreadable request stays. Contenders are never deleted here: each ends with the session of its owner.
  */
 export async function removeLockParents(handles: Handles): Promise<void> {
   const { tree, view, ages } = handles;
@@ -26,7 +26,7 @@ export async function removeLockParents(handles: Handles): Promise<void> {
   }
 }
 
-/** False for one that is to be kept; those after it are younger. */
+/** Returns false for a lock parent that stays; the ones after it are younger. */
 async function removeIfOld({ tree, ages }: Handles, name: string): Promise<boolean> {
   const parent = paths.requestLock(name);
   const stat = await tree.stat(parent);
@@ -40,7 +40,7 @@ async function removeIfOld({ tree, ages }: Handles, name: string): Promise<boole
   return true;
 }
 
-/** A request's sequence number tells its age; a name without one is nobody's and stands last. */
+/** Orders by sequence number, which grows with the time of creation; names without one come last. */
 function bySequence(a: string, b: string): number {
   const [left, right] = [parseRequestId(a)?.sequence ?? "~", parseRequestId(b)?.sequence ?? "~"];
   return left < right ? -1 : left > right ? 1 : 0;
@@ -48,7 +48,7 @@ function bySequence(a: string, b: string): number {
 
 /**
  * Removes node paths without data, which lockers of older kinds leave behind when they come too late (docs/contract/locks.md,
- * "Ghost paths"). One commit per ghost, which a contender or a record that appears meanwhile refuses.
+ * "Ghost paths"). One commit for each path; it fails if a contender or a record has appeared since the path was read.
  */
 export async function removeGhosts(context: Handles): Promise<void> {
   for (const id of [...context.view.nodes.ghosts]) {

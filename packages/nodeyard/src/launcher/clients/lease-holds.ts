@@ -7,10 +7,10 @@ import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts"
 import { lockNode } from "../nodes/node-lock.ts";
 
 /**
- * `in-use`, under a contender that outlives every session; entered twice, it finds its own. False when there is no such
- * node any more, or no longer for this request. The durable contender comes into the line behind ours, and the node is in use
- * only when nobody stands between the two: whoever waits there would have the lock next. Every commit checks the lease: one
- * that was released meanwhile is ended by others, who would never look for a hold that comes later.
+ * Sets a node `in-use` under a contender that outlives every session; repeated, it finds the contender of the first call. Returns false
+ * when the node is gone or belongs to another request. The durable contender is created behind our session's contender, and the node is
+ * set in use only when no other contender stands between the two, since that client would get the lock next. Each commit checks that
+ * the lease still exists: whoever ends a lease removes only the holds that exist by then.
  */
 export async function holdNode(
   context: RecordHandles,

@@ -47,7 +47,7 @@ export class LeaseKeeper {
     } else if (event.type === "complete" && event.complete) this.sweep();
   }
 
-  /** Looks at every lease, and at every request and node of one that is gone: the slow resync. */
+  /** The slow resync: looks at each lease, and at requests and nodes whose lease is gone. */
   sweep(): void {
     const { own, nodes, requests } = this.#context.view;
     for (const path of own.keys()) {
@@ -57,7 +57,7 @@ export class LeaseKeeper {
       const lease = leaseIdOf(nodes.byId.get(id)?.record.requestor ?? null);
       if (lease !== undefined && !own.has(leasePath(lease))) this.#controllers.wake(lease);
     }
-    // Seen only after its lease had gone, and while the view was not complete: no event will tell of it again.
+    // The request may have appeared after its lease was deleted, while the view was incomplete. Then no further event comes for it.
     for (const requestor of requests.byRequestor.keys()) {
       const lease = leaseIdOf(requestor);
       if (lease !== undefined && !own.has(leasePath(lease))) this.#controllers.wake(lease);
@@ -68,7 +68,7 @@ export class LeaseKeeper {
     void this.#controllers.close();
   }
 
-  /** All launchers look after all leases: one that was slower than another has nothing to report. Returns the pause. */
+  /** Every launcher serves every lease, so losing a race to another launcher is no error. Returns the pause before the next try. */
   #failed(id: string, error: unknown, attempt: number): number {
     const { log, random } = this.#context;
     const pause = backoff(random, attempt, 500, 60_000);
@@ -97,8 +97,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Milliseconds. A lease is a duration: it runs by the monotonic clock from when it was first seen, so that a clock that is put forward
-   * does not end it, nor one that is put back make it last longer than was asked for.
+   * The rest of a lease, milliseconds. A lease is a duration that runs by the monotonic clock from the moment at which this process saw
+   * it first. So a clock that is set forward does not end it early, and one that is set back does not prolong it.
    */
   #left({ id, created, expires }: Lease): number {
     const { ages, clock } = this.#context;
@@ -131,8 +131,9 @@ export class LeaseKeeper {
   }
 
   /**
-   * The lease is gone. A request that was written for it all the same is nobody's: its record always comes second. Whoever ended
-   * the lease may not have seen it, since paths are seen at different moments, and it may have been fulfilled long ago.
+   * The lease is gone, so a request for it that still exists must be removed. A request is always written after its lease. The process
+   * that ended the lease may not have seen the request, because two paths are seen at different moments, and the request may be
+   * fulfilled by now.
    */
   async #forget(id: string): Promise<undefined> {
     const { ages, tree, view, log } = this.#context;
@@ -147,8 +148,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * A hold without a lease is nobody's: somebody deleted the record by hand, or the request that led to the node, or an older
-   * release held too late or ended too early. Ready ones, too: the contender comes before `in-use`.
+   * Takes back nodes whose lease is gone: somebody deleted its record or its request by hand, or an older release left the hold behind.
+   * This includes `ready` nodes, because the contender of the lease is created before the node is set `in-use`.
    */
   async #takeBackNodes(lease: string): Promise<void> {
     const { tree, view } = this.#context;
@@ -160,7 +161,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** Its nodes before itself: only the request leads to those that were held, and are not in the lease yet. */
+  /** Takes back the nodes of the request, then deletes it: nodes that are not in the lease yet are found only through the request. */
   async #withdraw(lease: string, request: string): Promise<void> {
     for (const id of await nodesOf(this.#context, request)) await giveBack(this.#context, lease, id);
     await orUndefined(this.#context.tree.delete(paths.request(request)));
@@ -211,8 +212,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Its time is over. That is written before its nodes are looked for: whoever holds one for it demands the version that it saw,
-   * and what another launcher was quicker to grant is read first. The request, which is seen at another moment, tells of neither.
+   * Ends a lease whose time is over. The lease is marked before its nodes are collected. A launcher that holds a node for the lease
+   * checks the version of the lease in the same commit, so it either comes first, and its node is read here, or it fails.
    */
   async #expire(lease: Lease, entry: OwnEntry): Promise<undefined> {
     const released: Lease = { ...lease, state: "released" };

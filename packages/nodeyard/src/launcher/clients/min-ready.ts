@@ -100,9 +100,9 @@ type Look = (
 ) => Promise<{ readonly record: NodeRecord; readonly version: number } | undefined>;
 
 /**
- * Ends an own min-ready request: its nodes become free for everyone and the request goes, in one commit. What the view
- * knows is tried first; after a lost reply it may be behind, and the nodes are read. One that somebody keeps changing is
- * left to the sweep, which frees nodes of requests that are gone.
+ * Ends a min-ready request of this launcher: its nodes become free for all requests and the request is deleted, in one commit. The
+ * first try uses the records of the view; after a lost reply the view may be behind, so that the next try reads them. A request that
+ * others keep changing is left to the sweep, which frees nodes of deleted requests.
  */
 async function retireMinReady(context: Handles, entry: RequestEntry): Promise<void> {
   const remove: Op = { op: "delete", path: paths.request(entry.id) };
@@ -125,7 +125,7 @@ async function freeAll(context: Handles, entry: RequestEntry, look: Look): Promi
   const free: Op[] = [];
   for (const id of entry.record.nodes) {
     const node = await look(context, id);
-    // Somebody was quicker, and holds or deletes it: what they write is theirs.
+    // Another client has taken the node or deletes it.
     if (node === undefined || node.record.allocatedTo !== entry.id || node.record.state !== "ready") continue;
     const data = encodeNode(changeNode(node.record, { allocatedTo: null }, treeSeconds(context)));
     free.push({ op: "set", path: paths.node(id), data, version: node.version });

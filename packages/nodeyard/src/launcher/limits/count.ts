@@ -18,13 +18,13 @@ export class Count {
   readonly #sums: ReadonlyMap<ScopeKey, Resources>;
   readonly #unreadable: readonly Known[];
 
-  /** `unreadable`: what is known of nodes whose records cannot be read. */
+  /** `unreadable`: the known facts of nodes whose records cannot be read. */
   constructor(records: Iterable<NodeRecord>, unreadable: Iterable<Known>) {
     this.#sums = sumsOf(records);
     this.#unreadable = [...unreadable];
   }
 
-  /** What is surely taken of a scope. */
+  /** The amount of a scope that is certainly in use. */
   least(scope: ScopeKey): Resources {
     return this.#sums.get(scope) ?? {};
   }

@@ -8,7 +8,7 @@ import { decodeLedger, ledgerPath, REPAIRED, REPAIRS } from "./ledger-znode.ts";
 export interface Drift {
   /** What to add to each ledger that is off; negative where it says more than the records take. */
   readonly amounts: ReadonlyMap<ScopeKey, Resources>;
-  /** Refuses a commit when anybody corrected a ledger since this was measured. */
+  /** Makes a commit fail when a ledger was corrected after this measurement. */
   readonly fence: SetOp;
 }
 
@@ -18,13 +18,13 @@ const AHEAD = 16;
 const ID_DIGITS = 10;
 
 /**
- * Measures by how much ledgers differ from the records. Every commit of a Nodeyard launcher moves a ledger by what it moves the records,
- * so that the difference stays what it is until somebody else writes a record or a ledger is corrected: it may be posted later,
- * whatever was committed meanwhile.
+ * Measures by how much ledgers differ from the records. Each commit of a Nodeyard launcher changes a ledger and the records by the same
+ * amount. So the difference stays constant until a foreign process writes a record or a ledger is corrected, and it can be posted later
+ * in spite of commits in between.
  *
- * A ledger and its records are seen at one moment when the ledger has the same version before and after them. All reads of an attempt
- * are sent together, and a server answers them one after the other: what has to hold still does so for as long as that takes, and
- * not over a round trip. Ledgers that do not within some attempts are left out.
+ * A ledger and its records belong to one moment when the ledger has the same version before and after the records were read. All reads of
+ * an attempt are sent together and the server answers them in order, so the ledger must be unchanged only for the time of these reads,
+ * not for a round trip. Ledgers that change during all attempts are left out.
  */
 export async function measureDrift(
   tree: Tree,

@@ -20,13 +20,13 @@ function holdingsOf(record: Counted): ReadonlyMap<ScopeKey, Resources> {
     [scopeOf.pool(poolKey(record.provider, record.pool)), amount],
     [scopeOf.provider(record.provider ?? ""), amount],
   ]);
-  // A node that is nobody's keeps the name of its last tenant.
+  // A deallocated node keeps the name of its last tenant in its record.
   if (record.tenantName !== null && record.allocatedTo !== null)
     held.set(scopeOf.tenant(record.tenantName), amount);
   return held;
 }
 
-/** One scope's part of a change: amounts are negative for what is given back. */
+/** One scope's part of a change; returned amounts are negative. */
 interface Shift {
   readonly scope: ScopeKey;
   readonly amount: Resources;
@@ -46,7 +46,7 @@ export function shiftsOf(before: Counted | undefined, after: Counted | undefined
   return shifts;
 }
 
-/** Only what is given to a request may be refused: a node must be able to go, whatever it still counts for. */
+/** Only giving a node to a request may be refused. A deletion must always succeed, even above a limit. */
 export function isGiven(before: Counted | undefined, after: Counted | undefined): boolean {
   return after !== undefined && after.allocatedTo !== null && before?.allocatedTo !== after.allocatedTo;
 }
@@ -61,7 +61,7 @@ export function sumsOf(records: Iterable<Counted>): ReadonlyMap<ScopeKey, Resour
 
 const nothing: ReadonlyMap<ScopeKey, Resources> = new Map();
 
-/** What has to be added to `old` to have `now`; resources of which nothing changes are left out. */
+/** The amounts to add to `old` to get `now`, without resources that do not change. */
 export function difference(now: Resources, old: Resources): Resources {
   const rest: { [name: string]: number } = {};
   for (const name of new Set([...Object.keys(now), ...Object.keys(old)])) {

@@ -21,7 +21,7 @@ export class LimitReached extends NodeyardError {
 /** One scope's part of an entry. Without a limit it is counted, and never refused. */
 export interface Posting {
   readonly scope: ScopeKey;
-  /** Negative for what is given back. */
+  /** Negative when resources are returned. */
   readonly amount: Resources;
   readonly limit: Resources | undefined;
 }
@@ -40,10 +40,10 @@ const SET_BYTES = 2_048;
 const ATTEMPTS = 10;
 
 /**
- * The ledgers that this process writes: how much of each scope's limits all records take, in znodes whose versioned sets are
- * part of every commit that changes it. One such commit is in flight at a time, and what arrives meanwhile goes together
- * into the next, whatever its scopes: a chain of guessed versions would let another launcher's write pass for our own
- * that failed.
+ * The ledgers that this process writes. A ledger is a znode with the sum of what all records use of one scope's limits; its versioned set
+ * is part of each commit that changes the sum. One such commit is in flight at a time. Postings that arrive during that time go
+ * together into the next commit. Several commits in flight would need guessed versions, and then a write of another launcher could be
+ * mistaken for a failed one of our own.
  */
 export class LedgerCache {
   readonly #tree: Tree;
@@ -52,7 +52,7 @@ export class LedgerCache {
   readonly #known = new Map<ScopeKey, Ledger>();
   #queue: Entry[] = [];
   #busy = false;
-  /** Entries that the next commit may have: fewer after one that was refused for its size, such as by a long chroot. */
+  /** The most entries of the next commit: fewer after a commit was refused for its size, as a long chroot may cause. */
   #most = BATCH;
 
   constructor(
@@ -66,7 +66,7 @@ export class LedgerCache {
     this.#read = read;
   }
 
-  /** Commits `ops` with what they take and give back. Rejects with LimitReached, or as the commit alone would. */
+  /** Commits `ops` together with their postings. Rejects with LimitReached, or with the error of the commit. */
   commit(postings: readonly Posting[], ops: readonly Op[]): Promise<readonly OpResult[]> {
     const settle = Promise.withResolvers<readonly OpResult[]>();
     this.#queue.push({ postings, ops, settle, attempts: 0 });
@@ -85,7 +85,7 @@ export class LedgerCache {
         for (const { settle } of this.#queue.splice(0, first.length)) settle.reject(error);
         continue;
       }
-      // What came meanwhile goes along as far as its ledgers are known.
+      // Later postings join this commit up to the first one whose ledgers have not been read.
       const stop = this.#queue.findIndex(({ postings }) =>
         postings.some(({ scope }) => !this.#known.has(scope)),
       );
@@ -109,8 +109,9 @@ export class LedgerCache {
   }
 
   /**
-   * As many as fit, with the sums after them. One that does not is refused only by what was just read, since others may have
-   * given back since the last commit: else its ledgers are read again, and it goes first then.
+   * Posts as many entries as fit, and returns the new sums. An entry that does not fit is refused only when its ledgers were just read,
+   * because other launchers may have returned resources since the last commit. Otherwise the ledgers are read again, and the entry comes
+   * first in the next commit.
    */
   #post(
     entries: readonly Entry[],

@@ -32,8 +32,8 @@ export function ledgerPath(scope: ScopeKey): string {
 }
 
 /**
- * "whole" says that every resource is counted: the release before counts `instances` only, and leaves it out. Below zero, or beyond what
- * JSON holds, there is no sum: whoever reads it would count anew for ever.
+ * `whole` says that all resources are counted; the release before counted only `instances` and does not write it. Sums are clamped to
+ * the range from zero to what JSON can hold: a reader would reject a sum outside and count the records again at each read.
  */
 export function encodeLedger(sum: Resources): Uint8Array {
   const sound = Object.fromEntries(
@@ -42,7 +42,7 @@ export function encodeLedger(sum: Resources): Uint8Array {
   return Buffer.from(JSON.stringify({ v: VERSION, ...sound, instances: sound.instances ?? 0, whole: true }));
 }
 
-/** Undefined for what is no ledger, or none that counts the resources asked for: it is then counted anew. */
+/** Undefined for data that is no ledger, or that lacks one of the resources; the caller then counts the records. */
 export function decodeLedger(data: Uint8Array, names: readonly string[]): Resources | undefined {
   try {
     const { v: _, whole, ...amounts } = JSON.parse(Buffer.from(data).toString()) as Record<string, unknown>;
@@ -57,14 +57,14 @@ export function decodeLedger(data: Uint8Array, names: readonly string[]): Resour
 }
 
 /**
- * Reads a ledger; one that is missing or senseless is made of what `count` finds. Exact: what was counted is only written
- * when no Nodeyard launcher wrote the ledger since it was read.
+ * Reads a ledger. A missing or invalid one is made from the count of the records. The count is exact, because it is written only if no
+ * Nodeyard launcher wrote the ledger in between.
  */
 export async function readLedger(
   tree: Tree,
   scope: ScopeKey,
   names: readonly string[],
-  /** `alone`: begun after the ledger was read. One that is missing may share a count, since nobody writes it meanwhile. */
+  /** `alone`: the count must begin after the ledger was read. Missing ledgers may share one count, because no launcher writes them yet. */
   count: (alone: boolean) => Promise<Resources>,
 ): Promise<Ledger> {
   const path = ledgerPath(scope);

@@ -53,7 +53,7 @@ export class Ledgers {
     this.#set(scopeOf.pool(key), limits);
   }
 
-  /** Sets what a provider's cloud lets us have: its quota less what others use. */
+  /** Sets the amounts that a provider can give: its quota less what others use. */
   setProvider(name: string, quota: Resources): void {
     this.#set(scopeOf.provider(name), quota);
   }
@@ -90,7 +90,7 @@ export class Ledgers {
     else await this.#handles.tree.commit(ops);
   }
 
-  /** Compares every ledger with the view, and corrects those that are off. To be called at each resync. */
+  /** Compares each ledger with the view and corrects wrong sums. Call it at each resync. */
   async audit(): Promise<void> {
     const { tree, view } = this.#handles;
     if (!view.complete || this.#limits.size === 0) return;
@@ -104,7 +104,7 @@ export class Ledgers {
     const off = found.flatMap(({ scope, sum }) =>
       sum === undefined || same(sum, count.rightFor(sum, scope), this.#names(scope)) ? [] : [scope],
     );
-    // The view may be behind; what is off is measured in the tree.
+    // The view may be behind the tree, so differences are measured again in the tree.
     if (off.length > 0) await this.#repair(off);
   }
 
@@ -144,7 +144,7 @@ export class Ledgers {
     return postings;
   }
 
-  /** Those that are missing are made of one look at all records. */
+  /** Reads ledgers; missing ones are made from one count of all records. */
   async #read(scopes: readonly ScopeKey[]): Promise<readonly Ledger[]> {
     const { tree } = this.#handles;
     let counted: Promise<Count> | undefined;
@@ -194,7 +194,7 @@ export class Ledgers {
     return (await repair).has(scope);
   }
 
-  /** Corrects those of `scopes` whose ledgers are off; returns which they were. */
+  /** Corrects the wrong ledgers among `scopes` and returns their scopes. */
   async #repair(scopes: readonly ScopeKey[]): Promise<ReadonlySet<ScopeKey>> {
     const { tree, view, clock, log } = this.#handles;
     try {

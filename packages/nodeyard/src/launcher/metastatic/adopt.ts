@@ -16,12 +16,12 @@ import type { RequestEntry } from "../../view/index.ts";
 import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 
-/** "later": somebody holds the node's lock at the moment. "none": there is no node that could be ours. */
+/** "later": another client holds the node's lock at the moment. "none": the request has no node to adopt. */
 export type Adopted = "adopted" | "later" | "none";
 
 /**
- * Takes a delivered node as a backing node: durable lock, record, slots folder and the end of the request in one commit, so that no
- * crash leaves a node that is locked and belongs to nobody.
+ * Takes a delivered node as a backing node. Durable lock, record, slots folder and the end of the request are one commit, so that a
+ * crash cannot leave a locked node without an owner.
  */
 export async function adopt(
   context: RecordHandles,
@@ -50,7 +50,7 @@ export async function adopt(
     await context.tree.commit([end, fence]);
     return "none";
   }
-  // From when it was ready: what it took to get it is no part of its age.
+  // The age counts from `ready`, without the time of the launch.
   const launched = record.stateTime ?? treeSeconds(context);
   const { label, slots } = use;
   try {
@@ -92,8 +92,8 @@ async function readHeld(context: RecordHandles, { id, held, path }: HeldNode): P
 }
 
 /**
- * Asks for one node of the backing label, as Nodepool does (docs/contract/drivers.md, "Metastatic records"), so that any launcher
- * serves it. Ends with this session. What it is for stands in `requestor_data`, which is ours to fill.
+ * Requests one node of the backing label as Nodepool does (docs/contract/drivers.md, "Metastatic records"), so that any launcher can
+ * serve it. The request ends with this session. Its purpose is stored in `requestor_data`, a field that the requestor defines.
  */
 export async function askForBacking(
   context: RecordHandles,
@@ -127,7 +127,7 @@ export async function askForBacking(
   context.journal.write({ event: "backing.requested", request, facts: { provider, label, backingLabel } });
 }
 
-/** Takes a request back; one that changed meanwhile stays. */
+/** Deletes a request, unless its record has changed since it was read. */
 export async function withdraw(
   context: RecordHandles,
   request: RequestEntry,

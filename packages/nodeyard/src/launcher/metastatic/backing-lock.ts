@@ -92,8 +92,8 @@ export async function markFailed(
 }
 
 /**
- * Gives an empty backing node back: `used` (or what somebody else made of it), the end of its folder and of our lock in one commit. The
- * folder refuses it while anyone has a slot. Other contenders stay. False when its lock is not ours.
+ * Gives an empty backing node back: one commit sets `used` (unless the state has changed), deletes the slots folder and releases the
+ * lock. The commit fails while the folder has a claim. Other contenders stay. Returns false when this launcher does not hold the lock.
  */
 export async function releaseBacking(
   context: RecordHandles,

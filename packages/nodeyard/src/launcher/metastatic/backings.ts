@@ -55,10 +55,10 @@ function notesOf({ driverData }: NodeRecord): Readonly<Record<string, unknown>> 
   return typeof driverData === "object" && driverData !== null ? (driverData as Record<string, unknown>) : {};
 }
 
-/** States of a node that somebody has, or may look at. */
+/** States of a node that a client uses or an operator may look at. */
 const IN_USE: ReadonlySet<string> = new Set(["in-use", "used", "hold", "deleting"]);
 
-/** By the tree itself, since the view may be behind; whoever reads several synchronizes first. One read. */
+/** One read of the tree, because the view may be behind. Call `sync` first when reading several. */
 export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
   const found = await orUndefined(tree.get(paths.node(id)));
   if (found === undefined) return "between";
@@ -67,7 +67,7 @@ export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
     if (state === "ready") return allocatedTo === null ? "unused" : "between";
     return IN_USE.has(state) ? "used" : "between";
   } catch (error) {
-    // Somebody may use it; the other nodes of the provider are reported all the same.
+    // An unreadable node may be in use. It does not keep the other nodes of the provider from being reported.
     if (error instanceof RecordError) return "used";
     throw error;
   }

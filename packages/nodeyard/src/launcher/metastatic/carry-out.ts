@@ -14,7 +14,7 @@ export interface OwnerParts {
   readonly context: RecordHandles;
   readonly provider: string;
   readonly labels: ReadonlyMap<string, SlotSettings>;
-  /** Takes a node for none of ours until its record changes. */
+  /** Treats a node as no backing node of this provider until its record changes. */
   readonly disown: (backing: Backing) => void;
 }
 
@@ -84,7 +84,7 @@ function disown({ context, provider, disown }: OwnerParts, backing: Backing): vo
   context.log.warn(facts, "a node's record names this provider as its user, but its lock does not");
 }
 
-/** Python launchers lock first and write afterwards: one that died between the two left a ready node locked for ever. */
+/** Python launchers lock a node before they write its record. One that died in between left a ready node that is locked for ever. */
 export async function unlockForgotten(
   { context, provider, labels }: OwnerParts,
   fence: () => CheckOp,

@@ -27,9 +27,10 @@ export async function reclaim(context: RecordHandles, id: string, fence: CheckOp
 }
 
 /**
- * Removes a claim that no record speaks of. The claim is read anew: its node may have freed it long ago, and the next one's has the same
- * path and version. It cannot change hands between that look and the commit, since only the owner, which `fence` demands that we still
- * are, frees what the record of its node does not speak of; nor can that record begin to, as its version is demanded.
+ * Removes a claim that no node's record names. The claim is read again first: its node may have freed it, and the claim of the next
+ * node has the same path and version. The claim cannot pass to another node between this read and the commit: only the owner of the
+ * provider frees claims without a record, and `fence` checks that this process still is the owner. The commit also checks the version
+ * of the node's record, so that the record cannot begin to name the claim.
  */
 export async function dropClaim(
   { tree, log }: RecordHandles,

@@ -16,9 +16,9 @@ const RESYNC_MS = 60_000;
 /** Changes that come together are handled together. */
 const GATHER_MS = 5;
 const ASK_AGAIN_MS = 1_000;
-/** What is under way at the end is waited for this long; without the election none of its writes is carried out. */
+/** How long `close` waits for work in progress, milliseconds. Once the election is lost, none of its writes succeeds. */
 const CLOSE_MS = 2_000;
-/** To compare what is on all backing nodes with their slots. */
+/** How often the slivers of all backing nodes are compared with their slots, milliseconds. */
 const COMPARE_MS = 60_000;
 /** Labels of a provider that is no longer configured. */
 const nothing: ReadonlyMap<string, SlotSettings> = new Map();
@@ -77,7 +77,7 @@ export class BackingController {
     this.#controller.wake(GATHER_MS);
   }
 
-  /** Resolves when what it was doing has ended, or has been given up; another owner may be elected then. */
+  /** Resolves when work in progress has ended or was abandoned. Another owner may be elected then. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -88,9 +88,9 @@ export class BackingController {
   }
 
   /**
-   * The provider has left the configuration and the registry. Where nobody else serves it, each backing node is given back as soon as it
-   * is empty, nothing is asked for, and idle nodes are taken out. `ended` is called once nothing of it is left to be done here: at once
-   * where others serve it, who go on.
+   * The provider has left the configuration and the registry. Unless another launcher serves it, each backing node is given back as soon
+   * as it is empty, no new one is requested, and idle nodes are deleted. Calls `ended` when nothing is left to do: at once when another
+   * launcher serves the provider.
    */
   async drain(ended: () => void): Promise<void> {
     const { log, view } = this.#context;
@@ -117,7 +117,7 @@ export class BackingController {
 
   #onEvent(event: ViewEvent): void {
     if (event.type === "component") {
-      // Somebody serves it again.
+      // A launcher serves the provider again.
       const { after } = event;
       if (after?.kind === "pool" && after.record.providerName === this.#provider) this.#drained?.();
       return;
@@ -162,7 +162,7 @@ export class BackingController {
     });
   }
 
-  /** Claims and records go together in what we write: where one comes or goes alone, somebody else had a hand in it. */
+  /** This launcher writes a claim and its record in one commit. If only one of the two changes, a foreign process changed it. */
   #isOthers(event: ViewEvent): boolean {
     if (event.type !== "node") return false;
     const claimed = this.#context.view.slots.claimsOf(event.id).length > 0;
@@ -172,7 +172,7 @@ export class BackingController {
 
   #onElection(): void {
     this.#compare = true;
-    // What became empty before we were the owner is not known: its grace time starts anew.
+    // A new owner does not know since when a backing node has been empty: the grace time starts again.
     this.#lastUsed.clear();
     this.#controller.wake(GATHER_MS);
   }
@@ -189,7 +189,7 @@ export class BackingController {
     this.#context.log.warn(facts, "every pool declined to make a backing node");
   }
 
-  /** Does what is due. */
+  /** Carries out the actions that are due. */
   async #reconcile(): Promise<number | undefined> {
     const { view, ages, clock } = this.#context;
     if (view.complete && this.#isDrained()) this.#drained?.();
@@ -267,7 +267,7 @@ export class BackingController {
       });
   }
 
-  /** Without those that failed just now; what is no longer to be done is forgotten. */
+  /** The actions without those in their pause after a failure. Pauses of actions that are not planned any more are forgotten. */
   #due(actions: readonly OwnerAction[]): readonly OwnerAction[] {
     const keys = new Set(actions.map(keyOf));
     for (const key of this.#retries.keys()) if (!keys.has(key)) this.#retries.delete(key);

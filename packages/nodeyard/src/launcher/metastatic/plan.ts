@@ -12,7 +12,7 @@ const SHOW_FAILED_MS = 1_000;
 export type OwnerAction =
   /** Ask for backing nodes of a label. */
   | { readonly type: "ask"; readonly label: string; readonly count: number }
-  /** Take back a request that nobody needs any more. */
+  /** Delete a request for a backing node that is not needed any more. */
   | { readonly type: "withdraw"; readonly request: RequestEntry; readonly why: string }
   /** A request was answered: its node becomes a backing node. */
   | { readonly type: "adopt"; readonly request: RequestEntry; readonly label: string }
@@ -86,8 +86,8 @@ interface Draft {
 }
 
 /**
- * Compares what one metastatic provider should have with what it has. Pure and level-triggered: whatever was cut off by a crash
- * shows as a difference, here or in the next owner.
+ * Compares the wanted backing nodes of one metastatic provider with those that it has. Pure and level-triggered: work that a crash
+ * interrupted shows as a difference, in this process or in the next owner.
  */
 export function planOwner(facts: OwnerFacts): OwnerPlan {
   const draft: Draft = { actions: [], nextAt: Number.POSITIVE_INFINITY };
@@ -102,7 +102,7 @@ function lookAt(draft: Draft, at: number): void {
   draft.nextAt = Math.min(draft.nextAt, at);
 }
 
-/** Asks for what the nodes without a slot lack, and takes back what nobody needs. */
+/** Requests backing nodes for the launches that lack a slot, and deletes requests that are not needed any more. */
 function planRequests(facts: OwnerFacts, draft: Draft): void {
   const open = new Map<string, RequestEntry[]>();
   for (const request of facts.requests) {
@@ -125,7 +125,7 @@ function endFailed({ now, ageOf }: OwnerFacts, request: RequestEntry, draft: Dra
   else draft.actions.push({ type: "withdraw", request, why: "it failed" });
 }
 
-/** Asked for under another configuration. One that is being answered is adopted then, and given back at once. */
+/** Ends a request of a former configuration. If it is being served, its node is adopted and given back at once. */
 function endForeign(request: RequestEntry, label: string, draft: Draft): void {
   const { state } = request.record;
   if (state === "requested") draft.actions.push({ type: "withdraw", request, why: "its label is gone" });
@@ -164,7 +164,7 @@ function countFree({ view, backings, ageOf }: OwnerFacts, label: string, setting
   return free;
 }
 
-/** One that is being answered is let: its node is adopted, and kept for the grace time as any empty one. */
+/** A request that is being served stays: its node is adopted, and kept for the grace time as any empty backing node. */
 function withdrawSpare(
   { now, ageOf, agesTrusted }: OwnerFacts,
   asked: readonly RequestEntry[],
@@ -184,7 +184,7 @@ function withdrawSpare(
   }
 }
 
-/** Opens, fails, drains and gives back backing nodes, and clears away after those that are gone. */
+/** Opens, fails, drains and gives back backing nodes, and removes what deleted ones left. */
 function planBackings(facts: OwnerFacts, draft: Draft): void {
   const { slots, unreadable } = facts.view;
   for (const backing of facts.backings) {
@@ -210,8 +210,8 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
   const { id, data, entry } = backing;
   const { state } = entry.record;
   if (state !== "in-use") {
-    // Someone stored `used` and died before the lock went; or a person who waited for the lock when we took the node got it first,
-    // and nobody can do what he wants before our contender is gone.
+    // An owner stored `used` and died before it released the lock. Or another client waited for the lock when the node was adopted, and
+    // cannot work on the node before our contender is gone.
     if (entry.contenders.length === 0) return;
     const why = state === "used" ? "its return was interrupted" : `somebody set its state to ${state}`;
     if (slots.isEmpty(id)) draft.actions.push({ type: "release", backing, why });
@@ -242,7 +242,7 @@ function noteAge(at: number, now: number, draft: Draft): void {
   if (Number.isFinite(at) && at > now) lookAt(draft, at);
 }
 
-/** Nodes that nobody has been given would keep it for ever; who has one keeps it. */
+/** Deletes idle nodes on the backing node, which would keep it for ever. Nodes that a request has stay. */
 function recycle({ view }: OwnerFacts, backing: string, why: string, draft: Draft): void {
   for (const node of view.slots.placedOn(backing).keys()) {
     const { record, contenders } = view.nodes.byId.get(node)!;
@@ -276,7 +276,7 @@ function planClaims({ view, provider, backings }: OwnerFacts, draft: Draft): voi
   }
 }
 
-/** Paths of claims that name no node. Whose they are nobody knows, so that their slots stay taken until somebody deletes them. */
+/** Paths of claims that name no node. Their slots stay taken until an operator deletes them, because a client may use them. */
 export function senselessClaims({
   view,
   provider,

@@ -104,7 +104,7 @@ export function tagOf(context: LaunchHandles, pool: ServingPool, node: HeldNode)
   };
 }
 
-/** What the label boots now: a new upload may have come, or the one of the last try have gone. */
+/** The image of this try: since the last one a new upload may be ready, or its upload may have been deleted. */
 async function imageOf(
   context: LaunchHandles,
   { pool, node, label }: Launch,
@@ -173,7 +173,7 @@ async function scanned(
   return hostKeys;
 }
 
-/** What the record of a node is to say of its machine (docs/contract/records.md, "What is written when"). */
+/** The fields of a node's record that describe its machine (docs/contract/records.md, "What is written when"). */
 function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
   const internal =
     pool.open.config.pools.find((candidate) => candidate.name === pool.name)?.useInternalIp === true;
@@ -189,7 +189,7 @@ function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
     cloud: machine.cloud ?? null,
     region: machine.region ?? null,
     hostId: machine.hostId ?? null,
-    // A cloud that does not say keeps the zone that was chosen.
+    // If the cloud returns no zone, the record keeps the chosen one.
     ...(machine.az == null ? {} : { az: machine.az }),
     ...(machine.slot == null ? {} : { slot: machine.slot }),
     ...(machine.resources == null ? {} : { resources: { ...machine.resources } }),

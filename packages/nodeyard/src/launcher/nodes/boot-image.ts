@@ -52,7 +52,7 @@ export function bootImage(
 /** Multiples of the golden ratio fill [0, 1) evenly: of nodes made one after another just the share boots the candidate. */
 const GOLDEN = 0.6180339887498949;
 
-/** A launch, as far as it matters for what it boots. */
+/** The facts of a launch that decide which upload it boots. */
 interface LaunchKey {
   readonly nodeId: string;
   /** From 1. */
@@ -60,8 +60,8 @@ interface LaunchKey {
 }
 
 /**
- * The upload that a launch boots: the newest ready one, but of a build that is on trial only in the share of launches that it
- * has, and never of one that was rolled back while there is another. A launch that failed is tried again with what is proven.
+ * The upload that a launch boots: the newest ready one. A build on trial gets only its share of launches, and a build that was rolled
+ * back is used only when there is no other. A repeated try of a launch boots a proven build.
  */
 export function chooseUpload(
   { images, own }: Pick<View, "images" | "own">,

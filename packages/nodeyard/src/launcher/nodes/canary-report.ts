@@ -5,10 +5,10 @@ import { TreeError } from "@nodeyard/tree";
 import type { Handles } from "../handles.ts";
 import { canaryIn } from "./boot-image.ts";
 
-/** Tries to write against other launchers that tell of theirs, at most. */
+/** The most tries to write a record that other launchers write at the same time. */
 const TRIES = 5;
 
-/** Whether a node boots what is or was on trial, and not proven: its failure is the trial's matter, and says nothing of label or place. */
+/** Whether a node boots a build on trial, or one that failed it. Its failure counts for the trial only, not for label or zone. */
 export function isUnproven({ view }: Pick<Handles, "view">, imageId: string | null): boolean {
   const [, , , image, , build] = imageId?.split("/") ?? [];
   const canary = image === undefined ? undefined : canaryIn(view.own, image);

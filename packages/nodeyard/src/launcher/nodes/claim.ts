@@ -7,12 +7,12 @@ import { tagOf } from "./attempt.ts";
 import type { RequestHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
 
-/** Requests whose failed handovers are counted; those that another launcher served stay here without one. */
+/** The most requests whose failed handovers are counted; entries of requests that another launcher served are not removed otherwise. */
 const REMEMBERED = 10_000;
 
 /**
- * Locks a ready node and gives it to a request. Undefined when it turned out to be taken, changed or dead: the request is
- * then planned anew. A dead node of an inventory is on its way out when this returns.
+ * Locks a ready node and gives it to a request. Returns undefined when the node is taken, has changed or does not answer; the request is
+ * planned again then. A static node that does not answer has been sent to its deletion when this returns.
  */
 export async function claimNode(
   context: RequestHandles,
@@ -72,7 +72,7 @@ async function isAlive(
   return false;
 }
 
-/** One whose machine cannot be made ready for another user is no better than a dead one. */
+/** A machine that cannot be prepared for its next user counts as dead. */
 async function isReady(
   context: RequestHandles,
   pool: ServingPool,

@@ -50,7 +50,7 @@ export async function createNode(
   // Of the node alone: a nodeset of hundreds would push all else out of its request's history.
   const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
   context.journal.write({ event: "node.created", node: id, facts, record: init });
-  // The tree may have taken long to answer: what boots is what is there now.
+  // The tree may have answered late, so the image is chosen now.
   const boot = bootImage(context, pool, label, { nodeId: id, attempt: 1 });
   return lockBuilding(context, request, id, init, label, boot);
 }

@@ -17,8 +17,8 @@ export type Deleted =
   | { readonly result: "failed"; readonly error: string };
 
 /**
- * States from which the sweep deletes. From others only when it was decided of just that state: a `ready` or `hold` node goes for a
- * stated reason, and one that is `in-use` or `testing` may have to wait for its user's end first.
+ * States from which a node is always deleted. A node in another state is deleted only if the decision named that state: a `ready` or
+ * `hold` node needs a stated reason, and one that is `in-use` or `testing` may have to wait until its user has ended.
  */
 const GOING: ReadonlySet<string> = new Set([
   "init",
@@ -46,7 +46,7 @@ export async function deleteNode(
   if (node === "busy") return { result: "skipped" };
   live.holds(node.held.contender);
   const { record } = node;
-  // A held node keeps the request it was given to (docs/contract/zuul.md, "Using nodes"); a ready one that has a request is not to go.
+  // A held node keeps the name of its request (docs/contract/zuul.md, "Using nodes"). A ready node with a request must not be deleted.
   const stated = record.state === expected && (record.state !== "ready" || record.allocatedTo === null);
   const wanted = GOING.has(record.state) || stated;
   if (!wanted) {
@@ -56,7 +56,7 @@ export async function deleteNode(
   const { state: from } = record;
   context.journal.write({ event: "node.deleting", node: id, facts: { attempt, from }, record });
   try {
-    // What was read may be behind: before its machine goes the record must be as we know it, whether or not there is a write to say so.
+    // The view may be behind. The record must be checked before the machine is deleted, also when it already says `deleting`.
     if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
     else if (record.state === "deleting") await node.confirm();
     if (record.state !== "deleted" && record.provider !== null) await unmake(context, node, attempt, signal);
@@ -130,7 +130,7 @@ async function removeRecord(context: NodeHandles, node: HeldNode): Promise<void>
   }
 }
 
-/** Only while the lock is ours: who has it after us may be one of those that stand in line. */
+/** Only while this process holds the lock, because the next contender in line may get it at any moment. */
 async function clearAway(context: NodeHandles, { held }: HeldNode, path: string): Promise<void> {
   try {
     await context.tree.commit([

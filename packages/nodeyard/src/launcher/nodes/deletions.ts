@@ -13,8 +13,8 @@ const REMEMBERED = 50_000;
 const BUSY_MS = 1_000;
 
 /**
- * Deletes nodes again and again, ever more rarely. One that does not go is marked in the tree for people to see (a dead
- * letter), and still tried; when the mark is taken away, it is tried at once.
+ * Repeats failed deletions of nodes with growing pauses. A node that cannot be deleted is marked in the tree (a dead letter) for
+ * operators, and still tried. When an operator removes the mark, it is tried at once.
  */
 export class Deletions {
   readonly #context: NodeHandles;
@@ -135,7 +135,7 @@ export interface Tries {
   readonly since: number;
 }
 
-/** Whether a person should look: it does not go by itself. Pure. */
+/** Whether the deletion has failed so often, or for so long, that an operator should look. Pure. */
 export function isDeadLetter({ failed, since }: Tries, now: number): boolean {
   return failed >= TRIES || (failed >= TRIES_AT_LEAST && now - since >= LONG_MS);
 }

@@ -12,7 +12,7 @@ export interface NodeHandles extends RecordHandles {
   readonly installation: string;
   /** Open providers, by name. */
   readonly providers: ReadonlyMap<string, OpenProvider>;
-  /** What is being done with each node at this moment, by its id. */
+  /** The driver step in progress for each node, by node id. */
   readonly stepsUnderWay: Map<string, StepUnderWay>;
 }
 

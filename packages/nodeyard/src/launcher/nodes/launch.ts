@@ -24,19 +24,19 @@ type LaunchOutcome =
 /** Tries to remove what a failed launch made before the next one, at most. */
 const REMOVALS = 3;
 
-/** Kinds after which this offering is not tried again for this node: the request is planned anew, or declined. */
+/** After an error of these kinds the offering is not tried again for this node; the request is planned again, or declined. */
 const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity"]);
 
-/** Kinds that speak against the image: there was time, and nobody answered as it should. */
+/** Errors of these kinds speak against the image: the machine had its time and did not answer as it should. */
 const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "host-key"]);
 
 /** Kinds after which there may be a machine with something on its console. */
 const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient", "fatal", "unexpected"]);
 
 /**
- * Makes the machine of a locked `building` record and proves that it answers. Tries as often as the provider's settings
- * say, as long as the offering's breaker lets it; between two tries what the first made is removed. Without quota or room
- * it is given up at once: the request is planned anew.
+ * Makes the machine of a locked `building` record and checks that it answers. Repeats a failed try as often as the provider's settings
+ * say while the breaker of the offering is closed, and removes what a failed try made before the next one. Without quota or capacity it
+ * gives up at once, and the request is planned again.
  */
 export async function launchNode(
   context: LaunchHandles,
@@ -187,7 +187,7 @@ function kindOf(error: unknown): DriverError["kind"] | "unexpected" {
   return error instanceof DriverError ? error.kind : "unexpected";
 }
 
-/** Who asks, where a lease does. */
+/** The requestor of requests that belong to a lease. */
 const LEASES_ASK = "Nodeyard:lease";
 
 /**
@@ -215,7 +215,7 @@ class LaunchWatch {
     this.#steps = {};
   }
 
-  /** What it is at. */
+  /** Sets the current step. */
   at(step: string): void {
     const now = this.#context.clock.monotonic();
     if (this.#step !== "")
@@ -229,7 +229,7 @@ class LaunchWatch {
     return this.#steps;
   }
 
-  /** It ended, by its own doing: `ready`, or the kind of what went wrong. */
+  /** The launch has ended: with `ready`, or with the kind of its error. */
   ended(result: string): void {
     const provider = this.#launch.pool.open.config.name;
     this.#context.counters.add("launcher.launches", 1, { provider, result });

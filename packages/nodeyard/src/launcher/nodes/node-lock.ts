@@ -5,8 +5,8 @@ import { FenceLost } from "../../coordination/index.ts";
 import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 
 /**
- * Takes a node's lock without waiting, never making the node's own path. The record is the view's: the first write checks its
- * version, and reads it anew when someone was quicker. A record that has become unreadable meanwhile is someone else's: "busy".
+ * Takes a node's lock without waiting and without creating the node's own path. The record comes from the view; the first write checks
+ * its version, and reads the record when it has changed. A record that has become unreadable counts as "busy".
  */
 export async function lockNode(context: RecordHandles, id: string): Promise<HeldNode | "busy" | "gone"> {
   const held = await context.fence.lock(paths.nodeLock(id));
@@ -26,7 +26,7 @@ export async function lockNode(context: RecordHandles, id: string): Promise<Held
   return "gone";
 }
 
-/** Sends a ready node that nobody has been given to its deletion; one that is taken meanwhile is left alone. */
+/** Sends an unallocated ready node to its deletion, unless a request gets it first. */
 export async function takeOut(context: RecordHandles, id: string, why: string): Promise<void> {
   const node = await lockNode(context, id);
   if (typeof node === "string") return;
@@ -46,7 +46,7 @@ export async function deallocateNode(context: RecordHandles, id: string): Promis
   try {
     const { state, allocatedTo } = node.record;
     const forgotten = allocatedTo !== null && (await isForgotten(context, allocatedTo));
-    // What nobody holds is often given back by its own user meanwhile: then there is something else to do with it.
+    // The user of an unlocked node may return it at this moment; the scheduler then decides again.
     const moved = (context.view.nodes.byId.get(id)?.version ?? 0) > node.version;
     if (state !== "ready" || !forgotten || moved) await context.fence.release(node.held);
     else await node.write({ allocatedTo: null }, (set) => [set, { op: "delete", path: node.held.contender }]);
@@ -61,7 +61,7 @@ export async function deallocateNode(context: RecordHandles, id: string): Promis
   }
 }
 
-/** Nobody hands nodes to a request that is `requested`: it becomes `pending` first. */
+/** Whether no launcher hands nodes to the request any more: while it is `requested` none does, because it becomes `pending` first. */
 async function isForgotten({ tree }: RecordHandles, request: string): Promise<boolean> {
   const found = await orUndefined(tree.get(paths.request(request)));
   return found === undefined || decodeRequest(request, found.data).state === "requested";

@@ -31,7 +31,7 @@ import type { LaunchHandles, NodeHandles } from "./handles.ts";
 
 const CLAIM_MS = 60_000;
 
-/** What launches ask the scheduler for, and what it answers. */
+/** Slots that launches wait for, and the scheduler's answers. */
 export class SlotAnswers {
   readonly #tell: (event: SchedulerEvent) => void;
   readonly #waiting = new Map<string, PromiseWithResolvers<PlannedSlot>>();
@@ -41,8 +41,8 @@ export class SlotAnswers {
   }
 
   /**
-   * Resolves with the slot that the scheduler chose. Rejects with DriverError where there will be none, FenceLost where nobody wants
-   * the node any more, or with the signal's reason.
+   * Resolves with the slot that the scheduler chose. Rejects with DriverError when there will be no slot, with FenceLost when no request
+   * wants the node any more, or with the signal's reason.
    */
   async next(
     want: {
@@ -89,7 +89,7 @@ export class SlotAnswers {
   }
 }
 
-/** The steps of a launch where the node needs a slot: those of its driver come once it has one. */
+/** The steps of a launch that needs a slot: first the claim of a slot, then the steps of the driver. */
 export async function* createInSlot(
   context: LaunchHandles,
   open: OpenProvider,
@@ -149,7 +149,7 @@ async function claim(
 ): Promise<boolean> {
   const backing = context.view.nodes.byId.get(place.backing);
   const served = [...context.pools.values()].some(({ open }) => open.config.name === provider);
-  // Whoever serves the provider now may not see our claims; and what the backing node says now is not what it was chosen for.
+  // The launcher that serves the provider now may not see our claim, and the backing node's record may have changed since the choice.
   if (!served) return false;
   let outcome: "claimed" | "moved" = "moved";
   if (backing?.version === place.version) {
@@ -199,10 +199,10 @@ export async function claimSlot(
 }
 
 /**
- * Frees the slot of a node that we hold: the claim goes in the commit that takes the place out of its record. A slot's next claim has the
- * same path and the same version, so that only the record, at the version that names the slot, tells whose claim it is: who froze
- * before this commit, or repeats one whose answer was lost, frees nobody else's. Claims that the record does not name are the
- * owner's to compare. Resolves with how many were freed.
+ * Frees the slot of a node that this process holds: one commit deletes the claim and removes the slot from the node's record. The next
+ * claim of the slot has the same path and the same version, so the claim alone does not show whose it is. The commit therefore checks
+ * the version of the record that names the slot: a process that was suspended before the commit, or repeats it after a lost reply,
+ * cannot free the claim of another node. Claims that no record names are left to the owner. Resolves with the number of freed claims.
  */
 export async function freeSlot(node: HeldNode, claims: readonly SlotClaim[]): Promise<number> {
   const place = slotPlace(node.record);

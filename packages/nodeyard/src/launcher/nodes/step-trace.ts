@@ -6,7 +6,7 @@ import type { NodeHandles } from "./handles.ts";
 /** Steps of one try that are reported, at most: the rest is counted. */
 const MOST = 64;
 
-/** A step that goes on now; `began` is tree time, milliseconds. */
+/** A step in progress; `began` is tree time, milliseconds. */
 export interface StepUnderWay extends TraceSubject {
   readonly step: string;
   readonly began: number;
@@ -15,7 +15,7 @@ export interface StepUnderWay extends TraceSubject {
 /** Whose steps they are; these facts stand in every event. */
 export interface TraceSubject {
   readonly node: string;
-  /** What is being done: the try has that many steps. */
+  /** The kind of work that the step belongs to. */
   readonly of: "launch" | "clean-up" | "delete";
   /** 1 for the first. */
   readonly attempt: number;

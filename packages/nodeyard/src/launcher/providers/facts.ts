@@ -2,14 +2,14 @@ import { learnFacts, type ProviderHandles } from "./providers.ts";
 import type { Served } from "./served.ts";
 
 const FACTS_MS = 300_000;
-/** After a refusal for quota, or when somebody waits for it, the limits are asked again this soon, and no sooner. */
+/** The shortest time between two reads of the quota, after a refusal or while a request waits for it, milliseconds. */
 export const ASK_MS = 2_000;
 /** Machines without a record are going, and count as used by others until then: looked at again after this, then later. */
 const UNSETTLED_MS = 10_000;
 /** A provider whose facts could not be read is asked again after this, milliseconds. */
 export const FAILING_MS = 30_000;
 
-/** Learns the facts of an open provider anew: quotas change without telling. False: it is not the same open provider any more. */
+/** Reads the facts of an open provider again, since quotas change without an event. False when the provider has been replaced or closed. */
 export async function refreshFacts(context: ProviderHandles, served: Served): Promise<boolean> {
   const { config, open, stop } = served;
   // What took its place has facts of its own.
@@ -28,7 +28,7 @@ export async function refreshFacts(context: ProviderHandles, served: Served): Pr
   return true;
 }
 
-/** When the facts that were just learnt are learnt anew: sooner while something is not as it should be. */
+/** How long the facts are valid: shorter while calls fail or the listing does not match the records. */
 export function factsPause(served: Served): number {
   served.unsettled = served.facts?.unsettled === true ? served.unsettled + 1 : 0;
   const { unsettled } = served;

@@ -8,14 +8,14 @@ import type { Handles } from "../handles.ts";
 export class ForeignLauncher extends errorClass("launcher.foreign_launcher") {}
 
 const MEMBERS = "/nodeyard/members";
-/** A launcher that has just registered is known for one of ours only with its member znode: look a moment later. */
+/** A Nodeyard launcher is recognized by its member znode, which may appear after its pool: look again after this time, milliseconds. */
 const LOOK_MS = 3_000;
 
 type Registered = Pick<Handles, "tree" | "view">;
 
 /**
- * Rejects when launchers of another kind serve a provider whose nodes are slots of what exists: they keep slots of backing nodes in their
- * own memory, and register static hosts without the lock of ours, so that the two would give one slot or host twice.
+ * Rejects when Python launchers serve a provider of static hosts or of slots on backing nodes. They keep slots in their own memory and
+ * register static hosts without our lock, so that both kinds together would give out one slot or host twice.
  */
 export async function refuseForeign(handles: Registered, provider: string): Promise<void> {
   const foreign = await foreignPools(handles, provider);
@@ -73,7 +73,7 @@ async function foreignPools({ tree, view }: Registered, provider: string): Promi
   ]);
   return pools.flatMap(({ record }, index) => {
     const owner = owners[index]?.ephemeralOwner;
-    // One without a session is debris that nobody serves.
+    // A component without a session is left over from a dead launcher.
     if (owner === undefined || owner === 0n) return [];
     const suffix = `-${owner.toString(16)}`;
     return members?.some((name) => name.endsWith(suffix)) ? [] : [record.id ?? record.hostname];
@@ -99,7 +99,7 @@ export async function isServed({ tree }: Pick<Handles, "tree">, provider: string
         const { providerName, state } = decodeComponent(found.data);
         return providerName === provider && state !== "stopped";
       } catch (error) {
-        // It makes no sense: whoever wrote it is no launcher of ours.
+        // An unreadable component does not come from a Nodeyard launcher.
         if (error instanceof RecordError) return false;
         throw error;
       }

@@ -15,9 +15,9 @@ const ANSWER_MS = 120_000;
 const VANISHED_AT_ONCE = 16;
 
 /**
- * Compares what a provider has with what is recorded, both ways (rule 5). What is ours without a record is deleted:
- * only with our installation id, only when seen by two sweeps, only from a complete view, and never more than the brake
- * allows, and none while a record cannot be read that may be of this provider. A ready node without a machine is taken out.
+ * Compares a provider's machines with the records, in both directions (rule 5). A machine without a record is deleted: only with our
+ * installation id, only when two sweeps saw it, only with a complete view, never more than the brake allows, and not while an unreadable
+ * record may belong to this provider. A ready node without a machine is sent to its deletion.
  */
 export function leakSweep(context: ProviderHandles, open: OpenProvider): Controller {
   const sweep = new LeakSweep(context, open);
@@ -42,7 +42,7 @@ class LeakSweep {
     this.#open = open;
   }
 
-  /** One look. What is suspected now is acted upon by the next look that still suspects it. */
+  /** One sweep. A resource that it suspects is deleted by the next sweep that still suspects it. */
   async look(stop: AbortSignal): Promise<undefined> {
     const { view, clock, ages } = this.#context;
     const { name } = this.#open.config;
@@ -88,7 +88,7 @@ class LeakSweep {
     for (const resource of sweep.remove) await this.#remove(resource, signal);
   }
 
-  /** What is without a readable record may be what the unreadable one is of. */
+  /** Suspends deletions: a machine without a readable record may belong to an unreadable one. */
   #suspend(unreadable: readonly UnreadableEntry[]): void {
     const { log, counters } = this.#context;
     const provider = this.#open.config.name;
@@ -154,7 +154,7 @@ class LeakSweep {
   }
 }
 
-/** Tells a driver whose machines do something else while nobody uses them who is used: of most changes it hears nothing. */
+/** Gives a driver the list of nodes in use, for drivers that treat idle machines differently (lending); most changes cause no call. */
 async function reconcileUses(
   context: ProviderHandles,
   { provider, config }: OpenProvider,

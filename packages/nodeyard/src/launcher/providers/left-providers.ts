@@ -8,15 +8,15 @@ import type { Handles } from "../handles.ts";
 export const METASTATIC = "metastatic";
 
 /**
- * Finds what was left of slots: a launcher that died, or was started anew without them in its configuration, has drained nothing. Only what
- * Nodeyard gave out counts, only while nobody at all serves the provider, and only after as long as a launcher may take to come
- * back: an upgrade must not cost its backing nodes.
+ * Finds backing nodes of metastatic providers that no launcher serves: their launcher died, or was restarted without them in its
+ * configuration, before it drained them. Only slots that Nodeyard gave out count, and only after the time that a launcher may need to
+ * come back, so that an upgrade does not cost its backing nodes.
  */
 export class LeftProviders {
   readonly #context: Handles;
   readonly #isKnown: (provider: string) => boolean;
   readonly #drain: (provider: string) => Promise<void>;
-  /** Monotonic milliseconds from which nobody was seen to serve it. */
+  /** Since when no launcher has served the provider, monotonic milliseconds. */
   readonly #since = new Map<string, number>();
 
   /** `isKnown`: it is in the configuration, or is being drained. */

@@ -8,7 +8,7 @@ const ANSWER_MS = 10_000;
 /** Below what a person waits for an explanation, milliseconds. */
 const REMARKS_MS = 1_500;
 
-/** The sliver machines of providers that have some. Whoever asks while they are looked at gets the same answer. Never rejects. */
+/** The sliver machines of all providers that have some. Calls during a look share its result. Never rejects. */
 export class SliverMachines {
   readonly #providers: ReadonlyMap<string, OpenProvider>;
   readonly #clock: Clock;

@@ -28,13 +28,13 @@ import { labelPrices } from "./prices.ts";
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
 
-/** What was learnt of a provider: the scheduler's half of it. */
+/** The facts of a provider that the scheduler needs. */
 export interface ProviderFacts {
   readonly local: LocalProvider;
   readonly pools: readonly Omit<LocalPool, "id">[];
   /** What an hour of one node costs, by pool and label; without what is not known. */
   readonly prices: ReadonlyMap<string, ReadonlyMap<string, Price>>;
-  /** The cloud lists machines of ours that have no record: what others use is less than it seems, soon. */
+  /** The cloud lists machines of ours without a record. They count as used by others until they are deleted. */
   readonly unsettled: boolean;
 }
 
@@ -159,10 +159,9 @@ export function slotSettingsOf({ config, driver, provider }: OpenProvider): Loca
 }
 
 /**
- * What the cloud lets us have now: its limits less what others use (docs/contract/launcher.md, "Quota and limits"). Others are
- * everything that does not stand for a record: foreign machines, other installations, and what leaked until it is deleted. A
- * machine that a launcher of another kind made has no tag of ours, and is known by the id in its record: it is counted there
- * already.
+ * The cloud's limits less what others use (docs/contract/launcher.md, "Quota and limits"). Others are all machines without a record:
+ * foreign machines, those of other installations, and leaked ones until they are deleted. A machine that a Python launcher made has no
+ * tag of ours, but is known by the id in its record, where it is counted already.
  */
 async function freeQuota(
   { config, driver, provider }: OpenProvider,
@@ -176,7 +175,7 @@ async function freeQuota(
   const free: Record<string, number> = { ...limits };
   const { view } = handles;
   const { byId } = view.nodes;
-  // What is deleted while the cloud is listed may still be on the list, and is nobody's use of the quota.
+  // A machine that is deleted during the listing may still be listed. It is not used by others.
   const before = new Set(byId.keys());
   const made = machinesOf(byId.values(), config.name);
   const listed = await provider.list(signal);
@@ -280,14 +279,14 @@ function countInventory(provider: Provider, pool: string): Map<string, number> {
   return slots;
 }
 
-/** What goes step by step has its deadlines from the runner of steps. */
+/** Calls whose deadlines come from the step runner. */
 const IN_STEPS: ReadonlySet<CallName> = new Set(["create", "remove", "upload", "removeImage"]);
 /** Reasons of signals that mean: it took too long. */
 const SILENT: ReadonlySet<unknown> = new Set(["launcher.provider_silent", "launcher.probe_silent"]);
 
 /**
- * The wait for a call ends when its signal aborts, even if the driver ignores it, so that nothing waits for one that
- * never answers (rule 8). The call is left behind, and counted when it was late.
+ * Ends the wait for a call when its signal aborts, even if the driver ignores the signal (rule 8). The abandoned call is counted as
+ * late when its deadline had passed.
  */
 function abortOnSignal(provider: string, counters: Counters): Layer {
   return async (call, work, signal) => {

@@ -28,13 +28,13 @@ export interface Served {
   backings: BackingController | undefined;
   leaks: Controller | undefined;
   foreign: { close(): void } | undefined;
-  /** It was suspended: what was under way with it ends, and it is not opened again before. */
+  /** After a suspension: resolves when the work with the provider has ended. It is not opened again before. */
   leaving: Promise<void> | undefined;
-  /** Opens it, and learns its facts anew from then on. */
+  /** Opens the provider, then refreshes its facts. */
   readonly controller: Controller;
   /** Times in a row that the cloud listed machines of ours without a record. */
   unsettled: number;
-  /** It cannot be opened, or its API fails: since when and with what it was found to, and when it is tried again. */
+  /** Set while the provider cannot be opened or its API fails: since when, the error, and the time of the next try. */
   failing:
     | {
         readonly code: VerdictCode;
@@ -78,7 +78,7 @@ export function newServed(
 /** A provider that cannot be served as it is configured. */
 export interface ClosedProvider {
   readonly name: string;
-  /** It goes on as it was configured before: only the new configuration is not in force. */
+  /** The provider is still served by its former configuration; the new one is not in force. */
   readonly goesOn: boolean;
   readonly pools: readonly { readonly name: string; readonly labels: ReadonlySet<string> }[];
   /** Why it cannot. */
@@ -89,7 +89,7 @@ export interface ClosedProvider {
   readonly error: string;
 }
 
-/** Those that could not be opened or are suspended. `goesOn`: each has one before it that is served. */
+/** The providers that are not open. `goesOn`: their former configuration is still served. */
 export function closedOf(all: Iterable<Served>, goesOn: boolean): readonly ClosedProvider[] {
   return [...all].flatMap(({ config, open, failing }) => {
     if (open !== undefined || failing === undefined) return [];
@@ -98,7 +98,7 @@ export function closedOf(all: Iterable<Served>, goesOn: boolean): readonly Close
   });
 }
 
-/** What the scheduler is to know of those that are open. */
+/** The open providers as the scheduler sees them. */
 export function localsOf(
   all: Iterable<Served>,
   serving: ReadonlyMap<string, ServingPool>,
@@ -123,7 +123,7 @@ export interface Identity {
   readonly version: string;
 }
 
-/** Makes the components by which others know the pools of a provider. What stands is noted first, so that it can be taken away. */
+/** Creates the components that announce the pools of a provider. Each is noted before it is created, so that it can be removed. */
 export async function registerPools(
   registration: Registration,
   identity: Identity,
@@ -161,10 +161,10 @@ export async function unregisterPools(registration: Registration, { registered }
   await Promise.all(registered.splice(0).map((id) => registration.unregister(id)));
 }
 
-/** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
+/** How long work in progress with a replaced or removed provider may take, milliseconds. */
 export const RETIRE_MS = 3_600_000;
 
-/** What goes on with a provider from the moment that its pools are registered. */
+/** Starts the controllers of a provider whose pools are registered. */
 export function begin(
   context: ProviderHandles,
   served: Served,
@@ -176,7 +176,7 @@ export function begin(
     served.inventory = new InventoryKeeper(context, open);
     served.inventory.start();
   }
-  // A cloud tells nobody of what changes in it: it is looked at by time alone.
+  // Clouds send no events for leaked resources, so this sweep runs by time alone.
   if (open.driver.capabilities.tags) {
     served.leaks = leakSweep(context, open);
     served.leaks.start();
@@ -191,7 +191,7 @@ export function beginBackings(context: ProviderHandles, served: Served, open: Op
   served.backings.start();
 }
 
-/** Whether launchers of one kind alone may serve a provider of this driver: its nodes are slots of what exists. */
+/** Whether Python and Nodeyard launchers must not serve a provider of this driver together: its nodes are slots of existing machines. */
 export function isExclusive({ capabilities }: Pick<Driver, "capabilities">): boolean {
   return capabilities.inventory || capabilities.backing === true;
 }

@@ -25,15 +25,15 @@ import {
 } from "./served.ts";
 
 /**
- * The providers that this process serves: opens them, learns their facts, registers their pools, and replaces only what a
- * new configuration changed. A provider that cannot be opened stays unregistered and is tried again with back-off; one that is
- * served goes on as it was configured before, until it could be opened as it is configured now.
+ * The providers that this process serves: opens them, reads their facts, registers their pools, and replaces only those that a new
+ * configuration changed. A provider that cannot be opened stays unregistered and is tried again with back-off. A changed provider is
+ * served by its former configuration until the new one could be opened.
  */
 export class Serving {
   readonly pools = new Map<string, ServingPool>();
   readonly providers = new Map<string, OpenProvider>();
   readonly #served = new Map<string, Served>();
-  /** Each takes the place of one that is served and open, once its own pools are registered. */
+  /** Providers that replace an open one as soon as their own pools are registered. */
   readonly #replacements = new Map<string, Served>();
   /** Left the configuration while nodes of theirs are in use: served no more, and cleared away as these come back. */
   readonly #draining = new Map<string, Served>();
@@ -51,7 +51,7 @@ export class Serving {
     readonly registration: Registration;
     readonly identity: Identity;
     readonly driverOf: (name: string) => Promise<Driver>;
-    /** Pools or facts changed: the scheduler's policy is to be made anew. */
+    /** Called when pools or facts have changed; the scheduler's policy must be computed again. */
     readonly onChange: () => void;
   }) {
     this.#context = parts.context;
@@ -83,14 +83,14 @@ export class Serving {
     return [...closedOf(this.#served.values(), false), ...closedOf(this.#replacements.values(), true)];
   }
 
-  /** Makes what is served match `configs`; resolves when every provider was tried once. A later call need not wait for that. */
+  /** Serves exactly `configs`. Resolves when each provider was tried once; a later call need not wait for that. */
   async apply(configs: readonly ProviderConfig[]): Promise<void> {
     const tries = await this.#inTurn(() => this.#begin(configs));
     await Promise.all(tries);
     this.#onChange();
   }
 
-  /** Looks for what others left behind. To be called on a complete view. */
+  /** Looks for backing nodes that other launchers left. Call it on a complete view. */
   sweep(): Promise<void> {
     return this.#left.sweep();
   }
@@ -122,7 +122,7 @@ export class Serving {
     for (const { inventory } of this.#served.values()) inventory?.wake();
   }
 
-  /** Learns the facts of a provider soon: what others leave of its quota may have changed. */
+  /** Reads the facts of a provider soon, because the use of its quota by others may have changed. */
   askQuota(provider: string): void {
     const served = this.#served.get(provider);
     if (served?.open !== undefined) served.controller.wake(ASK_MS);
@@ -133,7 +133,7 @@ export class Serving {
     if (pool !== undefined) void this.#registration.update(pool.id, { paused });
   }
 
-  /** Pools leave the registry, so that nobody waits for them; what is still being opened does not enter it any more. */
+  /** Removes all pools from the registry, so that no request waits for them. Providers that are being opened do not register any more. */
   async unregister(): Promise<void> {
     this.#stopped = true;
     const all = [...this.#replacements.values(), ...this.#served.values()];
@@ -150,8 +150,8 @@ export class Serving {
   }
 
   /**
-   * What is served and open goes on until its replacement is registered, however long that takes: a cloud that is away while the
-   * configuration changes costs nothing that works, and nobody sees a moment without a pool and takes a request for declined by all.
+   * An open provider is served until its replacement is registered, however long that takes. So a cloud outage during a change of the
+   * configuration interrupts nothing, and there is no moment without a pool, in which a request would count as declined by all.
    */
   async #serve(config: ProviderConfig): Promise<void> {
     const { name } = config;
@@ -216,7 +216,7 @@ export class Serving {
     return openProvider(driver, config, this.#context, signal);
   }
 
-  /** Notes it for whoever wonders why nothing is launched there. Returns when it is tried again. */
+  /** Notes the failure for `explain` and the log. Returns the pause before the next try, milliseconds. */
   #failed(served: Served, error: unknown, attempt: number): number | undefined {
     const { config, open, stop } = served;
     if (stop.signal.aborted) return undefined;
@@ -236,7 +236,7 @@ export class Serving {
     return pause;
   }
 
-  /** It must not be served now: its pools leave, and it is tried again as one that could not be opened. */
+  /** Stops serving the provider: its pools leave the registry, and it is tried again like one that could not be opened. */
   async #suspend(served: Served, why: Error): Promise<void> {
     const { config, open, stop } = served;
     if (open === undefined || stop.signal.aborted || this.#served.get(config.name) !== served) return;
@@ -255,7 +255,7 @@ export class Serving {
     served.controller.wake(this.#failed(served, why, 0));
   }
 
-  /** Each pool is served from the moment that its component stands, and not before. Resolves with what it takes the place of. */
+  /** Registers the pools; each is served from the moment that its component exists. Resolves with the provider that it replaces. */
   async #register(served: Served, open: OpenProvider, learnt: ProviderFacts): Promise<Served | undefined> {
     const context = this.#context;
     const { config, stop } = served;
@@ -306,7 +306,7 @@ export class Serving {
     await served.backings?.drain(() => this.#drained(served));
   }
 
-  /** Work under way goes on for `graceMs` at most before the provider is closed under it. */
+  /** Closes the provider when its work in progress has ended, or after `graceMs` milliseconds. */
   async #retire(served: Served, graceMs = RETIRE_MS): Promise<void> {
     const { config, open, stop } = served;
     stop.abort(new Error(`provider ${config.name} is stopped`));

@@ -17,9 +17,9 @@ export interface SlotPlan {
 const GIVEN_UP: ReadonlySet<string> = new Set(["building", "deleting", "deleted"]);
 
 /**
- * Compares an inventory with the records of its provider. Pure. Records without a usable slot number take the first
- * empty slot of their host; what is past the end is excess and goes once it is free. A record that cannot be read has every slot that it
- * may be of: its user may have the host (rule 1).
+ * Compares an inventory with the records of its provider. Pure. A record without a usable slot number takes the first empty slot of its
+ * host; records past the last slot are deleted once they are free. An unreadable record occupies each slot that it may belong to,
+ * because its user may have the host (rule 1).
  */
 export function planSlots(
   items: readonly InventoryItem[],
@@ -105,7 +105,7 @@ function differs(item: InventoryItem, { record }: NodeEntry): boolean {
   );
 }
 
-/** Whether a record of which only `known` can be read may be of a slot: of the one that it names, or of any. */
+/** Whether a record of which only `known` can be read may belong to a slot: to the one that it names, otherwise to any. */
 function mayHave(
   { hostname, slot }: UnreadableEntry["known"],
   { machine }: InventoryItem,

@@ -31,8 +31,8 @@ export interface Difference {
 }
 
 /**
- * What sweeps of a provider would do if they saw twice what is there now. `nodes` must be read after the list was asked for,
- * at `asked` (tree time, milliseconds). `unreadable`: nodes whose records cannot be read. Pure.
+ * What two sweeps of a provider would do if both saw this listing. `nodes` must be read after the listing began, at `asked` (tree time,
+ * milliseconds). `unreadable`: nodes whose records cannot be read. Pure.
  */
 export function survey(
   provider: string,
@@ -150,9 +150,9 @@ interface Vanished {
 }
 
 /**
- * Nodes that are offered and whose machine the cloud does not list, or lists as ended: neither under our tag nor under the id of the record. Only
- * ready nodes that nobody has, and that were ready before the list was asked for. A record whose id has another shape than
- * those listed was made by something that names machines otherwise, and says nothing. Pure.
+ * Ready nodes whose machine has vanished: the cloud lists it neither under our tag nor under the id of the record, or lists it as ended.
+ * Only unallocated nodes that were ready before the listing began. A record whose id has another shape than the listed ids comes from
+ * another driver, and proves nothing. Pure.
  */
 export function vanished(
   nodes: Iterable<NodeEntry>,

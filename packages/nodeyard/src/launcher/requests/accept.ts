@@ -86,8 +86,8 @@ export async function lockRequest(
 }
 
 /**
- * Every try of a lock asks anew whether it may, since the answer to the one before may be the last that its connection brought. What is
- * asked for while the connection is down can be carried out in the next session, in which no pool is registered yet.
+ * Each try of a lock checks again whether this process may take it, because the connection may have been lost since the last try. An
+ * operation that is queued while the connection is down may run in the next session, in which no pool is registered yet.
  */
 async function lockExisting(context: RecordHandles, id: string): Promise<Held | "busy" | "gone"> {
   return mayAct(context) ? context.fence.lockExisting(paths.requestLock(id)) : "busy";

@@ -12,8 +12,8 @@ const unlock = (held: { readonly held: { readonly contender: string } }): Op => 
 });
 
 /**
- * Delivers a nodeset, whole, in one commit: node locks go first, then the request says `fulfilled`, then its own lock goes,
- * so that whoever sees `fulfilled` finds the nodes unlocked (docs/contract/write-order.md, "Finishing a request").
+ * Delivers a whole nodeset in one commit: first the node locks are released, then the request becomes `fulfilled`, then its own lock is
+ * released. So a client that sees `fulfilled` finds the nodes unlocked (docs/contract/write-order.md, "Finishing a request").
  */
 export async function fulfil(request: HeldRequest, nodes: readonly HeldNode[]): Promise<void> {
   await request.write({ state: "fulfilled", nodes: nodes.map((node) => node.id) }, (set) => [

@@ -15,7 +15,7 @@ import { launchNode } from "../nodes/launch.ts";
 import { lockAndAccept, lockRequest } from "./accept.ts";
 import { decline, everyoneDeclined, fulfil, putBack, releaseNodes } from "./finish.ts";
 
-/** How the work on a request ended. "replan": it is `requested` again and to be planned anew after a pause. */
+/** How the work on a request ended. "replan": it is `requested` again and will be planned after a pause. */
 export type Handled =
   | "fulfilled"
   | "declined"
@@ -129,7 +129,7 @@ async function obtainNodes(
   );
 }
 
-/** A node that was no longer there is planned for anew; after as many that were not fit as launches may fail, that is it. */
+/** A node that was gone is planned again. After as many unfit nodes as launches may fail, the request fails. */
 function whyTaken(
   context: RequestHandles,
   { open }: ServingPool,
@@ -149,7 +149,7 @@ async function conclude(
   if (outcomes.every((outcome) => outcome.result === "ready")) {
     await fulfil(request, nodes);
     const { createdTime } = request.record;
-    // Who asks need not say when it was.
+    // A requestor may leave out the time of its request.
     const ms = createdTime === null ? null : Math.max(0, Math.round(treeNow(context) - createdTime * 1000));
     if (ms !== null) context.counters.time("launcher.request", ms, placeOf(pool));
     const facts = { ...placeOf(pool), nodes: nodes.map(({ id }) => id), ms };
@@ -171,7 +171,7 @@ async function conclude(
   return "replan";
 }
 
-/** What was asked for, from which `nodeyard plan` makes demand; not of requests of launchers, which a planned launcher makes itself. */
+/** The facts of a request that `nodeyard plan` replays as demand. Requests of launchers are left out: a planned launcher makes its own. */
 function askedBy({ nodeTypes, createdTime, tenantName, relativePriority, requestor }: RequestRecord): object {
   if (requestor === MIN_READY || metastaticProviderOf(requestor) !== undefined) return {};
   const tenant = tenantName === null ? {} : { tenant: tenantName };
