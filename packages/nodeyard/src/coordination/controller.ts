@@ -14,7 +14,7 @@ export interface ControllerHandles {
   readonly live: Live;
 }
 
-/** What a controller is: its name, its slow resync, and how it makes things what they should be. */
+/** The parts of a controller: its name, its slow resync, and the function that brings the actual state to the wanted one. */
 export interface ControllerSpec {
   /** What the stack dump calls it: `inventory of lab`. */
   readonly name: string;
@@ -32,8 +32,8 @@ export interface ControllerSpec {
 }
 
 /**
- * Keeps something true: looks when it is woken and now and then, one look at a time, and again after one that failed. Level-triggered:
- * what woke it does not matter, and any number of wakes before a look make one look. The stack dump lists it as long as it is open.
+ * Runs `reconcile` when it is woken, at each slow resync, and again with back-off after a failure; never two at once. Level-triggered: a
+ * run does not know what woke it, and any number of wakes before a run cause one run. The stack dump lists each open controller.
  */
 export class Controller {
   readonly #handles: ControllerHandles;

@@ -4,7 +4,7 @@ import type { Tree } from "@nodeyard/tree";
 import type { View } from "../view/index.ts";
 import { type Fence, FenceLost, type Held } from "./fence.ts";
 
-/** A tree that is not whole for longer than this is given up by who waits for it, milliseconds. */
+/** How long a caller waits for a complete view of the tree, milliseconds. */
 const WHOLE_MS = 60_000;
 
 interface Parts {

@@ -8,7 +8,7 @@ import { settledWithin } from "./within.ts";
 const RETRY_MS = 5_000;
 /** A lost event delays, never loses: now and then the line is compared. */
 const RESYNC_MS = 60_000;
-/** Leaving politely is worth this much, milliseconds: what is still under way goes on unheard. */
+/** How long `close` waits until our contender is deleted, milliseconds; later its session ends it. */
 const LEAVE_MS = 2_000;
 
 interface Handles extends ControllerHandles {
@@ -31,7 +31,7 @@ export class Election {
   readonly #names = new Set<string>();
   #feed: Feed | undefined;
   #own: { readonly name: string; readonly epoch: number } | undefined;
-  /** Our contender. It keeps its prefix, so that one of a lost reply is taken for what it is, whichever attempt made it. */
+  /** Our contender. All attempts use one prefix, so that a contender whose creation was not answered is recognized as ours. */
   readonly #entry: Entry;
   /** The session in which the line was last seen whole: those before us in it are known only then. */
   #syncedEpoch = -1;
@@ -102,7 +102,7 @@ export class Election {
         if (change.type === "put") this.#names.add(name);
         else this.#names.delete(name);
         this.#tell();
-        // Its session ended, or somebody took it away: nobody leads by a contender that is not in the line.
+        // The contender is gone, because its session ended or somebody deleted it: we do not lead any more.
         if (change.type === "remove" && name === this.#own?.name) {
           this.#own = undefined;
           this.#controller.wake();
@@ -149,7 +149,7 @@ export class Election {
     }
     await ensurePath(tree, this.#parent);
     const place = await enter(lineOf(tree), this.#entry, {});
-    // A call made between two sessions is carried out in the second: the stat tells of which session the contender is.
+    // A call that is made between two sessions runs in the second one; the stat shows to which session the contender belongs.
     const { id, epoch } = tree.session();
     if (place.owner !== id) throw new FenceLost(`contender ${place.path}`);
     this.#own = { name: place.path.slice(place.path.lastIndexOf("/") + 1), epoch };

@@ -121,7 +121,7 @@ export class Fence {
     return this.#lock(parent, "parent-only");
   }
 
-  /** An interrupted attempt is not made again: whoever asked may have to ask first whether it still may. */
+  /** Does not repeat an interrupted attempt: the caller may have to check first whether it still may take the lock. */
   async #lock(parent: string, createParent: "never" | "parent-only"): Promise<Held | "busy" | "gone"> {
     try {
       const options = { random: this.#random, createParent, once: true };
@@ -132,7 +132,7 @@ export class Fence {
     }
   }
 
-  /** Gives the lock back, also over a connection that breaks meanwhile. */
+  /** Releases the lock; repeats the release when the connection breaks. */
   release(held: Held): Promise<void> {
     return leave(lineOf(this.#tree), held.contender, {});
   }

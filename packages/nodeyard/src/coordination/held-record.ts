@@ -8,7 +8,7 @@ export interface RecordKind<R, P> {
   decode(id: string, data: Uint8Array): R;
   encode(record: R): Uint8Array;
   change(record: R, patch: P, nowSeconds: number): R;
-  /** Whether a record that someone else wrote meanwhile still is what our work was built on. */
+  /** Whether a record that another process has written still agrees with the one that our work is based on. */
   sameGround(ours: R, theirs: R): boolean;
 }
 
@@ -113,8 +113,8 @@ export class HeldRecord<R, P> {
   }
 
   /**
-   * Reads what is there after a reply was lost: our bytes mean that the commit happened. They may be another's that wrote the
-   * same before we had the lock; then a commit that was to delete our contender has left it.
+   * Decides after a lost reply whether the commit happened: it did if the record has our bytes. Another process may have written the same
+   * bytes before we got the lock; a commit that deletes our contender is therefore checked by the contender, too.
    */
   async #happened(data: Uint8Array, ops: readonly Op[], lost: TreeError): Promise<boolean> {
     const { contender } = this.held;
@@ -133,7 +133,7 @@ export class HeldRecord<R, P> {
     });
   }
 
-  /** Somebody wrote without a fence: reads what is there. The server that refused our write has it; another one may be behind. */
+  /** Another process wrote without a fence: reads its record, from the server that refused our write, since others may be behind. */
   async #rebase(moved: TreeError): Promise<void> {
     await this.#look(moved, async (isFirst) => {
       if (!isFirst) await this.#tree.sync(this.path);
@@ -142,7 +142,7 @@ export class HeldRecord<R, P> {
     });
   }
 
-  /** Reads, again while the connection breaks, for as long as the lock's session is the one that it was. */
+  /** Reads, and repeats the read after a broken connection as long as the session that holds the lock lives. */
   async #look<T>(cause: TreeError, read: (isFirst: boolean) => Promise<T>): Promise<T> {
     for (let look = 0; look < LOOKS; look++) {
       if (this.#tree.session().epoch !== this.held.epoch)
@@ -178,7 +178,7 @@ function isMovedVersion(error: TreeError): boolean {
   );
 }
 
-/** A refused commit under a lock means that lock or record is gone; anything else stays what it is. */
+/** Maps a refused commit under a lock to FenceLost, because lock or record are gone; other errors are returned unchanged. */
 function asFenceLost(error: unknown, path: string): unknown {
   if (error instanceof CommitFailed) return new FenceLost(`${path}: ${error.reason.message}`, error);
   if (error instanceof TreeError && error.code === "tree.no_node")

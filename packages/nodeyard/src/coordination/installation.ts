@@ -1,7 +1,7 @@
 import type { Random } from "@nodeyard/runtime";
 import { ignoreExisting, orUndefined, SessionExpired, type Tree, TreeError } from "@nodeyard/tree";
 
-/** Version of what Nodeyard keeps under /nodeyard. A newer one is refused: a member must be able to read all of it. */
+/** Version of the layout under /nodeyard. A process refuses a newer one, because each member must be able to read all records. */
 export const LAYOUT = 1;
 
 /**
@@ -40,9 +40,9 @@ function idIn(text: string): string {
 }
 
 /**
- * Says for as long as the session lives what this process can read and write. Always a write: its reply tells the tree's time.
- * `member` is named after the session as it is when this is called; throws SessionExpired when that ended meanwhile: call
- * again, with a new name.
+ * Announces, for as long as the session lives, which record versions this process can read and write. Always a write, because its reply
+ * carries the tree's time. `member` contains the id of the current session; throws SessionExpired when that session has ended. Then call
+ * again with a new name.
  */
 export async function announceMember(tree: Tree, member: string, version: string): Promise<void> {
   const { id } = tree.session();
@@ -52,7 +52,7 @@ export async function announceMember(tree: Tree, member: string, version: string
   const made = await tree.create(path, data, { ephemeral: true }).catch(ignoreExisting);
   const stat = made?.stat ?? (await orUndefined(tree.set(path, data)));
   if (stat?.ephemeralOwner === id) return;
-  // A call that waited for the connection is sent in the next session: there, nobody answers to this name.
+  // A create that waited for the connection ran in the next session, which has another member name.
   if (stat !== undefined) await orUndefined(tree.delete(path));
   throw new SessionExpired(`the announcement of ${member}`);
 }

@@ -6,7 +6,7 @@ const CODES: ReadonlySet<string> = new Set([
   "tree.call_ended",
 ]);
 
-/** The call broke off; the tree did not say no. A read, or work that finds what it already did, may be repeated. */
+/** Whether a call was interrupted without an answer of the tree. A read, or work that finds its earlier results, may be repeated. */
 export function isInterrupted(error: unknown): error is TreeError {
   return error instanceof TreeError && CODES.has(error.code);
 }

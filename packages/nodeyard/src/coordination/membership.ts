@@ -6,7 +6,7 @@ import { announceMember } from "./installation.ts";
 import type { Registration } from "./registration.ts";
 import { retryInterrupted } from "./retry-interrupted.ts";
 
-/** What a daemon is to the others: the kind of its component, and what stands before its host in the name of its member. */
+/** How a daemon appears to other members: the kind of its component, and the prefix of its member name before the host. */
 export interface MemberIdentity {
   readonly kind: "launcher" | "builder";
   readonly prefix?: string;
@@ -14,7 +14,7 @@ export interface MemberIdentity {
   readonly version: string;
 }
 
-/** Our place among all members, in every session anew: what we announce and the components that others see. */
+/** Announces this process and its components to all members, again in each new session. */
 export class Membership {
   readonly #handles: ControllerHandles & { readonly tree: Tree };
   readonly #identity: MemberIdentity;
@@ -50,7 +50,7 @@ export class Membership {
     });
   }
 
-  /** What we are called under `/nodeyard/members` in this session. */
+  /** The name of this process under `/nodeyard/members` in the current session. */
   get name(): string {
     const { prefix = "", hostname } = this.#identity;
     return `${prefix}${hostname}-${this.#handles.tree.session().id.toString(16)}`;
@@ -72,7 +72,7 @@ export class Membership {
     await retryInterrupted(this.#handles, () => this.announce());
     const { kind, hostname, version } = this.#identity;
     await this.#registration.register(kind, newComponent({ kind, hostname, version, state: "running" }));
-    // What follows a session that was lost meanwhile is up to #renew.
+    // If the session was lost during the registration, #renew repeats it.
     this.#registered = tree.session().epoch === this.#epoch && tree.session().state !== "expired";
   }
 
@@ -103,8 +103,8 @@ export class Membership {
   }
 
   /**
-   * Registration before anything else: no pool serves what it is not registered for. Only the announcement goes before it, since a pool of
-   * a session that no member has is taken for one of a launcher of another kind.
+   * Registers before any other work of a session: a pool serves nothing before it is registered. Only the announcement of the member comes
+   * earlier, because other launchers take a pool whose session has no member for a pool of a Python launcher.
    */
   async #renew(): Promise<undefined> {
     const { tree } = this.#handles;

@@ -15,7 +15,7 @@ import { settledWithin } from "./within.ts";
 /** Leaving politely is worth this much, milliseconds: the end of the session does it too. */
 const LEAVE_MS = 2_000;
 
-/** One znode under /nodepool/components that says what this process offers. */
+/** A znode under /nodepool/components with the offers of one pool or builder of this process. */
 interface Registered {
   record: ComponentRecord;
   path: string;
@@ -27,7 +27,7 @@ interface Registered {
   tail: Promise<void>;
 }
 
-/** A znode that was made, or found to have been made; then with what it says. */
+/** A created znode; `data` is its content when it was found after a lost reply. */
 interface Made {
   readonly path: string;
   readonly stat: Stat;
@@ -108,8 +108,8 @@ export class Registration {
     const component = this.#components.get(name);
     if (component === undefined) return;
     this.#components.delete(name);
-    // A component that stayed behind would have everybody wait for a pool that nobody serves: whatever of it is still under way,
-    // it is asked for until it is gone, if need be after this has returned.
+    // All launchers would wait for a pool that is not served any more. Therefore the deletion is repeated until the component is gone,
+    // also after this call has returned.
     const gone = component.tail
       .then(() => retryInterrupted(this.#handles, () => this.#remove(component)))
       .catch((error) =>
@@ -141,7 +141,7 @@ export class Registration {
     await retryInterrupted(this.#handles, async () => {
       const { tree } = this.#handles;
       const { epoch } = tree.session();
-      // What was tried before may have been carried out, in this session too: a call can wait for the connection.
+      // An earlier create may have succeeded without a reply, also in this session, because calls wait for the connection.
       const found = component.tried >= 0 ? await this.#find(component) : undefined;
       component.tried = epoch;
       const data = encodeComponent(component.record);
@@ -183,7 +183,7 @@ export class Registration {
     await retryInterrupted(this.#handles, () => this.#write(component));
   }
 
-  /** Nobody else writes our component: a version that moved is our own write, whose reply was lost. */
+  /** Only this process writes its component. A changed version means that an earlier write succeeded and its reply was lost. */
   async #write(component: Registered): Promise<void> {
     const { tree } = this.#handles;
     if (component.epoch !== tree.session().epoch) return;

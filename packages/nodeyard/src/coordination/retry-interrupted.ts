@@ -4,8 +4,8 @@ import { isInterrupted } from "./interrupted.ts";
 const ATTEMPTS = 12;
 
 /**
- * Repeats work that may be repeated (it finds what it already did) while the tree loses its replies; any other error, and the
- * last of many, is passed on.
+ * Repeats interrupted work with back-off. The work must be repeatable: it finds its earlier results. Other errors, and the last
+ * interruption after all tries, are passed on.
  */
 export async function retryInterrupted<T>(
   { clock, random }: { readonly clock: Clock; readonly random: Random },

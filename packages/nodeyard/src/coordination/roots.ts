@@ -1,8 +1,8 @@
 import { CommitFailed, ensurePath, type Tree, TreeError } from "@nodeyard/tree";
 
 /**
- * Runs `work`, and once more after making `root` when that was missing: the roots of the contract are made by whoever first
- * needs them, and never removed (docs/contract/tree.md, "Paths of the contract").
+ * Runs `work`; if `root` is missing, creates it and runs `work` once more. The process that first needs a root of the contract creates
+ * it, and no process removes one (docs/contract/tree.md, "Paths of the contract").
  */
 export async function withRoot<T>(tree: Tree, root: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -14,7 +14,7 @@ export async function withRoot<T>(tree: Tree, root: string, work: () => Promise<
   return work();
 }
 
-/** The first operation is the one that needs the root; any other that misses something means something else. */
+/** Whether the first operation failed for the missing root. A missing znode of a later operation has another cause. */
 function isMissing(error: unknown): boolean {
   if (error instanceof CommitFailed) return error.index === 0 && error.reason.code === "tree.no_node";
   return error instanceof TreeError && error.code === "tree.no_node";

@@ -5,7 +5,7 @@ import type { Counters, Log } from "../telemetry/index.ts";
 /** A driver has this long to close a provider, milliseconds. */
 const CLOSE_MS = 10_000;
 
-/** Waits for `work` to settle, but not longer than `ms`. True when it settled. What is still going on goes on unheard. */
+/** Waits until `work` settles, but not longer than `ms`. Returns whether it settled; otherwise its result is ignored. */
 export function settledWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = clock.setTimer(ms, () => resolve(false));
@@ -52,8 +52,8 @@ export function observeApi(counters: Counters, provider: string): NonNullable<Dr
 }
 
 /**
- * Closes what a driver opened. Drivers are anyone's: one that fails, or never ends, is logged and holds up nobody
- * (rule 8).
+ * Closes a driver or provider. A driver may come from a third party: when its `close` fails or does not end in time, that is logged and
+ * the caller continues (rule 8).
  */
 export async function closeQuietly(
   { clock, log, counters }: { readonly clock: Clock; readonly log: Log; readonly counters?: Counters },

@@ -16,7 +16,7 @@ export interface ProviderMachines {
 /** How long launchers have to answer, milliseconds: a person waits. */
 const WITHIN_MS = 3_000;
 
-/** Asks all launchers how a provider stands. Who is of another release or too slow is missing. Never rejects. */
+/** Asks all launchers for the state of a provider. Launchers of another release, or too slow ones, are left out. Never rejects. */
 export async function askProvider(
   handles: OperationHandles,
   provider: string,

@@ -2,7 +2,7 @@ import { DEAD_LETTERS, type DeadLetter, deadLetterPath, decodeDeadLetter } from 
 import { orUndefined } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 
-/** Why a node is marked as one whose machine cannot be deleted; undefined: it is not. */
+/** The dead letter of a node: why its machine cannot be deleted. Undefined: the node has none. */
 export async function readDeadLetter(
   { tree }: OperationHandles,
   node: string,

@@ -4,24 +4,24 @@ import type { OperationHandles } from "./handles.ts";
 import { listNodes } from "./listing.ts";
 import { providerInfo } from "./provider-info.ts";
 
-/** For a node's lock: whoever has it longer works with the node. */
+/** How long to wait for a node's lock, milliseconds; a client that holds it longer works with the node. */
 const LOCK_WAIT_MS = 1_000;
-/** Others may make something beneath what is being removed. */
+/** The most tries to remove a path beneath which others create znodes. */
 const TRIES = 10;
 
-/** What `erase` removed, and what it left. */
+/** The records that `erase` removed, and those that it left. */
 export interface Erased {
   /** Records of uploads. */
   readonly uploads: number;
   /** Ids of nodes. */
   readonly nodes: readonly string[];
-  /** Nodes that somebody has locked, and that were left. */
+  /** Nodes that were left because a client has locked them. */
   readonly kept: readonly string[];
 }
 
 /**
- * Removes from the tree what it holds of a provider: uploads and nodes. Nothing is deleted in the cloud. `locked`: nodes that
- * somebody has locked, too. What others make meanwhile stays (docs/contract/operations.md, "Erase").
+ * Removes the uploads and nodes of a provider from the tree, and deletes nothing in the cloud. `locked`: also nodes that a client has
+ * locked. Records that others create during this call stay (docs/contract/operations.md, "Erase").
  */
 export async function eraseProvider(
   handles: OperationHandles,

@@ -12,7 +12,7 @@ import { type Change, type Feed, orUndefined } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { LeaseError } from "./request.ts";
 
-/** What is known of a lease on its way to nodes. */
+/** Progress of a lease that waits for its nodes. */
 export interface LeaseProgress {
   readonly lease: Lease;
   /** Absent before it is written, and after the nodes were handed over. */
@@ -59,7 +59,7 @@ export function followLease(
         progress = { ...progress, request: decodeRequest(asked.request ?? "", data) };
       else if (!putNode(nameOf(path), data)) return;
     } catch {
-      // A record that makes no sense is the launcher's to report; here it only means that there is nothing to show.
+      // The launcher reports an unreadable record; here there is nothing to show.
       return;
     }
     onChange(progress);

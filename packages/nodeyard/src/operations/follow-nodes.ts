@@ -5,7 +5,7 @@ import type { Tree } from "@nodeyard/tree";
 export interface FollowedNodes {
   /** Resolves when none is left; rejects by `close` before. */
   readonly done: Promise<void>;
-  /** Those that are not as wanted yet, with their states. */
+  /** Nodes that are not in the wanted state yet, with their states. */
   left(): ReadonlyMap<string, string>;
   close(): Promise<void>;
 }

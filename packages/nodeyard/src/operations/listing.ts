@@ -35,7 +35,7 @@ export interface UnreadableNode {
   readonly id: string;
   readonly path: string;
   readonly why: string;
-  /** What can be read all the same. */
+  /** The fields that can be read. */
   readonly known: Partial<NodeFields>;
 }
 
@@ -78,7 +78,7 @@ export async function listRequests({ tree }: OperationHandles): Promise<Listing<
   return readAll(tree, paths.requests, decodeRequest);
 }
 
-/** All leases, those that wait included. */
+/** All leases, including those that wait for nodes. */
 export async function listLeases({ tree }: OperationHandles): Promise<Listing<Lease>> {
   return readAll(tree, LEASES, decodeLease);
 }
@@ -88,7 +88,7 @@ export function readLease({ tree }: OperationHandles, id: string): Promise<Lease
   return readOne(tree, leasePath(id), (data) => decodeLease(id, data));
 }
 
-/** A node's record; undefined: there is none. Rejects with RecordError for one that cannot be read. */
+/** A node's record; undefined: it does not exist. Rejects with RecordError when it cannot be read. */
 export function readNode({ tree }: OperationHandles, id: string): Promise<NodeRecord | undefined> {
   return readOne(tree, paths.node(id), (data) => decodeNode(id, data));
 }
@@ -107,7 +107,7 @@ async function readOne<T>(
   return found === undefined ? undefined : decode(found.data);
 }
 
-/** Every record beneath `root`, by name; those that cannot be read apart. */
+/** All records beneath `root`, by name, and separately those that cannot be read. */
 export async function readAll<T>(
   tree: OperationHandles["tree"],
   root: string,

@@ -13,7 +13,7 @@ import { ensurePath, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { isSecret, newSecret, readable } from "./secrets.ts";
 
-/** How long they are good. A working day: nobody logs in twice on one, and a forgotten browser is logged out overnight. Milliseconds. */
+/** Lifetimes, milliseconds. A session lasts a working day, so that people log in once a day and a forgotten browser overnight ends. */
 const FOR_MS: Readonly<Record<LoginKind, number>> = { ticket: 10 * 60_000, session: 12 * 3_600_000 };
 /** Of one client, by kind; the oldest end for new ones, so that a client that logs in again and again does not fill the tree. */
 const MAX_LOGINS = 32;
@@ -21,7 +21,7 @@ const MAX_LOGINS = 32;
 const PREFIX: Readonly<Record<LoginKind, string>> = { ticket: "nyl", session: "nys" };
 const TEXT = /^(nyl|nys)_([0-9a-f]{12})_([0-9a-f]{64})$/;
 
-/** Makes a ticket or a session for who has this claim, and returns the text that its client shows. `others`: data of all logins, by id. */
+/** Creates a ticket or session with these rights, and returns the secret for its client. `others`: data of all logins, by id. */
 export async function createLogin(
   handles: OperationHandles,
   kind: LoginKind,
@@ -44,7 +44,7 @@ export async function createLogin(
   return { text: `${PREFIX[kind]}_${id}_${secret}`, login };
 }
 
-/** Logins that are over at `now`, or of which the client has too many. One that cannot be read is perhaps a later release's. */
+/** Logins that have expired at `now`, and the oldest ones of a client with too many. Unreadable ones stay: a later release may use them. */
 function endedBy(login: Login, others: ReadonlyMap<string, Uint8Array>, now: number): readonly string[] {
   const ended: string[] = [];
   const same: Login[] = [];
@@ -57,7 +57,7 @@ function endedBy(login: Login, others: ReadonlyMap<string, Uint8Array>, now: num
   return [...ended, ...spare.map(({ id }) => id)];
 }
 
-/** Ends a login. False: it had ended; of several who end it at once, one only is told true. */
+/** Ends a login. Returns false when it had ended before; of several concurrent calls only one returns true. */
 export async function endLogin({ tree }: Pick<OperationHandles, "tree">, id: string): Promise<boolean> {
   try {
     await tree.delete(loginPath(id));

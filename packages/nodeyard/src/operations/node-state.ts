@@ -38,7 +38,7 @@ export async function deleteNode(handles: OperationHandles, id: string): Promise
   );
 }
 
-/** Holds a node: nobody deletes it before `forSeconds` have passed (0: no limit of its own). */
+/** Holds a node: no launcher deletes it before `forSeconds` have passed (0: only the global limit applies). */
 export async function holdNode(
   handles: OperationHandles,
   id: string,
@@ -111,7 +111,7 @@ function decoded(id: string, data: Uint8Array): NodeRecord | RecordError {
   }
 }
 
-/** With its lock, in one commit: whoever waits behind us for the lock keeps the record. */
+/** Deletes the record together with its lock in one commit, which fails when another client waits for the lock. */
 async function removeUnreadable(
   { tree }: OperationHandles,
   id: string,
@@ -165,7 +165,7 @@ export function unreadableNode(id: string, cause: RecordError): NodeOperationErr
   );
 }
 
-/** Whoever waited for the lock of a node may get it when its fate is decided. */
+/** The node changed its state while this call waited for its lock. */
 function wrongState(id: string, from: NodeState, to: NodeState): NodeOperationError {
   return new NodeOperationError(
     "operation.wrong_state",

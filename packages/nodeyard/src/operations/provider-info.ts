@@ -17,7 +17,7 @@ export interface ProviderInfo {
   /** By image, then by build. */
   readonly images: readonly UploadedImage[];
   readonly nodes: Listing<NodeRecord>;
-  /** Nodes that may be of it, and whose records cannot be read: leak sweeps of the provider delete nothing meanwhile. */
+  /** Unreadable nodes that may belong to the provider; until they are repaired or removed, its leak sweeps delete nothing. */
   readonly unreadable: readonly UnreadableNode[];
   /** Nodes of other providers that carry slots of this one. */
   readonly backings: readonly NodeRecord[];
@@ -59,7 +59,7 @@ export async function knownProviders(handles: OperationHandles): Promise<readonl
   return [...known].filter((name) => name !== null).sort();
 }
 
-/** Labels that launchers offer, and those of `labels` that none of them does. */
+/** Labels that launchers offer, and those of `labels` that no launcher offers. */
 export async function unofferedLabels({ tree }: OperationHandles, labels: readonly string[]) {
   const pools = await registeredPools(tree);
   const offered = [...new Set(pools.flatMap(({ supportedLabels }) => supportedLabels))].sort();

@@ -25,7 +25,7 @@ export interface AskOptions {
   readonly forMs: number;
   /** Three digits; lower is served first. Zuul's own are 100, 200, 300. */
   readonly priority?: string;
-  /** Whose limits count; absent: nobody's. */
+  /** The tenant whose limits count; absent: no tenant. */
   readonly tenant?: string;
   /** The lease ends when no heartbeat comes for so long, milliseconds; absent: it needs none. */
   readonly heartbeatMs?: number;
@@ -218,7 +218,7 @@ async function changeLease(
       await tree.set(leasePath(id), encodeLease(changed, found.data), { version: found.stat.version });
       return changed;
     } catch (error) {
-      // A launcher wrote it meanwhile, or took it away because its time was over: what is there now decides.
+      // A launcher has changed the lease, or deleted it because it expired: read it and decide again.
       if (!(error instanceof TreeError) || !["tree.bad_version", "tree.no_node"].includes(error.code))
         throw error;
     }

@@ -5,7 +5,7 @@ import type { OperationHandles } from "./handles.ts";
 import { readNode } from "./listing.ts";
 import { unreadableNode } from "./node-state.ts";
 
-/** When nobody has served a provider for so long, any launcher gives its backing nodes back, milliseconds. */
+/** After so long without a launcher that serves a provider, any launcher gives its backing nodes back, milliseconds. */
 export const LEFT_MS = 600_000;
 
 /** A backing node cannot be retired as asked; the message says why and what to do. */
@@ -26,8 +26,8 @@ export async function retireNode(handles: OperationHandles, id: string, why: str
 }
 
 /**
- * Has a backing node take no more slots: those that it has go on, and when they are gone it goes too. Anyone who sees that it is bad may
- * say so; its owner writes it into the record. Nothing happens when it is gone, or retired already.
+ * Retires a backing node: it gets no new slots, its nodes are used to their end, and then it is deleted. Any process that finds it broken
+ * may call this; the owner writes the record. Does nothing when the backing node is gone or retired already.
  */
 export async function retireBacking(tree: Tree, backing: string, why: string): Promise<void> {
   const data = Buffer.from(JSON.stringify({ v: 1, why }));

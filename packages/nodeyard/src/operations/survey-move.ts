@@ -15,14 +15,14 @@ export interface MoveLine {
 
 /** What a tree has, held against a configuration that no launcher has loaded yet. */
 export interface MoveSurvey {
-  /** Processes and pools that are registered: what they serve, in which version. */
+  /** Registered processes and pools, with what they serve and their versions. */
   readonly components: readonly MoveLine[];
   readonly requests: readonly MoveLine[];
   readonly nodes: readonly MoveLine[];
   readonly images: readonly MoveLine[];
 }
 
-/** Deleted by a launcher that serves their provider as soon as nobody has their lock (scheduler/node-due.ts). */
+/** A launcher that serves the provider deletes nodes in these states as soon as they are unlocked (scheduler/node-due.ts). */
 const REAPED: ReadonlySet<string> = new Set<NodeState>([
   "used",
   "in-use",
@@ -131,7 +131,7 @@ function nodeThen(
   }
 }
 
-/** By the rules of a builder (builder/core/retire.ts): what is not configured goes, and what other providers have is left alone. */
+/** As a builder does it (builder/core/retire.ts): images that are not configured go; uploads of other providers are left alone. */
 async function imageLines(handles: OperationHandles, { builder }: Config): Promise<readonly MoveLine[]> {
   const [builds, uploads] = [await listBuilds(handles), await listUploads(handles)];
   return [

@@ -87,7 +87,7 @@ export function listTokens({ tree }: Pick<OperationHandles, "tree">): Promise<Li
   return readAll(tree, TOKENS, decodeToken);
 }
 
-/** Ends a token; twice: nothing. Its record stays, and says who did it. One that cannot be read is removed, and undefined comes back. */
+/** Revokes a token; repeated, it does nothing. The record stays and names who revoked it. An unreadable record is removed: undefined. */
 export async function revokeToken(
   handles: OperationHandles,
   name: string,

@@ -70,7 +70,7 @@ export interface UnreadableEntry {
   /** Why it cannot be read: a RecordErrorCode, and the message with it. */
   readonly code: string;
   readonly why: string;
-  /** Of a node: the fields that can be read, and those that were read before it was written over. Of others: nothing. */
+  /** For a node: the fields that can be read, and those of its last readable version. Empty for other records. */
   readonly known: Partial<NodeFields>;
 }
 
@@ -90,7 +90,7 @@ export interface BackingFacts {
   readonly inUse: boolean;
   /** Its lock and its slots folder stand. */
   readonly open: boolean;
-  /** Why it takes no more slots, though those that it has go on. */
+  /** Why it gets no new slots, although nodes in its slots are still used. */
   readonly ended: string | undefined;
   /** Slots that a claim or a record says are taken. */
   readonly taken: ReadonlySet<number>;
@@ -110,7 +110,7 @@ export type ViewEvent =
   | Changed<"request", "id", RequestEntry>
   | Changed<"component", "key", ComponentEntry>
   | Changed<"own", "path", OwnEntry>
-  /** A record became unreadable (comes before the removal of what was read of it), or is no longer (comes after its return). */
+  /** A record became unreadable (this event comes before the removal of its entry), or readable again (after the entry is back). */
   | Changed<"unreadable", "path", UnreadableEntry>
   /** Comes after the events that it follows from. Without `after`: it is no backing node any more. */
   | { readonly type: "backing"; readonly id: string; readonly after?: BackingFacts | undefined }

@@ -45,7 +45,7 @@ export class ImageTable {
     return this.#images.get(image)?.builds ?? new Map();
   }
 
-  /** Whether somebody asks for a build. */
+  /** Whether a build is requested. */
   requested(image: string): boolean {
     return this.#images.get(image)?.requested ?? false;
   }

@@ -33,8 +33,7 @@ export class NodeTable {
   readonly #contenders = new Map<string, readonly string[]>();
 
   /**
-   * Takes a record's bytes. Throws a RecordError for one that makes no sense; the caller decides what is left of the
-   * older version.
+   * Takes a record's bytes. Throws a RecordError when it is unreadable; the caller decides what to keep of the older version.
    */
   put(id: string, data: Uint8Array, version: number): ViewEvent | undefined {
     if (data.length === 0) {

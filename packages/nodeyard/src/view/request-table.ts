@@ -8,7 +8,7 @@ export class RequestTable {
   readonly byState = new MultiIndex();
   readonly byRequestor = new MultiIndex();
 
-  /** Takes a record's bytes. Throws a RecordError for one that makes no sense. Empty data is no request. */
+  /** Takes a record's bytes. Throws a RecordError when it is unreadable. A path with empty data is no request. */
   put(id: string, data: Uint8Array, version: number): ViewEvent | undefined {
     if (data.length === 0) return this.remove(id);
     const after: RequestEntry = { id, record: decodeRequest(id, data), version };

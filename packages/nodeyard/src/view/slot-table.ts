@@ -26,7 +26,7 @@ export interface SlotClaim {
   readonly backing: string;
   /** The slot's number, or `spareName` of its node. */
   readonly name: string;
-  /** Null: the claim makes no sense, and occupies its slot all the same. */
+  /** Null: the claim is unreadable. It still occupies its slot. */
   readonly node: string | null;
 }
 
@@ -35,12 +35,12 @@ const WANTS: ReadonlySet<string> = new Set(["init", "building"]);
 /** States of a node that has the slot that its record names; in others only a claim says so. */
 const HAS: ReadonlySet<string> = new Set(["testing", "ready", "in-use", "used", "hold"]);
 
-/** Backing nodes, their slots, and who has or wants one: kept up to date event by event. */
+/** Backing nodes, their slots, the nodes in them and the launches that want one; updated by each event. */
 export class SlotTable {
   readonly backings = new Map<string, Backing>();
   /** Providers by backing node, as its slots folder names them: it takes slots only while the folder stands. */
   readonly folders = new Map<string, string | null>();
-  /** Backing nodes that somebody wants retired. */
+  /** Backing nodes with a request to retire them. */
   readonly retired = new Set<string>();
   /** Backing nodes by the provider of their slots. */
   readonly byProvider = new MultiIndex();
@@ -88,7 +88,7 @@ export class SlotTable {
     return this.#placed.get(backing) ?? nobody;
   }
 
-  /** Nodes of a provider and label that are being launched and have no slot yet, whoever launches them. */
+  /** Nodes of a provider and label that a launcher is launching and that have no slot yet. */
   wanting(provider: string, label: string): number {
     return this.#wanting.count(lineKey(provider, label));
   }
@@ -197,7 +197,7 @@ function lineKey(provider: string, label: string): string {
 const noClaims: ReadonlyMap<string, SlotClaim> = new Map();
 const nobody: ReadonlyMap<string, number> = new Map();
 
-/** Whether a claim is the one that its node's record speaks of. */
+/** Whether a claim is the one that its node's record names. */
 export function agrees(claim: SlotClaim, place: SlotPlace | undefined): boolean {
   if (place?.backing !== claim.backing) return false;
   return claim.name === String(place.slot) || claim.name === spareName(claim.node ?? "");

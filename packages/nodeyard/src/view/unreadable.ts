@@ -35,7 +35,7 @@ export class UnreadableTable {
   }
 }
 
-/** Whether a node that cannot be read may be of a provider: of the one that it names, or of any. */
+/** Whether an unreadable node may belong to a provider: to the one that it names, otherwise to any. */
 export function mayBeOf({ provider }: Partial<NodeFields>, name: string): boolean {
   return typeof provider === "string" ? provider === name : true;
 }

@@ -111,13 +111,13 @@ export class View {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Compares everything, or what is below one root, with the tree: when it resolves, whatever was written there before the call is in here. */
+  /** Compares the view, or the part below one root, with the tree. When it resolves, the view has all writes from before the call. */
   async resync(root?: (typeof ROOTS)[number]): Promise<void> {
     const feeds = [...this.#feeds].filter(([each]) => root === undefined || each === root);
     await Promise.all(feeds.map(([, feed]) => feed.resync()));
   }
 
-  /** Reads that are owed before everything that happened is in here, by the root of what is read. */
+  /** Outstanding reads by root; when there are none, the view is up to date. */
   backlog(): ReadonlyMap<string, ReturnType<Feed["pending"]>> {
     return new Map([...this.#feeds].map(([root, feed]) => [root, feed.pending()]));
   }
@@ -170,7 +170,7 @@ export class View {
   #put(change: Extract<Change, { type: "put" }>): void {
     const { path, data, stat } = change;
     const place = parsePath(path);
-    // What never had data is the path to somebody's lock; what lost it was a record.
+    // A path that never had data is only the parent of a lock; a path whose data was emptied was a record.
     if (data?.length === 0 && (stat?.version ?? 0) > 0 && RECORDS.has(place.kind))
       return this.#keepUnread(place, change, "record.empty", `${path} has no data any more`);
     let event: ViewEvent | undefined;
@@ -184,7 +184,7 @@ export class View {
     if (stat !== undefined) this.#emit(this.unreadable.remove(path));
   }
 
-  /** Throws a RecordError for what cannot be read. */
+  /** Throws a RecordError for an unreadable record. */
   #read(place: ParsedPath, { path, data, stat }: Extract<Change, { type: "put" }>): ViewEvent | undefined {
     if (place.kind === "contender") return this.nodes.putContender(place.id, place.name);
     if (place.kind === "image-pause") return this.images.setPaused(place.image, true);
@@ -254,9 +254,9 @@ export class View {
   }
 
   /**
-   * A record that makes no sense stops nothing else (rule 6): it is logged, counted, and known to exist. It is in its new table
-   * before it leaves the other one, so that nobody sees a moment without it. What a node's record said before tells more than
-   * damaged bytes do: nobody changes a node's provider.
+   * An unreadable record stops nothing else (rule 6): it is logged, counted, and kept as unreadable. It enters the table of unreadable
+   * records before it leaves its own table, so that it is in one of them at any moment. Fields of the last readable version fill gaps,
+   * because a node never changes its provider.
    */
   #keepUnread(
     place: ParsedPath,
@@ -293,7 +293,7 @@ const RECORDS: ReadonlySet<ParsedPath["kind"]> = new Set(["node", "request", "im
 
 const HOLDING: ReadonlySet<ParsedPath["kind"]> = new Set(["node", "image-folder", "image-build", "other"]);
 
-/** Contenders, requests, components and builders' locks have no children that anybody wants. */
+/** Whether the view needs the children of such a path; contenders, requests, components and builders' locks have none of interest. */
 function mayHold(kind: ParsedPath["kind"]): boolean {
   return HOLDING.has(kind);
 }

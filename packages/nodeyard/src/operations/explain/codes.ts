@@ -57,7 +57,7 @@ export const imageNext: Readonly<Record<ImageCode, string>> = {
   "image.no-builder": 'Nothing, until a builder runs: "nodeyard builder", or "nodeyard up".',
 };
 
-/** Why nobody would serve a request for a label now, beside what pools say. */
+/** Why no pool would serve a request for a label now, in addition to the reasons that pools give. */
 export const labelCodes = {
   "label.unknown": "No pool that is registered or configured offers it",
   "label.declined": "Every pool that offers it would decline",

@@ -6,7 +6,7 @@ import { byNextTry, type MemberReplies, type QueryMembers, replyParts } from "./
 import type { BuilderLine, BuildLine, ImageLines, Story, Wait } from "./story.ts";
 import { readEach, registeredBuilders } from "./tree-facts.ts";
 
-/** Which of several builders' words counts, the first that one of them says: what goes on or comes by itself before what does not. */
+/** The first code of this list that a builder reports is shown: work in progress first, then waiting, then what needs an operator. */
 const FIRST: readonly ImageCode[] = [
   "image.building",
   "image.due",
@@ -16,7 +16,7 @@ const FIRST: readonly ImageCode[] = [
   "image.fresh",
   "image.no-formats",
 ];
-/** For these nobody has to do or wait for anything. */
+/** Codes that need no action and no waiting. */
 const CALM: ReadonlySet<ImageCode> = new Set(["image.building", "image.fresh"]);
 
 /** Undefined when the tree knows no such diskimage, and no builder that answered has it configured. */
@@ -99,7 +99,7 @@ function reasonOf(
 ): { readonly code: ImageCode; readonly by?: BuilderLine } {
   const builds = builders.filter(({ kind }) => kind === "build");
   for (const code of FIRST) {
-    // Of several that wait, who goes on first.
+    // Of several that wait, the one whose next try comes first.
     const [by] = builds.filter((line) => line.code === code).sort(byNextTry);
     if (by !== undefined) return { code, by };
   }

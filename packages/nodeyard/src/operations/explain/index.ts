@@ -19,7 +19,7 @@ export interface Explained {
   readonly id: string;
 }
 
-/** What state it is in, what it waits for, what happened so far and what is next; undefined: nobody here knows it. */
+/** The state of a subject, what it waits for, its history and its next step; undefined: no process knows the subject. */
 export function explain(
   handles: OperationHandles,
   { kind, id }: Explained,

@@ -41,7 +41,7 @@ export async function labelStory(
       pools_without_it: registered.length - offering.length,
       nodes: countBy(own.map(({ state }) => state)),
       requests_open: wanted.length,
-      // What is left of providers that no launcher serves: nobody deletes it until one does.
+      // Nodes of providers that no launcher serves stay until a launcher serves the provider again.
       providers_not_served: [...removed].sort(),
     },
     ...situation,
@@ -60,7 +60,7 @@ function situationOf(
     const how = can.facts.launches === 0 ? "with a ready node" : "with a launch";
     return { waitsFor: null, next: `${can.pool} would serve a request for it at once, ${how}.` };
   }
-  // What ends by itself, or soonest, before what only an operator can end.
+  // First the wait that ends by itself and soonest; last those that an operator must end.
   const [first] = pools.filter(({ outlook }) => outlook === "waits").sort(byNextTry);
   if (first !== undefined) {
     const wait = fromPool(first);

@@ -2,7 +2,7 @@ import { standingCodes, unknownReasons, verdictCodes } from "../../scheduler/ind
 import { type JournalEventName, journalEvents, type PastEvent } from "../../telemetry/index.ts";
 import { imageCodes, labelCodes, uploadCodes } from "./codes.ts";
 
-/** What an event says, in a line; null for one that only a later release knows. */
+/** One line for an event; null for an event of a later release. */
 export function meaningOf({ event, facts }: Pick<PastEvent, "event" | "facts">): string | null {
   if (event === "request.waits") return verdictMeaning(facts.code, factsOf(facts.facts));
   return Object.hasOwn(journalEvents, event) ? journalEvents[event as JournalEventName].meaning : null;

@@ -49,7 +49,7 @@ export function merge({ answers }: MemberAnswers, local: History): ReportedHisto
   };
 }
 
-/** What is the same in every story. */
+/** The parts that all stories have. */
 export function replyParts({
   asked,
   history,
@@ -62,7 +62,7 @@ export function replyParts({
 
 function soonest(pools: readonly PoolLine[]): Story["estimate"] {
   let best: Story["estimate"] = null;
-  // Once it is being made in one pool, what others would take does not matter.
+  // Once one pool serves it, estimates of other pools do not matter.
   const serving = pools.filter(({ outlook }) => outlook === "serves");
   for (const { pool, estimate } of serving.length > 0 ? serving : pools)
     if (estimate !== null && (best === null || estimate.likelyMs < best.likelyMs))
@@ -70,7 +70,7 @@ function soonest(pools: readonly PoolLine[]): Story["estimate"] {
   return best;
 }
 
-/** The story of something that the tree does not hold any more, by what was noted of it. */
+/** The story of a subject that is not in the tree any more, from its journal events. */
 export function goneStory(
   { kind, id, about, next }: Pick<Story, "kind" | "id" | "about" | "next">,
   replies: MemberReplies,
@@ -99,7 +99,7 @@ export function fromTree(
   return { code, meaning, facts, since, nextTry: null, source: "tree" };
 }
 
-/** Reasons that say only that it is none of a launcher's business at the moment: any other launcher's reason says more. */
+/** Reasons that only say that this launcher has nothing to do with the request now; any reason of another launcher says more. */
 const WEAK: ReadonlySet<string> = new Set([
   "declined.here",
   "yield.capable",
@@ -150,7 +150,7 @@ function waitOf({ code, facts, since, nextTry }: Omit<Wait, "meaning" | "source"
   return { code, meaning, facts, since, nextTry, source: "launcher" };
 }
 
-/** What comes back soonest first; what nobody can tell the time of, last. */
+/** Orders by the next try; those without a known time come last. */
 export function byNextTry(
   a: { readonly nextTry: number | null },
   b: { readonly nextTry: number | null },

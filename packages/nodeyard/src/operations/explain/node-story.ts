@@ -83,7 +83,7 @@ function costIn(record: NodeRecord, now: number): { readonly cost?: object } {
   return { cost: { ...costOf(price), so_far: soFar } };
 }
 
-/** Of the machine as it is now; what was learnt when it ended is in its history. */
+/** Remarks on the machine as it is now; remarks from its end are part of the history. */
 function remarksIn({ asked }: MemberReplies): { readonly remarks?: readonly string[] } {
   const remarks = asked.answers.flatMap(({ testimony }) => testimony.remarks ?? []);
   return remarks.length === 0 ? {} : { remarks };
@@ -94,7 +94,7 @@ function unreadable(error: unknown): RecordError {
   throw error;
 }
 
-/** What can be read of it all the same, and what else waits until it is repaired or removed. */
+/** The readable fields of an unreadable node, and what waits until it is repaired or removed. */
 async function unreadableStory(
   handles: OperationHandles,
   id: string,

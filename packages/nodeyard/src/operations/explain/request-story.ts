@@ -88,7 +88,7 @@ async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<
   if (live !== undefined) return live;
   if (record.state === "pending")
     return because(holder === null ? "pending.elsewhere" : "handling", { handler: holder });
-  // The registry is of now; a launcher that has gone since cannot keep what it noted.
+  // The registry shows only current launchers; verdicts of launchers that have gone are lost with them.
   if (pools.length === 0) return because("pools.none", {});
   const noted = notedWait(replies.history);
   if (noted !== undefined) return noted;
@@ -120,7 +120,7 @@ function mayServe(pool: RegisteredPool, { nodeTypes, declinedBy }: RequestRecord
   return !declinedBy.includes(pool.id) && nodeTypes.every((label) => pool.supportedLabels.includes(label));
 }
 
-/** What happens next to what waits for this; `behind`: requests for backing nodes that it waits for. */
+/** The next step of a subject that waits for this reason; `behind`: requests for backing nodes that it waits for. */
 export function nextOf({ code }: Wait, behind: readonly string[] = []): string {
   if (behind.length > 0)
     return `A backing node was requested for its slots. To see what that waits for: nodeyard explain ${behind[0]}`;

@@ -51,7 +51,7 @@ interface Said {
   readonly since?: number | null;
 }
 
-/** A reason with what it says: `meaning` is null for one that only a later release knows. */
+/** A reason with its text; `meaning` is null for a reason of a later release. */
 function reason<T extends Said>({ nextTry, facts, ...rest }: T, meaning: string | null) {
   const since = rest.since === undefined ? {} : { since: iso(rest.since) };
   return { ...rest, ...since, meaning, facts: timed(facts), next_try: iso(nextTry) };
@@ -68,7 +68,7 @@ function timed(known: Readonly<Record<string, unknown>>): Record<string, unknown
   );
 }
 
-/** ISO 8601; null for what is no time. `ms`: milliseconds since the epoch. */
+/** ISO 8601; null for an invalid time. `ms`: milliseconds since the epoch. */
 export function iso(ms: number | null): string | null {
   return ms === null || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
 }

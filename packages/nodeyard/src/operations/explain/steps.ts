@@ -10,12 +10,12 @@ export interface LifeStep {
   readonly attempt: number;
   readonly step: string;
   readonly began: number;
-  /** Null: it goes on. */
+  /** Null: the step is in progress. */
   readonly ms: number | null;
   readonly error: string | null;
 }
 
-/** A node's life in steps, from what was noted and what goes on now, oldest first. What does not read as a step is left out. */
+/** A node's life in steps, oldest first, from journal events and steps in progress. Events that are no steps are left out. */
 export function lifeOf(events: readonly PastEvent[], underWay: readonly UnderWay[]): readonly LifeStep[] {
   const done = events.flatMap((event) => stepOf(event) ?? []).sort((a, b) => a.began - b.began);
   const now = underWay
@@ -37,7 +37,7 @@ function isSame(done: LifeStep, { node, of, attempt, step, began }: UnderWay): b
   return alike && done.step === step && done.began === began;
 }
 
-/** From ready to the first step of its deletion: nobody does anything with the node then, it is there for others. */
+/** The time of service: from ready to the first step of the deletion. No driver step runs during that time. */
 function serviceOf(events: readonly PastEvent[], steps: readonly LifeStep[]): readonly LifeStep[] {
   const ready = events.findLast(({ event }) => event === "node.ready");
   const launched = steps.findLast(({ of, node }) => of === "launch" && node === ready?.node);

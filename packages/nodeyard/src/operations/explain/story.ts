@@ -5,13 +5,13 @@ import type { LifeStep } from "./steps.ts";
 
 /** Why nothing happens at the moment. */
 export interface Wait {
-  /** A code of verdictCodes for requests; for nodes, leases, labels and images one of the situations of their own. */
+  /** For requests a code of `verdictCodes`; nodes, leases, labels and images have codes of their own. */
   readonly code: string;
   readonly meaning: string;
   readonly facts: Readonly<Record<string, unknown>>;
   /** Tree time, milliseconds. */
   readonly since: number | null;
-  /** When it is looked at again by itself; null: when what it waits for happens. */
+  /** When it is looked at again at the latest; null: only an event wakes it. */
   readonly nextTry: number | null;
   /** Who says so: a launcher or a builder now, a launcher that noted it, or the records alone. */
   readonly source: "launcher" | "builder" | "journal" | "tree";
@@ -60,7 +60,7 @@ export interface BuildLine {
   }[];
 }
 
-/** What is to be said of an image only. */
+/** The parts of a story that only images have. */
 export interface ImageLines {
   /** The newest first. */
   readonly builds: readonly BuildLine[];
@@ -68,10 +68,10 @@ export interface ImageLines {
   readonly builders: readonly BuilderLine[];
 }
 
-/** What can be explained. */
+/** The kinds of subjects that `explain` knows. */
 export type StoryKind = "request" | "lease" | "node" | "label" | "image";
 
-/** What is to be said of a request, a lease, a node, a label or an image (rule 4: nothing waits silently). */
+/** The explanation of a request, lease, node, label or image (rule 4: nothing waits silently). */
 export interface Story {
   readonly kind: StoryKind;
   readonly id: string;
@@ -84,10 +84,10 @@ export interface Story {
   readonly waitsFor: Wait | null;
   /** What happens next, in a sentence. */
   readonly next: string;
-  /** The pool in which it is likely to have its nodes first; null: nobody can tell. */
+  /** The pool that is likely to deliver first; null: unknown. */
   readonly estimate: (NonNullable<PoolStanding["estimate"]> & { readonly pool: string }) | null;
   readonly pools: readonly PoolLine[];
-  /** What was and is being done with nodes, in order. */
+  /** Past and current steps of nodes, in order. */
   readonly steps: readonly LifeStep[];
   readonly history: ReportedHistory;
   readonly asked: MemberAnswers;

@@ -31,7 +31,7 @@ export async function nodesOf(tree: Tree, request: string): Promise<readonly Nod
   return nodes.filter(({ allocatedTo }) => allocatedTo === request);
 }
 
-/** What the first in line for a lock says of itself; null when nobody holds it. */
+/** The identifier that the holder of a lock has stored; null when the lock is free. */
 export async function lockHolder(tree: Tree, parent: string): Promise<string | null> {
   const names = (await orUndefined(tree.children(parent))) ?? [];
   const [first] = [...names].sort((a, b) => (a.slice(-10) < b.slice(-10) ? -1 : 1));

@@ -15,8 +15,8 @@ import type { OperationHandles } from "../handles.ts";
 export class ImageOperationError extends NodeyardError {}
 
 /**
- * Asks for a build. A request that stands already is renewed: one that began before now does not answer it. Resolves with
- * the ids of the builds there were.
+ * Requests a build. An existing request is renewed, so that a build which began earlier does not answer it. Resolves with the ids of the
+ * builds that existed before.
  */
 export async function requestBuild({ tree }: OperationHandles, image: string): Promise<ReadonlySet<string>> {
   const before = new Set((await orUndefined(tree.children(paths.imageBuilds(image)))) ?? []);
@@ -26,7 +26,7 @@ export async function requestBuild({ tree }: OperationHandles, image: string): P
     await tree.create(path);
   } catch (error) {
     if (!isCode(error, "tree.node_exists")) throw error;
-    // Answered in this very moment: then it is asked for anew.
+    // A builder has just answered and deleted the request: create it again.
     await tree.set(path, new Uint8Array()).catch(async (gone: unknown) => {
       if (!isCode(gone, "tree.no_node")) throw gone;
       await tree.create(path).catch((again: unknown) => {
@@ -78,7 +78,7 @@ export async function deleteUpload(
   });
 }
 
-/** Without a lock, as the old command line; but never over what another wrote meanwhile. */
+/** Changes a record without a lock, as Nodepool's command line does, but only if its version has not changed since it was read. */
 async function change(
   { tree }: OperationHandles,
   path: string,

@@ -32,7 +32,7 @@ export interface ListedUpload {
 export interface ImageStatus {
   readonly image: string;
   readonly paused: boolean;
-  /** Null: nobody asks for a build. */
+  /** Null: no build is requested. */
   readonly request: { readonly state: "pending" | "building"; readonly at: number } | null;
   /** The trial of a new build; null: the image has never had one, or its record cannot be read. */
   readonly canary: Canary | null;
@@ -135,7 +135,7 @@ export async function names(
   return ((await orUndefined(tree.children(path))) ?? []).filter((name) => name !== "lock").sort();
 }
 
-/** Undefined for what is gone, empty, or cannot be read; the last is reported. */
+/** Undefined for a record that is gone, empty or unreadable; unreadable ones are reported. */
 async function read<T>(
   { tree }: Pick<OperationHandles, "tree">,
   path: string,

@@ -22,8 +22,8 @@ const TRIAL = new RegExp(`^${CANARIES}/(${PART})$`, "u");
 const NUMBER = /^\d{10}$/;
 
 /**
- * Everything that must not be lost of images: flags, builds and uploads, by path, as text (docs/contract/tree.md, "Exported image
- * records"); and trials, or what was rolled back would be launched again.
+ * All image records that a restore needs, by path, as text: flags, builds and uploads (docs/contract/tree.md, "Exported image records").
+ * Trials too, because a build that was rolled back would be launched again without its trial.
  */
 export async function exportImages({ tree }: OperationHandles): Promise<Readonly<Record<string, string>>> {
   const out: Record<string, string> = {};
