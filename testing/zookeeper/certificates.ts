@@ -16,11 +16,11 @@ export interface Certificates {
 
 const CURVE = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-/** Makes a fresh authority and a certificate in `folder`, valid for two days. */
-export async function makeCertificates(folder: string): Promise<Certificates> {
+/** Makes a fresh authority and a certificate in `folder`, valid for so many days. */
+export async function makeCertificates(folder: string, days = 2): Promise<Certificates> {
   const at = (name: string) => join(folder, name);
   await run("openssl", [
-    ...["req", "-x509", ...CURVE, "-days", "2", "-subj", "/CN=Nodeyard test authority"],
+    ...["req", "-x509", ...CURVE, "-days", String(days), "-subj", "/CN=Nodeyard test authority"],
     ...["-keyout", at("ca-key.pem"), "-out", at("ca.pem")],
   ]);
   await run("openssl", [
@@ -29,7 +29,7 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
   await writeFile(at("extensions.cnf"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
   await run("openssl", [
     ...["x509", "-req", "-in", at("request.pem"), "-CA", at("ca.pem"), "-CAkey", at("ca-key.pem")],
-    ...["-CAcreateserial", "-days", "2", "-extfile", at("extensions.cnf"), "-out", at("cert.pem")],
+    ...["-CAcreateserial", "-days", String(days), "-extfile", at("extensions.cnf"), "-out", at("cert.pem")],
   ]);
   await writeFile(at("keystore.pem"), [await readFile(at("key.pem")), await readFile(at("cert.pem"))]);
   return { ca: at("ca.pem"), cert: at("cert.pem"), key: at("key.pem"), keyStore: at("keystore.pem") };

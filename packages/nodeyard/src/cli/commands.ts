@@ -183,7 +183,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "doctor",
-    summary: "look at configuration, disk, process, tree, clock, launchers and clouds, and say what to do",
+    summary:
+      "look at configuration, disk, process, keys, ports, tree, clock, launchers and clouds, and say what to do",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,
   },
   {

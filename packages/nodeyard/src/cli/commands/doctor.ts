@@ -1,12 +1,17 @@
 import { messageOf } from "@nodeyard/runtime";
+import { readSigningKeys, sliverPaths } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
-import { formatFinding, readConfig, validateConfig } from "../../config/index.ts";
+import { type Config, formatFinding, readConfig, validateConfig } from "../../config/index.ts";
 import { plain } from "../../listing/index.ts";
 import { type OperationHandles, registeredPools } from "../../operations/index.ts";
 import {
+  anyDriver,
   askSocket,
+  canListen,
+  connectsTo,
   DEFAULT_CONFIG,
   Drivers,
+  examineCertificates,
   fileExists,
   freeSpace,
   HTTP_SOCKET,
@@ -41,7 +46,7 @@ export function defineDoctor(command: Command, session: Session): void {
     .option("--json", "an array of objects on stdout: check, ok, text")
     .addHelpText(
       "after",
-      "\nLooks at configuration, disk, process, tree, clock, launchers and clouds. Each line is ok, or says what to do; exit code 1 if one is\nnot. In the tree it makes one znode, which it deletes at once.",
+      "\nLooks at configuration, disk, process, certificates and keys, ports, tree, clock, launchers and clouds. Each line is ok, or says what to\ndo; exit code 1 if one is not.  In the tree it makes one znode, which it deletes at once.",
     )
     .action(async ({ json }: { readonly json?: boolean }) => {
       const found: Diagnosis[] = [];
@@ -71,6 +76,12 @@ async function lookAtMachine(
   if (fileExists(state)) await look("disk", () => disk(state));
   const socket = `${state}/${HTTP_SOCKET}`;
   if (fileExists(socket)) await look("process", () => daemon(socket));
+  // Of a configuration with a mistake elsewhere, too.
+  const config = hasConfig ? await configOf(session) : undefined;
+  const held = keysOf(config, state, session.machine.clock.now());
+  if (held.length > 0) await look("keys", () => all(held));
+  const ports = portsOf(config, fileExists(socket));
+  if (ports.length > 0) await look("ports", () => all(ports));
   const inTree =
     (at: (handles: OperationHandles) => Promise<string>): Look =>
     () =>
@@ -100,6 +111,67 @@ async function configuration(session: Session): Promise<string> {
   throw new Error(
     `${first === undefined ? files.path : formatFinding(first)}${more}: nodeyard -c ${files.path} config-validate --strict`,
   );
+}
+
+/** Rejects with everything that is wrong, when something is. */
+async function all(looks: readonly Look[]): Promise<string> {
+  const ended = await Promise.allSettled(looks.map((look) => look()));
+  const wrong = ended.flatMap((one) => (one.status === "rejected" ? [messageOf(one.reason)] : []));
+  if (wrong.length > 0) throw new Error(wrong.join("; "));
+  return ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])).join("; ");
+}
+
+async function configOf(session: Session): Promise<Config | undefined> {
+  const opened = await openConfig(filesOf(session), session.machine, anyDriver()).catch(() => undefined);
+  return opened?.config;
+}
+
+/** Certificates and keys that this machine uses, each with when it ends. */
+function keysOf(config: Config | undefined, state: string, now: number): readonly Look[] {
+  const { zookeeper, webapp } = config ?? {};
+  const pairs = [
+    ["zookeeper-tls", zookeeper?.tls],
+    ["webapp.tls", webapp?.tls],
+  ] as const;
+  const certificates = pairs.flatMap(([place, files]) =>
+    files ? [async () => `${place} until ${examineCertificates(place, files, now).toISOString()}`] : [],
+  );
+  const signing = sliverPaths(state).signingKeys;
+  if (!fileExists(signing)) return certificates;
+  return [
+    ...certificates,
+    async () => `signing keys of sliver hosts: ${readSigningKeys(signing).keySet.keys.length}`,
+  ];
+}
+
+/** The ZooKeeper's ports answer; the web interface's does, too, or is free while no daemon runs. */
+function portsOf(config: Config | undefined, isRunning: boolean): readonly Look[] {
+  if (config === undefined) return [];
+  const servers = config.zookeeper.servers.map(({ host, port }) => async () => {
+    await connectsTo(host, port).catch((error: unknown) => {
+      throw new Error(
+        `ZooKeeper ${host}:${port} does not answer (${messageOf(error)}): start it, open the way to it, or correct zookeeper-servers`,
+      );
+    });
+    return `ZooKeeper ${host}:${port} answers`;
+  });
+  const { isNamed, listenAddress, port } = config.webapp;
+  if (!isNamed || port === 0) return servers;
+  const place = `${listenAddress}:${port}`;
+  const webapp = async () => {
+    // What listens on every address is reached by any of them.
+    const host = listenAddress === "0.0.0.0" ? "127.0.0.1" : listenAddress === "::" ? "::1" : listenAddress;
+    await (isRunning ? connectsTo(host, port) : canListen(listenAddress, port)).catch((error: unknown) => {
+      const remedy = isRunning
+        ? "restart the daemon without --webapp, or correct webapp"
+        : "stop the program that listens there, or name another port in webapp";
+      throw new Error(
+        `webapp ${place} ${isRunning ? "does not answer" : "cannot be used"} (${messageOf(error)}): ${remedy}`,
+      );
+    });
+    return `webapp ${place} ${isRunning ? "answers" : "is free"}`;
+  };
+  return [...servers, webapp];
 }
 
 async function disk(folder: string): Promise<string> {

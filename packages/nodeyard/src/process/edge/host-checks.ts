@@ -1,5 +1,6 @@
 import { statfsSync } from "node:fs";
 import { request } from "node:http";
+import { connect, createServer } from "node:net";
 
 /** Bytes that this user can still write beneath a folder, and the share of the disk that they are. */
 export function freeSpace(folder: string): { readonly bytes: number; readonly share: number } {
@@ -30,5 +31,22 @@ export function askSocket(
   asking.once("error", reject);
   asking.once("timeout", () => asking.destroy(new Error(`no answer within ${ANSWER_MS / 1_000} s`)));
   asking.end();
+  return promise;
+}
+
+/** Rejects when nothing accepts a TCP connection there within five seconds. */
+export function connectsTo(host: string, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const socket = connect({ host, port, timeout: ANSWER_MS });
+  socket.once("connect", resolve).once("error", reject);
+  socket.once("timeout", () => reject(new Error(`no answer within ${ANSWER_MS / 1_000} s`)));
+  return promise.finally(() => socket.destroy());
+}
+
+/** Rejects when no server of this user can listen there. It listens for a moment. */
+export function canListen(host: string, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const server = createServer().once("error", reject);
+  server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
   return promise;
 }
