@@ -18,6 +18,8 @@ const OURS = "10.99.7.1";
 const CGROUPS = "/sys/fs/cgroup";
 const CABLE = "nyforeign0";
 const START_MS = 20_000;
+/** Its own: what a test runner sets for its programs would have them write files there. */
+const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root" };
 
 /** Its control groups are below one group in each hierarchy of ours; it sees no others. */
 const ENTER = `
@@ -139,7 +141,10 @@ export class ForeignMachine {
     this.said.length = 0;
     const names = ["--mount", "--net", "--uts", "--ipc", "--pid"];
     const boot = ["--fork", "--kill-child", "sh", "-c", ENTER, "sh", this.folder, this.#group, BOOT];
-    const child = spawn("unshare", [...names, ...boot], { stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn("unshare", [...names, ...boot], {
+      env: ENVIRONMENT,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     child.stderr.setEncoding("utf8").on("data", (text: string) => this.said.push(text));
     this.#process = child;
     await this.#until("it has an SSH server", () => {
@@ -163,6 +168,7 @@ export class ForeignMachine {
       "nsenter",
       ["-t", String(this.#init), "-m", "-n", "-u", "-i", "-p", "-C", "--", program, ...args],
       {
+        env: ENVIRONMENT,
         encoding: "utf8",
         stdio: ["ignore", "pipe", "pipe"],
       },

@@ -11,6 +11,7 @@ import {
   SliverClient,
   unixTransport,
 } from "@nodeyard/sliver-protocol";
+import { endDaemon } from "./end-daemon.ts";
 import { writerOf } from "./writer.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
@@ -84,10 +85,7 @@ export class Machine {
     const child = this.#child;
     if (child === undefined) return;
     this.#child = undefined;
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill(by);
-    await ended;
+    await endDaemon(child, by);
   }
 
   status(): Promise<NodeReport> {

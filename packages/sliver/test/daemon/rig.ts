@@ -5,6 +5,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { endDaemon } from "../../../../testing/slivers/index.ts";
 import { freePort } from "../../../../testing/zookeeper/ports.ts";
 import { signerOf } from "../api/rig.ts";
 
@@ -120,10 +121,7 @@ export class DaemonRig {
     const child = this.#child;
     if (child === undefined) return undefined;
     this.#child = undefined;
-    if (child.exitCode !== null || child.signalCode !== null) return child.signalCode ?? child.exitCode;
-    const ended = new Promise((resolve) => child.on("exit", (code, by) => resolve(by ?? code)));
-    child.kill(signal);
-    return ended;
+    return endDaemon(child, signal);
   }
 
   async stop(): Promise<void> {

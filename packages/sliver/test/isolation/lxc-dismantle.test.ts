@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, signText } from "@nodeyard/sliver-protocol";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { difference, hostState } from "../../../../testing/slivers/index.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig } from "../daemon/rig.ts";
@@ -25,16 +25,22 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     await daemon.prepare();
   }, 1_800_000);
   afterAll(async () => {
-    await daemon.end("SIGKILL");
-    const pool = join(folder, "pool");
-    if (existsSync(pool)) sliverd("--dismantle");
     await daemon.stop();
     rmSync(folder, { recursive: true, force: true });
     world?.stop();
     await real?.stop();
   }, 120_000);
 
-  beforeEach(() => rmSync(join(daemon.folder, "state"), { recursive: true, force: true }));
+  // Also of a test that failed half way.
+  afterEach(async () => {
+    await daemon.end("SIGKILL");
+    await daemon.configure({ backEnd: "account", isolation: { folder, pool: { bytes: 300_000_000 } } });
+    const { status, stderr } = sliverd("--dismantle");
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder);
+    rmSync(join(daemon.folder, "state"), { recursive: true, force: true });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  }, 120_000);
 
   const signal = () => AbortSignal.timeout(60_000);
   const sliverd = (...words: string[]) => through([], ...words);

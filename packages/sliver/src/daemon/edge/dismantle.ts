@@ -8,9 +8,10 @@ import {
   dismantle as dismantleMachine,
 } from "../../isolation/lxc/edge/belongings.ts";
 import { removeOwn, type SliverMachine } from "../../isolation/lxc/edge/machine.ts";
-import { MACHINE_LOCK } from "../../isolation/lxc/names.ts";
+import { MACHINE_LOCK, OWN_IDS } from "../../isolation/lxc/names.ts";
 import type { DaemonConfig } from "../config.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
+import { readerFolder } from "./start.ts";
 
 /** Files that a daemon writes into its state folder. The node id is removed too: it was made for slivers. */
 const STATE_FILES = [
@@ -82,7 +83,8 @@ export async function dismantle(
     });
     await sockets.prepare();
     await sockets.close();
-    await removeOwn(runFolder, []);
+    // A daemon that was killed left them.
+    await removeOwn(runFolder, Object.keys(OWN_IDS).map(readerFolder));
     if (control.keysFile !== undefined) await rm(control.keysFile, { force: true });
   } finally {
     lock.release();

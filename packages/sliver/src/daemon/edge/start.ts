@@ -36,6 +36,11 @@ export interface Daemon {
 /** Back ends by the name that a configuration has for them. */
 export type BackEnds = Readonly<Record<string, (config: DaemonConfig) => BackEnd>>;
 
+/** In the run folder: where the process that reads the calls of slivers, or of TCP, listens. */
+export function readerFolder(whose: string): string {
+  return `.reader-${whose}`;
+}
+
 /** Starts the sliver manager; `readerProgram` is the file of `sliver-reader`. Rejects with errors that waiting does not resolve, after undoing what it started. */
 export async function startDaemon(
   config: DaemonConfig,
@@ -97,7 +102,7 @@ export async function startDaemon(
   const intakeOf = (whose: keyof typeof OWN_IDS): Intake => {
     const reader = new Reader({
       program: readerProgram,
-      folder: join(config.runFolder, `.reader-${whose}`),
+      folder: join(config.runFolder, readerFolder(whose)),
       uid: OWN_IDS[whose],
       clock: systemClock,
       onFailure: (line) => log.error(line),
