@@ -21,7 +21,7 @@ declare module "fastify" {
   }
 }
 
-/** For a whole request to arrive, milliseconds: who is slower is cut off. */
+/** The time for a whole request to arrive, milliseconds; slower clients are disconnected. */
 const REQUEST_MS = 10_000;
 const IDLE_MS = 5_000;
 /** Without a byte in either direction while an answer is under way, milliseconds: who does not read keeps no connection. */
@@ -63,7 +63,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     const { remoteAddress } = request.raw.socket;
     const asking = { bySocket: door.bySocket, address: remoteAddress, headers: request.headers };
     request.visibility = visibilityOf(asking, door.token);
-    // A supervisor has no token, and learns no more than whether the process works. Nor has a browser before somebody logs in.
+    // Supervisors have no token and learn only whether the process works. A browser has none before the user logs in.
     const url = request.routeOptions.url ?? "";
     if (request.visibility !== "nothing" || HEALTH.has(url) || PAGE_PATHS.has(url)) return;
     reply.header("www-authenticate", "Bearer");
@@ -87,7 +87,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
   return app;
 }
 
-/** What is no request that could be read: nothing knows which path it is for. */
+/** Answers bytes that are no valid HTTP request; their path is unknown. */
 function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
   const status =

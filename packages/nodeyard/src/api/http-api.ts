@@ -66,7 +66,7 @@ export class HttpApi {
       if (tls !== undefined) (app.server as unknown as TlsServer).setSecureContext(readTls(tls));
   }
 
-  /** Listens there no longer; who is connected is cut off. */
+  /** Closes a listener and its connections. */
   async leave(address: string): Promise<void> {
     const open = this.#apps.get(address);
     this.#apps.delete(address);

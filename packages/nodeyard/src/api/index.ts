@@ -16,7 +16,7 @@ export {
   type Work,
 } from "./known.ts";
 
-/** The OpenAPI document of REST v1. What it is made of is loaded only for it. */
+/** The OpenAPI document of REST v1. Its generator is loaded only by this call. */
 export async function openApiDocument(): Promise<object> {
   return (await import("./v1/routes.ts")).openApiDocument();
 }

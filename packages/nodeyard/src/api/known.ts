@@ -17,7 +17,7 @@ import type { ShortCache } from "./http/short-cache.ts";
 import type { EventHub } from "./v1/event-hub.ts";
 import type { Issuers } from "./v1/issuers.ts";
 
-/** What a configuration would do with the demand of the past, as planning has it; `problem` says why nobody knows. */
+/** The result of a recorded demand under a configuration; `problem` says why it could not be computed. */
 export type ConfigPlan =
   | {
       readonly requests: number;
@@ -35,7 +35,7 @@ export interface Known {
   readonly handles: OperationHandles;
 }
 
-/** Whether the process does now what it is there for; `why` says what it lacks. */
+/** Whether the process does its work now; `why` names what is missing. */
 export interface Readiness {
   readonly ready: boolean;
   readonly why: string;
@@ -59,14 +59,14 @@ export interface Backup {
   readonly stream: Readable;
 }
 
-/** A call by which somebody changed something, or wanted to. */
+/** A call that changed something, or that was refused. */
 export interface AuditEntry {
   /** `socket`, or `token:NAME`. */
   readonly who: string;
   readonly role: string;
   /** The operation of REST v1. */
   readonly action: string;
-  /** What it acted on; "": something new. */
+  /** The object of the call; "": a new one. */
   readonly subject: string;
   readonly why: string | null;
   /** Of the HTTP reply. */

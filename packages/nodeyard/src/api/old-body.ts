@@ -7,7 +7,7 @@ import type { OldList } from "./old-lists.ts";
 const SECRET: ReadonlySet<string> = new Set(["comment", "user_data", "driver_data"]);
 const REDACTED = "redacted";
 
-/** What one request asks of a list. */
+/** The query of a request for a list. */
 export interface Query {
   readonly json: boolean;
   /** Keys; undefined: all columns. */
@@ -31,7 +31,7 @@ export function keyOf(path: string, list: OldList, { json, fields, nodeId, visib
 /** Rows between two pauses: a long list must not keep the launcher from its work. */
 const AT_ONCE = 100;
 
-/** A table, or an array of objects. `pause` lets everything else go on in between. */
+/** A table, or an array of objects. `pause` is awaited between rows, so that other work of the process continues. */
 export async function oldBody(
   list: OldList,
   known: Known,
@@ -85,7 +85,7 @@ function columnsOf(
   return fields === undefined ? all : all.filter(({ key }) => fields.has(key));
 }
 
-/** That there is something is no secret. */
+/** Replaces secret values; that a value exists is no secret. */
 function* redacted(rows: Iterable<Row>): Generator<Row> {
   for (const row of rows) {
     const hidden = [...SECRET].filter((key) => !isNothing(row[key])).map((key) => [key, REDACTED] as const);

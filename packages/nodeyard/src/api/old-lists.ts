@@ -25,7 +25,7 @@ export interface OldList {
   readonly columns: readonly Column[];
   /** Keys that only JSON has. */
   readonly jsonAlso?: readonly string[];
-  /** Made one by one, as they are wanted; what has gone meanwhile is left out. */
+  /** Rows are made one by one when they are read; deleted records are left out. */
   rows(
     known: Known,
     asked: { readonly json: boolean; readonly nodeId: string | undefined },
@@ -59,7 +59,7 @@ export const oldLists: Readonly<Record<string, OldList>> = {
   "/image-status": {
     columns: imageColumns,
     rows: async ({ handles }, { json }) => {
-      // The one list that is read from the tree itself: who asks is not kept waiting for one that is away.
+      // Only this list is read from the tree itself. Without a connection it fails at once instead of waiting.
       const { state } = handles.tree.session();
       if (state !== "connected") throw new NotReady(`the connection to the tree is ${state}`);
       const { items } = await listImages(handles);

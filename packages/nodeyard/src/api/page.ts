@@ -15,7 +15,7 @@ const HEADERS = {
 /** Name of the route, as the router has it. */
 export const PAGE_PATHS: ReadonlySet<string> = new Set(["/", "/assets/:name"]);
 
-/** The page (docs/design/page.md). It is public, and shows nothing by itself: everything on it comes from REST v1. */
+/** Serves the files of the page (docs/design/page.md). They are public: all data on the page comes from REST v1. */
 export function addPage(app: FastifyInstance): void {
   let reading: Promise<ReadonlyMap<string, PageFile>> | undefined;
   const files = () => {

@@ -12,7 +12,7 @@ const JSON_TYPE = "application/json";
 const TEXT_TYPE = "text/plain; charset=UTF-8";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const OK = Buffer.from("OK");
-/** What is answered without a token. */
+/** Paths that need no token. */
 export const HEALTH: ReadonlySet<string> = new Set(["/live", "/ready"]);
 
 /** All that can be asked for. */
@@ -120,7 +120,7 @@ function tenths(ms: number): number {
   return Math.round(ms / 100) / 10;
 }
 
-/** Adds a path that answers every method as GET, as the old server does; what is sent along is not read. */
+/** Adds a path that answers every method like GET, as the old server does, and ignores the body. */
 function anyMethod(
   app: FastifyInstance,
   url: string,

@@ -8,7 +8,7 @@ import { type About, ANSWERS, ASKS, decodeAsk, LONGEST_MS, type Testimony } from
 
 /** Questions answered at once, at most: the next ones stay without an answer, and the asker says so. */
 const AT_ONCE = 16;
-/** How long after its time an answer that nobody fetched stays, milliseconds. */
+/** How long after the end of its question an answer that was not fetched stays, milliseconds. */
 const LINGER_MS = 1_000;
 
 export interface AnswererOptions {
@@ -25,8 +25,8 @@ export interface AnswererOptions {
 }
 
 /**
- * Answers whoever asks under `/nodeyard/asks`: driven by the view's events, so that it costs nothing while nobody asks.
- * A question that is gone or too old is never answered; an answer goes with its question, with its time, or with us.
+ * Answers the questions under `/nodeyard/asks`, driven by the view's events, so that it costs nothing without questions. A question that
+ * is gone or too old is not answered. An answer is deleted with its question, after its time, or at the end of this session.
  */
 export class Answerer {
   readonly #options: AnswererOptions;
@@ -87,7 +87,7 @@ export class Answerer {
     const member = this.#options.member();
     const path = `${ANSWERS}/${ask.slice(ASKS.length + 1)}-${member}`;
     try {
-      // Together with the question: an answer to one that is gone would lie there for nobody.
+      // The commit checks that the question still exists: an answer without one would never be read.
       await tree.commit([
         { op: "check", path: ask },
         { op: "create", path, data: fit({ member, hostname, version, testimony }), ephemeral: true },

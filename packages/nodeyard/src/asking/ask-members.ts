@@ -2,7 +2,7 @@ import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtim
 import { ensurePath, orUndefined, type Tree } from "@nodeyard/tree";
 import { type About, ANSWERS, type Answer, ASKS, decodeAnswer, encodeAsk, MEMBERS } from "./records.ts";
 
-/** A member that did not say anything that makes sense, and what is known of that. */
+/** A member without a usable answer, with the reason. */
 export interface Silent {
   readonly member: string;
   readonly why: string;
@@ -15,9 +15,8 @@ export interface MemberAnswers {
 }
 
 /**
- * Asks every live member, and waits until all have answered or `withinMs` have passed. The tree is the place where they
- * meet, so that members need no listener of their own. Without members nothing is written. Never rejects: what goes wrong
- * is why nobody answered.
+ * Asks all live members, and waits until all have answered or `withinMs` milliseconds have passed. Question and answers are znodes, so
+ * that members need no listener. Without members nothing is written. Never rejects: an error becomes the reason of missing answers.
  */
 export async function askMembers(
   { tree, clock }: { readonly tree: Tree; readonly clock: Clock },
@@ -81,7 +80,7 @@ function read(
 ): MemberAnswers {
   const answers: Answer[] = [];
   const silent: Silent[] = [];
-  // One that came meanwhile and answered is as good as those that were there.
+  // A member that registered later may have answered, too.
   for (const member of [...new Set([...members, ...told.keys()])].sort()) {
     const data = told.get(member);
     if (data === undefined) {

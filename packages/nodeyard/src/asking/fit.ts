@@ -4,8 +4,8 @@ import { type Answer, encodeAnswer, type Testimony } from "./records.ts";
 export const MOST_BYTES = 256 * 1024;
 
 /**
- * The answer as bytes, within `most`. What does not fit is left out and counted: the oldest events first, since the youngest
- * say what goes on, then pools from the end.
+ * The answer as at most `most` bytes. Parts that do not fit are left out and counted: first the oldest events, because the youngest say
+ * more about now, then pools from the end.
  */
 export function fit(answer: Omit<Answer, "v" | "leftOut">, most = MOST_BYTES): Uint8Array {
   const { events, pools } = answer.testimony;

@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** Ephemeral znodes of those who ask, sequential. */
+/** Parent of the questions: sequential ephemeral znodes of the processes that ask. */
 export const ASKS = "/nodeyard/asks";
-/** Ephemeral znodes of those who answer: `<name of the ask>-<member>`. Nothing can be beneath an ephemeral znode. */
+/** Parent of the answers, `<name of the question>-<member>`: an ephemeral question can have no children. */
 export const ANSWERS = "/nodeyard/answers";
 export const MEMBERS = "/nodeyard/members";
 
-/** A question that wants longer than this is taken for one of this length, milliseconds. */
+/** The longest time that a question may wait for answers, milliseconds; longer times are cut. */
 export const LONGEST_MS = 60_000;
 
 const id = z.string().max(512);
@@ -26,7 +26,7 @@ export type BuildLogRange = z.infer<typeof buildLogRangeSchema>;
 
 const buildLogPartSchema = z.object({
   text: z.string(),
-  /** Of the part, and of what comes after it; `size` of all there is. Bytes. */
+  /** Byte offsets of this part and of the next one; `size` is the length of the whole. */
   from: z.number(),
   next: z.number(),
   size: z.number(),
@@ -44,7 +44,7 @@ const aboutSchema = z.object({
   log: buildLogRangeSchema.optional(),
 });
 
-/** What is asked about: whatever a member knows of any of these. */
+/** The subjects of a question; a member answers with what it knows of any of them. */
 export type About = z.infer<typeof aboutSchema>;
 
 /**
@@ -81,10 +81,10 @@ const standingSchema = z.object({
   /** Why there is no estimate, of the scheduler's `unknownReasons`; null also where the request is not served. */
   unknown: z.string().nullable(),
 });
-/** What one pool of one launcher would do for a request now. */
+/** What a pool of a launcher would do with a request now. */
 export type PoolStanding = z.infer<typeof standingSchema>;
 
-/** A step of a launch or deletion that goes on now. */
+/** A step of a launch or deletion in progress. */
 const underWaySchema = z.object({
   node: id,
   of: z.string(),
@@ -103,14 +103,14 @@ const eventSchema = z.object({
   facts,
 });
 
-/** A build or an upload of an image that goes on now. */
+/** A build or upload in progress. */
 const imageWorkSchema = z.object({
   kind: z.enum(["build", "upload"]),
   image: id,
   build: id,
   /** Of an upload. */
   provider: id.nullable(),
-  /** What it is at, in its own words. */
+  /** Its current phase, as free text. */
   phase: z.string(),
   bytes: z.number(),
   /** Null: not known beforehand. */
@@ -132,7 +132,7 @@ const imageStandingSchema = z.object({
   facts,
   nextTry: time.nullable(),
 });
-/** What one builder would do for an image now, and why. */
+/** What a builder would do with an image now, and why. */
 export type ImageStanding = z.infer<typeof imageStandingSchema>;
 
 const amounts = z.record(z.string(), z.number());
@@ -144,7 +144,7 @@ const providerStandingSchema = z.object({
   served: z.boolean(),
   /** Its API fails, or it could not be opened as it is configured. */
   failing: z.object({ since: time, error: z.string(), nextTry: time.optional() }).nullable(),
-  /** What the cloud could let us have, and what of that others leave; without what has no limit. */
+  /** The cloud's limits, and what others leave of them; resources without a limit are absent. */
   limits: amounts,
   quota: amounts,
   /** When they were read; null: they have not been, or the driver has none. */

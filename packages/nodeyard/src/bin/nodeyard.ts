@@ -17,7 +17,7 @@ const io: Io = {
     for await (const line of lines) return line;
     return undefined;
   },
-  // A pipe is not asked: Node would make it one that does not wait for its reader.
+  // `process.stdout` is not touched when it is a pipe: Node would make the pipe non-blocking.
   columns: isatty(1) ? process.stdout.columns : 100,
 };
 
@@ -31,7 +31,7 @@ function write(descriptor: number, text: string): void {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "EPIPE" || code === "EIO") return;
       if (code !== "EAGAIN") throw error;
-      // The pipe was made not to wait by whoever started us.
+      // The parent process made the pipe non-blocking.
       Atomics.wait(nap, 0, 0, 5);
     }
   }

@@ -95,7 +95,7 @@ export function imageRow(
   };
 }
 
-/** What goes on, else how the last one ended and why. */
+/** The current trial, else the result of the last one with its reason. */
 function trialText({ candidate, tallies, share, last }: Canary): string | null {
   if (candidate !== null) {
     const { boots, failed } = tallies.candidate;

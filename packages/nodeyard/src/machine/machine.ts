@@ -15,12 +15,12 @@ export interface Machine {
   readonly isRoot: boolean;
   readonly pid: number;
   /**
-   * Calls `fn` at each of these signals; returns what ends that. The same signal again within a moment is its echo, and ignored.
-   * While someone listens, a signal does not end the process by itself.
+   * Calls `fn` at each of these signals; returns a function that ends that. A repetition of the same signal within a moment is ignored.
+   * While there is a listener, a signal does not end the process.
    */
   onSignal(fn: (signal: Signal) => void): () => void;
   /**
-   * Calls `fn` at SIGUSR2, where the old launcher dumps its stacks, but not again before it has ended; returns what ends that.
+   * Calls `fn` at SIGUSR2, as Nodepool dumps its stacks, but not again before it has ended; returns a function that ends that.
    */
   onDump(fn: () => Promise<void>): () => void;
   /** How the event loop fares: the share of its time in use since the start, and by how much timers are late now, milliseconds. */

@@ -37,7 +37,7 @@ export interface Limits {
   readonly tenants: ReadonlyMap<string, Readonly<Record<string, number>>>;
 }
 
-/** What is infinite is no limit, and has no figure. */
+/** Gauges of limits; an infinite limit has no gauge. */
 export function limitGauges({ maxServers, tenants }: Limits): readonly Gauge[] {
   const sums = [...maxServers].map(([provider, pools]) => {
     const sum = pools.reduce((so, far) => so + far, 0);
@@ -49,7 +49,7 @@ export function limitGauges({ maxServers, tenants }: Limits): readonly Gauge[] {
   return [...sums, ...limits].filter(({ value }) => Number.isFinite(value));
 }
 
-/** What waits longest, for whom, and where launches have stopped. Looked through when somebody asks: what waits is little of the tree. */
+/** The longest waits, their tenants, and offerings without launches. Computed on each call: few records of a tree are waiting. */
 export function waitingGauges({ nodes, requests, own }: View): readonly Gauge[] {
   const deleting = new Oldest();
   for (const id of nodes.byState.get("deleting")) {
@@ -92,13 +92,13 @@ class Oldest {
 export interface ProviderFigures {
   readonly name: string;
   readonly served: boolean;
-  /** Its rate limit; absent: it is not open, or has none of its own. */
+  /** The rate limit; absent: the provider is not open, or has none of its own. */
   readonly pace?:
     | { readonly waiting: number; readonly free: number; readonly intervalMs: number }
     | undefined;
 }
 
-/** Whether providers are served, and what is left of their rate limits. */
+/** Whether providers are served, and the free places of their rate limits. */
 export function providerGauges(providers: readonly ProviderFigures[]): readonly Gauge[] {
   return providers.flatMap(({ name, served, pace }) => [
     gaugeOf("provider_served", served ? 1 : 0, name),
@@ -112,7 +112,7 @@ export function providerGauges(providers: readonly ProviderFigures[]): readonly 
   ]);
 }
 
-/** Diskimages in numbers: images are few, so they are looked through when somebody asks. */
+/** Gauges of diskimages, computed on each call, because a tree has few images. */
 export function imageGauges({ images }: View): readonly Gauge[] {
   return [...images.names()].flatMap((image) => {
     const builds = [...images.builds(image).values()];
@@ -187,7 +187,7 @@ interface Paused {
 /** Values of the old state gauges. */
 const [IDLE, BUILDING, UPLOADING, PAUSED] = [0, 1, 2, 3] as const;
 
-/** A builder's own figures for statsd: its images, where it uploads them, what it is at, and builds that were requested and have not begun. */
+/** A builder's own figures for statsd: its images and uploads, its current work, and requested builds that have not begun. */
 export function builderFigures(
   work: readonly Pick<WorkFigures, "kind" | "image" | "provider">[],
   images: readonly Paused[],

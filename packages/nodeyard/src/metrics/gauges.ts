@@ -1,6 +1,6 @@
 import type { Measure } from "../telemetry/index.ts";
 
-/** Figures that are looked up when somebody wants them. Seconds and bytes, as Prometheus has it. */
+/** Gauges that are computed when they are read. Units are seconds and bytes, as Prometheus recommends. */
 export const gaugeNames = {
   nodes: gauge("Nodes by state", "state"),
   provider_nodes: gauge("Nodes of a provider by state", "provider", "state"),

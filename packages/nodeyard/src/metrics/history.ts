@@ -15,15 +15,15 @@ export interface HistoryPoint extends Counts {
 }
 
 /**
- * The last day of counts, by points of five minutes. The sums are kept up by events; a point copies them. The journal keeps each, so
- * that a restarted process has those of before, as far as `latest` of the journal goes back. A point is missing where no process ran.
+ * Counts of the last day, one point for each five minutes. Events update the sums; a point copies them. The journal stores each point,
+ * so that a restarted process has earlier points as far back as the journal goes. While no process runs, points are missing.
  */
 export class CountHistory {
   readonly #points = new Map<number, HistoryPoint>();
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #population: Pick<Population, "counts">;
-  /** Whether the sums are those of the whole tree now. */
+  /** Whether the view is complete, so that the sums cover the whole tree. */
   readonly #isComplete: () => boolean;
   #timer: Timer | undefined;
 

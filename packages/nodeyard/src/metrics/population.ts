@@ -14,7 +14,7 @@ const WAITING = "waiting";
 const MILLION = 1_000_000;
 const costNames = ["provider_cost_per_hour", "label_cost_per_hour", "tenant_cost_per_hour"] as const;
 
-/** Under one key of a Tally: there is only one of them. */
+/** The key of a Tally that has only one. */
 const ALL = "";
 const POOL = "pool";
 
@@ -24,8 +24,8 @@ interface LabelSet {
 }
 
 /**
- * Nodes and requests of the tree in numbers (docs/contract/operations.md, "Figures of the whole"), kept up event by event: each
- * costs what it changes. Providers and labels are those of registered pools, shown with zeros too, and whatever nodes name besides.
+ * Counts of the tree's nodes and requests (docs/contract/operations.md, "Figures of the whole"), updated by each event at the cost of
+ * its change. Providers and labels of registered pools are included with zeros, and so are all others that nodes name.
  */
 export class Population {
   readonly #view: View;
@@ -41,7 +41,7 @@ export class Population {
   readonly #requests = new Tally();
   /** Requests that are not answered yet, by label. */
   readonly #waiting = new Tally();
-  /** Requests by what they want: few kinds, however many requests. */
+  /** Requests by their wanted labels: few different lists, even of many requests. */
   readonly #wanted = new Map<string, LabelSet>();
   readonly #unfollow: () => void;
 
@@ -59,7 +59,7 @@ export class Population {
     this.#unfollow();
   }
 
-  /** What there is now; what there is none of is left out. */
+  /** The current counts, without zeros. */
   counts(): Counts {
     return {
       nodes: this.#nodes.row(ALL),
@@ -143,7 +143,7 @@ export class Population {
     const [providers, labels, tenants] = costNames.map((name) => this.#costs[name]);
     if (provider !== null) providers!.add(provider, price.currency, cost);
     for (const label of new Set(type)) labels!.add(label, price.currency, cost);
-    // A node that is nobody's keeps the name of its last tenant.
+    // A deallocated node keeps the name of its last tenant in its record.
     if (allocatedTo !== null && tenantName !== null) tenants!.add(tenantName, price.currency, cost);
   }
 
@@ -184,7 +184,7 @@ function rowsOf(...tallies: readonly Tally[]): Counts["labels"] {
   );
 }
 
-/** How many there are, by two keys. What has become zero takes no room. */
+/** Counts by two keys; entries that reach zero are removed. */
 class Tally {
   readonly #counts = new Map<string, Map<string, number>>();
 

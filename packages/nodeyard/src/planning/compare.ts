@@ -19,7 +19,7 @@ export interface PlanFigures {
 
 /** What differs for a provider and label. A request for several labels counts for each. */
 export interface PlanRow {
-  /** Null: of requests that nobody served. */
+  /** Null: requests that no provider served. */
   readonly provider: string | null;
   /** Null: all labels together. */
   readonly label: string | null;
@@ -38,7 +38,7 @@ export function compare(
       for (const label of labels) keys.set(JSON.stringify([provider, label]), [provider, label]);
     for (const { provider, label } of peaks) keys.set(JSON.stringify([provider, label]), [provider, label]);
   }
-  // Whoever reads from above sees a provider as a whole, then its labels; what nobody served comes last.
+  // First each provider as a whole, then its labels; requests that no provider served come last.
   const sorted = [...keys.values()].sort(
     ([a, one], [b, other]) =>
       Number(a === null) - Number(b === null) || by(a ?? "", b ?? "") || by(one ?? "", other ?? ""),

@@ -14,7 +14,7 @@ const instant = z.union([
 ]);
 
 const requestSchema = z.strictObject({
-  /** Its id: what stands before the dash is its priority. Absent: priority 100. */
+  /** The id of the request, whose part before the dash is its priority. Absent: priority 100. */
   request: z
     .string()
     .regex(/^\d+-\d+$/)
@@ -44,10 +44,10 @@ const quotaSchema = z.strictObject({ provider: z.string(), quota: amounts });
 
 /** A request of the past. Times are seconds, as in the file (docs/how-to/plan-a-change.md). */
 export type DemandedRequest = z.infer<typeof requestSchema> & { readonly request: string };
-/** What is known of a node of the past. */
+/** A recorded node. */
 export type PastNode = z.infer<typeof nodeSchema>;
 
-/** What was asked for, and how long launches, uses and deletions took. */
+/** Recorded requests, and durations of launches, uses and deletions. */
 export interface Demand {
   /** The oldest first. */
   readonly requests: readonly DemandedRequest[];
@@ -68,7 +68,7 @@ export class DemandBook {
     "node.deleting",
     "node.deleted",
   ];
-  /** By id and time: a tree that was made anew counts its requests from 0 again. */
+  /** By id and time, because a new tree counts its requests from 0 again. */
   readonly #requests = new Map<string, DemandedRequest>();
   readonly #nodes = new Map<string, PastNode>();
   readonly #quotas = new Map<string, Readonly<Record<string, number>>>();

@@ -14,11 +14,11 @@ export interface Place {
 }
 
 /**
- * How long launches, uses and deletions take: drawn from those that were recorded, of the same pool and label if there are some. The n-th
- * launch of a label in a pool takes as long under each configuration, so that what differs is due to the configuration.
+ * Durations of launches, uses and deletions, drawn from recorded ones of the same pool and label where possible. The n-th launch of a
+ * label in a pool takes equally long under each configuration, so that differences in the result come from the configuration.
  */
 export class Experience {
-  /** What was not recorded, and what is assumed instead: sentences. */
+  /** Sentences about durations that were not recorded, and what is assumed instead. */
   readonly assumed = new Set<string>();
   readonly #demand: Demand;
   readonly #seed: number;
@@ -74,7 +74,7 @@ export class Experience {
     return pick(random, this.#pastOf(what, place));
   }
 
-  /** Those of the pool and label; else of the provider and label, of the label, of the provider, of all; else what is assumed. */
+  /** Durations of the pool and label; else of provider and label, of the label, of the provider, of all nodes; else assumed ones. */
   #pastOf(what: Duration, { provider, pool, label }: Place): readonly number[] {
     const key = `${what} ${provider} ${pool} ${label}`;
     const known = this.#known.get(key);

@@ -1,7 +1,7 @@
 import type { Resources } from "@nodeyard/driver";
 import type { ViewEvent } from "../view/index.ts";
 
-/** The most nodes that there were at once, with what they took, from the begin of launches to the end of deletions. */
+/** The most nodes at once, with their resources. A node counts from the start of its launch to the end of its deletion. */
 export interface Peak {
   readonly provider: string;
   /** Null: of all labels together. */

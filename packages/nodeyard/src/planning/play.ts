@@ -11,9 +11,9 @@ import { type Outcome, PlayedUser, writeImages } from "./played-user.ts";
 
 /** For min-ready nodes and static hosts before the first request comes, milliseconds. */
 const BEFORE_MS = 3_600_000;
-/** Steps in which time goes on after the last request has come, milliseconds. */
+/** The steps by which virtual time advances after the last request, milliseconds. */
 const STEP_MS = 600_000;
-/** When nothing was served for so long and the longest use, what waits is given up, milliseconds. */
+/** Without a served request for this long plus the longest use, the remaining requests count as unanswered, milliseconds. */
 const PATIENCE_MS = 86_400_000;
 
 const ignore = () => {};
@@ -29,12 +29,12 @@ export interface PlayOptions {
   readonly onProgress?: (part: number) => void;
 }
 
-/** What became of the demand under a configuration. */
+/** The result of a demand under a configuration. */
 export interface Played {
   /** By request, as the demand names them; `@` and its time. */
   readonly outcomes: ReadonlyMap<string, Outcome>;
   readonly peaks: readonly Peak[];
-  /** What was not recorded, and what was taken instead. */
+  /** Sentences about facts that were not recorded, and what was assumed instead. */
   readonly assumed: readonly string[];
 }
 

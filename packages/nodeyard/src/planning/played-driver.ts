@@ -16,8 +16,8 @@ import type { Experience, Place } from "./experience.ts";
 const GRACE_MS = 60_000;
 
 /**
- * A driver whose machines exist in memory alone, and take as long as those of the past. `real`: the driver that is installed. One that
- * launches nothing (static) is taken as it is, with hosts that answer; how slots are cut out of backing nodes is asked of the real one.
+ * A driver whose machines exist only in memory, with recorded durations. `real`: the installed driver. A driver that launches nothing
+ * (static) is used as it is, with hosts that answer. The real driver decides how backing nodes are cut into slots.
  */
 export function playedDriver(name: string, real: Driver | undefined, experience: Experience): Driver {
   if (real?.capabilities.launches === false) return real;

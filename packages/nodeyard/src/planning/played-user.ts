@@ -19,11 +19,11 @@ import { type Clock, hexId, type Random, sleep } from "@nodeyard/runtime";
 import { ensurePath, type Tree } from "@nodeyard/tree";
 import type { DemandedRequest } from "./demand.ts";
 
-/** What became of a request. `waits`: it was not answered at the end. */
+/** The result of a request. `waits`: it was still unanswered at the end. */
 export type Outcome = {
   readonly labels: readonly string[];
   readonly result: "served" | "refused" | "waits";
-  /** Who served it; null: nobody. */
+  /** The provider that served it; null: none. */
   readonly provider: string | null;
   /** From the request to its nodes, milliseconds. */
   readonly waitMs: number;

@@ -36,7 +36,7 @@ const anyConfig = driverConfig("any", table, (provider, context) => ({
   own: null,
 }));
 
-/** The drivers that are installed, and for each other name one that reads what all providers have: for who launches nothing. */
+/** The installed drivers; for other names a driver that reads only the keys of all providers. For processes that launch nothing. */
 export function withAnyDriver(installed: DriverRegistry): DriverRegistry {
   return {
     get(name) {

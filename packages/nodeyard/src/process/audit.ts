@@ -4,8 +4,8 @@ import { type FileJournal, type JournalEventName, type Log, logEvent } from "../
 import type { View, ViewEvent } from "../view/index.ts";
 
 /**
- * The audit of the API: events of the journal that nobody changes, and lines of the log. Tokens are made and revoked by the command line,
- * too, which keeps no journal: whoever sees that in the tree notes it.
+ * The audit of the API: append-only events of the journal, and lines of the log. The command line also creates and revokes tokens, but
+ * keeps no journal; a process that sees such a change in the tree records it.
  */
 export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
   const write = (event: JournalEventName, facts: Readonly<Record<string, unknown>>) => {
@@ -19,7 +19,7 @@ export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
   return {
     async write(entry) {
       write("api.called", { ...entry });
-      // An answer to a question about nothing comes after what was written before it.
+      // An empty read is answered after all writes before it.
       await journal.read({});
     },
     async read() {

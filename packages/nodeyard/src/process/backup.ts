@@ -37,7 +37,7 @@ export async function backupTree(stateFolder: string, file: string, machine: Mac
   }
 }
 
-/** Puts a backup in the place of a state folder's tree. `force`: also of one that is there. Throws ProcessError or StoreRefused. */
+/** Restores a backup as a state folder's tree. `force`: replaces an existing tree. Throws ProcessError or StoreRefused. */
 export function restoreTree(stateFolder: string, file: string, force: boolean): void {
   makeStateFolder(stateFolder);
   if (!force && fileExists(`${stateFolder}/tree.sqlite`))

@@ -24,20 +24,20 @@ import { stackDump } from "./stack-dump.ts";
 const TELL_MS = 30_000;
 
 export interface BuilderParts extends RoleParts {
-  /** A launcher's, where one runs in this process and tells of the same view. */
+  /** The view of the launcher in the same process; absent: the builder opens its own. */
   readonly view?: View;
   readonly buildWorkers?: number;
   readonly uploadWorkers?: number;
 }
 
-/** A builder with its disk, and what is seen of it: images, what it is at, and how it fares. */
+/** A builder with its disk, and its figures: images, current work and health. */
 export class BuilderRole implements Role {
   readonly known: Role["known"];
   readonly #parts: Pick<BuilderParts, "machine" | "tree" | "log" | "view">;
   readonly #builder: Builder;
   #config: Config;
   #reloading: Promise<void> = Promise.resolve();
-  /** What ends with the builder; the last first. */
+  /** Cleanups that run when the builder closes; the last one first. */
   readonly #ends: (() => void)[] = [];
 
   /** Resolves when it works. Rejects with ProcessError where it has no folder to work in, or another builder works in it. */
@@ -138,7 +138,7 @@ export class BuilderRole implements Role {
     return applied;
   }
 
-  /** Ends builds and uploads under way; what is left of them is settled by the next start. */
+  /** Aborts builds and uploads in progress; the next start settles what they leave. */
   async close(graceMs: number): Promise<void> {
     await this.#reloading;
     await this.#builder.close(graceMs);

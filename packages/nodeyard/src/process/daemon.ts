@@ -114,8 +114,8 @@ async function startDaemon(
 }
 
 /**
- * A daemon is often started before its ZooKeeper: what does not answer is tried again, what is wrong with the configuration rejects at
- * once. Rejects with the reason of `stopping` when that aborts first.
+ * Connects to the tree. A daemon is often started before its ZooKeeper, so a server that does not answer is tried again; an error of the
+ * configuration rejects at once. Rejects with the reason of `stopping` when that aborts first.
  */
 async function connected(
   open: () => Promise<Tree>,
@@ -142,7 +142,7 @@ async function unlessStopped(opening: Promise<Tree>, stopping: AbortSignal | und
   try {
     return await abortable(opening, stopping);
   } catch (error) {
-    // Nobody waits for it any more.
+    // The start was aborted: close the connection that has just been made.
     if (stopping.aborted)
       void opening.then(
         (tree) => tree.close(),

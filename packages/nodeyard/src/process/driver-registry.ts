@@ -28,7 +28,7 @@ function driverSource(value: string): DriverSource | undefined {
   return PATH.test(value) ? { name: null, specifiers: [value] } : undefined;
 }
 
-/** How a value that can name no driver is mended. */
+/** The remedy for a value that cannot name a driver. */
 const SPELLING =
   'a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"';
 
@@ -61,8 +61,8 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
 export type LoadModule = (specifier: string) => unknown;
 
 /**
- * Drivers by the value of `driver:`, each loaded only when a configuration names it, so that nobody pays for a cloud that
- * is not used, and judged before it is handed out.
+ * Drivers by the value of `driver:`. A driver is loaded only when a configuration names it, so that an installation pays for no cloud
+ * that it does not use, and it is checked against the contract before use.
  */
 export class Drivers implements DriverRegistry {
   readonly #load: LoadModule;
@@ -80,7 +80,7 @@ export class Drivers implements DriverRegistry {
     this.#log = log;
   }
 
-  /** For the configuration: what is not installed is unknown there, and the file's place is named. */
+  /** For the configuration, which reports a driver that is not installed with its place in the file. */
   get(value: string): ReturnType<DriverRegistry["get"]> {
     try {
       return this.driver(value).config;
@@ -129,7 +129,7 @@ export class Drivers implements DriverRegistry {
     throw missing(value, `there is no ${value.startsWith("npm:") ? "package" : "file"} ${first}`);
   }
 
-  /** Undefined: there is no such module. One that lacks something of its own is there, and broken. */
+  /** Undefined: the module does not exist. A module that lacks one of its own dependencies counts as broken. */
   #module(value: string, specifier: string): object | undefined {
     try {
       return this.#load(specifier) as object;
@@ -150,7 +150,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "it is TypeScript, which Node does not run below node_modules; publish the package as JavaScript",
 };
 
-/** What a module exports that means to be a driver; with `name`, only one that is called so. */
+/** The exports of a module that look like drivers; with `name`, only the driver of that name. */
 function driversIn(module: object, name: string | null): readonly unknown[] {
   const all = [...new Set(Object.values(module))].filter(
     (value) => typeof value === "object" && value !== null && "open" in value && "name" in value,

@@ -30,7 +30,7 @@ export const HTTP_SOCKET = "http.sock";
 export interface FrontWish {
   /** `always`: where the configuration says, or would by its defaults. `named`: where it says. `never`. */
   readonly configured: "always" | "named" | "never";
-  /** In place of what the configuration says. */
+  /** Overrides the configuration. */
   readonly tcp?: { readonly host: string; readonly port: number };
   readonly token?: string;
   /** Whether there is a Unix socket in the state folder, too. */
@@ -43,7 +43,7 @@ export interface ListenAddresses {
   readonly socket?: string;
   /** By TCP; absent: nowhere. */
   readonly tcp?: { readonly host: string; readonly port: number; readonly tls?: TlsFiles };
-  /** What has to be shown there; absent: nothing. */
+  /** The token that clients must present; absent: none. */
   readonly token?: string;
 }
 
@@ -154,7 +154,7 @@ export class Front {
       .catch((error) => this.#parts.log.warn({ address, error: messageOf(error) }, "closing it failed"));
   }
 
-  /** Reads the certificates of its listeners again; those that cannot be used leave the former ones in use, and the reload has failed. */
+  /** Reads the certificates of its listeners again. If they are invalid, the former ones stay in use and the reload counts as failed. */
   reloadTls(): void {
     try {
       this.#api.reloadTls();
@@ -180,7 +180,7 @@ export class Front {
     await this.#statsd?.sink.close();
   }
 
-  /** Undefined where the environment names no server. Throws ProcessError where what it names is no server. */
+  /** Undefined when the environment names no server. Throws ProcessError when its value is no server. */
   #startStatsd() {
     const { machine, log } = this.#parts;
     const server = statsdServer(machine.env);
@@ -204,7 +204,7 @@ export class Front {
 
   async #listen({ socket, tcp, token }: ListenAddresses): Promise<void> {
     const { log, config, drivers } = this.#parts;
-    // It is for people at this machine: a process that cannot have it works all the same.
+    // The socket is for people at this machine; a process works without it.
     if (socket !== undefined) await this.#open({ socket }).catch((error) => log.warn({}, messageOf(error)));
     if (tcp === undefined) return;
     const local = localProviders(config, drivers);

@@ -42,14 +42,14 @@ const TRACES_MS = 2_000;
 /** Requests that a plan by the API is made with, at most. */
 const PLANNED = 20_000;
 
-/** What it writes to, and closes. */
+/** The files that the role opens and closes. */
 interface Kept {
   readonly journal: FileJournal;
   readonly evidence: FileEvidence;
   readonly traces: TraceExport | undefined;
 }
 
-/** A launcher with its journal and host key scanner, and what is seen of it: of the tree, its own limits, and how it fares. */
+/** A launcher with its journal and host key scanner, and its figures: of the tree, of its limits, and of its health. */
 export class LauncherRole implements Role {
   readonly known: Role["known"];
   readonly shared: NonNullable<Role["shared"]>;
@@ -124,7 +124,7 @@ export class LauncherRole implements Role {
     void journal.latest(["counts.noted"]).then(({ events }) => this.#history.recall(events));
     const live = new Live(clock);
     if (front.tellsStatsd) {
-      // Launchers of both kinds settle there who tells of what all of them see (docs/contract/operations.md, "Figures of the whole").
+      // Python and Nodeyard launchers elect here the one that sends the tree's figures (docs/contract/operations.md, "Figures of the whole").
       const place = { parent: paths.statsElection, data: Buffer.from(`${hostname}-${pid}`) };
       this.#election = new Election({ tree, clock, random, log, live }, place, changed);
       this.#election.start();

@@ -39,7 +39,7 @@ export async function openConfig(
   return { config, warnings: findings };
 }
 
-/** Drivers for who launches nothing: a driver that is not installed is no hindrance. */
+/** Drivers for processes that launch nothing: a driver that is not installed is accepted. */
 export function anyDriver(): DriverRegistry {
   return withAnyDriver(new Drivers(loadModule));
 }
@@ -61,7 +61,7 @@ export function logFindings(log: Log, findings: readonly Finding[]): void {
   }
 }
 
-/** Calls `take` with each configuration that comes into force from now on; what is found in the files is logged. */
+/** Calls `take` with each configuration that comes into force; findings in the files are logged. */
 export function followConfig(
   { machine, config, files, drivers, log, front }: Omit<RoleParts, "tree">,
   take: (config: Config) => Promise<unknown>,

@@ -30,9 +30,9 @@ export interface TreeLocation {
 }
 
 /**
- * The tree that the user means: the ZooKeeper of the configuration named, else the Nodeyard that runs on the state folder, else
- * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client. `drivers`: those of
- * a process that has loaded some; without it, providers whose driver is missing are no hindrance. `log` gets a line for each write.
+ * Opens the tree that the user means: the ZooKeeper of the named configuration, else the Nodeyard that runs on the state folder, else
+ * the ZooKeeper of Nodepool's default configuration file. One client reaches all of them. `drivers`: the drivers that the process has
+ * loaded; without it, missing drivers are accepted. `log` gets a line for each write.
  */
 export async function openTree(
   place: TreeLocation,
@@ -52,7 +52,7 @@ export async function openTree(
   return connectEmbedded(place.stateFolder, machine, log);
 }
 
-/** Tells each write at level debug, whoever made it. */
+/** Logs each write at level debug. */
 export function writesTo(log: Log | undefined): (write: WriteEnded) => void {
   return ({ what, path, operations, ms, error }) =>
     log?.debug(
@@ -112,7 +112,7 @@ async function connect(
   }
 }
 
-/** What goes wrong elsewhere during an outage follows from it: its begin and end have a line each. */
+/** Logs the begin and the end of an outage of the tree, which explains other errors in between. */
 function noteOutages(tree: Tree, servers: string, clock: Clock, log: Log): void {
   let since: number | undefined;
   tree.onSession(({ state }) => {

@@ -20,7 +20,7 @@ export interface RoleParts {
   readonly front: Front;
 }
 
-/** What runs in a process, a launcher or a builder: it does its work, and says how that goes. */
+/** A launcher or a builder that runs in a process and reports its health and figures. */
 export interface Role {
   readonly known: Known;
   readiness(): Readiness;

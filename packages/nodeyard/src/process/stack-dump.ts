@@ -18,13 +18,13 @@ export interface Dumped {
   readonly log: Log;
   /** Absent in a process that has none. */
   readonly launcher?: Pick<Launcher, "view" | "verdict" | "inspect">;
-  /** Other work that goes on. */
+  /** Other work in progress. */
   readonly live?: () => readonly LiveWork[];
 }
 
 /**
- * What a process is busy with, for whoever wonders why nothing moves: all of it at level info, so that it is seen without --debug.
- * Only reads what is in memory, so that it says the same of a process whose every await hangs.
+ * Logs what a process is doing, for an operator who wonders why nothing moves; at level info, so that it is seen without --debug. It only
+ * reads memory, so that it also works in a process whose awaits all hang.
  */
 export async function stackDump(of: Dumped): Promise<void> {
   const { machine, tree, counters, launcher } = of;
@@ -33,7 +33,7 @@ export async function stackDump(of: Dumped): Promise<void> {
   const now = machine.clock.monotonic();
   const trustedMs = Number.isFinite(trustedUntil) ? Math.round(trustedUntil - now) : undefined;
   const all = [...(launcher?.inspect().live ?? []), ...(of.live?.() ?? [])];
-  // What goes on first: leases rest by the thousand.
+  // Work in progress first, because there may be thousands of idle leases.
   const live = [...all.filter(({ step }) => step !== RESTS), ...all.filter(({ step }) => step === RESTS)];
   const calls = tree.underWay();
   say(

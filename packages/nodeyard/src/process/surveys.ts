@@ -19,7 +19,7 @@ export interface CloudQuestion {
   readonly only: string | undefined;
 }
 
-/** What one cloud has. */
+/** The listing of one cloud. */
 interface CloudAnswer {
   readonly provider: string;
   readonly installation: string;
@@ -35,8 +35,8 @@ export interface Answers<T> {
 }
 
 /**
- * Asks the cloud of every provider, or of one, what it has, and collects what `look` finds in it. Changes nothing. `wanted` leaves
- * providers out. Rejects with ProcessError.
+ * Lists the cloud of each provider, or of one, and collects what `look` finds. Changes nothing. `wanted` selects providers. Rejects with
+ * ProcessError.
  */
 async function askClouds<T>(
   { handles, config, drivers, log, only }: CloudQuestion,

@@ -19,10 +19,10 @@ export interface Stoppable {
 }
 
 /**
- * Starts the work of a process, waits for the first signal that stops it, or for the work's `failed`, and closes it. A signal that comes
- * while it starts aborts `stopping`; the start then rejects with its reason and leaves nothing, or resolves and is closed. A second
- * signal, or a stop that takes longer than STOP_MS, ends the process at once with code 1. SIGHUP reloads what runs, and is then no
- * signal to stop; one that comes during the start takes effect at its end. Returns the exit code.
+ * Starts the work of a process, waits for a signal to stop or for the work's `failed`, and closes it. A signal during the start aborts
+ * `stopping`; the start then rejects with its reason and leaves nothing, or it resolves and is closed. A second signal, or a stop that
+ * takes longer than STOP_MS, ends the process at once with code 1. SIGHUP reloads and never stops; during the start it takes effect at
+ * the end of the start. Returns the exit code.
  */
 export async function untilStopped(
   machine: Machine,

@@ -29,7 +29,7 @@ export interface UpOptions {
   readonly listen?: TcpOptions;
   /** Where it can be looked at; absent: nowhere. */
   readonly front?: FrontWish;
-  /** The state folder's, of whoever had to hold it before there was a configuration; absent: it is opened. Closed with the rest. */
+  /** The tree of the state folder, when the caller has opened it already; absent: it is opened here. Closed with the rest. */
   readonly tree?: EmbeddedTree;
 }
 

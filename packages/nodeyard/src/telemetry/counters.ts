@@ -108,7 +108,7 @@ export class Counters {
     return [...this.#times.values()];
   }
 
-  /** Calls `listener`, which must not throw, with every figure as it comes; returns what ends that. */
+  /** Calls `listener`, which must not throw, with each new sample; returns a function that ends that. */
   onSample(listener: (sample: Sample) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -119,7 +119,7 @@ export class Counters {
   }
 }
 
-/** Those of the measure, so that the same labels in another order are the same figure. */
+/** The labels in the order of the measure, so that the order of the caller makes no difference. */
 function inOrder({ labels }: Measure, given: Labels): Labels {
   return Object.fromEntries(labels.map((key) => [key, given[key] ?? ""]));
 }

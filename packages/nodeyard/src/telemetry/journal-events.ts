@@ -4,7 +4,7 @@ import type { Log } from "./log.ts";
 interface EventKind {
   /** One line, for `explain` and, with a small first letter, as the text of the line in the log. */
   readonly meaning: string;
-  /** Of the line in the log; null: whoever writes the event writes lines of its own. */
+  /** The level of the log line; null: the writer of the event logs lines of its own. */
   readonly level: "debug" | "info" | "warn" | "error" | null;
   /** Names of its facts, which are fields of the line. */
   readonly facts: readonly string[];

@@ -15,7 +15,7 @@ export interface JournalEvent {
 export interface PastEvent {
   /** The writer's wall clock, milliseconds. */
   readonly at: number;
-  /** One of journalEvents, or a name that a later release knows. */
+  /** One of `journalEvents`, or a name of a later release. */
   readonly event: string;
   readonly request: string | null;
   readonly node: string | null;
@@ -40,7 +40,7 @@ export interface Subject {
   readonly lease?: string | undefined;
 }
 
-/** How much a journal keeps: what is older or more goes, the oldest first. */
+/** Limits of a journal: beyond them the oldest events are deleted first. */
 export interface JournalLimits {
   readonly maxAgeMs: number;
   readonly maxBytes: number;

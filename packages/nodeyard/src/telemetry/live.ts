@@ -10,20 +10,20 @@ const STUCK_MS = 300_000;
 export interface LiveWork {
   /** `task`: something the scheduler ordered. `controller`: what keeps something true. `machine`: a driver's steps. `worker`: a build or upload. */
   readonly kind: "task" | "controller" | "machine" | "worker";
-  /** What is done, with its subject: `accept 100-0000000004`. */
+  /** The kind of work and its subject: `accept 100-0000000004`. */
   readonly name: string;
   /** The source file that awaits, below the room's folder; together with `step` it names the place. */
   readonly site: string;
   readonly since: number;
   readonly step: string;
   readonly stepSince: number;
-  /** When what is waited for is given up; absent: the work has a deadline elsewhere, or none. */
+  /** The deadline of the current step; absent: the work has its deadline elsewhere, or none. */
   readonly until?: number;
   /** Lock contenders that it holds. */
   readonly locks: readonly string[];
 }
 
-/** One piece of live work, for whoever does it. */
+/** The handle by which a piece of work reports its current step. */
 export class LiveTask implements LiveWork {
   readonly kind: LiveWork["kind"];
   readonly name: string;
@@ -43,7 +43,7 @@ export class LiveTask implements LiveWork {
     this.since = this.stepSince = clock.monotonic();
   }
 
-  /** What it awaits from now on, and for how long at most, milliseconds. */
+  /** Sets the step that the work awaits now, and its deadline in milliseconds from now. */
   at(step: string, withinMs?: number): void {
     this.step = step;
     this.stepSince = this.#clock.monotonic();
@@ -62,8 +62,8 @@ export class LiveTask implements LiveWork {
 }
 
 /**
- * Everything that goes on in a process, and every controller that waits for something to do, by the word of those who do it: an await that never ends has no stack to be read, so who
- * begins work says so, and what it waits for. Costs a few assignments, and is only ever read by the stack dump.
+ * The work in progress and the waiting controllers of a process, as they report it themselves: an await that never ends has no stack that
+ * could be read. Reporting costs a few assignments; only the stack dump reads it.
  */
 export class Live {
   readonly #clock: Clock;

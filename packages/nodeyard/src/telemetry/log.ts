@@ -13,14 +13,14 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export const LOG_AREAS = ["process", "launcher", "builder", "driver", "tree", "api"] as const;
 export type LogArea = (typeof LOG_AREAS)[number];
 
-/** Levels by area; `all` is for those that are not named. */
+/** Levels by area; `all` applies to areas that are not named. */
 export type LogLevels = Readonly<Partial<Record<LogArea | "all", LogLevel>>>;
 
 /** The log of a process; its own lines are of the area `process`. */
 export interface ProcessLog extends Log {
   /** The log of one area. */
   area(name: LogArea): Log;
-  /** Sets the levels, over those that the process was started with; at once, for every area. */
+  /** Sets the levels of all areas at once; they override the ones from the start of the process. */
   setLevels(over: LogLevels): void;
   /** Calls `listener`, which must not throw, for each line that is dropped because the disk or its reader is too slow. */
   onDropped(listener: () => void): void;

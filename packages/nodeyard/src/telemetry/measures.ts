@@ -113,7 +113,7 @@ export const durationNames = {
   "builder.upload": timed("Image uploads, with the hook after them", UPLOAD, ["image", "provider", "result"]),
 } as const satisfies Readonly<Record<string, DurationMeasure>>;
 
-/** Every figure that stands until the next one of its kind. */
+/** Measures whose last value counts. */
 export const levelNames = {
   "builder.exit_code": by("Exit code of the last build; 1 if it took too long", "image"),
   "builder.image_size": by("Bytes on the disk of the last build that became ready", "image", "format"),
@@ -127,7 +127,7 @@ export const levelNames = {
   "builder.last_run": by("When the last build ended, successful or not, seconds since the epoch", "image"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
-/** Names of sums that only grow; one that is not in the table does not compile. */
+/** Names of counters, which only grow; a name outside the table does not compile. */
 export type CounterName = keyof typeof counterNames;
 /** Names of times, milliseconds. */
 export type DurationName = keyof typeof durationNames;

@@ -1,4 +1,4 @@
-/** An answer that is longer is none of an issuer. */
+/** The longest answer of an issuer, bytes. */
 const MAX_BYTES = 256 * 1_024;
 
 /** The JSON at a URL, without redirects. Rejects with an Error that says why not. */

@@ -22,8 +22,8 @@ export async function listenTcp(app: FastifyInstance, host: string, port: number
 }
 
 /**
- * Listens on a Unix socket of mode 0600, in a folder that is its owner's. What a process that was killed left is removed; a socket that
- * somebody answers on is not. Rejects with ListenError.
+ * Listens on a Unix socket of mode 0600 in a folder that belongs to the user. Removes the socket of a killed process, but not one on
+ * which a process answers. Rejects with ListenError.
  */
 export async function listenUnix(app: FastifyInstance, path: string): Promise<string> {
   try {
@@ -34,7 +34,7 @@ export async function listenUnix(app: FastifyInstance, path: string): Promise<st
     await app.ready();
     await new Promise<void>((resolve, reject) => {
       app.server.once("error", reject).once("listening", resolve);
-      // Made within this call, with the mode that the umask leaves: nobody gets in before the chmod.
+      // The umask makes the socket private from its creation on, before any chmod.
       const umask = process.umask(0o177);
       try {
         app.server.listen(path);

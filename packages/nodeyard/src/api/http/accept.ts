@@ -8,8 +8,8 @@ interface Range {
 }
 
 /**
- * The type that `Accept` likes best, of equals the first one offered (docs/contract/operations.md, "Negotiation"). Where it likes none,
- * text: the old server failed with 500, and a table helps more than a refusal.
+ * The offered type that `Accept` prefers; of equal ones the first (docs/contract/operations.md, "Negotiation"). If `Accept` allows none,
+ * text: the old server failed with 500, and a table is more useful than a refusal.
  */
 export function bestType(accept: string | undefined): Offered {
   const ranges = rangesIn(accept ?? "*/*");

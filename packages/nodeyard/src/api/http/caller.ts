@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/** Where a request came in, and what it says of itself. */
+/** The listener and the headers of a request that identify its caller. */
 export interface Asking {
   /** Through the Unix socket, which only its owner can open. */
   readonly bySocket: boolean;
@@ -40,7 +40,7 @@ function hostIn(host: string | string[] | undefined): string {
   return /^\[([^\]]*)\]/.exec(text)?.[1] ?? text.replace(/:\d*$/, "");
 }
 
-/** What is shown as `Authorization: Bearer`; "": nothing. */
+/** The token of `Authorization: Bearer`; "": none. */
 export function bearerOf(authorization: string | string[] | undefined): string {
   return /^bearer +(.+)$/i.exec(typeof authorization === "string" ? authorization : "")?.[1] ?? "";
 }

@@ -1,4 +1,4 @@
-/** What went wrong, for whoever asked. */
+/** The body of an error response. */
 export interface Problem {
   readonly type: string;
   readonly text: string;
@@ -13,7 +13,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
-/** The body of an error as the old server gave it: HTML for who says so, JSON, else text (docs/contract/operations.md, "Headers"). */
+/** The body of an error as of the old server: HTML or JSON if the client accepts it, else text (docs/contract/operations.md, "Headers"). */
 export function problem(status: number, message: string, accept: string | undefined): Problem {
   const title = TITLES[status] ?? "Error";
   const code = `${status} ${title}`;

@@ -30,7 +30,7 @@ export function replyWith(
     "last-modified": new Date(second).toUTCString(),
     expires: new Date(second + FRESH_MS).toUTCString(),
     "accept-ranges": "bytes",
-    // A page of another origin is shown less, and nobody's cache may mix the two up.
+    // Pages of another origin get less, so a cache must keep both answers apart.
     vary: "accept, origin",
   };
   const since = Date.parse(one(headers["if-modified-since"]) ?? "");

@@ -5,8 +5,8 @@ interface Entry<T> {
 }
 
 /**
- * Answers that stay good for a moment: whoever asks meanwhile gets the same one, and waits for the one that is being made. Holds no
- * more than `capacity` of them, the latest asked for, and none for longer than it is good: an answer may be large.
+ * Answers that are valid for a moment. Calls during that time share one answer, also while it is being made. Holds at most `capacity`
+ * answers, the ones requested last, and none beyond its time, because an answer may be large.
  */
 export class ShortCache<T> {
   readonly #clock: Clock;
@@ -33,7 +33,7 @@ export class ShortCache<T> {
       () => forget(),
     );
     this.#entries.set(key, entry);
-    // The first key is the one that was made longest ago.
+    // The first key is the oldest.
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size <= this.#capacity) break;
       this.#entries.delete(oldest);

@@ -15,11 +15,11 @@ import { bearerOf, bears } from "../http/caller.ts";
 import type { AppParts, Known } from "../known.ts";
 import { BY_SOCKET, byListener, byToken, tokenOf } from "./principal.ts";
 
-/** A listener, and what it asks for. */
+/** A listener, and the credentials that it asks for. */
 export interface Door {
   /** A Unix socket of the process's own user. */
   readonly bySocket: boolean;
-  /** What has to be shown; undefined: nothing. */
+  /** The token that clients must present; undefined: none. */
   readonly token?: string;
   readonly tls?: SecureContextOptions;
 }
@@ -45,7 +45,7 @@ const SECURE_COOKIE = `__Host-${COOKIE}`;
 /** Of calls that change something. */
 export const CSRF_HEADER = "x-nodeyard-csrf";
 
-/** Who is let in by one listener. */
+/** Decides which clients a listener admits, and with which rights. */
 export class Admission {
   readonly #parts: AppParts;
   readonly #door: Door;

@@ -10,16 +10,16 @@ export interface Piece {
   readonly next: number;
 }
 
-/** Changes that are kept for those who are behind or come back: what they cost in memory is bounded, however many clients there are. */
+/** The number of changes kept for clients that are behind or reconnect; it bounds the memory for any number of clients. */
 const KEPT = 4_096;
 
 /** Changes in their order, numbered for good; each client reads them from a place of its own. */
 export class ChangeLog {
-  /** Of this process and log: after a restart nobody knows what was missed, and numbers of two logs are not the same changes. */
+  /** Names this log in event ids. Numbers of another log, or of a former process, do not count the same changes. */
   readonly #name: string;
   readonly #newestOnly: boolean;
   readonly #kept: Kept[] = [];
-  /** The newest state of what changed since the last `settle`, and the state before all of that. */
+  /** Things that changed since the last `settle`: their newest state, and the state before. */
   readonly #gathered = new Map<string, Kept>();
   /** The last kept change of each thing. */
   readonly #last = new Map<string, Kept>();
@@ -47,8 +47,8 @@ export class ChangeLog {
   }
 
   /**
-   * Whether who wants the newest states, and sees all things at all times, need not be told of a kept change: a later one follows. This lets who
-   * is far behind catch up with less than everything.
+   * Whether a client that wants only the newest states, and may see all things, can skip a kept change because a later one of the same
+   * thing follows. So a client that is far behind catches up with fewer events.
    */
   isOutdated(change: Kept): boolean {
     return this.#newestOnly && this.#last.get(keyIn(change)) !== change;
@@ -58,7 +58,7 @@ export class ChangeLog {
     return `${this.#name}.${number}`;
   }
 
-  /** Of the change after the one of this id, kept or not; undefined: it is of another process or log. */
+  /** The number of the change after this event id, kept or not; undefined: the id belongs to another process or log. */
   numberAfter(id: string): number | undefined {
     const [, name, digits] = /^(\w+)\.(\d{1,15})$/.exec(id) ?? [];
     const next = Number(digits) + 1;
@@ -75,7 +75,7 @@ export class ChangeLog {
 
   /** Ends what counts as one change of a thing. */
   settle(): void {
-    // What came and went meanwhile nobody has seen.
+    // Things that appeared and disappeared since the last `settle` were sent to no client.
     for (const change of this.#gathered.values())
       if ("complete" in change || change.before !== undefined || change.after !== undefined)
         this.#keep(change);

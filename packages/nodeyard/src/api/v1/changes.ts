@@ -13,7 +13,7 @@ import {
   seesLease,
 } from "./rows.ts";
 
-/** What a stream of events tells of: the rows are those of the lists. */
+/** The kinds of things in an event stream; their rows are those of the lists. */
 export const KINDS = ["node", "request", "lease", "image", "pool", "member"] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -25,7 +25,7 @@ export interface Interest {
   readonly filters: readonly (readonly [key: string, values: ReadonlySet<string>])[];
 }
 
-/** An image is looked up when it is told of; what it was before nobody knows. */
+/** The name of an image, whose row is made when it is sent. The state before the change is not kept. */
 interface ImageEntry {
   readonly image: string;
   readonly former?: boolean;
@@ -47,14 +47,14 @@ export function keyOf({ kind, id }: Change): string {
   return `${kind} ${id}`;
 }
 
-/** The same text for interests that are told the same of every change. */
+/** A key that is equal for two interests exactly when they get the same events. */
 export function audienceOf({ principal, kinds, filters }: Interest): string {
   const { name, role, labels, tenants } = principal;
   const who = seesAll(principal) ? seesSecrets(principal) : [name, role, [...labels], [...tenants]];
   return JSON.stringify([who, [...kinds], filters.map(([key, values]) => [key, [...values]])]);
 }
 
-/** Undefined for what no stream tells of. */
+/** The change in an event of the view; undefined when no stream shows it. */
 export function changeIn(event: ViewEvent): Change | undefined {
   switch (event.type) {
     case "node":
@@ -78,7 +78,7 @@ export function changeIn(event: ViewEvent): Change | undefined {
   }
 }
 
-/** Everything that there is now, as changes from nothing. What comes while it is read may be in it, or not. */
+/** All current things, as changes from nothing. Changes during the iteration may be included or not. */
 export function* everything(view: View, kinds: ReadonlySet<string>): Generator<Change> {
   const made = (kind: Kind, id: string, after: Entry): Change => ({ kind, id, before: undefined, after });
   if (kinds.has("node")) for (const entry of view.nodes.byId.values()) yield made("node", entry.id, entry);

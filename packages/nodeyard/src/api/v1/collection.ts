@@ -20,7 +20,7 @@ export interface Collection {
   readonly filters: readonly string[];
   /** What the caller may see; more than one page of it may be made in vain, so that it must be cheap. */
   rows(call: Call): Iterable<Row> | Promise<Iterable<Row>>;
-  /** One of them; absent: there is no page of each. Undefined: there is none that the caller may see. */
+  /** Returns one item; undefined: it does not exist, or the caller may not see it. Absent: items have no page of their own. */
   one?(call: Call, id: string): Row | undefined | Promise<Row | undefined>;
 }
 
@@ -104,7 +104,7 @@ async function passing(collection: Collection, call: Call, query: Query): Promis
   return found;
 }
 
-/** One page. Pages are cut by value and key, not by number: what comes or goes between two pages neither repeats nor hides others. */
+/** One page. Pages are cut by value and key, not by number, so that items that come or go between two pages do not shift the others. */
 function page({ key, row }: Collection, chosen: readonly Row[], query: Query): object {
   const descending = query.sort?.startsWith("-") === true;
   const by = query.sort?.replace(/^-/, "") ?? key;
@@ -175,7 +175,7 @@ function fieldsIn(text: string | undefined, keys: readonly string[]) {
   return names.length === 0 ? undefined : names.map((name) => ({ heading: name, key: name }));
 }
 
-/** Everything there is, for who is limited to no tenant or label; nothing for others: these lists belong to nobody. */
+/** All items for callers without a limit of tenants or labels, none for others: these items belong to no tenant. */
 export function unscoped(
   { principal, known }: Call,
   rows: (known: Call["known"]) => Iterable<Row>,

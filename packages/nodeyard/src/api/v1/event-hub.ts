@@ -18,7 +18,7 @@ export interface Sink {
 /** A client that follows. */
 export interface Follower extends Interest {
   readonly sink: Sink;
-  /** Of a thing that changed several times before it is told of: whether only the newest state is wanted. */
+  /** Whether the client wants only the newest state of a thing that changed several times before it was sent. */
   readonly newestOnly: boolean;
   /** The id of the last event that it has; undefined: it begins. */
   readonly last: string | undefined;
@@ -29,9 +29,9 @@ export interface Follower extends Interest {
 /** Where rights end. */
 const RIGHTS = [`${TOKENS}/`, `${LOGINS}/`];
 const MISSED = "what was missed is no longer kept";
-/** Changes are sent together: a page that is told ten times a second looks live. Milliseconds. */
+/** Changes of this time are sent together, milliseconds; a page with ten updates a second looks live. */
 const GATHER_MS = 100;
-/** Nobody on the way takes the connection for dead, and a client that has gone is noticed. Milliseconds. */
+/** The time between pings, milliseconds. They keep proxies from closing the connection, and detect clients that are gone. */
 const PING_MS = 15_000;
 /** Of a text that is sent at once, characters; then everything else has its turn. */
 const PIECE = 64 * 1_024;
@@ -41,7 +41,7 @@ export class EventHub {
   readonly #clock: Clock;
   readonly #view: View;
   readonly #boot: string;
-  /** Of every change, and of the newest states; each is kept once somebody has asked for it. */
+  /** One log of all changes and one of the newest states; each exists from the first client that needs it. */
   readonly #logs = new Map<boolean, ChangeLog>();
   readonly #clients = new Set<Client>();
   readonly #unsubscribe: () => void;
@@ -53,7 +53,7 @@ export class EventHub {
     this.#view = view;
     this.#boot = hexId(random).slice(0, 8);
     this.#unsubscribe = view.onEvent((event) => {
-      // A token that was revoked and a session that has ended show nothing more, not even what is on its way.
+      // A client whose token was revoked or whose session ended gets nothing more, not even changes that are already gathered.
       if (event.type === "own" && RIGHTS.some((root) => event.path.startsWith(root))) this.#dismiss();
       const change = event.type === "complete" ? { complete: event.complete } : changeIn(event);
       if (change === undefined) return;
@@ -116,8 +116,8 @@ export class EventHub {
 }
 
 /**
- * One client, and how far it is: a number in what is kept for all, and the walk through everything where it has to begin. Nothing is
- * queued for it. Who falls behind what is kept is told of the gap and begins again.
+ * One client and its position: a number in the shared log, and the walk through all things while it synchronizes. No events are queued
+ * for it. A client that falls behind the log gets a `gap` event and starts again.
  */
 class Client {
   readonly #follower: Follower;
@@ -171,7 +171,8 @@ class Client {
   }
 
   #walked(walk: Iterator<Change>): string {
-    // What the walk finds counts as seen: else what goes within the same 100 ms as it came would never be removed for the client.
+    // Settle first, so that all things of the walk count as sent. Otherwise a thing that appears and disappears within one gathering
+    // time could be sent by the walk and never be removed at the client.
     this.#log.settle();
     let piece = "";
     while (piece.length < PIECE) {
@@ -179,7 +180,7 @@ class Client {
       if (done === true) {
         this.#walk = undefined;
         const { complete } = this.#view;
-        // The first id: who is cut off before it begins again.
+        // The first event id: a client that loses its connection earlier starts again.
         return `${piece}id: ${this.#log.id(this.#at - 1)}\nevent: synced\ndata: ${JSON.stringify({ complete })}\n\n`;
       }
       piece += textOf(value, this.#view, this.#follower) ?? "";
@@ -195,7 +196,7 @@ class Client {
 
   #piece(from: number): Piece {
     const { principal, filters } = this.#follower;
-    // For others a change may be the one that takes a thing out of their sight.
+    // For a client with filters or limits, a change may be the one that makes a thing invisible, so it must not be skipped.
     const seesEach = seesAll(principal) && filters.length === 0;
     let text = "";
     let next = from;

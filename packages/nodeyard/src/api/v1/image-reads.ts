@@ -138,7 +138,7 @@ const buildLog = route({
     if (build === undefined) throw notFound(`builds ${JSON.stringify(params.id)}`);
     const { from, limit, wait_seconds } = query;
     const range = { image: build.image, build: build.record.id, limit, ...(from !== undefined && { from }) };
-    // Before the log is read: what was written until it ended is in what is read then.
+    // Read the state before the log, so that the log of an ended build is complete.
     const ended = build.record.state !== "building";
     const here = await parts.sources.buildLog(range, ended ? 0 : wait_seconds * 1_000);
     if (here === undefined) call.charge(ASK_CALLS);

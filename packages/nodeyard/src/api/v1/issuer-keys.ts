@@ -6,16 +6,16 @@ import { isSecureUrl } from "../../config/index.ts";
 /** The JSON at a URL. Rejects with an Error that says why not. */
 export type FetchJson = (url: string, signal: AbortSignal) => Promise<unknown>;
 
-/** The keys of an issuer are not known, so nobody can tell whether its tokens are good. */
+/** The keys of an issuer are unknown, so that its tokens cannot be checked. */
 export class IssuerAway extends errorClass("api.issuer_away") {}
 
 /** For both questions together, milliseconds. */
 const ANSWER_MS = 5_000;
 /** Keys are read again after this; milliseconds, as those below. */
 const FRESH_MS = 10 * 60_000;
-/** While the issuer is away they count for so long: one that it has withdrawn must not count for ever. */
+/** How long keys are valid while the issuer does not answer, milliseconds: a key that it has withdrawn must expire. */
 const STALE_MS = 3_600_000;
-/** Between two looks for a key that nobody knows: whoever sends names of keys sends no questions to the issuer. */
+/** The shortest time between two fetches for an unknown key, milliseconds, so that clients cannot cause calls to the issuer at will. */
 const BETWEEN_MS = 30_000;
 const RETRY_MS = 5_000;
 

@@ -6,7 +6,7 @@ import { hashOf } from "../../operations/index.ts";
 import { type FetchJson, IssuerKeys } from "./issuer-keys.ts";
 import { ApiError } from "./problems.ts";
 
-/** Signatures that only the issuer can make: neither `none`, nor one of a secret that its clients have, too. */
+/** Asymmetric signatures, which only the issuer can make: neither `none` nor a secret that its clients share. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -34,7 +34,7 @@ interface Issuer {
   readonly digest: string;
 }
 
-/** Who comes with a JSON Web Token (RFC 7519) of an issuer that the configuration names. */
+/** Checks JSON Web Tokens (RFC 7519) of the configured issuers. */
 export class Issuers {
   readonly #clock: Clock;
   readonly #fetchJson: FetchJson;
@@ -60,7 +60,7 @@ export class Issuers {
     return this.#all.some(({ digest }) => digest === credential);
   }
 
-  /** Undefined for what is no JSON Web Token, or where there are no issuers. Rejects with ApiError or IssuerAway. */
+  /** Undefined when the text is no JSON Web Token or no issuer is configured. Rejects with ApiError or IssuerAway. */
   async claim(text: string): Promise<Claim | undefined> {
     if (this.#all.length === 0 || !JWT.test(text)) return undefined;
     const { issuer, payload } = await this.#verified(text);
@@ -116,7 +116,7 @@ function refused(why: string): ApiError {
   return new ApiError(401, "api.bad_jwt", `the JSON Web Token is refused: ${why.slice(0, 300)}`);
 }
 
-/** Of a claim of this name, else of one that dots lead to. */
+/** The values of the claim of this name, else of the nested claim that the name describes with dots. */
 function valuesOf(payload: JWTPayload, name: string): readonly string[] {
   const at = Object.hasOwn(payload, name) ? payload[name] : name.split(".").reduce<unknown>(inside, payload);
   return (Array.isArray(at) ? at : [at]).filter((one) => SIMPLE.has(typeof one)).map(String);

@@ -45,7 +45,7 @@ const explainRoute = route({
   },
 });
 
-/** What has ended can be looked up by those only who see everything: nothing says any more whose it was. */
+/** Only callers that see everything may look up things that have ended, because their owner is not known any more. */
 function maySee({ principal, params: { kind, id }, known: { view } }: Call<{ kind: string; id: string }>) {
   if (seesAll(principal)) return true;
   switch (kind) {
@@ -66,11 +66,11 @@ function maySee({ principal, params: { kind, id }, known: { view } }: Call<{ kin
   }
 }
 
-/** What the caller may see of a story: of what jobs, machines and people said, as little as in the lists, and only what is its own. */
+/** The parts of a story that the caller may see: only its own things, and the same fields as in the lists. */
 export function shownTo(story: Story, principal: Principal): Story {
   const known = seesSecrets(principal) ? story : withoutWords(story);
   if (seesAll(principal)) return known;
-  // Counts of a label are those of all tenants; the list of labels has those of the caller.
+  // The counts of a label include all tenants; the list of labels has the caller's counts.
   if (story.kind === "label") {
     const { offered_by, pools_without_it } = story.about;
     return { ...known, about: { offered_by, pools_without_it }, history: { ...known.history, events: [] } };
@@ -228,7 +228,7 @@ const history = route({
   }),
   handle: async ({ principal, parts, query: { label, provider } }) => ({
     step_seconds: HISTORY_STEP_MS / 1_000,
-    // Sums over all tenants are for who sees all tenants.
+    // Only callers that see all tenants get sums over all tenants.
     points: (seesAll(principal) ? parts.sources.history() : []).map(
       ({ at, nodes, waiting, labels, providers }) => {
         if (provider !== undefined) return { at: iso(at), nodes: providers[provider] ?? {}, waiting: null };

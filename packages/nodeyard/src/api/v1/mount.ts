@@ -14,14 +14,14 @@ import { ROUTES } from "./routes.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What it shows other than a cookie. */
+    /** The caller's rights by its listener or token; a cookie is checked separately. */
     claim: Claim | undefined;
     /** What its cookie names; looked for only where the cookie counts. */
     session: Session | undefined;
     principal: Principal | undefined;
   }
   interface FastifyContextConfig {
-    /** Absent: nobody is let in here. */
+    /** Absent: this process does not serve REST v1. */
     v1?: Route;
     /** Methods that there are, of a route for all the others. */
     allow?: string;
@@ -32,7 +32,7 @@ declare module "fastify" {
 export const V1 = "/v1";
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** What change nothing. */
+/** Methods that change nothing. */
 const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 interface Around {
@@ -57,7 +57,7 @@ export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
         );
         admit(request, around, refused);
       });
-      // Before the answer: who has it can rely on the audit.
+      // Before the answer is sent, so that a client with an answer can rely on the audit.
       scope.addHook("onSend", async (request, reply) => note(request, reply, parts));
       scope.setErrorHandler((error, request, reply) => fail(error, request, reply, parts));
       scope.setNotFoundHandler((request, reply) => fail(notFound(request.url), request, reply, parts));
@@ -86,7 +86,7 @@ function urlOf(path: string): string {
   return path.slice(V1.length).replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** Who calls. Rejects with what is wrong with what it shows. */
+/** Identifies the caller. Rejects when its credentials are invalid. */
 async function identify(request: FastifyRequest, { admission }: Around): Promise<void> {
   const access = request.routeOptions.config.v1?.access;
   request.claim = access === "cookie" ? undefined : await admission.claim(request);
@@ -96,7 +96,7 @@ async function identify(request: FastifyRequest, { admission }: Around): Promise
   request.principal = claim && principalOf(claim);
 }
 
-/** Throws `refused` and ApiError, for who may not call this route, or calls too often. */
+/** Throws `refused`, or ApiError for a caller that may not call this route or calls too often. */
 function admit(request: FastifyRequest, { rates }: Around, refused: unknown): void {
   const { claim, session, principal, routeOptions, ip, method, url } = request;
   const wait = claim === BY_SOCKET ? 0 : rates.take(principal?.name ?? `address:${ip}`);
@@ -122,7 +122,7 @@ function admit(request: FastifyRequest, { rates }: Around, refused: unknown): vo
   if (allow !== undefined)
     throw new ApiError(405, "api.bad_method", `${method} is not for ${routeOptions.url}; there is ${allow}`);
   const roles = v1?.roles;
-  // Paths that do not exist are answered as such, once it is known who asks.
+  // An unknown path is answered as such, but only to callers that are identified.
   if (roles !== undefined && !roles.includes(principal.role))
     throw new ApiError(
       403,
@@ -196,9 +196,9 @@ function entryOf(request: FastifyRequest, reply: FastifyReply, { parts, admissio
   };
 }
 
-/** Throws ApiError for what is not as the schemas have it. */
+/** Parses the call. Throws ApiError when it does not match the schemas. */
 function callOf(route: Route, request: FastifyRequest, { parts, rates }: Around): Call {
-  // What nobody could look up afterwards does not happen.
+  // A change that could not be audited is refused.
   if (route.method !== "GET" && parts.sources.audit() === undefined)
     throw new ApiError(503, "api.no_journal", "this process keeps no journal: call a launcher instead");
   const key = request.headers["idempotency-key"];
@@ -225,7 +225,7 @@ function checked(where: string, schema: z.ZodType | undefined, value: unknown): 
   throw new ApiError(400, "api.bad_request", `${issues.slice(0, 5).join("; ")}; see ${V1}/openapi.json`);
 }
 
-/** Every call that changes something, refused ones included: who, what, why, and what came of it. */
+/** Audits each call that changes something, and each refused one: who, what, why, and the result. */
 async function note(
   { principal, routeOptions, params, body, method }: FastifyRequest,
   reply: FastifyReply,

@@ -120,7 +120,7 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): object {
   return rest;
 }
 
-/** What may be null is one type of two, where it is one of two schemas. */
+/** Writes a nullable type as a list of two types instead of a union of two schemas. */
 function shorten({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }): void {
   const [some, none, ...others] = (jsonSchema.anyOf ?? []) as readonly Record<string, unknown>[];
   if (typeof some?.type !== "string" || some.enum !== undefined || none?.type !== "null") return;

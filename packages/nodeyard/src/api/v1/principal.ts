@@ -1,6 +1,6 @@
 import { ANY, type ApiRole, type Claim, type Token } from "@nodeyard/model";
 
-/** Whoever makes a call, and what it may do. */
+/** The caller of a route, and its rights. */
 export interface Principal {
   /** For the audit: `socket`, `listener`, `token:NAME`, or `oidc:ISSUER:NAME`. */
   readonly name: string;
@@ -42,12 +42,12 @@ export function principalOf({ name, role, labels, tenants }: Claim): Principal {
   return { name, role, labels: new Set(labels), tenants: new Set(tenants) };
 }
 
-/** Whether everything is shown, whoever it belongs to. */
+/** Whether the caller sees the things of all tenants and labels. */
 export function seesAll({ tenants, labels }: Principal): boolean {
   return tenants.has(ANY) && labels.has(ANY);
 }
 
-/** Whether things of a tenant are shown; null: of nobody's. */
+/** Whether the caller sees things of a tenant; null: things without a tenant. */
 export function seesTenant({ tenants }: Principal, tenant: string | null): boolean {
   return tenants.has(ANY) || (tenant !== null && tenants.has(tenant));
 }
@@ -62,7 +62,7 @@ export function seesSecrets({ role }: Principal): boolean {
   return role === "operator" || role === "admin";
 }
 
-/** Whether a lease is the caller's to change: of a user those that it made, and those of the tenants that it is named for. */
+/** Whether the caller may change a lease: a user may change its own leases, and those of its tenants. */
 export function mayChange(
   { name, role, tenants }: Principal,
   lease: { readonly owner: string; readonly tenant: string | null },

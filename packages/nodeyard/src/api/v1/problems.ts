@@ -14,12 +14,12 @@ export class ApiError extends NodeyardError {
   }
 }
 
-/** What is not there, or belongs to somebody else: both look the same. */
+/** A thing that does not exist or that the caller may not see; both get the same answer. */
 export function notFound(what: string): ApiError {
   return new ApiError(404, "api.not_found", `there is no ${what} that this client may see`);
 }
 
-/** Nobody that we know. */
+/** The caller presented no valid credentials. */
 export function noToken(): ApiError {
   return new ApiError(
     401,
@@ -78,7 +78,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   "api.issuer_away": 503,
 };
 
-/** Undefined for what nobody expected: its text is for the log alone. */
+/** The problem for an expected error; undefined for others, whose text goes to the log only. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ApiError) return problem(error.status, error.code, error.message);
   const { code = "", statusCode } = error as { code?: string; statusCode?: number };

@@ -142,7 +142,7 @@ function standingRow({ launcher, ...standing }: LauncherStanding): Row {
 
 type Amounts = Readonly<Record<string, number>>;
 
-/** By resource. `left`: what others leave of the limits. */
+/** Use by resource. `left`: the limits less what others use. */
 function use(limits: Amounts, used: Amounts, left = limits): Row {
   const names = unique([...Object.keys(limits), ...Object.keys(used)]);
   return Object.fromEntries(

@@ -8,7 +8,7 @@ interface Bucket {
 /** Calls per second that one client may make for long, and at once. */
 const PER_SECOND = 100;
 const BURST = 200;
-/** Clients that are remembered; the one that called longest ago is forgotten, and its bucket is full again. */
+/** The most clients with a bucket; beyond it the least recent one is forgotten, and starts with a full bucket again. */
 const MAX_CLIENTS = 1_024;
 
 /** Token buckets, one for each client. */

@@ -42,7 +42,7 @@ const nodes: Collection = {
   one: ({ known, principal }, id) => nodeIn(known.view, id, principal),
 };
 
-/** One node as the lists have it; undefined for one that the caller may not see. */
+/** A node's row; undefined when it does not exist or the caller may not see it. */
 export function nodeIn(view: View, id: string, principal: Principal): Row | undefined {
   const entry = view.nodes.byId.get(id);
   return entry && nodeOf(entry, view.own.has(deadLetterPath(id)), principal);
@@ -175,7 +175,7 @@ const audit: Collection = {
   },
 };
 
-/** Lists of everything, and single things, made of what the view has in memory. */
+/** Lists and single items, made from the view in memory. */
 export const readRoutes: readonly Route[] = [
   ...[nodes, requests, leases, labels, pools, providers],
   ...imageLists,

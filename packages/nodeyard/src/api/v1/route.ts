@@ -31,7 +31,7 @@ export interface Stream {
 
 /** How the caller came in, for the routes that let browsers in and out. */
 export interface Entry {
-  /** What it showed other than a cookie. */
+  /** The caller's rights by its listener or token, without a cookie. */
   readonly claim: Claim | undefined;
   /** What its cookie names. */
   readonly session: Session | undefined;
@@ -43,9 +43,9 @@ export interface Entry {
   leave(): void;
 }
 
-/** A route of REST v1: the one source of what is served, of who may call it, and of its page in the OpenAPI document. */
+/** A route of REST v1: the single source for its handler, its access rights and its part of the OpenAPI document. */
 export interface Route {
-  /** Operation id: a verb and what it acts on. */
+  /** Operation id: a verb and its object. */
   readonly id: string;
   readonly method: "GET" | "POST" | "DELETE";
   /** As OpenAPI has it: `/v1/nodes/{id}`. */
@@ -53,7 +53,7 @@ export interface Route {
   readonly summary: string;
   /** Everybody else is refused. */
   readonly roles: readonly ApiRole[];
-  /** `open`: also for who is not known yet. `cookie`: only for who has a session. Absent: for who is known by whatever it shows. */
+  /** `open`: also without credentials. `cookie`: only with a session's cookie. Absent: any valid credentials. */
   readonly access?: "open" | "cookie";
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
@@ -90,7 +90,7 @@ export function route<
   return spec as unknown as Route;
 }
 
-/** Roles that may look at everything that belongs to nobody. */
+/** Roles that may read things without an owner. */
 export const READERS: readonly ApiRole[] = ["viewer", "operator", "admin"];
 /** Every role; a user sees its own labels and tenants. */
 export const EVERYBODY: readonly ApiRole[] = ["viewer", "user", "operator", "admin"];

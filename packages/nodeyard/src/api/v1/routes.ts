@@ -20,7 +20,7 @@ const document = route({
   handle: async () => openApiDocument(),
 });
 
-/** Every route of REST v1: what is not here does not exist. */
+/** All routes of REST v1. */
 export const ROUTES: readonly Route[] = [
   document,
   ...sessionRoutes,

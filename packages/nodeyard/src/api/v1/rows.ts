@@ -18,7 +18,7 @@ export function isoOf(seconds: number | null): string | null {
   return seconds === null ? null : iso(seconds * 1_000);
 }
 
-/** A node, or undefined for one that the caller may not see. Ages are moments: the row changes only when the node does. */
+/** A node's row; undefined when the caller may not see it. Ages are given as points in time, so that a row changes only with its node. */
 export function nodeOf(
   { record, contenders }: NodeEntry,
   deadLetter: boolean,
@@ -39,12 +39,12 @@ export function nodeOf(
   };
 }
 
-/** Whose it is now: a node that is nobody's keeps the name of its last tenant in its record. */
+/** The current tenant. The record of a deallocated node keeps the name of the last one. */
 function tenantOf({ allocatedTo, tenantName }: NodeRecord): string | null {
   return allocatedTo === null ? null : tenantName;
 }
 
-/** In place of what the caller may not see: that there is something is no secret. */
+/** Replaces a value that the caller may not see; that it exists is no secret. */
 export const REDACTED = "redacted";
 
 /** Without what jobs and drivers wrote for themselves, passwords included. */
@@ -58,7 +58,7 @@ function redacted(row: ReturnType<typeof nodeFacts>): Row {
   };
 }
 
-/** A request, or undefined for one that the caller may not see. */
+/** A request's row; undefined when the caller may not see it. */
 export function requestOf(record: RequestRecord, principal: Principal): Row | undefined {
   if (!seesTenant(principal, record.tenantName)) return undefined;
   return {
@@ -110,7 +110,7 @@ export function leaseRowOf(lease: Lease): Row {
   };
 }
 
-/** A diskimage; undefined for one of which the tree knows nothing. */
+/** A diskimage's row; undefined when the tree does not have the image. */
 export function imageRowOf({ images }: View, image: string): Row | undefined {
   const facts = images.get(image);
   return (
@@ -142,7 +142,7 @@ export function memberRowOf({ key, kind, record: { hostname, state, version } }:
   return { id: key, kind, hostname, state, version };
 }
 
-/** Of those with limits: their own, and what anybody may get. */
+/** Counts by state; a caller with limits sees its own nodes and the ready ones that any request may get. */
 export function countStates(view: View, ids: Iterable<string>, principal: Principal): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const id of ids) {

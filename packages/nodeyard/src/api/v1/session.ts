@@ -58,7 +58,7 @@ export const sessionRoutes: readonly Route[] = [
       const claim = body?.ticket === undefined ? entry.claim : await spend(body.ticket, known, entry);
       if (claim === undefined) throw noToken();
       const { text, login } = await createLogin(handles, "session", claim, loginsIn(known));
-      // Nobody goes on with what the browser had before, whoever gave it that.
+      // End the browser's former session, so that a cookie planted by somebody else cannot be used after the log-in.
       if (entry.session !== undefined) await endLogin(handles, entry.session.id);
       entry.enter(claim, text, login.expires);
       return rowOf({ claim, text, expires: login.expires });

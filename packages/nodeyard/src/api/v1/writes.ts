@@ -168,7 +168,7 @@ const leaseRoutes: readonly Route[] = [
   }),
 ];
 
-/** The node as it is after a change of it; what a launcher deleted meanwhile is not found. */
+/** The node after a change; not found when a launcher has deleted it in between. */
 function changedNode({ known, principal, params }: Call<{ readonly id: string }>) {
   const row = nodeIn(known.view, params.id, principal);
   if (row === undefined) throw notFound(`node ${params.id}`);
@@ -217,7 +217,7 @@ const nodeRoutes: readonly Route[] = [
   }),
 ];
 
-/** An image that the tree knows. Throws ApiError: what is misspelt must not seem done. */
+/** Throws ApiError for an image that the tree does not have, so that a misspelt name is not accepted. */
 function demandImage({ known, params }: Call<{ readonly id: string }>): string {
   if (known.view.images.get(params.id) === undefined) throw notFound(`diskimage ${params.id}`);
   return params.id;

@@ -45,8 +45,8 @@ interface Family {
 }
 
 /**
- * Prometheus' page of one process. The figures are the program's own, kept once; prom-client writes them, and adds what it knows of Node
- * (processor, memory, event loop, garbage collection).
+ * The Prometheus page of one process. The program keeps the figures; prom-client formats them and adds those of Node (processor, memory,
+ * event loop, garbage collection).
  */
 export class PrometheusExporter {
   readonly #library: typeof import("prom-client");
@@ -116,7 +116,7 @@ function histogramValues({ name, labels, atMost, count, sumSeconds }: Histogram)
   ];
 }
 
-/** A registry asks a metric for nothing but its name and what it has now. */
+/** A metric for the registry, which only reads its name and current values. */
 function asMetric(family: Family): Metric {
   return { name: family.name, get: async () => family } as unknown as Metric;
 }

@@ -7,7 +7,7 @@ import type { LineSink } from "../statsd/reporter.ts";
 
 /** Lines are gathered for as long, milliseconds. */
 const GATHER_MS = 100;
-/** Lines that wait, at most: what comes beyond is dropped and counted. */
+/** The most lines that wait; further lines are dropped and counted. */
 const MAX_LINES = 20_000;
 /** An address is asked for again as often, milliseconds: servers move. */
 const LOOKUP_MS = 600_000;
@@ -53,7 +53,7 @@ export class UdpSink implements LineSink {
     this.#options = options;
     this.#handles = handles;
     this.#socket = createSocket("udp4");
-    // Nobody listens there, or the network is away: the next figures may arrive.
+    // The server or the network is down; later figures may arrive again.
     this.#socket.on("error", () => {});
     this.#socket.unref();
     void this.#resolve();
@@ -72,7 +72,7 @@ export class UdpSink implements LineSink {
     this.#flush ??= this.#handles.clock.setTimer(GATHER_MS, () => this.#send(), { background: true });
   }
 
-  /** Sends what is left and ends. */
+  /** Sends the remaining lines and closes the socket. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#flush?.cancel();

@@ -9,8 +9,8 @@ export interface StatsdSample {
 export const DATAGRAM_BYTES = 512;
 
 /**
- * The lines of a sample, as Python's client writes them (docs/contract/operations.md, "Statsd"). A negative gauge would be taken
- * for a difference, so it is set to zero first. What is no finite number has no line.
+ * The lines of a sample, as Python's client writes them (docs/contract/operations.md, "Statsd"). A negative gauge is preceded by a zero,
+ * because a server would take it for a difference. A value that is not finite has no line.
  */
 export function linesOf({ key, type, value }: StatsdSample): readonly string[] {
   if (!Number.isFinite(value)) return [];
@@ -24,7 +24,7 @@ export function keyPart(text: string): string {
   return text.replace(/[^A-Za-z0-9_-]/g, "_");
 }
 
-/** Joins lines into datagrams of less than DATAGRAM_BYTES; a line that is longer has one of its own. */
+/** Joins lines into datagrams of less than DATAGRAM_BYTES; a longer line gets a datagram of its own. */
 export function datagramsOf(lines: readonly string[]): readonly string[] {
   const datagrams: string[] = [];
   let open = "";

@@ -19,7 +19,7 @@ export interface ReporterParts {
   readonly counters: Counters;
   /** Gauges of this process. */
   readonly own: () => readonly StatsdSample[];
-  /** Gauges of what all launchers see, which one of them tells; absent: none. */
+  /** Gauges of the whole tree, which the elected launcher sends; absent: none. */
   readonly shared?: {
     /** Whether this process is the one. */
     readonly leading: () => boolean;
@@ -27,7 +27,7 @@ export interface ReporterParts {
   };
 }
 
-/** Sends to a statsd server: what is counted and timed at once, gauges a second after they change, all of them every ten seconds. */
+/** Sends to a statsd server: counters and timers at once, gauges a second after a change, and all gauges every ten seconds. */
 export class StatsdReporter {
   readonly #parts: ReporterParts;
   readonly #own = new LastSent();
@@ -90,13 +90,13 @@ export class StatsdReporter {
 }
 
 /**
- * Which gauges are worth a line: those that changed since they were sent, all of them at a heartbeat (idle ones would expire where they
- * are kept), and a last zero for what there is no longer.
+ * Chooses the gauges to send: those that changed since they were sent last, all of them at a heartbeat (servers expire idle gauges), and
+ * a last zero for gauges that have disappeared.
  */
 class LastSent {
   readonly #values = new Map<string, number>();
 
-  /** `all` is everything that there is now. */
+  /** `all`: all current gauges. */
   worth(all: readonly StatsdSample[], heartbeat: boolean): readonly StatsdSample[] {
     const gone = new Set(this.#values.keys());
     const worth: StatsdSample[] = [];

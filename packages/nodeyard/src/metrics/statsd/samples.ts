@@ -103,7 +103,7 @@ function partOf(label: string, text: string): string {
   return label === "result" || label === "operation" ? text : keyPart(text);
 }
 
-/** The old name of what came of a launch, and where it failed (docs/contract/operations.md, "Results of launches"). */
+/** Nodepool's name for the result of a launch, with the step that failed (docs/contract/operations.md, "Results of launches"). */
 function oldResult({ result = "", step }: Labels): string {
   if (result === "ready") return "ready";
   if (step === "scan" && (result === "timeout" || result === "host-key")) return "error.keyscan";

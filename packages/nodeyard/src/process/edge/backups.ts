@@ -3,7 +3,7 @@ import type { EmbeddedTree } from "@nodeyard/tree";
 import type { Backup } from "../../api/index.ts";
 import { discard } from "./files.ts";
 
-/** Copies of a tree for whoever asks the process that holds it, one made at a time; of none a file is left. */
+/** Makes copies of the tree that this process holds, one at a time, and removes the temporary file of each. */
 export function backupsOf(tree: EmbeddedTree, folder: string): () => Promise<Backup> {
   let last: Promise<unknown> = Promise.resolve();
   const copy = async () => {

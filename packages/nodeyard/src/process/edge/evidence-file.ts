@@ -8,7 +8,7 @@ export const EVIDENCE = "evidence.sqlite";
 
 /** What a deleted server left behind is found within minutes; a cloud that was away for weeks is still cleaned. */
 const KEEP_MS = 30 * 24 * 3_600_000;
-/** What is older goes when the file is opened, and after so many records. */
+/** Old records are removed when the file is opened, and after each so many new ones. */
 const PRUNE_EVERY = 1_000;
 
 export interface FileEvidence extends Evidence {
@@ -16,8 +16,8 @@ export interface FileEvidence extends Evidence {
 }
 
 /**
- * Evidence in a SQLite file, since a port or volume is deleted on the word of it when the node's record is long gone. A file
- * that cannot be used costs only clean-up: what is not remembered is logged and left alone.
+ * Evidence that a resource is ours, in a SQLite file: ports and volumes are deleted by it after the node's record is gone. If the file
+ * cannot be used, resources without evidence are logged and left alone.
  */
 export function openEvidence(
   file: string,

@@ -9,8 +9,8 @@ import { discard } from "./files.ts";
 const SILENCE_MS = 60_000;
 
 /**
- * Writes the answer of a process on this machine to a file, whole or not at all, readable by its owner alone. False when nobody listens on
- * the socket. Rejects with ProcessError.
+ * Writes the answer of a process on this machine to a file, atomically and readable only by its owner. Returns false when no process
+ * listens on the socket. Rejects with ProcessError.
  */
 export async function fetchToFile({
   socket,

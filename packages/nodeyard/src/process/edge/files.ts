@@ -15,7 +15,7 @@ import { promisify } from "node:util";
 import { messageOf } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 
-/** What a state folder holds; a folder with one of these may be closed to others. */
+/** Names in a state folder. Only a folder with one of them gets its mode restricted. */
 const OURS: ReadonlySet<string> = new Set(["tree.sqlite", "journal.sqlite", "lost+found"]);
 
 /** Makes a state folder that only its owner can enter. A folder of other things is left as it is, and refused. */
@@ -50,7 +50,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Reads a text that the user named. `what` says what it is for. */
+/** Reads a file that the user named. `what` is its purpose, for the error message. */
 export function readText(path: string, what: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -61,7 +61,7 @@ export function readText(path: string, what: string): string {
   }
 }
 
-/** Whole or not at all, and for nobody else's eyes. */
+/** Writes a file atomically, readable only by its owner. */
 export function writePrivate(path: string, text: string): void {
   try {
     writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
@@ -75,7 +75,7 @@ export function writePrivate(path: string, text: string): void {
   }
 }
 
-/** What is half there is of no use; that it cannot be removed says nothing new. */
+/** Removes an incomplete file; an error is ignored, because the cause is reported already. */
 export function discard(path: string): void {
   try {
     rmSync(path, { force: true });

@@ -6,9 +6,9 @@ const SDK = /^@nodeyard\/(driver|runtime)(\/|$)/;
 let shared = false;
 
 /**
- * Loads an ES module within the call, by the name of a package that is installed with the program or by a path; Node does
- * that for modules without a top-level await. What is loaded gets the program's own copy of the driver SDK, so that
- * a driver needs none beside it and there is only one DriverError.
+ * Loads an ES module synchronously, by a path or by the name of a package that is installed with the program; Node can do that for
+ * modules without top-level await. The module gets the program's own copy of the driver SDK, so that a driver needs no second one and
+ * there is only one DriverError class.
  */
 export function loadModule(specifier: string): unknown {
   if (!shared) {

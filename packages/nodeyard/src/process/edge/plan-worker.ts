@@ -31,7 +31,7 @@ export type PlanAnswer =
 
 const DAY_S = 86_400;
 
-/** A thread of its own, with memory of its own: launchers are played for seconds, while the process goes on with its work. */
+/** Runs in a thread with its own memory: playing launchers takes seconds, and must not delay the work of the process. */
 async function answer({ files, text, journal, days, most }: PlanOrder): Promise<PlanAnswer> {
   const installed = new Drivers(loadModule);
   const drivers = withAnyDriver(installed);

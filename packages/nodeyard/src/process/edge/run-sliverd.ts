@@ -8,7 +8,7 @@ import { ProcessError } from "../errors.ts";
 /** Flags for the Node that runs the sliver manager. */
 export const SLIVERD_FLAGS = ["--disable-warning=ExperimentalWarning"];
 
-/** The sliver manager's executable. The package is found and not imported: what runs as a root daemon is a process of its own. */
+/** The path of the sliver manager's executable. Its package is not imported, because the root daemon is a process of its own. */
 export function sliverdProgram(): string | undefined {
   try {
     const root = dirname(fileURLToPath(import.meta.resolve("@nodeyard/sliver")));

@@ -29,27 +29,27 @@ export type FromJournal =
 
 /** The journal in the file of a state folder, written by a thread of its own: no caller waits for the disk. */
 export interface FileJournal extends Journal {
-  /** What is known of a thing, with what was written until now. Never rejects. */
+  /** The events of a subject, including all that were written before this call. Never rejects. */
   read(subject: Subject): Promise<History>;
   /** The latest events of these names, some thousands of them at most, oldest first. Never rejects. */
   latest(names: readonly JournalEventName[]): Promise<History>;
-  /** Takes other limits; what is too much goes a little at a time. */
+  /** Changes the limits; events beyond them are deleted in small steps. */
   limit(limits: JournalLimits): void;
-  /** Writes what is left and ends. */
+  /** Writes the remaining events and ends the thread. */
   close(): Promise<void>;
 }
 
 const FLUSH_MS = 250;
 const MAX_WAITING = 50_000;
-/** What is too old goes even while nothing happens. */
+/** How often old events are deleted while no new ones arrive, milliseconds. */
 const PRUNE_MS = 600_000;
 const DROPPED = { result: "dropped" } as const;
 /** Questions that wait for the disk, at most. */
 const MAX_READS = 100;
 
 /**
- * A journal in a SQLite file, written in batches by a thread of its own. It is never worth more than the work it
- * describes: what it cannot take is counted and left out, and a file that fails stops nothing.
+ * A journal in a SQLite file, written in batches by a thread of its own. It never delays the work that it describes: events that it
+ * cannot take are counted and dropped, and a file that fails stops nothing.
  */
 export function openJournal(
   place: { readonly file: string; readonly limits?: JournalLimits },

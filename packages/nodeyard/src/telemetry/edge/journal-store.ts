@@ -15,7 +15,7 @@ export type JournalRow = Omit<JournalEvent, "facts" | "record"> & {
 const PRUNE_ROWS = 2_000;
 /** Pages given back to the file system by one look, at most. */
 const VACUUM_PAGES = 1_024;
-/** What the file is kept below, as a part of what it may be: the write-ahead log and half-empty pages take the rest. */
+/** The part of the size limit that events may use; the write-ahead log and half-empty pages need the rest. */
 const FULL = 0.9;
 
 const SCHEMA = `
@@ -33,7 +33,7 @@ export class JournalStore {
   readonly #tooOld: StatementSync;
   readonly #oldest: StatementSync;
 
-  /** Throws where the file is no journal, or one of a later release. */
+  /** Throws when the file is no journal, or a journal of a later release. */
   constructor(file: string) {
     // SQLite gives its other files the mode of this one.
     closeSync(openSync(file, "a", 0o600));
@@ -45,7 +45,7 @@ export class JournalStore {
       throw new Error(
         `${file} was written by a later release (layout ${found}, this one knows ${JOURNAL_LAYOUT})`,
       );
-    // Takes effect in a new file only; an old one keeps its size and fills what is free in it.
+    // Takes effect in a new file only; an old file keeps its size and reuses its free pages.
     database.exec("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     database.exec("PRAGMA journal_size_limit = 16777216");
     database.exec("BEGIN IMMEDIATE");
@@ -72,7 +72,7 @@ export class JournalStore {
     return this.#database;
   }
 
-  /** Of the file, without what waits in its write-ahead log. */
+  /** The size of the file, without its write-ahead log. */
   get bytes(): number {
     return this.#pragma("page_count") * this.#pragma("page_size");
   }
@@ -90,7 +90,7 @@ export class JournalStore {
     }
   }
 
-  /** One look at what is too old or too much, after `written` rows; `now` is wall time, milliseconds. */
+  /** Deletes a part of the events beyond the limits, after `written` new rows; `now` is wall time, milliseconds. */
   prune({ maxAgeMs, maxBytes }: JournalLimits, now: number, written = 0): void {
     this.#tooOld.run(now - maxAgeMs);
     if (this.#used() > maxBytes * FULL) this.#oldest.run(Math.max(PRUNE_ROWS, 2 * written));

@@ -17,10 +17,10 @@ const nap = new Int32Array(new SharedArrayBuffer(4));
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Writes lines to a descriptor, or to the end of a file, and makes nobody wait for the disk. A file that was moved away, as logrotate does,
- * is made anew before the next line. What cannot be written is kept, and tried again with the next line. A process that ends in order
- * flushes; what is left at any other end is written then, and a write that was under way twice, rather than not at all. `kill -9` loses
- * the lines of the last moment.
+ * Appends lines to a descriptor or file without making the caller wait for the disk. A file that was moved away, as logrotate does, is
+ * created again before the next line. Lines that could not be written are kept and tried again with the next one. `flush` writes all of
+ * them at an orderly end. At any other exit they are written synchronously, and a batch that was being written may appear twice.
+ * `kill -9` loses the lines of the last moment.
  */
 export class LineSink {
   /** Called for each line that is dropped, at once: who looks at a figure need not wait until there is room. */
@@ -31,7 +31,7 @@ export class LineSink {
   #waiting: string[] = [];
   /** Of `#waiting`. */
   #size = 0;
-  /** What is being written, or was not written whole. */
+  /** The batch that is being written, or was written in part. */
   #batch: Uint8Array = NOTHING;
   #busy = false;
   #writing: Promise<void> = Promise.resolve();
@@ -108,7 +108,7 @@ export class LineSink {
     const { dev, ino } = fstatSync(this.#descriptor);
     const there = await calls.stat(this.#file).catch(() => undefined);
     if (there?.dev === dev && there.ino === ino) return;
-    // Where it cannot be made, lines go on to the file that was moved.
+    // If the file cannot be created, lines still go to the moved one.
     const opened = await calls.open(this.#file, "a", MODE).catch(() => undefined);
     if (opened === undefined) return;
     close(this.#descriptor, () => {});

@@ -5,7 +5,7 @@ import { LineSink } from "./line-sink.ts";
 /** json: one object per line, for machines. text: for people and searches. journald: text with sd-daemon's level, without the time. */
 export type LogFormat = "json" | "text" | "journald";
 
-/** What is logged, how and where. */
+/** Levels, format and destination of the log. */
 export interface LogOptions {
   /** By area; the default of `all` is info. */
   readonly levels: LogLevels;
@@ -14,7 +14,7 @@ export interface LogOptions {
   readonly to: { readonly file: string } | { readonly descriptor: number };
 }
 
-/** The program's log. Throws what opening its file throws; later neither a full disk nor a closed terminal concerns those that log. */
+/** The program's log. Throws when its file cannot be opened; later a full disk or a closed terminal does not affect the callers. */
 export function createLog({ levels, format, to }: LogOptions): ProcessLog {
   const sink = new LineSink(to, (lines) =>
     areas.process.warn(
