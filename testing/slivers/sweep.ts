@@ -26,9 +26,14 @@ export function sweep(): string[] {
   if (processes().some(({ words }) => isDaemon(words) && !isOfTests(words))) return killed;
   const all = readdirSync(tmpdir()).map((name) => join(tmpdir(), name));
   const machines = killed.length === 0 ? [] : all.filter((path) => /\/nodeyard-foreign-\w+$/.test(path));
-  const folders = all
-    .filter((path) => /\/nodeyard-(?!image-cache)[\w-]+$/.test(path))
-    .filter((folder) => ["slivers", "pool", "pool.img"].some((name) => existsSync(join(folder, name))));
+  // By what is mounted: quick tests beside these have folders of such names, too.
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .map((line) => line.split(" ")[4] ?? "");
+  const folders = all.filter(
+    (path) =>
+      /\/nodeyard-[\w-]+$/.test(path) && ["pool", "lxcfs"].some((name) => mounts.includes(join(path, name))),
+  );
   const groups = hierarchies().flatMap((path) =>
     readdirSync(path)
       .filter((name) => GROUP.test(name))
