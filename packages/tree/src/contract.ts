@@ -1,16 +1,16 @@
 /**
- * The coordination tree: what Nodeyard needs of ZooKeeper and of everything that stands in for it.
+ * The coordination tree: the contract that Nodeyard requires of ZooKeeper and of every store that replaces it.
  *
- * The contract knows nothing of nodes or requests. Semantics are ZooKeeper's (ZooKeeper Programmer's Guide):
- * absolute paths, versions per znode, sequence numbers from a counter per parent that counts every child ever made,
- * session-bound ("ephemeral") znodes without children, and commits that happen whole or not at all.
+ * The contract knows nothing of nodes or requests. Its semantics are ZooKeeper's (ZooKeeper Programmer's Guide):
+ * absolute paths, a version per znode, sequence numbers from a counter per parent that counts every child ever created,
+ * ephemeral znodes that end with their session and have no children, and commits that are applied completely or not at all.
  */
 import type { Interest, Stat, TreeCacheChange, TreeCacheOptions } from "@nodeyard/zookeeper";
 
-/** What the tree says of a znode. Times are milliseconds of the tree's own clock. */
+/** Metadata of a znode. Times are milliseconds of the tree's own clock. */
 export type { Interest, Stat };
 
-/** Makes a znode; refused with NodeExists, or with NoNode where the parent is missing. */
+/** Creates a znode. Refused with NodeExists, or with NoNode when the parent is missing. */
 export interface CreateOp {
   readonly op: "create";
   /** With `sequential`, ten digits are appended; the path may then end in "/". */
@@ -25,132 +25,136 @@ export interface SetOp {
   readonly op: "set";
   readonly path: string;
   readonly data: Uint8Array;
-  /** The version the znode must have; absent: any. */
+  /** The version that the znode must have; default: any. */
   readonly version?: number;
 }
 
-/** Removes a znode; refused with NoNode, BadVersion or NotEmpty. */
+/** Deletes a znode. Refused with NoNode, BadVersion or NotEmpty. */
 export interface DeleteOp {
   readonly op: "delete";
   readonly path: string;
   readonly version?: number;
 }
 
-/** Demands that the znode exists and, with `version`, that it has that version. */
+/** Requires that the znode exists and, with `version`, that it has this version. */
 export interface CheckOp {
   readonly op: "check";
   readonly path: string;
   readonly version?: number;
 }
 
-/** One part of a commit, which is carried out whole or not at all. */
+/** One operation of a commit. A commit is applied completely or not at all. */
 export type Op = CreateOp | SetOp | DeleteOp | CheckOp;
 
-/** What one part of a commit did. */
+/** Result of one operation of a commit. */
 export type OpResult =
   | { readonly op: "create"; readonly path: string; readonly stat: Stat }
   | { readonly op: "set"; readonly stat: Stat }
   | { readonly op: "delete" }
   | { readonly op: "check" };
 
-/** Results of a commit, in the order and with the kinds of its parts. */
+/** Results of a commit, in the order of its operations and with their types. */
 export type CommitResult<T extends readonly Op[]> = {
   readonly [K in keyof T]: Extract<OpResult, { readonly op: T[K] extends Op ? T[K]["op"] : never }>;
 };
 
-/** A limit on one call. Without `deadlineMs` the tree's own default holds: no call waits for ever. */
+/** Limits of one call. Without `deadlineMs` the tree's default applies, so that no call waits for ever (rule 8). */
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly deadlineMs?: number;
 }
 
-/** What is known of the session. What depends on it, such as a lock, is certain only while it is "connected" (rule 1). */
+/** State of the session. Anything that depends on it, such as a lock, is certain only while it is "connected" (rule 1). */
 export type SessionState = "connecting" | "connected" | "suspended" | "expired" | "closed";
 
 /**
- * The session this process has with the tree. After `expired` the tree opens a new one by itself: `epoch` grows by one
- * and everything ephemeral of the old epoch is gone. What waits for the connection meanwhile was meant for the session
- * that is over: it is rejected with SessionExpired, outcome "none".
+ * The session of this process with the tree. After `expired` the tree opens a new session by itself: `epoch` grows by one,
+ * and the ephemeral znodes of the old epoch are gone. Calls that wait for the connection belong to the expired session, so
+ * they are rejected with SessionExpired and outcome "none".
  */
 export interface Session {
   readonly id: bigint;
   readonly epoch: number;
   readonly state: SessionState;
   /**
-   * Monotonic milliseconds until which locks of this session may be trusted: send time of the last answered request
-   * plus two thirds of the session timeout (rule 1). Infinity where the tree cannot lose a session by itself.
+   * Monotonic time in milliseconds until which locks of this session may be trusted: the send time of the last answered request
+   * plus two thirds of the session timeout (rule 1). Infinity when the tree cannot lose a session by itself.
    */
   readonly trustedUntil: number;
 }
 
-/** What a feed reports: a znode is there or gone, continuity was lost (`gap`), all is reported (`synced`). */
+/** A report of a feed: a znode exists (`put`) or was deleted, events may have been missed (`gap`), everything is reported (`synced`). */
 export type Change = TreeCacheChange;
 
 /**
- * Beside what a tree cache promises, own writes arrive from their replies (before the writer's promise resolves), once, without a read.
+ * Options of a feed. In addition to a tree cache, a feed reports this process's own writes from their replies: once, without a read, and
+ * before the writer's promise resolves.
  */
 export type FeedOptions = TreeCacheOptions;
 
-/** The changes of a subtree, told to one listener: per path versions grow and the last state arrives; states in between may be skipped. */
+/**
+ * Reports the changes of a subtree to one listener. For one path versions grow and the last state arrives; intermediate states may be
+ * skipped.
+ */
 export interface Feed {
-  /** Resolves when the first `synced` has been told; rejects when the feed is closed before. */
+  /** Resolves after the first `synced`; rejects when the feed is closed before that. */
   readonly synced: Promise<void>;
-  /** Compares the whole subtree with what was told and tells the differences, then `synced`. */
+  /** Compares the whole subtree with what was reported, reports the differences, then `synced`. */
   resync(): Promise<void>;
-  /** Reads that are owed, under way included: for events that came, and for a comparison. */
+  /** Number of reads that are queued or in flight: for events, and for a comparison. */
   pending(): { readonly events: number; readonly walk: number };
   close(): Promise<void>;
 }
 
-/** Differences between stores that callers may see. */
+/** Properties in which stores differ and that callers may see. */
 export interface TreeCapabilities {
-  /** Other processes can use the same tree, so writes of others must be expected. */
+  /** Other processes can use the same tree, so a caller must expect their writes. */
   readonly shared: boolean;
-  /** What was acknowledged survives power loss. */
+  /** Acknowledged writes survive power loss (rule 10). */
   readonly durable: boolean;
   /**
-   * Longest write, bytes as `requestBytes` counts them: a commit is one write with all of its operations. A longer one is refused with
-   * TooLarge before anything is sent.
+   * Longest write in bytes, counted by `requestBytes`. A commit is one write with all of its operations. A longer write is refused with
+   * TooLarge before it is sent.
    */
   readonly maxRequestBytes: number;
 }
 
-/** Figures since the tree was opened, for metrics and benches. */
+/** Totals since the tree was opened, for metrics and benches. */
 export interface TreeCounters {
-  /** Requests sent as one unit (a commit is one), pings not counted. */
+  /** Requests sent. A commit counts as one; pings do not count. */
   readonly calls: number;
-  /** Operations inside them (a commit of three counts three). */
+  /** Operations in these requests. A commit of three operations counts as three. */
   readonly operations: number;
-  /** Change notices received. */
+  /** Change events received. */
   readonly events: number;
 }
 
-/** A call that has not been answered, for whoever wonders what a process waits for. */
+/** A call without an answer yet. The stack dump lists them, to show what a process waits for. */
 export interface CallUnderWay {
-  /** `get`, `stat`, `children`, `sync`, an op's name, or `commit` where there are several. */
+  /** `get`, `stat`, `children`, `sync`, the name of an operation, or `commit` for several operations. */
   readonly what: string;
-  /** Of a commit the first. */
+  /** For a commit, the path of its first operation. */
   readonly path: string;
   readonly operations: number;
-  /** Monotonic milliseconds at which it was made. */
+  /** Monotonic time of the call, in milliseconds. */
   readonly since: number;
 }
 
 /**
- * Every method rejects with a `TreeError`; `error.outcome` says whether the write may have happened all the same.
- * Calls that are started in order are carried out in order. Bytes that were given to a write belong to the tree: feeds
- * tell them on, so they must not be changed afterwards.
+ * A tree. Every method rejects with a `TreeError`; `error.outcome` says whether the write may have been applied anyway. Calls
+ * are carried out in the order in which they are started. Bytes passed to a write belong to the tree: feeds report the same
+ * array, so the caller must not change it afterwards.
  */
 export interface Tree extends AsyncDisposable {
   readonly capabilities: TreeCapabilities;
   readonly counters: TreeCounters;
-  /** The session as it is now. */
+  /** The present session. */
   session(): Session;
-  /** Called synchronously at each change of state or epoch. Returns the function that ends it. */
+  /** Calls `listener` synchronously at each change of state or epoch. Returns a function that unsubscribes. */
   onSession(listener: (session: Session) => void): () => void;
-  /** Tree time minus our wall clock, milliseconds, learnt from our own writes; 0 until the first. */
+  /** Tree time minus this process's wall clock in milliseconds, measured by this process's writes; 0 before the first write. */
   clockOffset(): number;
-  /** Calls that were made and not answered, the oldest first, those of feeds included. */
+  /** Calls without an answer, the oldest first. Calls of feeds are included. */
   underWay(): readonly CallUnderWay[];
 
   create(
@@ -159,21 +163,21 @@ export interface Tree extends AsyncDisposable {
     options?: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean },
   ): Promise<{ readonly path: string; readonly stat: Stat }>;
   get(path: string, options?: CallOptions): Promise<{ readonly data: Uint8Array; readonly stat: Stat }>;
-  /** The znode's stat, or undefined where there is none. */
+  /** The znode's Stat; undefined when it does not exist. */
   stat(path: string, options?: CallOptions): Promise<Stat | undefined>;
   set(path: string, data: Uint8Array, options?: CallOptions & { readonly version?: number }): Promise<Stat>;
   delete(path: string, options?: CallOptions & { readonly version?: number }): Promise<void>;
-  /** Names (not paths) of the children, in no order. */
+  /** Names (not paths) of the children, in no particular order. */
   children(path: string, options?: CallOptions): Promise<readonly string[]>;
-  /** All of `ops` or none of them. A refused commit rejects with `CommitFailed`, which names the op that refused. */
+  /** Applies all of `ops` or none. A refused commit rejects with `CommitFailed`, which names the operation that was refused. */
   commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>>;
   /**
-   * Resolves when every write acknowledged anywhere before the call is visible to reads made after it. It takes its turn among the writes
-   * of all and costs as much as one; `path` need not exist.
+   * Resolves when every write acknowledged to any process before the call is visible to later reads. It is ordered among all writes of the
+   * tree and costs as much as a write. `path` need not exist.
    */
   sync(path: string, options?: CallOptions): Promise<void>;
 
-  /** Follows everything at and below `root`, which need not exist yet. */
+  /** Reports every change at and below `root`, which need not exist. */
   feed(root: string, options: FeedOptions): Feed;
   close(): Promise<void>;
 }

@@ -1,9 +1,9 @@
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 
-/** Whether a write that failed may have happened all the same. */
+/** Whether a failed write may have been applied anyway. */
 export type Outcome = "none" | "unknown";
 
-/** Base of what a tree's methods reject with. */
+/** Base class of all errors with which a tree's methods reject. */
 export class TreeError extends NodeyardError {
   readonly outcome: Outcome;
 
@@ -13,7 +13,7 @@ export class TreeError extends NodeyardError {
   }
 }
 
-/** Base class of refusals that are about one znode, and say nothing but its path and why. */
+/** Base class of refusals that concern one znode. */
 function errorClass(
   code: string,
   why: (path: string) => string,
@@ -28,41 +28,41 @@ function errorClass(
   };
 }
 
-/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
+/** The znode, or the parent of a znode to be created, does not exist. Nothing was changed. */
 export class NoNode extends errorClass("tree.no_node", (path) => `${path} does not exist`) {}
 
-/** A znode to be created is there already. Nothing was changed. */
+/** A znode to be created exists already. Nothing was changed. */
 export class NodeExists extends errorClass("tree.node_exists", (path) => `${path} exists already`) {}
 
-/** Somebody else wrote since the version that the operation names. Read again, and decide anew. */
+/** Another process wrote the znode after the version that the operation names. Read it again and decide again. */
 export class BadVersion extends errorClass(
   "tree.bad_version",
   (path) => `${path} was changed by someone else in the meantime`,
 ) {}
 
-/** A znode with children is not deleted. Children may have come since they were listed. */
+/** The znode to be deleted has children. Another process may have created them since they were listed. */
 export class NotEmpty extends errorClass("tree.not_empty", (path) => `${path} still has children`) {}
 
-/** Only znodes that outlive their session can have children. */
+/** The parent is ephemeral; only persistent znodes can have children. */
 export class NoChildrenForEphemerals extends errorClass(
   "tree.no_children_for_ephemerals",
   (path) => `the parent of ${path} is bound to a session and takes no children`,
 ) {}
 
-/** An access list, which others have set on the znode, denies the operation. */
+/** The access list of the znode, which another client has set, denies the operation. */
 export class NotAllowed extends errorClass(
   "tree.not_allowed",
   (path) => `${path}: this session has no right to do that`,
 ) {}
 
-/** The operation cannot be carried out as it is written. Repeating it does not help. */
+/** The operation is invalid as written. A retry does not help. */
 export class BadArguments extends TreeError {
   constructor(path: string, why: string, cause?: unknown) {
     super("tree.bad_arguments", `${JSON.stringify(path)}: ${why}`, { cause });
   }
 }
 
-/** A write exceeds the size limit of one request. It was not sent. */
+/** The write exceeds the size limit of one request. It was not sent. */
 export class TooLarge extends TreeError {
   constructor(what: string, bytes: number, limit: number, cause?: unknown) {
     super(
@@ -73,42 +73,42 @@ export class TooLarge extends TreeError {
   }
 }
 
-/** An access list that this tree does not support; it is refused so that nobody relies on a protection that does not exist. */
+/** The tree does not support this access list. It refuses the list, so that no client relies on protection that does not exist. */
 export class InvalidAccessList extends TreeError {
   constructor(path: string, why: string) {
     super("tree.invalid_access_list", `the access list of ${path} is refused: ${why}`);
   }
 }
 
-/** The connection broke before the reply arrived; a write may have happened. */
+/** The connection broke before the reply arrived. A write may have been applied. */
 export class ConnectionLost extends TreeError {
   constructor(what: string, cause?: unknown, outcome: Outcome = "unknown") {
     super("tree.connection_lost", `connection to the tree lost during ${what}`, { outcome, cause });
   }
 }
 
-/** The session ended; its ephemeral znodes are gone. A write in flight may have happened. */
+/** The session ended and its ephemeral znodes are gone. A write in flight may have been applied. */
 export class SessionExpired extends TreeError {
   constructor(what: string, cause?: unknown, outcome: Outcome = "unknown") {
     super("tree.session_expired", `the session with the tree ended during ${what}`, { outcome, cause });
   }
 }
 
-/** The call's deadline or signal ended it. A write that was already sent may have happened. */
+/** The call's deadline passed or its signal fired. A write that was sent may have been applied. */
 export class CallEnded extends TreeError {
   constructor(what: string, outcome: Outcome, cause?: unknown) {
     super("tree.call_ended", `${what} was cancelled before the tree answered`, { outcome, cause });
   }
 }
 
-/** The tree, or a feed of it, was closed by its own process. */
+/** This process has closed the tree or the feed. */
 export class TreeClosed extends TreeError {
   constructor(what: string, outcome: Outcome = "none", cause?: unknown) {
     super("tree.closed", `${what}: the tree is closed`, { outcome, cause });
   }
 }
 
-/** The store itself failed (disk full, corrupt file, unknown server error). */
+/** The store failed (disk full, damaged file, unknown error of the server). */
 export class StoreFailed extends TreeError {
   constructor(what: string, outcome: Outcome, cause?: unknown) {
     const why = cause === undefined ? "" : `: ${messageOf(cause)}`;
@@ -116,7 +116,7 @@ export class StoreFailed extends TreeError {
   }
 }
 
-/** A commit was refused as a whole because of `ops[index]`; `reason` is that operation's error. */
+/** A commit was refused because of `ops[index]`; `reason` is the error of that operation. Nothing was changed. */
 export class CommitFailed extends TreeError {
   readonly index: number;
   readonly reason: TreeError;

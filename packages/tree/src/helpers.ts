@@ -2,7 +2,7 @@ import type { Clock } from "@nodeyard/runtime";
 import type { Tree } from "./contract.ts";
 import { CommitFailed, NodeExists, TreeError } from "./errors.ts";
 
-/** Creates every part of a path that is missing; durable, without data. */
+/** Creates the missing znodes of a path, persistent and without data. */
 export async function ensurePath(tree: Pick<Tree, "create">, path: string): Promise<void> {
   let at = "";
   for (const part of path.split("/").slice(1)) {
@@ -11,17 +11,17 @@ export async function ensurePath(tree: Pick<Tree, "create">, path: string): Prom
   }
 }
 
-/** Tree time now, in milliseconds: what the servers of the tree call now, as far as our own writes have shown. */
+/** Tree time now in milliseconds: the clock of the tree's servers, as far as this process's writes have measured it. */
 export function treeNow({ clock, tree }: { readonly clock: Clock; readonly tree: Tree }): number {
   return clock.now() + tree.clockOffset();
 }
 
-/** Tree time now, in seconds, as records hold it. */
+/** Tree time now in seconds, the unit of times in records. */
 export function treeSeconds(handles: { readonly clock: Clock; readonly tree: Tree }): number {
   return treeNow(handles) / 1000;
 }
 
-/** Undefined when what was asked for does not exist; any other failure is the caller's. */
+/** Undefined when the znode does not exist; other errors are passed on. */
 export async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined> {
   try {
     return await promise;
@@ -31,7 +31,7 @@ export async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined
   }
 }
 
-/** For `catch`: undefined where the tree answered that a znode exists already. Any other error is thrown on. */
+/** For `catch`: ignores NodeExists, also within a CommitFailed; other errors are passed on. */
 export function ignoreExisting(error: unknown): undefined {
   if (!((error instanceof CommitFailed ? error.reason : error) instanceof NodeExists)) throw error;
 }

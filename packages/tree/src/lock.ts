@@ -7,45 +7,45 @@ const DEFAULT_WAIT_MS = 60_000;
 
 interface ContendOptions {
   readonly random: Random;
-  /** Data of the contender, for whoever asks who holds the lock; empty by default. */
+  /** Data of the contender; people read it to see who holds the lock. Default: empty. */
   readonly identifier?: string;
-  /** The contender outlives the session. It then fences nothing by itself, and only `release` ends it. */
+  /** The contender outlives the session: only `release` deletes it. So its fence cannot show that the session was lost. */
   readonly durable?: boolean;
   /**
-   * What happens when the lock's parent is missing: "never" rejects with NoNode; "parent-only" creates that one znode,
-   * never what is above it, so that the lock of an object which is gone cannot bring its path back.
+   * What to do when the lock parent is missing. "never": reject with NoNode. "parent-only": create that one znode, never the path
+   * above it, because locking a deleted object must not create the object again (docs/contract/locks.md, "Ghost paths").
    */
   readonly createParent?: "never" | "parent-only";
 }
 
-/** How a lock is tried that is not waited for. */
+/** Options for taking a lock without waiting. */
 export interface TryLockOptions extends ContendOptions, CallOptions {
-  /** The first broken connection ends the attempt; it rejects when its contender is out of the line. Default: it is made again. */
+  /** The first broken connection ends the attempt, which rejects once its contender is deleted. Default: the attempt is repeated. */
   readonly once?: boolean;
 }
 
-/** How long a lock is waited for; milliseconds. */
+/** Options for waiting for a lock; times in milliseconds. */
 export interface LockOptions extends ContendOptions {
   readonly clock: Clock;
-  /** Limit for the whole attempt; default 60,000. */
+  /** Limit of the whole attempt; default 60,000. */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** A lock that is ours for as long as its contender stands. */
+/** A lock that this process holds for as long as its contender exists. */
 export interface HeldLock {
   readonly parent: string;
-  /** Path of our contender. */
+  /** Path of the contender. */
   readonly contender: string;
-  /** Session epoch it belongs to: in another epoch it is gone (unless durable). */
+  /** Epoch of the contender's session. In another epoch the lock is lost, unless it is durable. */
   readonly epoch: number;
-  /** Put first into a commit, it makes the commit fail when the lock is lost. */
+  /** As the first operation of a commit, it makes the commit fail when the lock is lost. */
   readonly fence: CheckOp;
-  /** Leaves the line. Doing so twice is no error. */
+  /** Releases the lock by deleting the contender. A second call is no error. */
   release(options?: CallOptions): Promise<void>;
 }
 
-/** The lock was not free before the deadline. No contender is left behind. */
+/** The lock did not become free before the deadline. The contender was deleted. */
 export class LockTimeout extends TreeError {
   constructor(parent: string, ms: number) {
     super("tree.lock_timeout", `${parent} was not free within ${Math.round(ms)} ms`);
@@ -53,8 +53,8 @@ export class LockTimeout extends TreeError {
 }
 
 /**
- * Takes a lock if it is free; undefined when someone else has it. Names and order of the line are those of Nodepool's and
- * Zuul's locks, which therefore queue in the same line.
+ * Takes a lock if it is free; otherwise returns undefined. Contenders have the names and the order of Nodepool's and Zuul's
+ * locks, so all of these programs compete for the same lock.
  */
 export function tryLock(tree: Tree, parent: string, options: TryLockOptions): Promise<HeldLock | undefined> {
   const { signal, deadlineMs } = options;
@@ -62,7 +62,7 @@ export function tryLock(tree: Tree, parent: string, options: TryLockOptions): Pr
   return take(tree, parent, options, false, call);
 }
 
-/** Waits for a lock, woken by the line itself. Rejects with LockTimeout, or with CallEnded when `signal` aborts. */
+/** Waits until the lock is free. Rejects with LockTimeout, or with CallEnded when `signal` aborts. */
 export async function lock(tree: Tree, parent: string, options: LockOptions): Promise<HeldLock> {
   const { clock, deadlineMs = DEFAULT_WAIT_MS, signal } = options;
   const limit = deadline(clock, deadlineMs, () => new LockTimeout(parent, deadlineMs), signal);
@@ -102,14 +102,14 @@ async function take(
   return {
     parent,
     contender: place.path,
-    // Where the session has changed since, the lock is lost: it is of an earlier epoch.
+    // When the session has changed since, the contender belongs to the earlier epoch and the lock is lost.
     epoch: durable || place.owner === id ? epoch : epoch - 1,
     fence: { op: "check", path: place.path },
     release: (limits = {}) => leave(line, place.path, limits, durable),
   };
 }
 
-/** The lines of locks in a tree. */
+/** Adapts a tree to what `contend` needs. */
 export function lineOf(tree: Tree): LineClient {
   return {
     session: () => (tree.session().state === "expired" ? -1n : tree.session().id),
@@ -145,7 +145,7 @@ async function create(
   return { path: made.path, owner: made.stat.ephemeralOwner, fresh: true };
 }
 
-/** Follows one contender; one that is gone already never shows. */
+/** Resolves when a contender is gone. A contender that is already gone never appears in the feed. */
 async function departure(tree: Tree, path: string, signal: AbortSignal | undefined): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const { epoch } = tree.session();

@@ -3,16 +3,16 @@ import { TooLarge } from "./errors.ts";
 
 /**
  * ZooKeeper's default `jute.maxbuffer` (Administrator's Guide). A server closes the connection of a client that sends a longer
- * request, so that everything else on that connection fails with it.
+ * request, and every other call on that connection fails with it.
  */
 export const MAX_REQUEST_BYTES = 0xfffff;
 /**
- * What an operation takes beside its path and data: 48 bytes of headers, lengths and access list, a share of the request's own
- * 17, and about 60 for a chroot, which stands before each path on the wire.
+ * Bytes of an operation besides its path and data: 48 for headers, lengths and access list, a share of the request's own 17, and
+ * about 60 for a chroot, which precedes each path.
  */
 const OVERHEAD = 128;
 
-/** Bytes for which a write is counted: an upper bound of what is sent, the same on every store. */
+/** Size of a write in bytes: an upper bound of what is sent, the same for every store, so that all refuse the same writes. */
 export function requestBytes(ops: readonly Op[]): number {
   let sum = 0;
   for (const op of ops) {
@@ -22,7 +22,7 @@ export function requestBytes(ops: readonly Op[]): number {
   return sum;
 }
 
-/** Throws TooLarge for a write that counts for more than `limit` bytes. */
+/** Throws TooLarge for a write of more than `limit` bytes. */
 export function checkSize(ops: readonly Op[], limit: number): void {
   const bytes = requestBytes(ops);
   if (bytes > limit) throw new TooLarge(describe(ops), bytes, limit);

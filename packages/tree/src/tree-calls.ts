@@ -17,7 +17,7 @@ import { CallsUnderWay, type WriteEnded } from "./under-way.ts";
 
 const NOTHING = new Uint8Array(0);
 
-/** What a store finds where one reads; undefined: there is no such znode. */
+/** What each kind of read returns for a znode that exists. */
 export interface Reads {
   readonly get: { readonly data: Uint8Array; readonly stat: Stat };
   readonly stat: Stat;
@@ -25,13 +25,13 @@ export interface Reads {
   readonly sync: true;
 }
 
-/** What a read says where there is no such znode. */
+/** What a read does when the znode does not exist: return undefined or reject with NoNode. */
 export type Missing = "undefined" | "NoNode";
 export type Found<K extends keyof Reads, M extends Missing> =
   | Reads[K]
   | (M extends "NoNode" ? never : undefined);
 
-/** The calls of the contract, made of the two that a store has: to write, and to read. */
+/** The methods of the contract, built from the two that a store implements: `write` and `read`. */
 export abstract class TreeCalls implements Tree {
   abstract readonly capabilities: TreeCapabilities;
   readonly counters: TreeCounters & { calls: number; operations: number; events: number } = {
@@ -50,13 +50,13 @@ export abstract class TreeCalls implements Tree {
   abstract clockOffset(): number;
   abstract feed(root: string, options: FeedOptions): Feed;
   abstract close(): Promise<void>;
-  /** With `commit` a refusal is a CommitFailed also where there is one operation; else it is that operation's error. */
+  /** With `commit` every refusal is a CommitFailed, also of a single operation; otherwise it is the operation's own error. */
   protected abstract write(
     ops: readonly Op[],
     options: CallOptions | undefined,
     commit: boolean,
   ): Promise<readonly OpResult[]>;
-  /** Undefined where there is no such znode, or NoNode: then no further turn of a promise is needed to tell. */
+  /** Reads a path. The store itself handles a missing znode, as `missing` says, which saves a turn of the promise queue. */
   protected abstract read<K extends keyof Reads, M extends Missing>(
     what: K,
     path: string,
@@ -64,7 +64,7 @@ export abstract class TreeCalls implements Tree {
     missing: M,
   ): Promise<Found<K, M>>;
 
-  /** A call whose caller gave up stays until the store has answered: it is what everything behind it waits for. */
+  /** A call whose caller gave up stays listed until the store answers, because later calls wait behind it. */
   underWay(): readonly CallUnderWay[] {
     return this.calls.list();
   }

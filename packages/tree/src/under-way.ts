@@ -2,21 +2,21 @@ import type { Clock } from "@nodeyard/runtime";
 import type { CallUnderWay, Op } from "./contract.ts";
 import type { TreeError } from "./errors.ts";
 
-/** A write that was answered, or given up: a commit, or one operation. */
+/** A write that has ended, by its answer or because the caller gave up: a commit or a single operation. */
 export interface WriteEnded extends CallUnderWay {
   readonly ms: number;
-  /** Why nothing was written, or is not known to have been. */
+  /** Why the write failed or has an unknown outcome. */
   readonly error: TreeError | undefined;
 }
 
-/** The calls of one tree that wait for their answers. */
+/** The calls of one tree that have no answer yet. */
 export class CallsUnderWay {
   readonly #clock: Clock;
   readonly #onWrite: ((write: WriteEnded) => void) | undefined;
   readonly #calls = new Set<CallUnderWay>();
   readonly #writes = new WeakSet<CallUnderWay>();
 
-  /** `onWrite` hears of each write that ended. */
+  /** `onWrite` is called at the end of each write. */
   constructor(clock: Clock, onWrite?: (write: WriteEnded) => void) {
     this.#clock = clock;
     this.#onWrite = onWrite;

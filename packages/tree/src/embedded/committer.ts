@@ -2,7 +2,7 @@ import type { ZnodeRow } from "../engine/index.ts";
 import { StoreFailed, type TreeError } from "../errors.ts";
 import type { Batch, SessionRow, Store } from "./store.ts";
 
-/** Called when what it waited for is durable, or with the error when it may not be. */
+/** Called without an error when the awaited changes are durable, with an error when they may not be. */
 export type Released = (error: TreeError | undefined) => void;
 
 interface Held {
@@ -11,14 +11,14 @@ interface Held {
 }
 
 /**
- * Group commit, and the gate behind which every result waits.
+ * Group commit, and the gate that holds every result back until it is durable (rule 10).
  *
- * Changes are applied in memory at once and gathered here by path; while one batch is being written the next one
- * gathers, so many writers share one fsync. Whatever was computed from memory (a write's result, a read's, an event)
- * goes out through `release`, which holds it until all that it may show is durable. Outputs leave in the order in
- * which they came, so a reader's replies and events stay in zxid order.
+ * The core applies changes in memory at once; the committer collects them by path. While one batch is being written, the
+ * next one collects, so that many writers share one fsync. Everything computed from memory (the result of a write or a
+ * read, an event) passes `release`, which holds it until all changes that it can show are durable. Results leave in the
+ * order in which they were computed, so a reader's replies and events stay in zxid order.
  *
- * After a failed batch memory is ahead of the disk: everything held and everything later is refused, for good.
+ * After a failed batch the memory is ahead of the disk, so every held and every later result fails, until a restart.
  */
 export class Committer {
   readonly #store: Store;
@@ -26,7 +26,7 @@ export class Committer {
   #zxid = 0n;
   #puts = new Map<string, ZnodeRow | undefined>();
   #sessions = new Map<bigint, SessionRow | undefined>();
-  /** Number of the batch that gathers now; a mark is the number of the batch that must be durable. */
+  /** Number of the batch that collects now. A mark is the number of the batch that must become durable. */
   #gathering = 1;
   #durable = 0;
   #dirty = false;
@@ -36,7 +36,7 @@ export class Committer {
   #heldFrom = 0;
   #failure: TreeError | undefined;
   #idle: (() => void)[] = [];
-  /** Batches that became durable. */
+  /** Number of batches that became durable. */
   batches = 0;
 
   constructor(store: Store, onFailure: (error: TreeError) => void) {
@@ -48,7 +48,7 @@ export class Committer {
     return this.#failure;
   }
 
-  /** Gathers the state of a path after a change; `undefined` deletes it. */
+  /** Records the state of a path after a change; `undefined` deletes the path. */
   znode(path: string, row: ZnodeRow | undefined): void {
     this.#puts.set(path, row);
   }
@@ -57,7 +57,7 @@ export class Committer {
     this.#sessions.set(id, row);
   }
 
-  /** Ends one change: it is now in the gathering batch. */
+  /** Ends one change. It is now part of the collecting batch. */
   mark(zxid: bigint): void {
     this.#zxid = zxid;
     this.#dirty = true;
@@ -66,7 +66,7 @@ export class Committer {
     queueMicrotask(() => this.#write());
   }
 
-  /** Calls `released` when everything gathered so far is durable: at once when it is already. */
+  /** Calls `released` when every change so far is durable, which may be at once. */
   release(released: Released): void {
     if (this.#failure !== undefined) {
       released(this.#failure);
@@ -77,7 +77,7 @@ export class Committer {
     else this.#held.push({ mark, released });
   }
 
-  /** Resolves when nothing is left to write, or nothing more will be. */
+  /** Resolves when nothing is left to write, or when the store has failed. */
   settled(): Promise<void> {
     if (this.#failure !== undefined || (!this.#dirty && !this.#writing)) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
@@ -118,7 +118,7 @@ export class Committer {
     this.#writing = false;
     this.#durable = number;
     this.batches++;
-    // The next batch goes to the disk before the callers of this one run: the disk works while they do.
+    // Starts the next batch before the callers of this one run, so that the disk works while they do.
     if (this.#dirty) this.#write();
     this.#letGo();
     if (!this.#dirty && !this.#writing) for (const resolve of this.#idle.splice(0)) resolve();
@@ -156,7 +156,7 @@ function tell(held: Held, error: TreeError | undefined): void {
   try {
     held.released(error);
   } catch (thrown) {
-    // A listener that throws breaks its promise. It must be heard of, but nobody else may wait for ever.
+    // A listener that throws has a bug. The error must surface, but must not keep other callers waiting for ever.
     queueMicrotask(() => {
       throw thrown;
     });

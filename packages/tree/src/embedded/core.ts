@@ -14,7 +14,7 @@ const NOTHING = new Uint8Array(0);
 
 /**
  * The tree that all sessions of one state folder share: znodes in memory, changes on their way to the disk, sessions
- * and their end. Everything here is synchronous; every answer and event must pass `release` first.
+ * and their expiry. All methods are synchronous. Every answer and event must pass `release` before it leaves the process.
  */
 export class TreeCore {
   readonly #clock: Clock;
@@ -48,7 +48,7 @@ export class TreeCore {
     return this.#tree.zxid;
   }
 
-  /** Set once the store has failed; nothing is acknowledged any more. */
+  /** The store's failure, once it has failed. From then on nothing is acknowledged. */
   get failure(): TreeError | undefined {
     return this.#committer.failure;
   }
@@ -57,7 +57,7 @@ export class TreeCore {
     return this.#tree.size;
   }
 
-  /** Transactions that became durable: the number of fsyncs, checkpoints left out. */
+  /** Transactions that became durable, which is the number of fsyncs without checkpoints. */
   get batches(): number {
     return this.#committer.batches;
   }
@@ -66,17 +66,17 @@ export class TreeCore {
     return this.#tree.stat(path);
   }
 
-  /** Data of a znode, not to be changed; empty where there is none. */
+  /** Data of a znode; the caller must not change it. Empty when the znode does not exist. */
   data(path: string): Uint8Array {
     return this.#tree.data(path) ?? NOTHING;
   }
 
-  /** The same as the wire tells it: null is not the same as empty. */
+  /** Data of a znode in the form of the wire protocol, which distinguishes null from empty. */
   content(path: string): Uint8Array | null {
     return this.#tree.content(path) ?? null;
   }
 
-  /** The access list of a znode, which the caller of a read must obey; undefined also where there is none. */
+  /** The access list of a znode, for the caller of a read to check. Undefined also when the znode does not exist. */
   acl(path: string): AccessList {
     return this.#tree.acl(path);
   }
@@ -86,12 +86,12 @@ export class TreeCore {
     return this.#tree.children(path) ?? [];
   }
 
-  /** Paths of what is ephemeral of a session. */
+  /** Paths of a session's ephemeral znodes. */
   ephemerals(session: bigint): string[] {
     return this.#tree.ephemerals(session);
   }
 
-  /** Carries out all of `ops` for a session, or none. Events are reported before this returns. */
+  /** Applies all of `ops` for a session, or none. Events are reported before this returns. */
   commit(session: bigint, ops: readonly TreeOp[], caller: Caller): Outcome {
     const failure = this.#committer.failure;
     if (failure !== undefined) return { error: failure };
@@ -103,7 +103,7 @@ export class TreeCore {
     return applied;
   }
 
-  /** Calls `released` when everything applied so far is durable, at once when it is; with the error when it may not be. */
+  /** Calls `released` when every change so far is durable, which may be at once; with the error when it may not be. */
   release(released: Released): void {
     this.#committer.release(released);
   }
@@ -130,12 +130,12 @@ export class TreeCore {
     return this.#counts[kind];
   }
 
-  /** The client of a session was heard of: its timeout counts anew. */
+  /** The session's client sent something: restarts its timeout. */
   touch(id: bigint): void {
     this.#expiry.touch(id);
   }
 
-  /** Ends a session, whatever the reason: what is ephemeral of it goes. */
+  /** Ends a session (on request, by timeout or after a restart) and deletes its ephemeral znodes. */
   closeSession(id: bigint): void {
     const session = this.#sessions.get(id);
     if (session === undefined || this.failure !== undefined) return;
@@ -148,13 +148,13 @@ export class TreeCore {
     for (const tell of this.#sessionListeners) tell(id);
   }
 
-  /** Called synchronously with the events of each change, before its result is known: pass `release` before telling others. */
+  /** Called synchronously with the events of each change, which is not durable yet: pass `release` before sending them on. */
   onEvents(listener: (events: readonly TreeEvent[]) => void): () => void {
     this.#eventListeners.add(listener);
     return () => this.#eventListeners.delete(listener);
   }
 
-  /** Called after a session's end, expiry included. */
+  /** Called after the end of a session, also by timeout. */
   onSessionClosed(listener: (id: bigint) => void): () => void {
     this.#sessionListeners.add(listener);
     return () => this.#sessionListeners.delete(listener);
@@ -166,13 +166,13 @@ export class TreeCore {
     return () => this.#failureListeners.delete(listener);
   }
 
-  /** Resolves when all that was applied is durable, or never will be. Sessions time out no more. */
+  /** Resolves when every applied change is durable or the store has failed. Sessions no longer time out. */
   async stop(): Promise<void> {
     this.#expiry.close();
     await this.#committer.settled();
   }
 
-  /** Sessions that an earlier process left: its own ended with it, those of wire clients count their timeout anew. */
+  /** Takes over a session from an earlier process. Process sessions ended with that process; wire sessions restart their timeout. */
   #adopt(session: SessionRow): void {
     this.#enter(session);
     if (session.kind === "process") this.closeSession(session.id);

@@ -1,9 +1,9 @@
 import { TreeError } from "../errors.ts";
 
-/** Why a file was not opened. */
+/** Why a file could not be opened. */
 export type RefusalKind = "foreign" | "newer" | "damaged" | "in-use";
 
-/** It crosses from the worker as plain fields, so it is no `TreeError` yet. */
+/** Thrown in the worker thread, which sends it to the main thread as plain fields; `refused` makes a `TreeError` of them there. */
 export class Refusal extends Error {
   readonly kind: RefusalKind;
 
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The state folder was not opened, for a reason that an operator can fix; the message says how. */
+/** The state folder could not be opened, for a reason that an operator can fix. The message says how. */
 export class StoreRefused extends TreeError {
   constructor(code: `tree.store_${"foreign" | "newer" | "damaged" | "in_use"}`, message: string) {
     super(code, message);

@@ -1,22 +1,22 @@
 import type { Clock, Timer } from "@nodeyard/runtime";
 
-/** Deadlines are rounded up to this, so that many sessions cost few wake-ups. */
+/** Deadlines are rounded up to a multiple of this, so that many sessions need few timers (milliseconds). */
 const TICK_MS = 100;
-/** A wake-up later than this means that the process stood still: what its clients said meanwhile is still unread. */
+/** A timer that fires later than this shows that the process was paused, so messages of its clients are still unread (milliseconds). */
 const LATE_MS = 250;
-/** How often in a row that is done. A process that is always late must still let go of clients that are dead. */
+/** How many times in a row a late timer extends a session. A process that is always late must still expire dead clients. */
 const GRACES = 3;
 
 interface Entry {
   timeoutMs: number;
   deadline: number;
-  /** How often its timeout was counted anew since it was heard of. */
+  /** How often a late timer extended the session since its client's last message. */
   graces: number;
 }
 
 /**
- * Says which sessions were not heard of for their timeout. Works on the monotonic clock: wall time may jump. A process
- * that stood still counts every timeout anew, within a bound; a session that lives longer than asked harms nobody.
+ * Expires sessions whose client was silent for its timeout. Uses the monotonic clock, because wall time may jump. After a
+ * pause of the process every timeout restarts, at most GRACES times: a session that lives a little too long does no harm.
  */
 export class Expiry {
   readonly #clock: Clock;
@@ -30,14 +30,14 @@ export class Expiry {
     this.#onExpired = onExpired;
   }
 
-  /** Starts, or starts anew, the timeout of a session. */
+  /** Starts or restarts the timeout of a session. */
   start(id: bigint, timeoutMs: number): void {
     const deadline = this.#deadline(timeoutMs);
     this.#entries.set(id, { timeoutMs, deadline, graces: 0 });
     this.#arm(deadline);
   }
 
-  /** The session was heard of. */
+  /** The session's client sent something. */
   touch(id: bigint): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;

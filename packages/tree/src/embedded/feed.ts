@@ -4,9 +4,9 @@ import { TreeClosed } from "../errors.ts";
 import type { TreeCore } from "./core.ts";
 
 /**
- * A feed inside the process. It needs no watches, no reads and no parking: events are reported synchronously with the
- * change, so what a path holds is taken at that moment and told when it is durable, ahead of the writer's own result.
- * Nothing can be lost, so a resync has no differences to tell.
+ * A feed within the process that has the tree open. It needs no watches and no reads: the core reports events synchronously
+ * with the change, so the feed takes the state of the path at that moment, and reports it once it is durable, before the
+ * writer gets its own result. No event can be lost, so a resync finds no differences.
  */
 export class CoreFeed implements Feed {
   readonly synced: Promise<void>;
@@ -26,7 +26,7 @@ export class CoreFeed implements Feed {
     this.#counted = counted;
     this.#left = left;
     this.synced = this.#synced.promise;
-    // Whoever closes a feed early need not have waited for it.
+    // A caller that closes the feed early may never await `synced`; its rejection must not crash the process.
     this.synced.catch(() => undefined);
     this.#unsubscribe = core.onEvents((events) => this.#follow(events));
     this.#walk(root);
@@ -44,7 +44,7 @@ export class CoreFeed implements Feed {
     });
   }
 
-  /** Nothing is ever read: what an event tells of is at hand. */
+  /** Always 0: a feed within the process reads memory and has nothing to wait for. */
   pending(): { readonly events: number; readonly walk: number } {
     return { events: 0, walk: 0 };
   }
@@ -53,7 +53,7 @@ export class CoreFeed implements Feed {
     this.end();
   }
 
-  /** Nothing is reported after this. */
+  /** Ends the feed. Nothing is reported after this. */
   end(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -76,7 +76,7 @@ export class CoreFeed implements Feed {
     for (const name of this.#core.children(path)) this.#walk(prefix + name);
   }
 
-  /** One change may alter a path several times; its final state is reported once. */
+  /** Reports the final state of each path once, although one commit may change a path several times. */
   #follow(events: readonly TreeEvent[]): void {
     const seen = new Set<string>();
     for (const { type, path } of events) {
@@ -87,7 +87,7 @@ export class CoreFeed implements Feed {
     }
   }
 
-  /** `fresh`: the znode was not there before, or was another one. */
+  /** `fresh`: the znode is new, or was deleted and created again within the commit. */
   #put(path: string, fresh: boolean): void {
     const interest = this.#options.interest(path);
     if (interest === "none" || (interest === "name" && !fresh)) return;

@@ -7,21 +7,21 @@ import { openWorkerStore } from "./edge/worker-store.ts";
 import { SessionTree } from "./session-tree.ts";
 import type { Store } from "./store.ts";
 
-/** Where the embedded tree is kept, and what it runs on. */
+/** Where the embedded tree is stored, and its clock and randomness. */
 export interface EmbeddedOptions {
-  /** The state folder; made, with mode 0700, when it is not there. */
+  /** The state folder. It is created with mode 0700 when it does not exist. */
   readonly folder: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Hears of each write of this process, whichever session made it. */
+  /** Called after each write of this process, of any of its sessions. */
   readonly onWrite?: (write: WriteEnded) => void;
 }
 
-/** The tree of a state folder, and the session of the process that opened it. */
+/** The tree of a state folder, as the session of the process that opened it. */
 export interface EmbeddedTree extends Tree {
-  /** What the wire server is built on. */
+  /** The shared core, on which the wire server is built. */
   readonly core: TreeCore;
-  /** A further session in this process, with ephemerals of its own. */
+  /** Opens a further session in this process, with its own ephemeral znodes. */
   connect(): Promise<Tree>;
   /** Writes a consistent copy of the tree to a file, while it is in use. Rejects with StoreFailed. */
   backup(path: string): Promise<void>;
@@ -29,7 +29,7 @@ export interface EmbeddedTree extends Tree {
 
 /**
  * Opens the tree of a state folder for this process alone. Rejects with `StoreRefused` (in use, damaged, written by a later
- * release or by another program) or `StoreFailed`; the message says what to do.
+ * release or by another program) or `StoreFailed`. The message says what to do.
  */
 export async function openEmbeddedTree(options: EmbeddedOptions): Promise<EmbeddedTree> {
   const { folder, clock, random } = options;
@@ -58,7 +58,7 @@ class OwnerTree extends SessionTree implements EmbeddedTree {
     this.#options = options;
   }
 
-  /** Resolves when the session is durable. */
+  /** Resolves when the record of the session is durable. */
   ready(): Promise<void> {
     return this.sync("/");
   }
@@ -74,7 +74,7 @@ class OwnerTree extends SessionTree implements EmbeddedTree {
     await this.#store.backup(path);
   }
 
-  /** Ends this session and the tree. Close servers and further sessions first. */
+  /** Ends this session and closes the tree. Servers and further sessions must be closed before. */
   override close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;

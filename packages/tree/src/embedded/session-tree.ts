@@ -8,10 +8,10 @@ import type { WriteEnded } from "../under-way.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
 
-/** A store that does not answer for so long is broken; no call waits for ever. */
+/** A store that does not answer for this long (milliseconds) is broken, so the call fails (rule 8). */
 const DEFAULT_DEADLINE_MS = 60_000;
 
-/** One session of a role inside the process. Its ephemerals go when it is closed, or at the tree's next opening. */
+/** One session within the process. Its ephemeral znodes are deleted when it is closed, or when the tree is next opened. */
 export class SessionTree extends TreeCalls {
   readonly core: TreeCore;
   readonly capabilities: TreeCapabilities;
@@ -31,7 +31,7 @@ export class SessionTree extends TreeCalls {
     this.#unsubscribe = core.onFailure(() => this.#tellSession());
   }
 
-  /** A session inside the process cannot be lost while the store works: its locks may be trusted without limit. */
+  /** A session within the process cannot expire while the store works, so its locks are trusted without a time limit. */
   session(): Session {
     const over = this.#closed || this.core.failure !== undefined;
     return {
@@ -47,7 +47,7 @@ export class SessionTree extends TreeCalls {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The tree's clock is this process's own. */
+  /** 0, because the tree uses the clock of this process. */
   clockOffset(): number {
     return 0;
   }
@@ -111,16 +111,16 @@ export class SessionTree extends TreeCalls {
   }
 
   #at(what: keyof Reads, path: string): Reads[keyof Reads] | undefined {
-    // Every read passes the gate, so a place in the queue is all that a sync needs.
+    // Every read waits until earlier writes are durable, so for a sync nothing else is needed.
     if (what === "sync") return true;
     const stat = this.core.stat(path);
     if (stat === undefined || what === "stat") return stat;
     if (what === "children") return this.core.children(path);
-    // A copy: what the tree holds must not change under a caller's hand.
+    // A copy, so that a caller cannot change the data in the tree.
     return { data: new Uint8Array(this.core.data(path)), stat };
   }
 
-  /** Carries `act` out at once and settles when what it shows is durable, or with CallEnded when that takes too long. */
+  /** Runs `act` at once and settles when its result is durable, or with CallEnded after the deadline or the caller's signal. */
   #call<T>(
     asked: { readonly what: string; readonly path: string } | { readonly ops: readonly Op[] },
     outcome: "none" | "unknown",
@@ -172,7 +172,7 @@ export class SessionTree extends TreeCalls {
   }
 }
 
-/** A path that is none is said to be so, also where ZooKeeper would first miss its parent. */
+/** Reports an invalid path as such, also where ZooKeeper would first report the missing parent. */
 function checkOp(op: Op): void {
   checkPath(op.path, op.op === "create" && op.sequential === true);
 }
@@ -185,7 +185,7 @@ function checkOpAt(op: Op, index: number): void {
   }
 }
 
-/** The tree keeps what it is given, so it is given a copy: a caller may use its buffer again. */
+/** Copies the data, because the tree keeps it and the caller may reuse its buffer. */
 function owned(op: Op): Op {
   return "data" in op && op.data !== undefined ? { ...op, data: new Uint8Array(op.data) } : op;
 }

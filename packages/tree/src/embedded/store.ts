@@ -1,17 +1,17 @@
 import type { ZnodeRow } from "../engine/index.ts";
 
-/** Sessions of roles inside the process end with it; those of wire clients outlive a restart of the server. */
+/** Sessions of roles in the process end with the process. Sessions of wire clients survive a restart of the server. */
 export type SessionKind = "process" | "wire";
 
 export interface SessionRow {
   readonly id: bigint;
   readonly kind: SessionKind;
   readonly timeoutMs: number;
-  /** What a client must show to take the session up again. */
+  /** The secret with which a client continues its session on another connection. */
   readonly password: Uint8Array;
 }
 
-/** One transaction: the last state of everything that changed since the one before. */
+/** One transaction: the final state of every path and session that changed since the previous batch. */
 export interface Batch {
   readonly zxid: bigint;
   readonly puts: readonly ZnodeRow[];
@@ -20,20 +20,20 @@ export interface Batch {
   readonly sessionDeletes: readonly bigint[];
 }
 
-/** What the disk held when it was opened. */
+/** The contents of the file at the time of opening. */
 export interface Snapshot {
   readonly zxid: bigint;
-  /** How often the file was opened, this time included; makes session ids unique without a write for each. */
+  /** How often the file was opened, this time included. It makes session ids unique without a write per id. */
   readonly boot: number;
   readonly znodes: readonly ZnodeRow[];
   readonly sessions: readonly SessionRow[];
 }
 
-/** The disk beneath the embedded tree. Every method rejects with a `TreeError`. */
+/** The storage of the embedded tree. Every method rejects with a `TreeError`. */
 export interface Store {
   /** Resolves when the batch would survive power loss. After one rejection every later call rejects too. */
   commit(batch: Batch): Promise<void>;
-  /** Writes a consistent copy of what is durable now to `path`, while commits go on. */
+  /** Writes a consistent copy of the durable state to `path` while commits continue. */
   backup(path: string): Promise<void>;
   close(): Promise<void>;
 }

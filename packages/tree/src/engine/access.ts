@@ -1,9 +1,9 @@
 import { InvalidAccessList } from "../errors.ts";
 
-/** Bits of an entry's `perms` (ZooKeeper's ZooDefs.Perms). `create` and `delete` are about children of the znode. */
+/** Bits of an entry's `perms` (ZooKeeper's ZooDefs.Perms). `create` and `delete` concern the children of the znode. */
 export const Permission = { read: 1, write: 2, create: 4, delete: 8, admin: 16 } as const;
 
-/** Whom a server knows a client as, or whom an entry of an access list means. */
+/** An identity: of a client, or in an entry of an access list. */
 export interface Identity {
   readonly scheme: string;
   readonly id: string;
@@ -13,27 +13,32 @@ export interface AccessEntry extends Identity {
   readonly perms: number;
 }
 
-/** An access list as a znode keeps it. Undefined is the usual one, "everybody may do everything": it costs one comparison. */
+/**
+ * The access list of a znode. Undefined means ZooKeeper's default "world:anyone, all permissions", so that checking it costs one
+ * comparison.
+ */
 export type AccessList = readonly AccessEntry[] | undefined;
 
-/** Who asks for an operation. */
+/** The client that asks for an operation. */
 export interface Caller {
-  /** May do everything, whatever the access lists say. */
+  /** May do everything; access lists are not checked. */
   readonly trusted: boolean;
-  /** What it has proved to be, by `addauth` for instance. */
+  /** Identities that the client has proved, by `addauth` for instance. */
   readonly identities: readonly Identity[];
 }
 
-/** The roles of the process that owns the tree. */
+/** The caller for roles of the process that has the tree open. */
 export const TRUSTED: Caller = { trusted: true, identities: [] };
 
 const ALL = 31;
-/** Entries of one list. Without a bound a short request could ask for one entry of each identity thousands of times. */
+/**
+ * Most entries of one list. Each `auth` entry expands to all identities of the client, so a short request could otherwise make a huge list.
+ */
 const MAX_ENTRIES = 100;
 const WORLD = "world";
 const ANYONE = "anyone";
 
-/** Whether the list gives the caller at least one of the permissions. */
+/** Whether the list grants the caller at least one of the permissions. */
 export function permits(acl: AccessList, permissions: number, caller: Caller): boolean {
   if (acl === undefined || caller.trusted) return true;
   return acl.some(
@@ -45,8 +50,8 @@ export function permits(acl: AccessList, permissions: number, caller: Caller): b
 }
 
 /**
- * The list that a znode keeps when `wanted` is asked for, by the rules of ZooKeeper's PrepRequestProcessor.fixupACL:
- * entries of scheme `auth` become one for each identity of the caller. Throws InvalidAccessList.
+ * The list to store for a requested list, by the rules of ZooKeeper's PrepRequestProcessor.fixupACL: each entry of scheme
+ * `auth` becomes one entry for each identity of the caller. Throws InvalidAccessList.
  */
 export function resolveAccess(path: string, wanted: readonly AccessEntry[], caller: Caller): AccessList {
   const kept: AccessEntry[] = [];
@@ -75,7 +80,7 @@ export function resolveAccess(path: string, wanted: readonly AccessEntry[], call
   return kept.length === 1 && first.perms === ALL && isWorld(first) ? undefined : kept;
 }
 
-/** The list as clients are shown it. */
+/** The list in the form that clients see. */
 export function entriesOf(acl: AccessList): readonly AccessEntry[] {
   return acl ?? [{ perms: ALL, scheme: WORLD, id: ANYONE }];
 }

@@ -19,7 +19,7 @@ import { fromRow, newZnode, statOf, toRow, type Znode, type ZnodeRow } from "./z
 export interface TreeEvent {
   readonly type: "created" | "changed" | "deleted" | "childrenChanged";
   readonly path: string;
-  /** The access list of the path at that moment: who may not read it gets no event. */
+  /** The access list of the path at that moment. A client without the right to read gets no event. */
   readonly acl: AccessList;
 }
 
@@ -29,7 +29,7 @@ export type Applied =
   | {
       readonly error?: undefined;
       readonly results: readonly OpResult[];
-      /** Paths whose row changed, came or went. */
+      /** Paths whose row was created, changed or deleted. */
       readonly touched: Iterable<string>;
       readonly events: readonly TreeEvent[];
     }
@@ -39,16 +39,16 @@ const NOTHING = new Uint8Array(0);
 const SEQUENCE_DIGITS = 10;
 
 /**
- * The znodes, and the rules by which ZooKeeper changes them. No I/O, no clock: both are passed to `apply`.
+ * The znodes and ZooKeeper's rules for changing them. No I/O and no clock: `apply` receives the time.
  *
- * Counters are as ZooKeeper's DataTree shows them: a sequence number is the count of children ever created, the cversion
- * in a Stat counts creations and deletions (2 * created - present), a deletion moves the parent's pzxid as well.
+ * Counters match ZooKeeper's DataTree. A sequence number is the count of children ever created. The cversion in a Stat
+ * counts creations and deletions (2 * created - present). A deletion also updates the parent's pzxid.
  */
 export class DataTree {
   readonly #znodes = new Map<string, Znode>([["/", newZnode(NOTHING, 0n, 0, 0n, undefined)]]);
   readonly #owned = new Map<bigint, Set<string>>();
   #zxid = 0n;
-  /** What the running change altered, as it was before; undefined: it was not there. */
+  /** Paths that the running change altered, with their former state; undefined: the znode did not exist. `#rollBack` uses it. */
   #before = new Map<string, Znode | undefined>();
   #events: TreeEvent[] = [];
 
@@ -60,7 +60,7 @@ export class DataTree {
     return this.#znodes.size;
   }
 
-  /** Fills an empty tree with rows that were read back; parents may come after their children. */
+  /** Fills an empty tree with stored rows, in any order. */
   load(rows: Iterable<ZnodeRow>, zxid: bigint): void {
     this.#zxid = zxid;
     for (const row of rows) {
@@ -77,13 +77,13 @@ export class DataTree {
     return node === undefined ? undefined : statOf(node);
   }
 
-  /** Empty where it is null. */
+  /** The data; empty when it is null. Undefined when the znode does not exist. */
   data(path: string): Uint8Array | undefined {
     const node = this.#znodes.get(path);
     return node === undefined ? undefined : (node.data ?? NOTHING);
   }
 
-  /** Data as the wire tells it, null included. */
+  /** The data in the form of the wire protocol, null included. */
   content(path: string): Uint8Array | null | undefined {
     return this.#znodes.get(path)?.data;
   }
@@ -101,18 +101,18 @@ export class DataTree {
     return [...(this.#owned.get(session) ?? [])];
   }
 
-  /** What the disk is to hold of a path; undefined when it is gone. */
+  /** The row to store for a path; undefined when the znode does not exist. */
   row(path: string): ZnodeRow | undefined {
     const node = this.#znodes.get(path);
     return node === undefined ? undefined : toRow(path, node);
   }
 
-  /** Counts a change that touches no znode, such as a new session. */
+  /** Uses up a zxid for a change that touches no znode, such as a new session. */
   tick(): void {
     this.#zxid++;
   }
 
-  /** All of `ops` in order, or none, with `CommitFailed`; `now` in ms becomes ctime and mtime. A refusal costs no zxid. */
+  /** Applies all of `ops` in order, or none (`CommitFailed`). `now` in ms becomes ctime and mtime. A refused commit uses no zxid. */
   apply(ops: readonly TreeOp[], session: bigint, now: number, caller: Caller = TRUSTED): Applied {
     const zxid = this.#zxid + 1n;
     const results: OpResult[] = [];
@@ -125,12 +125,12 @@ export class DataTree {
         return { error: new CommitFailed(results.length, error) };
       }
     }
-    // Checks alone change nothing.
+    // A commit of checks only changes nothing and uses no zxid.
     if (this.#before.size > 0) this.#zxid = zxid;
     return { results, ...this.#taken() };
   }
 
-  /** Deletes what is ephemeral of a session. */
+  /** Deletes the ephemeral znodes of a session. */
   endSession(session: bigint): { readonly touched: Iterable<string>; readonly events: readonly TreeEvent[] } {
     this.#zxid++;
     for (const path of this.ephemerals(session)) this.#remove(path, this.#zxid);
@@ -162,7 +162,7 @@ export class DataTree {
   }
 
   #create(op: OpOf<"create">, session: bigint, zxid: bigint, now: number, caller: Caller): OpResult {
-    // The finished name counts: "/." is no path, "/.0000000000" is one.
+    // The path with its digits must be valid: "/." is invalid, "/.0000000000" is valid.
     checkPath(op.sequential ? op.path + digits(0) : op.path, false);
     const data = op.data === undefined ? NOTHING : op.data;
     const acl = op.acl && resolveAccess(op.path, op.acl, caller);
@@ -202,7 +202,7 @@ export class DataTree {
     return { op: "set", stat: statOf(node) };
   }
 
-  /** Uses up a zxid that no Stat shows and no event reports, as in ZooKeeper. */
+  /** Changes the access list. As in ZooKeeper it uses a zxid that no Stat shows, and causes no event. */
   #setAcl(op: OpOf<"setAcl">, caller: Caller): OpResult {
     checkPath(op.path, false);
     const acl = resolveAccess(op.path, op.acl, caller);
@@ -214,7 +214,7 @@ export class DataTree {
     return { op: "set", stat: statOf(node) };
   }
 
-  /** The right to delete a znode is its parent's to give. */
+  /** The right to delete a znode is given by the access list of its parent, as in ZooKeeper. */
   #delete(op: DeleteOp, zxid: bigint, caller: Caller): OpResult {
     checkPath(op.path, false);
     if (op.path === "/") throw new BadArguments(op.path, "the root cannot be deleted");
@@ -256,7 +256,7 @@ export class DataTree {
     else owned.add(path);
   }
 
-  /** Remembers a path as it is before its first alteration. Sets of children are kept: `rollBack` restores them. */
+  /** Saves a path's state before its first alteration. The set of children is not copied; `rollBack` repairs it. */
   #touch(path: string): void {
     if (this.#before.has(path)) return;
     const node = this.#znodes.get(path);
@@ -273,7 +273,7 @@ export class DataTree {
         if (before.ephemeralOwner !== 0n) this.#own(before.ephemeralOwner, path);
       }
     }
-    // Every path is back; now each parent that is left lists it, or does not.
+    // All paths have their former state. Now repair the sets of children of their parents.
     for (const [path, before] of this.#before) {
       if (path === "/") continue;
       const siblings = this.#znodes.get(parentOf(path))?.children;

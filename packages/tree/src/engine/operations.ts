@@ -2,8 +2,8 @@ import type { CheckOp, CreateOp, DeleteOp, SetOp } from "../contract.ts";
 import type { AccessEntry } from "./access.ts";
 
 /**
- * What clients of the wire may ask for beyond the `Tree` contract: data that is null rather than empty, and access
- * lists. Every operation of the contract is one of these.
+ * The operations of the wire protocol. They extend the operations of the `Tree` contract by data that is null and by access
+ * lists.
  */
 export type TreeOp =
   | (Omit<CreateOp, "data"> & { readonly data?: Uint8Array | null; readonly acl?: readonly AccessEntry[] })
@@ -16,6 +16,6 @@ export interface SetAclOp {
   readonly op: "setAcl";
   readonly path: string;
   readonly acl: readonly AccessEntry[];
-  /** The aversion the znode must have; absent: any. */
+  /** The aversion that the znode must have; default: any. */
   readonly version?: number;
 }

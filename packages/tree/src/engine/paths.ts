@@ -1,6 +1,6 @@
 import { BadArguments } from "../errors.ts";
 
-/** Throws BadArguments unless ZooKeeper would take the path. A sequential create may end in "/". */
+/** Throws BadArguments unless ZooKeeper accepts the path. The path of a sequential create may end in "/". */
 export function checkPath(path: string, sequential: boolean): void {
   if (!path.startsWith("/")) throw new BadArguments(path, 'a path begins with "/"');
   if (path === "/" && !sequential) return;

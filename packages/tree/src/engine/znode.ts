@@ -1,10 +1,10 @@
 import type { Stat } from "../contract.ts";
 import type { AccessEntry, AccessList } from "./access.ts";
 
-/** A znode as a store holds it. Times are milliseconds of the tree's own clock. */
+/** A znode in the form in which a store keeps it. Times are milliseconds of the tree's own clock. */
 export interface ZnodeRow {
   readonly path: string;
-  /** Null is what clients of the wire may write; it is not the same to them as empty. */
+  /** Wire clients can write null, and distinguish it from empty data. */
   readonly data: Uint8Array | null;
   readonly czxid: bigint;
   readonly mzxid: bigint;
@@ -12,18 +12,18 @@ export interface ZnodeRow {
   readonly ctime: number;
   readonly mtime: number;
   readonly version: number;
-  /** Children ever created. What clients see as cversion is computed from it. */
+  /** Number of children ever created. The cversion that clients see is computed from it (`statOf`). */
   readonly cversion: number;
   readonly aversion: number;
-  /** Session that owns the znode; 0n for a durable one. */
+  /** Session that owns the znode; 0n for a persistent znode. */
   readonly ephemeralOwner: bigint;
-  /** The access list as JSON, `[[perms, scheme, id], ...]`; null: everybody may do everything. */
+  /** The access list as JSON, `[[perms, scheme, id], ...]`; null: every client may do everything. */
   readonly acl: string | null;
 }
 
 type Kept = Omit<ZnodeRow, "path" | "acl">;
 
-/** A znode in memory: its row, to be changed, with what the tree looks at. */
+/** A znode in memory: the mutable fields of its row, its access list and its children. */
 export type Znode = { -readonly [Field in keyof Kept]: Kept[Field] } & {
   acl: AccessList;
   readonly children: Set<string>;
@@ -56,7 +56,7 @@ export function fromRow({ path: _, acl, ...kept }: ZnodeRow): Znode {
   return { ...kept, acl: acl === null ? undefined : parseAcl(acl), children: new Set() };
 }
 
-/** Written out: a rest of the fields would cost twenty times as much, and each change makes two rows. */
+/** Lists the fields by name. A rest pattern would cost twenty times as much, and each change makes two rows. */
 export function toRow(path: string, node: Znode): ZnodeRow {
   const { data, czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner } = node;
   const acl = node.acl && JSON.stringify(node.acl.map(({ perms, scheme, id }) => [perms, scheme, id]));

@@ -2,21 +2,21 @@ import type { Clock, Timer } from "@nodeyard/runtime";
 import type { CallOptions, Op } from "../contract.ts";
 import { CallEnded, type Outcome, type TreeError } from "../errors.ts";
 
-/** A call as faults see it. */
+/** A call in the form in which faults see it. */
 export interface CallInfo {
   readonly client: string;
   readonly kind: "write" | "get" | "stat" | "children" | "sync" | "watch";
   readonly path: string;
-  /** Of writes; empty otherwise. */
+  /** The operations of a write; empty for other calls. */
   readonly ops: readonly Op[];
 }
 
 const DEFAULT_DEADLINE_MS = 60_000;
 
-/** A call on its way: it ends once, by its answer, its deadline or its signal, whichever is first. */
+/** A call in progress. It ends once: by its answer, its deadline or its signal, whichever comes first. */
 export class Call {
   readonly info: CallInfo;
-  /** Carries the call out at the server; what it returns delivers the answer to the client. */
+  /** Carries out the call at the server. The returned function delivers the answer to the client. */
   readonly run: () => (() => void) | TreeError;
   sent = false;
   sentAt = 0;
@@ -48,7 +48,7 @@ export class Call {
     return `${this.info.kind} ${this.info.path}`;
   }
 
-  /** Whether a write that gets no answer may have happened. */
+  /** Whether a write without an answer may have been applied. */
   get outcome(): Outcome {
     return this.sent && this.info.kind === "write" ? "unknown" : "none";
   }
@@ -65,7 +65,7 @@ export class Call {
     if (this.#end()) this.#fail(error);
   }
 
-  /** Its process died: nobody will ever hear of it. */
+  /** The client's process died: the call never settles. */
   forget(): void {
     this.#end();
   }

@@ -8,78 +8,78 @@ import type { Fault } from "./options.ts";
 import { MemoryPort } from "./port.ts";
 import { type AppliedWrite, type FollowerOptions, MemoryServer } from "./server.ts";
 
-/** A simulated tree: its clock, its chance, and how it delays and fails. One seed gives one history. */
+/** Options of a simulated tree: its clock, its randomness, its delays and its faults. One seed yields one history. */
 export interface MemoryTreeOptions {
   readonly clock: Clock;
   readonly random: Random;
   /**
-   * Least and greatest time of each packet in milliseconds, drawn from `random`. Events, replies and reads then meet in
-   * every order that ZooKeeper allows: states are skipped, and two paths are seen at different moments. Absent: packets
-   * arrive at once, in microtasks, and no time passes.
+   * Range of the delay of each packet in milliseconds, drawn from `random`. Events, replies and reads then interleave in every
+   * way that ZooKeeper allows: states are skipped, and two paths are seen at different moments. Without it packets arrive in
+   * microtasks and no time passes.
    */
   readonly latencyMs?: readonly [least: number, most: number];
-  /** Time from a broken connection to the next one; default 50 to 150 ms. */
+  /** Range of the time from a broken connection to the next one; default 50 to 150 ms. */
   readonly reconnectMs?: readonly [least: number, most: number];
-  /** Asked for every call when it is sent. */
+  /** Called for every call when it is sent; returns the fault that the call suffers. */
   readonly faults?: (call: CallInfo) => Fault;
-  /** Called for every event that a client is to get: true loses it, as no ZooKeeper does but a broken proxy may. */
+  /** Called for every event to a client; true drops the event. ZooKeeper never does that, but a broken proxy may. */
   readonly losesEvent?: (client: string) => boolean;
   /**
-   * Servers that carry out what was committed later than the leader does. Each connection is to another server than the one before: its
-   * reads and events are that server's. A session never sees less than it saw in an answer, its own writes included; a write whose
-   * reply was lost it may not see. Absent: every client is connected to the leader.
+   * Servers that apply commits later than the leader. Each new connection goes to a different server, whose reads and events the client
+   * then sees. A session never sees an older state than one of its replies showed, its own writes included; a write whose reply was lost
+   * may be missing. Without it every client is connected to the leader.
    */
   readonly followers?: FollowerOptions;
-  /** Longest write, bytes; default 1,048,575. */
+  /** Longest write in bytes; default 1,048,575. */
   readonly maxRequestBytes?: number;
-  /** How far the tree's clock is ahead of the clients', ms; default 0. */
+  /** How far the tree's clock is ahead of the clients' clocks in ms; default 0. */
   readonly skewMs?: number;
-  /** Whether applied writes are kept in `log`; default true. */
+  /** Whether `log` records applied writes; default true. */
   readonly keepLog?: boolean;
 }
 
-/** One client of a simulated tree. */
+/** Options of one client of a simulated tree. */
 export interface MemoryConnectOptions {
-  /** Names the client in the log and in faults; default "client-<number>". */
+  /** Name of the client in the log and in faults; default "client-<number>". */
   readonly name?: string;
-  /** The client's own clock, whose wall time may differ from the tree's; default: the tree's. */
+  /** Clock of the client, whose wall time may differ from the tree's; default: the tree's clock. */
   readonly clock?: Clock;
   /** Default 10,000. */
   readonly sessionTimeoutMs?: number;
-  /** See `MemoryTreeOptions.latencyMs`, for this client alone. */
+  /** As `MemoryTreeOptions.latencyMs`, for this client only. */
   readonly latencyMs?: readonly [least: number, most: number];
-  /** Default 0: feeds compare themselves at once after a reconnect. */
+  /** As for a ZooKeeper tree; default 0: feeds compare themselves at once after a reconnect. */
   readonly resyncSpreadMs?: number;
 }
 
-/** The tree of one client process, with the faults that it can suffer. */
+/** The tree of one client process, with methods for its faults. */
 export interface MemoryTree extends Tree {
   readonly name: string;
-  /** Breaks the connection; it comes back by itself, unless `held`: then with `reconnect` only. */
+  /** Breaks the connection. It reconnects by itself, with `held` only after `reconnect`. */
   disconnect(held?: boolean): void;
   reconnect(): void;
-  /** Ends the session at the server, as its timeout would. */
+  /** Ends the session at the server, as a timeout would. */
   expire(): void;
   /**
-   * The process stands still: it receives nothing until `thaw`, and the tree ends its session when its timeout has passed.
-   * That the process's timers do not fire meanwhile is up to whoever owns its clock.
+   * Pauses the process: it receives nothing until `thaw`, and the server expires its session after the timeout. The owner of
+   * the client's clock must also stop its timers.
    */
   freeze(): void;
   thaw(): void;
-  /** The process dies: none of its calls ever settles, and the server finds out by the session's timeout. */
+  /** Kills the process: none of its calls ever settles, and the server expires the session after its timeout. */
   crash(): void;
 }
 
-/** A tree in memory that several simulated processes share. */
+/** A tree in memory, shared by several simulated processes. */
 export interface MemoryCluster {
-  /** The znodes as they are, for looking at. */
+  /** The znodes of the leader, for inspection. */
   readonly znodes: Pick<DataTree, "stat" | "data" | "children" | "zxid" | "size" | "ephemerals">;
-  /** Every change that was applied, in order. */
+  /** Every applied change, in order. */
   readonly log: readonly AppliedWrite[];
   connect(options?: MemoryConnectOptions): MemoryTree;
 }
 
-/** Makes an empty tree in memory. The same clock, seed and calls give the same course of events. */
+/** Makes an empty tree in memory. The same clock, seed and calls yield the same history. */
 export function createMemoryTree(options: MemoryTreeOptions): MemoryCluster {
   const { clock, random, maxRequestBytes = MAX_REQUEST_BYTES, skewMs = 0, keepLog = true } = options;
   const server = new MemoryServer(clock, skewMs, keepLog, options.followers);

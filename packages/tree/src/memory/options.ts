@@ -4,25 +4,25 @@ import type { PortEvent } from "../remote/port.ts";
 import type { CallInfo } from "./call.ts";
 import type { MemoryServer } from "./server.ts";
 
-/** What becomes of a call: all is well, the connection breaks before or after it is carried out, or it takes longer. */
+/** A fault of a call: the connection breaks before (lose-request) or after (lose-reply) the server applies it, or it is delayed. */
 export type Fault = "lose-request" | "lose-reply" | { readonly delayMs: number } | undefined;
 
 export interface MemoryPortOptions {
   readonly client: string;
-  /** The client's. */
+  /** The client's clock. */
   readonly clock: Clock;
-  /** What goes over the wires goes on while the client stands still. */
+  /** Clock of the network, which continues while the client is frozen. */
   readonly network: Clock;
   readonly server: MemoryServer;
   readonly capabilities: TreeCapabilities;
   readonly sessionTimeoutMs: number;
-  /** Time from the loss of a connection to the next one, ms. */
+  /** Draws the time from the loss of a connection to the next one, in ms. */
   readonly reconnectMs: () => number;
-  /** A number from 0 to below `count`: which of so many servers to connect to. */
+  /** Draws a number from 0 to `count` - 1: the server to connect to. */
   readonly choose: (count: number) => number;
   readonly latency: (() => number) | undefined;
   readonly fault: (call: CallInfo) => Fault;
-  /** Asked for every event before it is sent; true: it never arrives, though the connection stands. */
+  /** Called for every event before it is sent; true drops the event although the connection stands. */
   readonly losesEvent: () => boolean;
 }
 
@@ -31,6 +31,6 @@ export interface Watching {
   readonly root: string;
   readonly onEvent: (event: PortEvent) => void;
   readonly onReady: () => void;
-  /** Ends the server's part; set while it stands. */
+  /** Removes the watch from the server; set while the watch stands. */
   stop: (() => void) | undefined;
 }

@@ -16,7 +16,7 @@ import type { Fault, MemoryPortOptions, Watching } from "./options.ts";
 import type { Replica } from "./replica.ts";
 import { Wire } from "./wire.ts";
 
-/** A client's end of a simulated connection. */
+/** The client's side of a simulated connection. */
 export class MemoryPort implements Port {
   readonly capabilities: TreeCapabilities;
   readonly #options: MemoryPortOptions;
@@ -26,11 +26,11 @@ export class MemoryPort implements Port {
   #inFlight = new Set<Call>();
   #up: Wire;
   #down: Wire;
-  /** The server that it is connected to, or was last. */
+  /** The server of the present or the last connection. */
   #replica: Replica;
-  /** Of the newest answer: the client connects to no server that is behind it. Events have no zxid (ZooKeeper before 3.9). */
+  /** Zxid of the newest answer. The client connects to no server that is behind it. Events carry no zxid before ZooKeeper 3.9. */
   #seen = 0n;
-  /** Counts connections; what belongs to an earlier one never arrives. */
+  /** Number of the present connection. Messages of an earlier connection are dropped. */
   #link = 0;
   #id = 0n;
   #epoch = 0;
@@ -39,11 +39,11 @@ export class MemoryPort implements Port {
   #reconnect: Timer | undefined;
   #held = false;
   #dead = false;
-  /** Frozen, or just thawed: nothing was heard since, so that no ping may be supposed. */
+  /** True from freezing until the first answer after thawing: no ping may be assumed in that time. */
   #silent = false;
-  /** While frozen: what waits to be read. */
+  /** Messages that arrived while the client was frozen; undefined when it is not frozen. */
   #arrived: (() => void)[] | undefined;
-  /** What befell the connection while the process stood still: the process learns of it when it goes on. */
+  /** What happened to the connection while the client was frozen; it learns of it when it thaws. */
   #later: "connect" | "disconnect" | "disconnect, held" | undefined;
   #offset = 0;
 
@@ -58,7 +58,7 @@ export class MemoryPort implements Port {
 
   session(): Session {
     const { clock, sessionTimeoutMs } = this.#options;
-    // Pings are not simulated one by one: a connection that stands was heard of within a third of the timeout.
+    // Pings are not simulated. While connected, the client is assumed to have had an answer within the last third of the timeout.
     const pinged = this.#silent ? Number.NEGATIVE_INFINITY : clock.monotonic() - sessionTimeoutMs / 3;
     const heard = this.#state === "connected" ? Math.max(this.#heardAt, pinged) : this.#heardAt;
     const over = this.#state === "closed" || this.#state === "expired";
@@ -81,13 +81,13 @@ export class MemoryPort implements Port {
 
   write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
     const { server, clock } = this.#options;
-    // What the server keeps must not change under the caller's hand.
+    // Copied, because the server keeps the data and the caller may change its buffer.
     const own = ops.map((op) =>
       "data" in op && op.data !== undefined ? { ...op, data: new Uint8Array(op.data) } : op,
     );
     const run = () => {
       const answer = server.write(this.#id, own);
-      // A server answers a write, a refused one too, when it has carried out all that was decided before it.
+      // A server answers a write, also a refused one, only after it has applied everything decided before that write.
       this.#replica.catchUp();
       if (answer.error !== undefined) return answer.error;
       const offset = server.now() - clock.now();
@@ -130,7 +130,7 @@ export class MemoryPort implements Port {
       this.#stand(watching);
       return onReady;
     };
-    // Lost with its connection, it is set again with all others on the next one.
+    // A watch that is lost with its connection is set again, with all others, on the next one.
     if (this.#state === "connected") this.#call("watch", root, [], run, () => {}, undefined);
     return async () => {
       this.#watches.delete(watching);
@@ -148,7 +148,7 @@ export class MemoryPort implements Port {
     this.#become("closed");
   }
 
-  /** Breaks the connection. It comes back by itself, unless it is `held` until `connect`. */
+  /** Breaks the connection. It reconnects by itself, with `held` only after `connect`. */
   disconnect(held = false): void {
     if (this.#dead || this.#state === "closed") return;
     if (this.#arrived !== undefined) {
@@ -158,7 +158,7 @@ export class MemoryPort implements Port {
     this.#held = held;
     this.#reconnect?.cancel();
     const lost = this.#sever();
-    // As the ZooKeeper client does it: first the state, then the calls that the connection took with it.
+    // In the order of the ZooKeeper client: first the change of state, then the failures of the calls on the connection.
     if (this.#state === "connected") {
       this.#options.server.detach(this.#id);
       this.#become("suspended");
@@ -170,7 +170,7 @@ export class MemoryPort implements Port {
       });
   }
 
-  /** Connects now, with the old session if the server still has it. */
+  /** Connects now. The session continues if the server still has it. */
   connect(): void {
     if (this.#arrived !== undefined) {
       if (this.#state !== "connected") this.#later = "connect";
@@ -182,7 +182,7 @@ export class MemoryPort implements Port {
     this.#held = false;
     this.#reconnect?.cancel();
     if (this.#epoch > 0 && !server.has(this.#id)) {
-      // As the ZooKeeper client does it: what waited for the connection was meant for the session that is over.
+      // As in the ZooKeeper client: calls that waited for the connection belong to the expired session.
       const waiting = this.#waiting.splice(0);
       this.#become("expired");
       for (const call of waiting) call.fail(new SessionExpired(call.what, undefined, call.outcome));
@@ -191,7 +191,7 @@ export class MemoryPort implements Port {
       this.#id = server.open(client, sessionTimeoutMs);
       this.#epoch++;
       this.#choose();
-      // A new session is a transaction like others, and its server has carried it out.
+      // Opening a session is a transaction, and the server has applied it when it answers.
       this.#replica.catchUp();
     } else this.#choose();
     server.attach(this.#id);
@@ -204,14 +204,14 @@ export class MemoryPort implements Port {
     for (const call of this.#waiting.splice(0)) this.#send(call);
   }
 
-  /** Another server than before, where there is one that has what the client has seen. */
+  /** Chooses another server than before, among those that are not behind what the client has seen. */
   #choose(): void {
     const fit = this.#options.server.serversFor(this.#seen);
     const others = fit.filter((replica) => replica !== this.#replica);
     this.#replica = others[this.#options.choose(others.length)] ?? fit[0]!;
   }
 
-  /** The server ends the session, and the connection with it. */
+  /** The server ends the session and the connection. */
   expire(): void {
     const { server } = this.#options;
     this.#cut((call) => new SessionExpired(call.what, undefined, call.outcome));
@@ -219,7 +219,7 @@ export class MemoryPort implements Port {
     this.disconnect();
   }
 
-  /** The process stands still: what arrives waits, and the server hears no ping. */
+  /** Pauses the process: arriving messages wait, and the server receives no pings. */
   freeze(): void {
     if (this.#dead || this.#state === "closed") return;
     this.#arrived ??= [];
@@ -230,7 +230,9 @@ export class MemoryPort implements Port {
     server.detach(this.#id);
   }
 
-  /** What arrived meanwhile is read first. The next answer shows whether the session lives; one that ended took the connection. */
+  /**
+   * Delivers the messages that arrived meanwhile. The next answer shows whether the session lives; an expired session lost its connection.
+   */
   thaw(): void {
     const { server } = this.#options;
     const arrived = this.#arrived ?? [];
@@ -247,7 +249,7 @@ export class MemoryPort implements Port {
     this.sync("/", () => {});
   }
 
-  /** The process dies: none of its calls ever settles, it receives nothing; the server notices by the session's timeout. */
+  /** Kills the process: its calls never settle and it receives nothing. The server expires the session after its timeout. */
   crash(): void {
     if (this.#dead || this.#state === "closed") return;
     this.#dead = true;
@@ -257,7 +259,7 @@ export class MemoryPort implements Port {
     this.#waiting = [];
     this.#inFlight.clear();
     for (const watching of this.#watches) watching.stop?.();
-    // What was sent is on the wire, and arrives.
+    // Messages that were sent before the crash still arrive at the server.
     this.#options.server.detach(this.#id);
   }
 
@@ -316,7 +318,7 @@ export class MemoryPort implements Port {
 
   #serve(call: Call, fault: Fault): void {
     if (fault === "lose-request") return this.disconnect();
-    // As a ZooKeeper does with a request above its `jute.maxbuffer`: the connection goes, with everything that was on it.
+    // As ZooKeeper does for a request above `jute.maxbuffer`: it closes the connection, and all calls on it are lost.
     if (requestBytes(call.info.ops) > this.capabilities.maxRequestBytes) return this.disconnect();
     const answer = call.run();
     if (fault === "lose-reply") return this.disconnect();
@@ -331,7 +333,7 @@ export class MemoryPort implements Port {
     });
   }
 
-  /** Lets something arrive, unless its connection is gone by then. */
+  /** Delivers a message unless its connection has ended by then. */
   #over(wire: Wire, arrive: () => void, delayMs = 0): void {
     const link = this.#link;
     wire.send(() => {
@@ -364,7 +366,7 @@ export class MemoryPort implements Port {
     }
   }
 
-  /** Ends the connection; returns the calls that were on it. */
+  /** Ends the connection and returns the calls that were in flight. */
   #sever(): Call[] {
     this.#link++;
     this.#up = this.#wire();

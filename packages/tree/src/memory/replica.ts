@@ -3,18 +3,18 @@ import type { Op } from "../contract.ts";
 import { type Applied, DataTree, type TreeEvent } from "../engine/index.ts";
 import type { PortEvent } from "../remote/port.ts";
 
-/** A change in the order in which the leader carried it out. */
+/** A change, in the order in which the leader applied it. */
 export type Transaction =
   | { readonly kind: "write"; readonly ops: readonly Op[]; readonly session: bigint; readonly at: number }
   | { readonly kind: "open" }
   | { readonly kind: "end"; readonly session: bigint };
 
-/** The znodes as one server has them, and the clients that watch there. */
+/** The znodes of one server, and the watches of the clients connected to it. */
 export class Replica {
   readonly tree = new DataTree();
   readonly #watchers = new Set<(event: PortEvent) => void>();
 
-  /** Carries a transaction out; `tell` then tells its events. */
+  /** Applies a transaction. Its events are sent by `tell`. */
   apply(transaction: Transaction): Applied {
     switch (transaction.kind) {
       case "write":
@@ -27,7 +27,7 @@ export class Replica {
     }
   }
 
-  /** Tells every later change, synchronously, until the function is called. */
+  /** Calls `watcher` synchronously at every later change. Returns a function that unsubscribes. */
   onEvent(watcher: (event: PortEvent) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
@@ -40,18 +40,18 @@ export class Replica {
     }
   }
 
-  /** Carries out now what is still to come. */
+  /** Applies all outstanding transactions now. The leader has none. */
   catchUp(): void {}
 }
 
-/** A server that carries out what the leader committed a while later, in the same order. */
+/** A server that applies the leader's transactions later, in the same order. */
 export class FollowerReplica extends Replica {
   readonly #clock: Clock;
   readonly #lagMs: () => number;
   readonly #due: { readonly at: number; readonly transaction: Transaction }[] = [];
   #timer: Timer | undefined;
 
-  /** `lagMs` is asked for each transaction. */
+  /** `lagMs` is called for each transaction. */
   constructor(clock: Clock, lagMs: () => number) {
     super();
     this.#clock = clock;
@@ -82,7 +82,7 @@ export class FollowerReplica extends Replica {
   #upTo(time: number): void {
     while (this.#due.length > 0 && this.#due[0]!.at <= time) {
       const applied = this.apply(this.#due.shift()!.transaction);
-      // What the leader carried out, a tree in the same state carries out as well.
+      // The trees were in the same state, so what the leader accepted cannot fail here.
       if (applied.error !== undefined) throw applied.error;
       this.tell(applied.events);
     }

@@ -4,7 +4,7 @@ import type { Applied } from "../engine/index.ts";
 import { CommitFailed, SessionExpired, type TreeError } from "../errors.ts";
 import { FollowerReplica, Replica, type Transaction } from "./replica.ts";
 
-/** Something that changed the tree, for checkers that look at a whole run afterwards. */
+/** A change of the tree, for checkers that examine a whole run afterwards. */
 export interface AppliedWrite {
   readonly zxid: bigint;
   /** Tree time, milliseconds. */
@@ -13,7 +13,7 @@ export interface AppliedWrite {
   readonly session: bigint;
   readonly ops: readonly Op[];
   readonly results: readonly OpResult[];
-  /** Set when the session ended and its ephemeral znodes with it; `ops` are their deletions. */
+  /** Set when a session ended; `ops` are the deletions of its ephemeral znodes. */
   readonly sessionEnd?: true;
 }
 
@@ -27,14 +27,14 @@ export type Answer =
   | { readonly error?: undefined; readonly results: readonly OpResult[] }
   | { readonly error: TreeError };
 
-/** Servers beside the leader. */
+/** Servers besides the leader. */
 export interface FollowerOptions {
   readonly count: number;
-  /** Asked for each transaction and follower: how much later than the leader it carries the transaction out, ms. */
+  /** Called for each transaction and follower: how much later than the leader it applies the transaction, in ms. */
   readonly lagMs: () => number;
 }
 
-/** The far end of all connections: a leader that carries out every write, followers that do so later, and the sessions. */
+/** The servers' side of all connections: a leader that applies every write, followers that apply it later, and the sessions. */
 export class MemoryServer {
   readonly #leader: Replica;
   readonly #followers: readonly FollowerReplica[];
@@ -61,12 +61,12 @@ export class MemoryServer {
     );
   }
 
-  /** What the leader has. */
+  /** The leader's znodes. */
   get tree(): Replica["tree"] {
     return this.#leader.tree;
   }
 
-  /** The servers that a client may connect to that has seen `zxid`: ZooKeeper's refuse one that has seen more than they have. */
+  /** The servers to which a client that has seen `zxid` may connect: ZooKeeper servers refuse a client that has seen newer changes. */
   serversFor(zxid: bigint): readonly Replica[] {
     return [this.#leader, ...this.#followers].filter(({ tree }) => tree.zxid >= zxid);
   }
@@ -86,12 +86,12 @@ export class MemoryServer {
     return this.#sessions.has(session);
   }
 
-  /** The client is there again: its session no longer runs out. */
+  /** The client is connected: its session does not expire. */
   attach(session: bigint): void {
     this.#sessions.get(session)?.expiry?.cancel();
   }
 
-  /** The client is gone: its session ends when its timeout has passed. */
+  /** The client is gone: its session expires after its timeout. */
   detach(session: bigint): void {
     const found = this.#sessions.get(session);
     if (found === undefined) return;
@@ -99,7 +99,7 @@ export class MemoryServer {
     found.expiry = this.#clock.setTimer(found.timeoutMs, () => this.end(session), { background: true });
   }
 
-  /** Ends a session and deletes what is ephemeral of it. */
+  /** Ends a session and deletes its ephemeral znodes. */
   end(session: bigint): void {
     const found = this.#sessions.get(session);
     if (found === undefined) return;

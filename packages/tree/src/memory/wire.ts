@@ -7,8 +7,8 @@ interface Message {
 }
 
 /**
- * One direction of a connection: what is sent arrives in order, each message after a delay of its own. Messages that
- * arrive at the same moment are read together, as from one packet.
+ * One direction of a connection. Messages arrive in order, each after its own delay. Messages that arrive at the same
+ * moment are delivered together, as if from one packet.
  */
 export class Wire {
   readonly #clock: Clock;
@@ -16,7 +16,7 @@ export class Wire {
   readonly #under: Message[] = [];
   #last = 0;
 
-  /** `latency` in milliseconds; without it messages arrive as soon as the present work is done, and no timer is set. */
+  /** `latency` returns milliseconds. Without it messages arrive in a microtask, and no timer is set. */
   constructor(clock: Clock, latency: (() => number) | undefined) {
     this.#clock = clock;
     this.#latency = latency;
@@ -29,7 +29,7 @@ export class Wire {
       queueMicrotask(() => this.#under.shift()?.arrive());
       return;
     }
-    // Nothing overtakes: what is sent behind something slow is slow as well.
+    // TCP keeps the order: a message behind a slow one is slow as well.
     const at = Math.max(this.#last, now + (this.#latency?.() ?? 0) + extraMs);
     const isFirst = this.#under.at(-1)?.at !== at;
     this.#last = at;
@@ -37,7 +37,7 @@ export class Wire {
     if (isFirst) this.#clock.setTimer(at - now, () => this.#arriveUpTo(at), { background: true });
   }
 
-  /** A timer of the real clock may fire before one that was set for an earlier moment. */
+  /** Delivers messages up to a time. Timers of the real clock may fire out of order, so it does not deliver only its own message. */
   #arriveUpTo(at: number): void {
     const later = this.#under.findIndex((message) => message.at > at);
     const packet = this.#under.splice(0, later === -1 ? this.#under.length : later);

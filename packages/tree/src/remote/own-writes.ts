@@ -3,26 +3,26 @@ import type { Op } from "../contract.ts";
 const DIGITS = 10;
 const SEQUENTIAL = /-?[0-9]{10}$/;
 
-/** Numbers of the writes in flight on a path or prefix, oldest first. */
+/** Numbers of the writes in flight by path or prefix, the oldest first. */
 type WriteNumbers = Map<string, Set<number>>;
 
 /**
- * The paths on which a write of our own is in flight. A sequential create does not know its path yet, so it is known by
- * what stands before the digits; another's create with the same prefix is then held back too. That delays it by one
- * reply, not by as many as we keep in flight: an event can only come from a write that was begun before it, so it waits
- * for those alone.
+ * The paths on which this process has a write in flight. A sequential create does not know its path yet, so it is recorded
+ * under the prefix before the digits; a create of another process with the same prefix is then held back as well. That
+ * delays the event by one reply and not by all writes in flight, because an event can only come from a write that began
+ * before the event arrived: it waits for those writes only.
  */
 export class OwnWrites {
   readonly #paths: WriteNumbers = new Map();
   readonly #prefixes: WriteNumbers = new Map();
   #last = 0;
 
-  /** The number of the last write that was begun. */
+  /** Number of the last write that began. */
   get last(): number {
     return this.#last;
   }
 
-  /** Returns the write's number, to be given back to `end`. */
+  /** Records a write; returns its number for `end`. */
   begin(ops: readonly Op[]): number {
     const write = ++this.#last;
     for (const op of ops) {
@@ -45,7 +45,7 @@ export class OwnWrites {
     }
   }
 
-  /** Whether a write begun no later than `upTo` is in flight that could have changed `path`, or, if `created`, made it. */
+  /** Whether a write with a number up to `upTo` is in flight that may have changed `path` or, with `created`, created it. */
   inFlight(path: string, created: boolean, upTo: number = this.#last): boolean {
     if (reaches(this.#paths.get(path), upTo)) return true;
     if (!created || this.#prefixes.size === 0 || !SEQUENTIAL.test(path)) return false;

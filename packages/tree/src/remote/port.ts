@@ -4,7 +4,7 @@ import type { TreeError } from "../errors.ts";
 
 export type PortEvent = SourceEvent;
 
-/** Exactly one of the two is given, except where a read says that "not there" is an answer. */
+/** Exactly one of the two is given. Reads give neither when the znode does not exist. */
 export type Reply<T> = (error: TreeError | undefined, value: T | undefined) => void;
 
 export interface Found {
@@ -13,29 +13,29 @@ export interface Found {
 }
 
 /**
- * A tree at the other end of a connection. Everything that `RemoteTree` and its feeds are correct by is promised here:
+ * A tree at the other end of a connection. `RemoteTree` and its feeds rely on these guarantees:
  *
- * - calls are carried out in the order in which they were made;
- * - replies and events are delivered synchronously and in the order of the connection, so that an event for a change comes
- *   before every reply that shows the change, and after every reply that does not;
- * - a call that the connection loses is answered with an error before the next connection stands; the session's new state
- *   is told first, so a feed knows by then that there is a gap.
+ * - Calls are carried out in the order in which they were made.
+ * - Replies and events are delivered synchronously and in the order of the connection. So the event of a change comes before
+ *   every reply that shows the change, and after every reply that does not.
+ * - A call that is lost with its connection is answered with an error before the next connection stands. The session's new
+ *   state is reported first, so feeds know of the gap by then.
  *
- * Paths and sizes were checked by the caller. A reply may come before the call has returned.
+ * The caller has checked paths and sizes. A reply may come before the call returns.
  */
 export interface Port extends Source {
   readonly capabilities: TreeCapabilities;
   session(): Session;
   onSession(listener: (session: Session) => void): () => void;
-  /** Tree time minus our wall clock, milliseconds. */
+  /** Tree time minus this process's wall clock, in milliseconds. */
   clockOffset(): number;
-  /** All or nothing. A refusal of one op alone is that op's own error, of several a CommitFailed. */
+  /** Applies all or none. A single operation that is refused yields its own error, several yield a CommitFailed. */
   write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void;
-  /** Both undefined: there is no such znode. */
+  /** Both arguments are undefined when the znode does not exist. */
   get(path: string, reply: Reply<Found>, options?: CallOptions): void;
-  /** Both undefined: there is no such znode. */
+  /** Both arguments are undefined when the znode does not exist. */
   stat(path: string, reply: Reply<Stat>, options?: CallOptions): void;
-  /** Both undefined: there is no such znode. */
+  /** Both arguments are undefined when the znode does not exist. */
   children(path: string, reply: Reply<readonly string[]>, options?: CallOptions): void;
   sync(path: string, reply: Reply<true>, options?: CallOptions): void;
   close(): Promise<void>;

@@ -8,13 +8,13 @@ import type { Port, PortEvent } from "./port.ts";
 const NOTHING = new Uint8Array(0);
 
 /**
- * The tree cache of the ZooKeeper client, over any connection, to which our own writes are known: they are taken from their replies,
- * without a read (docs/contract/write-order.md, "Own writes"). It never gets two contradicting states of a path: while a write of ours
- * is in flight on it, events on it are parked.
+ * The ZooKeeper client's tree cache over any connection, extended by this process's own writes: their state is taken from their replies,
+ * without a read (docs/contract/write-order.md, "Own writes"). To avoid contradicting states, events on a path are kept back (parked)
+ * while a write of this process is in flight on that path.
  */
 export class RemoteFeed extends Follower implements Feed {
   readonly #own: OwnWrites;
-  /** Paths with events that wait for replies to writes of ours, and the last write that was begun before the first event. */
+  /** Paths with parked events. The value is the number of the last write that began before the first event. */
   readonly #parked = new Map<string, number>();
 
   constructor(
@@ -37,7 +37,7 @@ export class RemoteFeed extends Follower implements Feed {
     this.#own = own;
   }
 
-  /** A write of ours was answered: with results, or with the error that leaves us to find out. */
+  /** A write of this process was answered: with results, or with an error after which the state of its paths must be read. */
   ownWrite(ops: readonly Op[], results: readonly OpResult[] | undefined, error: TreeError | undefined): void {
     if (this.ended) return;
     for (let index = 0; index < ops.length; index++) {
@@ -47,7 +47,7 @@ export class RemoteFeed extends Follower implements Feed {
       const path = result?.op === "create" ? result.path : op.path;
       if (!this.covers(path)) continue;
       if (result !== undefined) {
-        // What is parked was before the reply on the wire, so the reply knows better.
+        // Parked events came before the reply on the connection, so the reply shows a newer state.
         this.#parked.delete(path);
         this.#apply(path, op, result);
       } else if (error?.outcome === "unknown" && !(op.op === "create" && op.sequential)) {
@@ -61,7 +61,7 @@ export class RemoteFeed extends Follower implements Feed {
     }
   }
 
-  /** Later events on the path do not make the first one wait longer: once its time has come the newest state is read. */
+  /** A later event on the path does not extend the wait of the first one. When the wait ends, the newest state is read. */
   protected override parks({ type, path }: PortEvent): boolean {
     if (!this.#own.inFlight(path, type === "created")) return false;
     if (!this.#parked.has(path)) this.#parked.set(path, this.#own.last);

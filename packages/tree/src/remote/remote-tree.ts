@@ -21,12 +21,12 @@ import { RemoteFeed } from "./remote-feed.ts";
 export interface RemoteTreeOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** After a reconnect feeds compare themselves with the tree at a moment in this span (ms), so that not all processes do at once. */
+  /** After a reconnect, feeds start their comparison at a random moment within this span (ms), so that not all processes read at once. */
   readonly resyncSpreadMs: number;
   readonly onWrite?: ((write: WriteEnded) => void) | undefined;
 }
 
-/** The contract over a connection. Stores differ in their `Port` alone. */
+/** The contract over a connection. Stores differ only in their `Port`. */
 export class RemoteTree extends TreeCalls {
   readonly capabilities: TreeCapabilities;
   readonly #port: Port;
@@ -76,7 +76,7 @@ export class RemoteTree extends TreeCalls {
     await this.#port.close();
   }
 
-  /** Feeds see the result of a write before its promise resolves. */
+  /** Feeds report the result of a write before its promise resolves. */
   protected write(
     ops: readonly Op[],
     options: CallOptions | undefined,
@@ -100,12 +100,12 @@ export class RemoteTree extends TreeCalls {
     });
   }
 
-  /** What the store would refuse anyway is refused here, in words that name the place. */
+  /** Refuses invalid paths and too long writes before they are sent, with an error that names the place. */
   #check(ops: readonly Op[], commit: boolean): void {
     for (let index = 0; index < ops.length; index++) {
       const op = ops[index] as Op;
       try {
-        // The finished name counts, and digits make a name of anything.
+        // The path with its digits must be valid. Any digit makes a trailing "/" or "." valid, so one is enough to check.
         checkPath(op.op === "create" && op.sequential ? `${op.path}0` : op.path, false);
         if (op.op === "delete" && op.path === "/")
           throw new BadArguments(op.path, "the root cannot be deleted");
@@ -137,7 +137,7 @@ export class RemoteTree extends TreeCalls {
   }
 }
 
-/** Whether the tree said no to an op, as against a call that broke. */
+/** Whether the tree refused the operation, as opposed to a call that was interrupted. */
 function isRefusal(error: TreeError): boolean {
   switch (error.code) {
     case "tree.no_node":
@@ -153,7 +153,7 @@ function isRefusal(error: TreeError): boolean {
   }
 }
 
-/** The port, with every call and event counted and every unanswered call known, those of feeds included. */
+/** The port, with all calls and events counted and all unanswered calls listed, also those of feeds. */
 function counted(
   port: Port,
   counters: { calls: number; operations: number; events: number },

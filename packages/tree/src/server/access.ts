@@ -5,12 +5,12 @@ import type { Client, Hub } from "./hub.ts";
 
 const { ErrorCode, OpCode } = wire;
 
-/** Longest credentials, bytes: they are kept for as long as the connection lasts, and copied into access lists. */
+/** Longest credentials in bytes. The server keeps them for the life of the connection and copies them into access lists. */
 const MAX_CREDENTIALS = 256;
 
 /**
- * `addauth`: the client proves to be somebody on this connection. Of the schemes only `digest` is there; whoever sends
- * another one gets that error and loses the connection, as ZooKeeper's clients expect.
+ * Handles `addauth`: the client proves an identity for this connection. The server supports only the scheme `digest`. For
+ * any other scheme it answers AUTHFAILED and closes the connection, which ZooKeeper's clients expect.
  */
 export function authenticate(client: Client, xid: number, request: wire.AuthRequest): void {
   const { scheme, auth } = request;
@@ -22,14 +22,14 @@ export function authenticate(client: Client, xid: number, request: wire.AuthRequ
   client.finish();
 }
 
-/** As ZooKeeper's DigestAuthenticationProvider: `user:base64(sha1("user:password"))`. */
+/** As in ZooKeeper's DigestAuthenticationProvider: `user:base64(sha1("user:password"))`. */
 function digestIdentity(credentials: Uint8Array): Identity {
   const text = Buffer.from(credentials).toString("utf8");
   const hash = createHash("sha1").update(text).digest("base64");
   return { scheme: "digest", id: `${userOf(text)}:${hash}` };
 }
 
-/** Whoever may read or administer a znode sees its list, but hashes of passwords only those who administer it. */
+/** Clients that may read or administer a znode see its access list. Only clients that may administer it see password hashes. */
 export function answerAcl({ core }: Hub, client: Client, xid: number, path: string): void {
   const stat = core.stat(path);
   if (stat === undefined) {
@@ -50,7 +50,7 @@ function withoutHash(entry: AccessEntry): AccessEntry {
   return entry.scheme === "digest" ? { ...entry, id: `${userOf(entry.id)}:x` } : entry;
 }
 
-/** Whom the server takes the client for: its address, and what it has proved. */
+/** The client's identities for `whoAmI`: its address and its proved identities. */
 export function clientInfoOf(client: Client): wire.ClientInfo[] {
   const digests = client.identities.map(({ scheme, id }) => ({ authScheme: scheme, user: userOf(id) }));
   return [{ authScheme: "ip", user: client.peer.name.replace(/:\d+$/, "") }, ...digests];

@@ -4,7 +4,7 @@ import type { WatchEventType } from "./watches.ts";
 
 const { ErrorCode, EventType } = wire;
 
-/** Error codes of the wire for the codes of our errors; what is missing here is the store's own failure. */
+/** Wire error codes by the codes of tree errors. A code that is missing here stands for a failure of the store. */
 const WIRE_CODES: Readonly<Record<string, number>> = {
   "tree.no_node": ErrorCode.noNode,
   "tree.node_exists": ErrorCode.nodeExists,

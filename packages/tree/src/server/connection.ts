@@ -10,19 +10,19 @@ import type { WatchEventType } from "./watches.ts";
 
 const { ErrorCode, JuteReader, KeeperState, OpCode, Xid } = wire;
 
-/** Share of its outstanding requests that a paused connection has left when it is read from again. */
+/** A paused connection is read again when its outstanding requests fall to this share of the limit. */
 const RESUME_SHARE = 0.5;
-/** What one connection may prove to be. An `auth` entry is kept once for each, so this bounds what a short request makes us keep. */
+/** Most identities of one connection. An `auth` entry of an access list expands to all of them, so this bounds the memory per request. */
 const MAX_IDENTITIES = 16;
 const KNOWN_TYPES: ReadonlySet<number> = new Set(Object.values(OpCode));
 
 type Body = (writer: wire.JuteWriter) => void;
 
 /**
- * One client: handshake, requests in, replies and events out.
+ * One client: handshake, incoming requests, outgoing replies and events.
  *
- * Everything that leaves goes through the core's gate in the order in which it was computed, pings included: a reply's
- * zxid tells the client what it has seen, so it must not overtake an event.
+ * Everything sent passes the core's `release` in the order in which it was computed, pings included. A reply's zxid tells
+ * the client which changes it has seen, so the reply must not overtake an event.
  */
 class Connection implements Client, PeerHandlers {
   readonly peer: Peer;
@@ -30,7 +30,7 @@ class Connection implements Client, PeerHandlers {
   received = 0;
   sent = 0;
   readonly since: number;
-  /** The Unix socket's clients are processes of the user who owns the tree's file. */
+  /** True on the Unix socket: its clients are processes of the user who owns the tree's file. */
   readonly trusted: boolean;
   readonly #identities: Identity[] = [];
   readonly #hub: Hub;
@@ -40,7 +40,7 @@ class Connection implements Client, PeerHandlers {
   #session: SessionRow | undefined;
   #outstanding = 0;
   #paused = false;
-  /** Frames that came in one piece with the one that filled the bounds; at most one read of the socket. */
+  /** Frames that arrived together with the one that reached the limit; at most one read of the socket. */
   #backlog: Buffer[] = [];
   #fresh = true;
   #over = false;
@@ -62,7 +62,7 @@ class Connection implements Client, PeerHandlers {
     return this.#session;
   }
 
-  /** What the client has proved to be on this connection; the next one begins with nothing, as in ZooKeeper. */
+  /** Identities proved on this connection. As in ZooKeeper a new connection starts without any. */
   get identities(): readonly Identity[] {
     return this.#identities;
   }
@@ -114,7 +114,7 @@ class Connection implements Client, PeerHandlers {
     return this.queuedBytes;
   }
 
-  /** A watch fired. A client that may not read a path gets no events of it (CVE-2024-23944). */
+  /** Sends an event. A client that may not read a path gets no events for it (CVE-2024-23944). */
   notify(type: WatchEventType, path: string, acl: AccessList): void {
     if (!permits(acl, Permission.read, this)) return;
     const event = { type: WIRE_EVENTS[type], state: KeeperState.syncConnected, path };
@@ -165,7 +165,7 @@ class Connection implements Client, PeerHandlers {
   #connect(request: wire.ConnectRequest): void {
     this.#handshake.cancel();
     const { core } = this.#hub;
-    // The client has seen changes that this tree has not: it must not be shown an older one.
+    // The client has seen changes that this tree does not have, so it must not see this older state.
     if (request.lastZxidSeen > core.zxid) {
       this.cut("ahead");
       return;
@@ -175,7 +175,7 @@ class Connection implements Client, PeerHandlers {
       ? this.#hub.openSession(request.timeOut, this.peer.local)
       : this.#hub.takeUp(request.sessionId, request.passwd);
     if (fresh && session === undefined) {
-      // No answer at all: one that says "expired" would make clients try again at once.
+      // No answer: clients would react to "expired" by asking for a new session at once.
       this.cut("sessions");
       return;
     }
@@ -198,7 +198,7 @@ class Connection implements Client, PeerHandlers {
     this.#hub.core.release((error) => {
       this.#outstanding--;
       if (error !== undefined) {
-        // The store failed: say nothing that may be false.
+        // The store failed. A reply could claim something that is not durable, so send nothing.
         this.cut("store");
         return;
       }
@@ -218,7 +218,7 @@ class Connection implements Client, PeerHandlers {
       body(writer);
       writer.endFrame(mark);
     } catch {
-      // Such as an answer longer than a buffer can be. This runs behind the gate, where nobody above would catch it.
+      // For instance a reply longer than a buffer can be. This runs in a callback of `release`, where no caller could catch it.
       this.cut("error");
       return;
     }
@@ -244,7 +244,7 @@ class Connection implements Client, PeerHandlers {
     if (this.#outstanding > limits.maxOutstanding * RESUME_SHARE) return;
     if (this.peer.queuedBytes > limits.maxQueuedBytes / 4) return;
     this.#paused = false;
-    // Deferred: a reply that leaves at once asks to resume, and would work off the backlog one frame deeper each time.
+    // In a microtask, because a reply that leaves at once resumes again, and the recursion would grow with each frame of the backlog.
     queueMicrotask(() => this.#workOff());
   }
 
@@ -258,18 +258,18 @@ class Connection implements Client, PeerHandlers {
     if (!this.#paused && !this.#over) this.peer.resume();
   }
 
-  /** What makes no sense, or is too long, ends the connection: what follows cannot be trusted either. */
+  /** Ends the connection on a malformed or too long frame, because the frames behind it cannot be trusted either. */
   #trusting(act: () => void): void {
     try {
       act();
     } catch (error) {
-      // Anything else is a fault of ours; it costs this client its connection, and nobody else theirs.
+      // Any other error is a bug of this server. It costs this client its connection, and no other client.
       this.cut(error instanceof ProtocolError ? "frame" : "error");
     }
   }
 }
 
-/** Lets a client in, unless the hub refuses it. */
+/** Accepts a client, unless the hub refuses it. */
 export function admit(hub: Hub, peer: Peer): PeerHandlers | undefined {
   if (!hub.admits(peer)) return undefined;
   const connection = new Connection(peer, hub);
@@ -277,7 +277,7 @@ export function admit(hub: Hub, peer: Peer): PeerHandlers | undefined {
   return connection;
 }
 
-/** A timeout of 0 says that the session is over. */
+/** A timeout of 0 tells the client that its session has expired. */
 function connected(session: SessionRow | undefined): wire.ConnectResponse {
   return {
     protocolVersion: 0,

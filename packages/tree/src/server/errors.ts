@@ -7,7 +7,7 @@ export class ListenRefused extends TreeError {
   }
 }
 
-/** No process serves the tree of a state folder. */
+/** No process has the tree of the state folder open. */
 export class NotServed extends TreeError {
   constructor(folder: string, cause: unknown) {
     super("tree.not_served", `no running Nodeyard serves ${folder}; start one with: nodeyard up`, { cause });

@@ -1,11 +1,11 @@
 import type { Client, Hub } from "./hub.ts";
 
-/** Shown where ZooKeeper shows its release: tools parse the number, people see who answers. */
+/** Shown in the place of ZooKeeper's release: tools parse the number, and people see that it is Nodeyard. */
 const VERSION = "3.6.0-nodeyard";
 
 /**
- * Answers in ZooKeeper's formats (ZooKeeper Administrator's Guide, "The Four Letter Words"). What this server does not
- * measure (latencies) or does not have (ticks, a Java runtime) is left out rather than made up.
+ * Answers in ZooKeeper's formats (ZooKeeper Administrator's Guide, "The Four Letter Words"). Values that this server does
+ * not measure (latencies) or does not have (ticks, a Java runtime) are omitted.
  */
 const ANSWERS: Readonly<Record<string, (hub: Hub, asking: Client) => string>> = {
   ruok: () => "imok",
@@ -19,7 +19,7 @@ const ANSWERS: Readonly<Record<string, (hub: Hub, asking: Client) => string>> = 
   mntr,
 };
 
-/** Words that ZooKeeper knows and this server does not answer. Without this they would be taken for the length of a frame. */
+/** Words that ZooKeeper knows and this server does not support. Otherwise they would be read as the length of a frame. */
 const REFUSED: ReadonlySet<string> = new Set([
   "crst",
   "dirs",
@@ -33,7 +33,7 @@ const REFUSED: ReadonlySet<string> = new Set([
   "wchp",
 ]);
 
-/** The answer to a four-letter word; undefined for what is none. */
+/** The answer to a four-letter word; undefined when the text is not one. */
 export function fourLetterAnswer(word: string, hub: Hub, asking: Client): string | undefined {
   if (REFUSED.has(word)) return `${word} is not executed because it is not in the whitelist.\n`;
   return Object.hasOwn(ANSWERS, word) ? ANSWERS[word]?.(hub, asking) : undefined;
@@ -58,7 +58,7 @@ function figures(hub: Hub): string {
   ].join("\n");
 }
 
-/** One line per connection; the number in brackets is 0 for the connection that asks, as ZooKeeper has it. */
+/** One line per connection. As in ZooKeeper, the number in brackets is 0 for the connection that asks. */
 function clients(hub: Hub, asking: Client, describe: (connection: Client) => string): string {
   let lines = "";
   for (const connection of hub.connections) {

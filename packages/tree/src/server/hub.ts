@@ -8,53 +8,53 @@ import type { ServerLimits } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 import { type Watcher, WatchTable } from "./watches.ts";
 
-/** Share of the sessions that clients on TCP may have; the rest is kept for the Unix socket. */
+/** Share of the sessions that TCP clients may use. The rest is reserved for the Unix socket, so that operators can always connect. */
 const REMOTE_SHARE = 0.9;
 
-/** One client, as those who answer it see its connection. */
+/** One client, as the code that answers requests sees its connection. */
 export interface Client extends Watcher, Caller {
   readonly peer: Peer;
   readonly session: SessionRow | undefined;
   readonly identities: readonly Identity[];
-  /** What the client has not taken, bytes, as last looked at. */
+  /** Bytes that the client has not read yet, at the last measurement. */
   readonly queuedBytes: number;
-  /** Answers and events that are not written yet. */
+  /** Replies and events that are not written yet. */
   readonly outstanding: number;
-  /** Packets of this connection. */
+  /** Packets received on this connection. */
   readonly received: number;
   readonly sent: number;
-  /** Wall time of its arrival, ms. */
+  /** Wall time of the connection's start in ms. */
   readonly since: number;
-  /** False: the client has proved to be as many as it may. */
+  /** Adds an identity. False: the client has reached the limit of identities. */
   identify(identity: Identity): boolean;
-  /** Answers a request with what is true now; it leaves when that is durable. */
+  /** Answers a request from the present state. The reply is sent when that state is durable. */
   reply(xid: number, err: number, body?: (writer: wire.JuteWriter) => void): void;
-  /** Sends what was answered so far, then ends the connection. What the client says after this is not listened to. */
+  /** Sends the replies so far, then ends the connection. Further requests of the client are ignored. */
   finish(): void;
-  /** Ends the connection at once; the reason is counted. The session stays, and times out unless taken up again. */
+  /** Ends the connection at once and counts the reason. The session remains and expires unless the client reconnects. */
   cut(reason: string): void;
-  /** Looks at the queue anew; the hub keeps the sum. */
+  /** Measures the connection's queue again; the hub keeps the sum. */
   lookAtQueue(): number;
 }
 
-/** What the connections of one server share. */
+/** State shared by the connections of one server. */
 export class Hub {
   readonly core: TreeCore;
   readonly clock: Clock;
   readonly limits: ServerLimits;
   readonly watches = new WatchTable();
-  /** Frames are put together here one after the other; none stays. */
+  /** One buffer, in which frames are assembled one after the other. */
   readonly writer = new wire.JuteWriter();
   readonly connections = new Set<Client>();
-  /** Packets since the start. */
+  /** Packets received since the start. */
   received = 0;
   sent = 0;
-  /** The TCP port, once there is one. */
+  /** The bound TCP port, if any. */
   port: number | undefined;
   /** Connections that the server ended, by reason. */
   readonly cuts = new Map<string, number>();
   readonly #attached = new Map<bigint, Client>();
-  /** Bytes that connections have not taken, all together, as last looked at. */
+  /** Bytes that all clients together have not read yet, at the last measurement. */
   #queued = 0;
   readonly #unsubscribe: (() => void)[];
 
@@ -71,7 +71,7 @@ export class Hub {
     ];
   }
 
-  /** Whether one more client is let in: not when there are too many, or the store has failed. */
+  /** Whether a new client is accepted: not above the limit, and not after the store has failed. */
   admits(peer: Peer): boolean {
     let present = 0;
     for (const { peer: other } of this.connections) if (other.local === peer.local) present++;
@@ -88,7 +88,7 @@ export class Hub {
     if (id !== undefined && this.#attached.get(id) === connection) this.#attached.delete(id);
   }
 
-  /** A new session, its timeout clamped; undefined when there are too many. */
+  /** Opens a session with the timeout clamped to the limits; undefined when there are too many sessions. */
   openSession(wantedMs: number, local: boolean): SessionRow | undefined {
     const { maxSessions, minSessionTimeoutMs, maxSessionTimeoutMs } = this.limits;
     const most = local ? maxSessions : Math.ceil(maxSessions * REMOTE_SHARE);
@@ -99,7 +99,7 @@ export class Hub {
     );
   }
 
-  /** The session that a client says it has; undefined when it is over or the client cannot prove it. */
+  /** The session that a client asks to continue; undefined when it has expired or the password is wrong. */
   takeUp(id: bigint, password: Uint8Array): SessionRow | undefined {
     const session = this.core.session(id);
     if (session?.kind !== "wire" || session.password.length !== password.length) return undefined;
@@ -108,23 +108,23 @@ export class Hub {
     return session;
   }
 
-  /** From now on the session speaks through this connection alone. */
+  /** Binds the session to this connection and cuts its former connection. */
   attach(connection: Client, id: bigint): void {
     this.#attached.get(id)?.cut("moved");
     this.#attached.set(id, connection);
   }
 
-  /** Ends a session at its client's wish; `client` still gets its answer. */
+  /** Ends a session at its client's request. The client still gets the reply. */
   closeSession(id: bigint, client: Client): void {
     if (this.#attached.get(id) === client) this.#attached.delete(id);
     this.core.closeSession(id);
   }
 
-  /** A connection's queue has changed by so much. */
+  /** The queue of a connection changed by `change` bytes. */
   queued(change: number): void {
     this.#queued += change;
     if (change <= 0 || this.#queued <= this.limits.maxQueuedBytesTotal) return;
-    // Queues shrink without a word, so look again before anyone is cut.
+    // Queues shrink without notice, so measure all of them before a client is cut.
     let worst: Client | undefined;
     this.#queued = 0;
     for (const connection of this.connections) {

@@ -1,33 +1,33 @@
-/** What one server takes on. Every one can be set; a client beyond a limit is refused or cut, never buffered for ever. */
+/** Limits of one server. Beyond a limit a client is refused or disconnected; nothing is buffered without bound (rule 8). */
 export interface ServerLimits {
   /**
-   * Connections at once on each door: the Unix socket and TCP do not take each other's room, so that whoever crowds the one
-   * does not lock the operator out of the other. One more is closed at once.
+   * Most connections, counted separately for the Unix socket and for TCP, so that many TCP clients cannot lock the operator out.
+   * Further connections are closed at once.
    */
   readonly maxConnections: number;
-  /** Sessions of clients, connected or not; the last tenth is for the Unix socket. One more is refused. */
+  /** Most sessions of clients, connected or not. The last tenth is reserved for the Unix socket. Further sessions are refused. */
   readonly maxSessions: number;
   /**
-   * Watches of one connection; a long path counts once more for every 256 characters. A request for one more is refused
+   * Most watches of one connection. A path counts once more for every 256 characters. A request for a further watch is refused
    * with QuotaExceeded.
    */
   readonly maxWatchesPerConnection: number;
-  /** Longest request in bytes, its length field not counted; ZooKeeper's `jute.maxbuffer`. A longer one cuts the connection. */
+  /** Longest request in bytes without its length field (ZooKeeper's `jute.maxbuffer`). A longer one closes the connection. */
   readonly maxFrameBytes: number;
-  /** Bytes of replies and events that a slow reader may leave untaken before it is cut. */
+  /** Most bytes of replies and events that a client may leave unread before it is disconnected. */
   readonly maxQueuedBytes: number;
-  /** The same for all connections together: when it is passed, the one that is furthest behind is cut. */
+  /** The same for all connections together. Above it the connection with the longest queue is disconnected. */
   readonly maxQueuedBytesTotal: number;
-  /** Requests of one connection that are being worked on; more stay in the socket. */
+  /** Most requests of one connection in progress. Further requests remain in the socket. */
   readonly maxOutstanding: number;
-  /** Time in which a connection must have asked for a session, ms. */
+  /** Time within which a connection must request a session, in ms. */
   readonly handshakeMs: number;
-  /** What clients may ask for as session timeout, ms; others are clamped. */
+  /** Range of session timeouts in ms; requested timeouts are clamped to it. */
   readonly minSessionTimeoutMs: number;
   readonly maxSessionTimeoutMs: number;
 }
 
-/** ZooKeeper's own defaults where it has them: 2 and 20 ticks of 2 s, and a `jute.maxbuffer` of 0xfffff. */
+/** ZooKeeper's defaults, where it has them: 2 and 20 ticks of 2 s, and a `jute.maxbuffer` of 0xfffff. */
 export const DEFAULT_LIMITS: ServerLimits = {
   maxConnections: 1_000,
   maxSessions: 10_000,

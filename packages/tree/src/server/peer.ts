@@ -1,31 +1,31 @@
-/** One connected client, without the means by which it is connected. */
+/** One connected client, independent of the transport. */
 export interface Peer {
-  /** Where it comes from, for messages. */
+  /** Remote address, for messages. */
   readonly name: string;
-  /** It came through the Unix socket, so it is a process of the same user. */
+  /** Connected through the Unix socket, so it is a process of the same user. */
   readonly local: boolean;
   /** Bytes written that the client has not taken yet. */
   readonly queuedBytes: number;
   write(bytes: Uint8Array): void;
-  /** Stops and starts the intake of what the client sends. */
+  /** Stops and resumes reading from the client. */
   pause(): void;
   resume(): void;
-  /** Ends after what was written has gone out. */
+  /** Ends the connection after everything written has been sent. */
   end(): void;
-  /** Ends at once. */
+  /** Ends the connection at once. */
   destroy(): void;
 }
 
 export interface PeerHandlers {
-  /** Bytes of the peer; they stay valid. */
+  /** Bytes from the peer; the buffer stays valid. */
   arrived(bytes: Buffer): void;
-  /** Everything written has gone out. */
+  /** Everything written has been sent. */
   drained(): void;
-  /** It is gone, for whatever reason; no call follows. */
+  /** The connection has ended; no call follows. */
   closed(): void;
 }
 
-/** Called once per client; what it returns hears of that client. Undefined: the client is not let in. */
+/** Called once per client. The returned handlers receive the client's events; undefined refuses the client. */
 export type OnPeer = (peer: Peer) => PeerHandlers | undefined;
 
 export interface Listener {
@@ -35,18 +35,18 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** TLS with client certificates: who has no certificate of `ca` does not get in. All are PEM text. */
+/** TLS with client certificates: a client without a certificate of `ca` is refused. All fields are PEM text. */
 export interface ServerTls {
   readonly cert: string;
   readonly key: string;
   readonly ca: string;
 }
 
-/** Where the server listens by TCP. Beyond loopback it asks each client for a certificate. */
+/** TCP address of the server. On addresses other than loopback each client needs a certificate. */
 export interface TcpOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** May be left out only where `host` is loopback. */
+  /** Required unless `host` is a loopback address. */
   readonly tls?: ServerTls;
 }

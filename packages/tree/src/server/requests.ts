@@ -10,13 +10,13 @@ import { setWatches, unwatch, watch } from "./watching.ts";
 
 const { AddWatchMode, ErrorCode, OpCode } = wire;
 
-/** Create flags 0 to 3 are the sums of these two; higher ones are containers and TTL znodes, which we don't have. */
+/** Bits of the create flags 0 to 3. Higher flags are containers and TTL znodes, which this server does not support. */
 const EPHEMERAL = 1;
 const SEQUENTIAL = 2;
-/** The length that stands before each name in a list, bytes. */
+/** Length field before each name in a list, in bytes. */
 const NAME_OVERHEAD = 4;
 
-/** Answers one request of an attached client. */
+/** Answers one request of a client with a session. */
 export function answer(
   hub: Hub,
   client: Client,
@@ -111,7 +111,9 @@ function write(hub: Hub, client: Client, session: SessionRow, xid: number, reque
   client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, response as never));
 }
 
-/** A refused multi answers with no error of its own: each operation has one, the ops before the refused one "ok". */
+/**
+ * Answers a multi. When it is refused, the reply has no error itself: each operation has one, and those before the refused one have "ok".
+ */
 function commit(
   hub: Hub,
   client: Client,
@@ -140,7 +142,7 @@ function commit(
   }
 }
 
-/** A real server turns create2 within a multi into create, hence answers it without a Stat. */
+/** ZooKeeper servers turn a create2 within a multi into a create, so they answer it without a Stat; this server does the same. */
 function multiResult(result: OpResult): wire.MultiResult {
   if (result.op === "create") return { type: OpCode.create, path: result.path };
   if (result.op === "set") return { type: OpCode.setData, stat: result.stat };
@@ -159,7 +161,7 @@ function reasonOf(error: TreeError): TreeError {
   return error instanceof CommitFailed ? error.reason : error;
 }
 
-/** The operation that a request asks for, or the error code that refuses it. */
+/** The operation of a request, or the error code that refuses it. */
 function opOf(request: wire.MultiOpRequest | wire.SetAclRequest): TreeOp | number {
   switch (request.type) {
     case OpCode.create:
@@ -186,7 +188,7 @@ function opOf(request: wire.MultiOpRequest | wire.SetAclRequest): TreeOp | numbe
   }
 }
 
-/** On the wire -1 stands for any version. */
+/** On the wire -1 means any version. */
 function versionOf(version: number): { version?: number } {
   return version === -1 ? {} : { version };
 }
@@ -202,12 +204,12 @@ function read(hub: Hub, client: Client, xid: number, request: wire.ReadRequest):
   const { core } = hub;
   const { path, type } = request;
   const stat = core.stat(path);
-  // Whether a znode exists, anybody may know.
+  // ZooKeeper lets every client check for existence, whatever the access list says.
   if (type !== OpCode.exists && !permits(core.acl(path), Permission.read, client)) {
     client.reply(xid, ErrorCode.noAuth);
     return;
   }
-  // Only `exists` leaves a watch on what is not there.
+  // Only `exists` sets a watch on a missing znode.
   if (request.watch && (stat !== undefined || type === OpCode.exists)) {
     const kind = type === OpCode.exists || type === OpCode.getData ? "data" : "child";
     if (!watch(hub, client, kind, path)) {
@@ -228,7 +230,7 @@ function read(hub: Hub, client: Client, xid: number, request: wire.ReadRequest):
   client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, type, response as never));
 }
 
-/** One short request may name a large znode thousands of times, so the answer is measured while it is put together. */
+/** Answers a multiRead. A short request can name a large znode thousands of times, so the size is checked while the reply is built. */
 function readMany(hub: Hub, client: Client, xid: number, request: wire.MultiReadRequest): void {
   const results: wire.MultiResult[] = [];
   let bytes = 0;

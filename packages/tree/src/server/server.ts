@@ -6,36 +6,36 @@ import { Hub } from "./hub.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 import type { Listener, TcpOptions } from "./peer.ts";
 
-/** Which tree is served, where, and within which limits. */
+/** Options of a server: the tree, the addresses and the limits. */
 export interface TreeServerOptions {
   readonly core: TreeCore;
   readonly clock: Clock;
   /** Path of the Unix socket, or false for none. */
   readonly socket: string | false;
-  /** Listens on TCP besides; see `TcpOptions` for what it demands. */
+  /** TCP address to listen on in addition; see `TcpOptions`. */
   readonly tcp?: TcpOptions;
   readonly limits?: Partial<ServerLimits>;
 }
 
-/** A server of ZooKeeper's wire protocol over an embedded tree, which listens. */
+/** A running server of ZooKeeper's wire protocol for an embedded tree. */
 export interface TreeServer extends AsyncDisposable {
-  /** `unix:/path` and `host:port`, as clients name them. */
+  /** `unix:/path` and `host:port`, in the form that clients use. */
   readonly addresses: readonly string[];
-  /** The TCP port that was bound. */
+  /** The bound TCP port. */
   readonly port: number | undefined;
-  /** Connections that the server ended itself, by reason: frame, slow, handshake, expired, moved, ... */
+  /** Connections that the server closed, by reason: frame, slow, handshake, expired, moved, ... */
   readonly cuts: ReadonlyMap<string, number>;
-  /** Ends every connection. Sessions of clients stay and go on with the next server of this tree. */
+  /** Closes every connection. Sessions of clients remain, and continue with the next server of this tree. */
   close(): Promise<void>;
 }
 
-/** Serves a tree to clients that speak ZooKeeper's protocol. Rejects with `ListenRefused`. */
+/** Serves a tree to clients of ZooKeeper's wire protocol. Rejects with `ListenRefused`. */
 export async function startTreeServer(options: TreeServerOptions): Promise<TreeServer> {
   const hub = new Hub(options.core, options.clock, { ...DEFAULT_LIMITS, ...options.limits });
   const most = hub.limits.maxConnections;
   const listeners: Listener[] = [];
   async function close(): Promise<void> {
-    // Stop listening first, then end the connections: the listeners wait for them.
+    // Stop listening first, then close the connections: the listeners' `close` waits for them.
     const closed = listeners.map((listener) => listener.close());
     hub.close();
     await Promise.all(closed);

@@ -1,22 +1,23 @@
 import type { AccessList } from "../engine/index.ts";
 
-/** What happened to a znode, as watchers see it. */
+/** What happened to a znode. */
 export type WatchEventType = "created" | "deleted" | "changed" | "childrenChanged";
 
-/** `data` and `child` fire once; the other two stay. `data` serves getData and exists alike, as in ZooKeeper. */
+/** `data` and `child` watches fire once; the other two persist. As in ZooKeeper, `data` serves both getData and exists. */
 export type WatchKind = "data" | "child" | "persistent" | "recursive";
 
 const KINDS: readonly WatchKind[] = ["data", "child", "persistent", "recursive"];
 
-/** One connection, as the table sees it. */
+/** The part of a connection that the table uses. */
 export interface Watcher {
-  /** `acl`: the path's access list at that moment. */
+  /** `acl`: the access list of the path at that moment. */
   notify(type: WatchEventType, path: string, acl: AccessList): void;
 }
 
 /**
- * Who watches what. Rules of ZooKeeper 3.6 and later: a watcher gets one event per change however many watches match;
- * a deletion also fires the one-shot child watches of the path; recursive watches never get `childrenChanged`.
+ * All watches, by kind, path and connection. The rules are those of ZooKeeper 3.6 and later: a connection gets one event per
+ * change, however many of its watches match; a deletion also fires the one-shot child watches of the path; recursive watches
+ * never get `childrenChanged`.
  */
 export class WatchTable {
   readonly #tables: Record<WatchKind, Map<string, Set<Watcher>>> = {
@@ -29,12 +30,12 @@ export class WatchTable {
   readonly #weights = new Map<Watcher, number>();
   #size = 0;
 
-  /** Watches there are, all watchers together. */
+  /** Number of watches of all connections. */
   get size(): number {
     return this.#size;
   }
 
-  /** Who watches, what, and how many watches that makes. */
+  /** Numbers of watching connections, watched paths and watches, for the four-letter word `wchs`. */
   sums(): { readonly watchers: number; readonly paths: number; readonly size: number } {
     const paths = new Set<string>();
     for (const kind of KINDS) for (const path of this.#tables[kind].keys()) paths.add(path);
@@ -43,7 +44,7 @@ export class WatchTable {
     return { watchers, paths: paths.size, size: this.#size };
   }
 
-  /** How many watches a watcher has, long paths counted several times: what they cost us. */
+  /** Number of a connection's watches, with long paths counted several times because of the memory they need. */
   weightOf(watcher: Watcher): number {
     return this.#weights.get(watcher) ?? 0;
   }
@@ -62,7 +63,7 @@ export class WatchTable {
     this.#weights.set(watcher, this.weightOf(watcher) + weight(path));
   }
 
-  /** Whether there was one. */
+  /** Returns whether there was such a watch. */
   remove(watcher: Watcher, kind: WatchKind, path: string): boolean {
     const kinds = this.#byWatcher.get(watcher);
     if (!kinds?.get(kind)?.delete(path)) return false;
@@ -82,30 +83,30 @@ export class WatchTable {
     this.#weights.delete(watcher);
   }
 
-  /** Sends the event to all watchers; one-shot watches that fire are removed first. */
+  /** Sends an event to all matching connections. One-shot watches that fire are removed first. */
   trigger(type: WatchEventType, path: string, acl: AccessList): void {
     if (this.#size === 0) return;
-    const told = new Set<Watcher>();
-    if (type !== "childrenChanged") this.#take("data", path, told);
-    if (type === "childrenChanged" || type === "deleted") this.#take("child", path, told);
-    for (const watcher of this.#tables.persistent.get(path) ?? []) told.add(watcher);
-    if (type !== "childrenChanged" && this.#tables.recursive.size > 0) this.#recursive(path, told);
-    for (const watcher of told) watcher.notify(type, path, acl);
+    const notified = new Set<Watcher>();
+    if (type !== "childrenChanged") this.#take("data", path, notified);
+    if (type === "childrenChanged" || type === "deleted") this.#take("child", path, notified);
+    for (const watcher of this.#tables.persistent.get(path) ?? []) notified.add(watcher);
+    if (type !== "childrenChanged" && this.#tables.recursive.size > 0) this.#recursive(path, notified);
+    for (const watcher of notified) watcher.notify(type, path, acl);
   }
 
-  #take(kind: "data" | "child", path: string, told: Set<Watcher>): void {
+  #take(kind: "data" | "child", path: string, notified: Set<Watcher>): void {
     const watchers = this.#tables[kind].get(path);
     if (watchers === undefined) return;
     for (const watcher of [...watchers]) {
-      told.add(watcher);
+      notified.add(watcher);
       this.remove(watcher, kind, path);
     }
   }
 
-  #recursive(path: string, told: Set<Watcher>): void {
+  #recursive(path: string, notified: Set<Watcher>): void {
     const table = this.#tables.recursive;
     for (let at = path; ; at = parentOf(at)) {
-      for (const watcher of table.get(at) ?? []) told.add(watcher);
+      for (const watcher of table.get(at) ?? []) notified.add(watcher);
       if (at === "/") return;
     }
   }

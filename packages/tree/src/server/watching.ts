@@ -4,7 +4,7 @@ import type { WatchKind } from "./watches.ts";
 
 const { OpCode, WatcherType } = wire;
 
-/** Types 4 and 5 came with ZooKeeper 3.9; clients of ours and older ones use `any` for them. */
+/** Types 4 and 5 are new in ZooKeeper 3.9. Nodeyard's client and older clients use `any` instead. */
 const KINDS: Readonly<Record<number, readonly WatchKind[]>> = {
   [WatcherType.children]: ["child"],
   [WatcherType.data]: ["data"],
@@ -13,7 +13,7 @@ const KINDS: Readonly<Record<number, readonly WatchKind[]>> = {
   5: ["recursive"],
 };
 
-/** False: the connection has as many watches as it may have. */
+/** Sets a watch. False: the connection has reached its limit of watches. */
 export function watch(hub: Hub, client: Client, kind: WatchKind, path: string): boolean {
   const { watches, limits } = hub;
   if (watches.has(client, kind, path)) return true;
@@ -22,7 +22,7 @@ export function watch(hub: Hub, client: Client, kind: WatchKind, path: string): 
   return true;
 }
 
-/** checkWatches and removeWatches: whether there was such a watch. */
+/** Handles checkWatches and removeWatches: returns whether there was such a watch. */
 export function unwatch(hub: Hub, client: Client, request: wire.RemoveWatchesRequest): boolean {
   const kinds = KINDS[request.watcherType] ?? [];
   if (request.type === OpCode.checkWatches)
@@ -31,8 +31,9 @@ export function unwatch(hub: Hub, client: Client, request: wire.RemoveWatchesReq
 }
 
 /**
- * A client that comes back names its watches and the last zxid it saw. What changed since is reported at once, by the
- * rules of ZooKeeper's DataTree.setWatches; the rest is watched again. Persistent watches catch nothing up.
+ * Sets the watches of a client that reconnects. The client names its watches and the last zxid it saw. One-shot watches
+ * whose path changed since fire at once, by the rules of ZooKeeper's DataTree.setWatches; the others are set again.
+ * Persistent watches do not report changes that were missed. False: the connection has reached its limit of watches.
  */
 export function setWatches(hub: Hub, client: Client, request: wire.SetWatchesRequest): boolean {
   const { core } = hub;

@@ -2,7 +2,7 @@ import { seededRandom } from "@nodeyard/runtime";
 import type { Tree } from "../contract.ts";
 import { bytes, type Context, Follower, type Place, text } from "./kit.ts";
 
-/** Feeds: exactly what the contract promises of them. */
+/** Tests of feeds: every guarantee of the contract. */
 export function feeds({ run, check, has }: Context): void {
   const { expect } = run;
 
@@ -194,7 +194,7 @@ export function feeds({ run, check, has }: Context): void {
     const follower = new Follower();
     const feed = tree.feed(root, follower.options({ concurrency: 4 }));
     await feed.synced;
-    /** Everybody goes on writing while the connection breaks, however long that takes, so that it breaks under writes. */
+    /** All sessions keep writing while the connection breaks, however long that takes, so that it breaks while writes are in flight. */
     const breakUnder = async (writers: readonly Tree[]) => {
       let over = false;
       const write = async (session: Tree) => {
@@ -244,7 +244,7 @@ function anyWrite(session: Tree, root: string, kind: number, place: number): Pro
   ]);
 }
 
-/** The whole subtree, read one by one. */
+/** The whole subtree, read znode by znode. */
 async function read(tree: Tree, path: string): Promise<Map<string, string>> {
   const found = new Map([[path, text((await tree.get(path)).data)]]);
   for (const name of await tree.children(path))

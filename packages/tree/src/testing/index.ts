@@ -10,8 +10,8 @@ export { Follower, type Runner, type Target } from "./kit.ts";
 const START_LIMIT_MS = 180_000;
 
 /**
- * The contract of `Tree` as tests, the same for every store. `open` is called once; every test has sessions and a place in
- * the tree of its own. `features` says what the target can do to this store's sessions.
+ * The contract of `Tree` as a test suite, the same for every store. `open` is called once. Every test has its own sessions
+ * and its own path in the tree. `features` lists the faults that the target can cause.
  */
 export function treeConformance(
   name: string,

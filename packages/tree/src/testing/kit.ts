@@ -1,7 +1,7 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
 import type { Change, FeedOptions, Stat, Tree } from "../contract.ts";
 
-/** What the suite needs of a test runner; vitest's and jest's own functions fit. */
+/** The functions of a test runner that the suite needs; those of vitest and jest fit. */
 export interface Runner {
   describe(name: string, body: () => void): void;
   test(name: string, body: () => Promise<void>, timeoutMs?: number): void;
@@ -38,19 +38,19 @@ export type Expect = (
 /** A store under test. */
 export interface Target {
   readonly clock: Clock;
-  /** A further session with the same tree, as another process would have. The suite closes it. */
+  /** Opens a further session with the same tree, as another process would. The suite closes it. */
   connect(): Promise<Tree>;
-  /** Breaks the connection of a session and resolves when the session knows; it comes back by itself. */
+  /** Breaks the connection of a session and resolves when the session has noticed. It reconnects by itself. */
   disconnect?(tree: Tree): Promise<void> | void;
-  /** Ends a session at the store. Both are absent where such things cannot happen. */
+  /** Ends a session at the store. Absent, like `disconnect`, when the store cannot lose a session. */
   expire?(tree: Tree): Promise<void> | void;
   stop(): Promise<void>;
 }
 
-/** What every part of the suite is given. */
+/** Arguments of every part of the suite. */
 export interface Context {
   readonly run: Runner;
-  /** A test with a session and an empty place of its own in the tree. */
+  /** Defines a test with a session and an empty path of its own in the tree. */
   check(name: string, body: (place: Place) => Promise<void>): void;
   has(feature: "disconnect" | "expire"): boolean;
 }
@@ -58,11 +58,11 @@ export interface Context {
 export interface Place {
   readonly target: Target;
   readonly tree: Tree;
-  /** Path of an empty znode that nobody else uses. */
+  /** Path of an empty znode that no other test uses. */
   readonly root: string;
-  /** Another session. */
+  /** Opens another session. */
   other(): Promise<Tree>;
-  /** Waits until `holds` does, and fails saying `what` after 45 s. */
+  /** Waits until `holds` returns true; fails with `what` after 45 s. */
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
@@ -89,15 +89,15 @@ export function text(value: Uint8Array | undefined): string {
   return new TextDecoder().decode(value);
 }
 
-/** Follows a feed: what it said, and the picture that follows from it. */
+/** Records a feed: its reports, and the state of the subtree that follows from them. */
 export class Follower {
   readonly changes: Change[] = [];
-  /** Data by path; "" for a path of which only the name is reported. */
+  /** Data by path; "" for a path whose data is not reported. */
   readonly picture = new Map<string, string>();
   readonly stats = new Map<string, Stat>();
-  /** Broken promises: versions that went back, the removal of a path that was never reported. */
+  /** Violations of the contract: versions that went back, the removal of a path that was never reported. */
   readonly faults: string[] = [];
-  /** The last transaction reported for each path, kept over removals. */
+  /** Zxid of the last report for each path, kept when the path is removed. */
   readonly #last = new Map<string, bigint>();
 
   options(more: Partial<FeedOptions> = {}): FeedOptions {
@@ -124,7 +124,7 @@ export class Follower {
     this.stats.set(path, stat);
   }
 
-  /** Everything said since the beginning, or since `from`, in short words. */
+  /** The reports since the beginning, or since `from`, as short strings. */
   said(from = 0): string[] {
     return this.changes.slice(from).map((change) => {
       if (change.type === "put") return `put ${change.path}=${text(change.data)}`;

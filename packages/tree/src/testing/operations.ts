@@ -149,7 +149,7 @@ export function operations({ run, check }: Context): void {
     await tree.create(`${root}/a`, bytes("x"));
     await second.sync(root);
     expect(text((await second.get(`${root}/a`)).data)).toBe("x");
-    // Also of what is not there: that it went may be what is to be seen.
+    // Also for a path that does not exist: the deletion may be what the other session must see.
     await tree.delete(`${root}/a`);
     await second.sync(`${root}/a`);
     expect(await second.stat(`${root}/a`)).toBeUndefined();

@@ -13,7 +13,7 @@ export function sessions({ run, check, has }: Context): void {
       code: "tree.no_children_for_ephemerals",
     });
     await second.close();
-    // Another server may not yet have what was created either.
+    // Another server may not yet have applied the creates either.
     await tree.sync(root);
     await until("the ephemeral znode is gone", async () => (await tree.stat(`${root}/bound`)) === undefined);
     expect(await tree.stat(`${root}/stays`)).toBeDefined();
@@ -72,7 +72,7 @@ export function sessions({ run, check, has }: Context): void {
         const late: Promise<unknown>[] = [];
         const create = async () => tree.create(`${root}/late`).catch((error: unknown) => error);
         tree.onSession(({ state }) => {
-          // Not with the calls that the connection took along.
+          // Not synchronously, where the call would fail together with the calls of the broken connection.
           if (state === "suspended") late.push(Promise.resolve().then(create));
         });
         await target.expire?.(tree);

@@ -1,6 +1,6 @@
 import type { Clock } from "@nodeyard/runtime";
 
-/** Both of our clocks at one moment, milliseconds. */
+/** Wall clock and monotonic clock at one moment, in milliseconds. */
 export interface Reading {
   readonly wall: number;
   readonly monotonic: number;
@@ -10,37 +10,41 @@ export function readingOf(clock: Clock): Reading {
   return { wall: clock.now(), monotonic: clock.monotonic() };
 }
 
-/** How much two clocks part in a millisecond, at most: 100 ppm, twice what quartz clocks are good for. */
+/** Most that two clocks diverge per millisecond: 100 ppm, twice the error of common quartz clocks. */
 const DRIFT = 1e-4;
-/** The tree tells whole milliseconds, rounded down. */
+/** The tree's times are whole milliseconds, rounded down. */
 const GRAIN_MS = 1;
-/** Our wall clock and the monotonic one may part by this much over a call: it is slewed, or read in between. Milliseconds. */
+/**
+ * The wall clock and the monotonic clock may differ by this much over a call, because of slewing or of the delay between the two readings
+ * (ms).
+ */
 const SLEW_MS = 20;
 
 /**
- * Tree time minus our wall clock, from writes whose answers tell the tree's time. It lies between sending and answer, so that the middle
- * is off by half of the round trip at most: the best write of those of late is believed, as NTP's clock filter does, and slow ones
- * change nothing. What a sample says grows less certain with its age, by what clocks drift. One that cannot be true together with the
- * best one tells that a clock was put right, or that another server tells the time: it begins anew.
+ * Estimates tree time minus the wall clock, from the times in replies to writes. The server took its time between sending and reply, so
+ * the midpoint is wrong by at most half of the round trip. As in NTP's clock filter, the sample with the smallest error wins, and slow
+ * writes change nothing. The error of a sample grows with its age by DRIFT. A new sample that contradicts the best one shows that a clock
+ * was set or that another server answers, so the estimate restarts from it.
  */
 export class ClockOffset {
   #best: { readonly offset: number; readonly error: number; readonly at: number } | undefined;
 
-  /** Milliseconds; 0 until the first write. */
+  /** The offset in milliseconds; 0 before the first write. */
   get value(): number {
     return this.#best?.offset ?? 0;
   }
 
-  /** How far it may be off now, milliseconds; Infinity until the first write. */
+  /** Largest error of the offset at a monotonic time, in milliseconds; Infinity before the first write. */
   errorAt(monotonic: number): number {
     if (this.#best === undefined) return Number.POSITIVE_INFINITY;
     return this.#best.error + Math.max(0, monotonic - this.#best.at) * DRIFT;
   }
 
-  /** A write that was sent at `sent` and whose answer, read at `now`, tells `treeTime`. */
+  /** Adds the sample of a write that was sent at `sent` and whose reply, received at `now`, contains the server's `treeTime`. */
   learn(treeTime: number, sent: Reading, now: Reading): void {
     const roundTrip = now.monotonic - sent.monotonic;
-    // Our wall clock was put right meanwhile: what was learnt before is of the former one, and the middle is of neither.
+    // The wall clock was set during the call. Earlier samples refer to the old clock, and the midpoint to neither, so restart from this
+    // reply.
     if (Math.abs(now.wall - sent.wall - roundTrip) > SLEW_MS + roundTrip * DRIFT) {
       this.#best = { offset: treeTime - now.wall, error: roundTrip + GRAIN_MS, at: now.monotonic };
       return;

@@ -10,23 +10,23 @@ import { ZooKeeperPort } from "./port.ts";
 const CONNECT_MS = 30_000;
 const RESYNC_SPREAD_MS = 2_000;
 
-/** Which ZooKeeper holds the tree, and how it is connected to, as the client has it; times in milliseconds. */
+/** Address of the ZooKeeper that stores the tree, and the client's options; times in milliseconds. */
 export interface ZooKeeperTreeOptions extends ZooKeeperOptions {
-  /** "host:port,host:port"; a chroot may follow it, or be given apart. */
+  /** "host:port,host:port", optionally followed by a chroot. */
   readonly servers: string;
-  /** Path below which everything lives; must exist. */
+  /** Path below which all znodes are stored. It must exist. */
   readonly chroot?: string;
   /** Limit for the first connection; default 30,000. */
   readonly connectDeadlineMs?: number;
-  /** Span after a reconnect in which feeds begin to compare themselves with the tree; default 2,000. */
+  /** After a reconnect each feed starts its comparison at a random moment within this span; default 2,000. */
   readonly resyncSpreadMs?: number;
-  /** Hears of each write that ended. */
+  /** Called at the end of each write. */
   readonly onWrite?: (write: WriteEnded) => void;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Opens a session with ZooKeeper servers. Rejects when none lets us in before the deadline; nothing is left of it then. */
+/** Opens a session with ZooKeeper servers. Rejects when no server accepts it before the deadline; the client is closed then. */
 export async function connectZooKeeperTree(options: ZooKeeperTreeOptions): Promise<Tree> {
   const { servers, chroot = "", connectDeadlineMs = CONNECT_MS, onWrite, ...how } = options;
   const { resyncSpreadMs = RESYNC_SPREAD_MS, maxRequestBytes = MAX_REQUEST_BYTES, ...client } = how;

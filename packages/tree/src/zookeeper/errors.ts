@@ -16,7 +16,7 @@ import {
   type TreeError,
 } from "../errors.ts";
 
-/** What the client's errors have in common; its classes are distinguished by their stable codes. */
+/** The common fields of the client's errors. Stable codes distinguish them. */
 export interface ClientError extends Error {
   readonly code: string;
   readonly outcome: Outcome;
@@ -33,8 +33,9 @@ const REFUSALS: Readonly<Record<string, new (path: string, cause: unknown) => Tr
 };
 
 /**
- * The one place where the client's errors become ours. `what` names the call, `path` the znode; `bytes` and `limit` are
- * figures for a request that was too long. `outcome` is another one than the client's for a write that changes nothing.
+ * Translates an error of the client into a `TreeError`; no other place does so. `what` names the call and `path` the znode. `bytes` and
+ * `limit` are for the message about a request that was too long. `outcome` overrides the client's outcome, for a write that changes
+ * nothing.
  */
 export function treeError(
   error: ClientError,

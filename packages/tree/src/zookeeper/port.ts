@@ -20,7 +20,7 @@ const { OpCode } = wire;
 /** Share of the session timeout for which locks are trusted after the last answered request (rule 1). */
 const TRUST = 2 / 3;
 
-/** A connection to ZooKeeper servers. Writes are sent so that their replies say all that a feed needs. */
+/** A connection to ZooKeeper servers. It uses create2 and multi, so that replies contain all that a feed needs. */
 export class ZooKeeperPort implements Port {
   readonly capabilities: TreeCapabilities;
   readonly #client: ZooKeeper;
@@ -37,7 +37,7 @@ export class ZooKeeperPort implements Port {
       const session = this.session();
       for (const tell of [...this.#listeners]) tell(session);
     });
-    // Behind the listeners: feeds know of the new session before their watches stand.
+    // Created after the status listener above, so that feeds learn of a new session before their watches are set.
     this.#source = new ClientSource(client);
   }
 
@@ -80,9 +80,11 @@ export class ZooKeeperPort implements Port {
   }
 
   /**
-   * A commit that only looks, not ZooKeeper's own `sync`: a leader answers that one from what it has applied itself, which may be
-   * behind what a follower has applied and answered for. A commit takes its turn among all writes, whichever server is asked;
-   * whether what it looks at is there is no matter.
+   * Commits a single check instead of using ZooKeeper's `sync`. A leader answers `sync` from what it has applied itself, which can be
+   * behind
+   * what a follower has applied and acknowledged. A commit is ordered among all writes, whichever server is asked. Whether the checked
+   * znode
+   * exists does not matter.
    */
   sync(path: string, reply: Reply<true>, options?: CallOptions): void {
     this.#client.submit(
@@ -162,7 +164,7 @@ export class ZooKeeperPort implements Port {
     );
   }
 
-  /** What cannot be encoded is a refusal like any other. */
+  /** Sends a request. An encoding error is reported to `reply` like a refusal. */
   #submit(
     ops: readonly Op[],
     request: () => Parameters<ZooKeeper["submit"]>[0],
@@ -177,7 +179,7 @@ export class ZooKeeperPort implements Port {
     }
   }
 
-  /** A refused create means its parent: that is what is missing. */
+  /** Translates a refusal. NoNode for a create means that the parent is missing, so the error names the parent. */
   #refusal(error: ClientError, ops: readonly Op[]): TreeError {
     if (error instanceof MultiFailed) {
       const reason = this.#refusal(error.failure, [ops[error.index] as Op]);

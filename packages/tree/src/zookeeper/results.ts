@@ -2,10 +2,9 @@ import type { MultiOpResult } from "@nodeyard/zookeeper";
 import type { Op, OpResult, Stat } from "../contract.ts";
 
 /**
- * Results of a multi that went through. A create inside a multi is answered with its path alone, and asking for the rest
- * would cost a read per create; all of the Stat follows from the request and the transaction except the times. They are
- * taken from a set of the same commit where there is one (the same transaction, so exact), else from `now`, the tree's time as well as
- * we know it, in milliseconds.
+ * The results of a multi that was applied. ZooKeeper answers a create within a multi with its path only, and reading the Stat would cost
+ * a request per create. The whole Stat follows from the request and the transaction, except for the times. They come from a set of the
+ * same commit if there is one (same transaction, so exact), otherwise from `now`, the estimated tree time in milliseconds.
  */
 export function commitResults(
   ops: readonly Op[],
@@ -26,7 +25,7 @@ export function commitResults(
   });
 }
 
-/** A create's own place in time is before the ops behind it, so later children in the same commit do not show. */
+/** The Stat right after the create. Children that later operations of the same commit create are not counted in it. */
 function createdStat(dataLength: number, ephemeralOwner: bigint, zxid: bigint, time: number): Stat {
   return {
     czxid: zxid,

@@ -1,7 +1,7 @@
 import type { RefusalKind } from "../errors.ts";
 import type { Batch, Snapshot } from "../store.ts";
 
-/** What the worker is started with. */
+/** Input of the worker thread. */
 export interface WorkerInput {
   readonly path: string;
   readonly nowMs: number;
@@ -12,7 +12,7 @@ export type ToWorker =
   | { readonly type: "backup"; readonly path: string }
   | { readonly type: "close" };
 
-/** One answer per request of a type, in order; `opened` or `refused` comes first of all. */
+/** One answer per request, for each type in order. `opened` or `refused` is the first message. */
 export type FromWorker =
   | { readonly type: "opened"; readonly snapshot: Snapshot }
   | { readonly type: "refused"; readonly kind: RefusalKind | "failed"; readonly message: string }

@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { sync } from "./sync.ts";
 
 /**
- * How often the tree at `path` was opened, as noted beside the file. The file counts too, but a file that somebody copied
- * over it by hand (with its inode kept, or the number reused) counts what it had then. 0n where nothing is noted.
+ * The number of times the tree at `path` was opened, from a file beside it. The database counts too, but when an operator copies an
+ * older database over it (with its inode kept, or reused), the copy has an older count. 0n when there is no such file.
  */
 export function readOpenings(path: string): bigint {
   try {
@@ -14,7 +14,7 @@ export function readOpenings(path: string): bigint {
   }
 }
 
-/** Notes it durably. Done after the file has counted, so that a crash in between never looks like a copy. */
+/** Writes the count durably. Called after the database has counted: a crash in between must not make the database look like a copy. */
 export function writeOpenings(path: string, count: bigint): void {
   const partial = `${note(path)}.partial`;
   writeFileSync(partial, `${count}\n`, { mode: 0o600 });

@@ -6,9 +6,9 @@ import { prepareFolder, readPid } from "./state-folder.ts";
 import { sync } from "./sync.ts";
 
 /**
- * Puts a backup in the place of a state folder's tree: a checked copy, so that a crash leaves the old file or the new one. Refused
- * (`StoreRefused`) while a process holds the tree, and when the backup is damaged or not ours. Opening it afterwards starts a new epoch
- * of zxids.
+ * Replaces the tree of a state folder by a checked copy of a backup. A crash leaves either the old file or the new one. Refuses
+ * (`StoreRefused`) while a process has the tree open, and when the backup is damaged or no backup of a tree. The next opening starts a new
+ * epoch of zxids.
  */
 export function restoreEmbeddedTree(options: { readonly folder: string; readonly backup: string }): void {
   const { folder, backup } = options;
@@ -29,7 +29,7 @@ export function restoreEmbeddedTree(options: { readonly folder: string; readonly
   }
 }
 
-/** Opening checks the copy, and closing leaves it in one file. A refusal names the backup, since the copy is gone when it is read. */
+/** Opens the copy, which checks it; closing merges its WAL into one file. Errors name the backup, because the copy is deleted. */
 function check(copy: string, backup: string): void {
   try {
     SqliteFile.open(copy).close();
@@ -44,8 +44,8 @@ function check(copy: string, backup: string): void {
 }
 
 /**
- * Makes sure that nobody holds the old file and that its WAL is gone: SQLite would replay it into the new one. What is
- * damaged or too new may be replaced; what is in use may not.
+ * Makes sure that no process has the old file open and deletes its WAL, which SQLite would otherwise replay into the new file. A
+ * damaged or too new file may be replaced; a file in use may not.
  */
 function retire(file: string): void {
   if (!existsSync(file)) return;

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Refusal } from "../errors.ts";
 
-/** "NdYd": tells our files from other SQLite files. */
+/** "NdYd" as SQLite's application_id, by which files of Nodeyard differ from other SQLite files. */
 const APPLICATION_ID = 0x4e645964;
 
-/** Step i brings a file from version i to i + 1. A step that has been released is never edited. */
+/** Step i migrates a file from version i to i + 1. A released step must never change: existing files were made by it. */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
    CREATE TABLE znode (
@@ -18,7 +18,7 @@ const MIGRATIONS: readonly string[] = [
      id INTEGER PRIMARY KEY, kind TEXT NOT NULL, timeout_ms INTEGER NOT NULL, password BLOB NOT NULL
    ) STRICT;
    INSERT INTO meta VALUES ('zxid', 0), ('boot', 0), ('file', 0), ('copied', 0);`,
-  // Data may be null, and a znode may have an access list. SQLite drops a NOT NULL only with the table.
+  // Allows null data and adds access lists. SQLite can drop a NOT NULL only by rebuilding the table.
   `CREATE TABLE znode_with_acl (
      path TEXT PRIMARY KEY, data BLOB,
      czxid INTEGER NOT NULL, mzxid INTEGER NOT NULL, pzxid INTEGER NOT NULL,
@@ -33,7 +33,7 @@ const MIGRATIONS: readonly string[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Brings an opened file to today's schema, whole or not at all; refuses what a later release or another program wrote. */
+/** Migrates an open file to the current schema in one transaction. Refuses files of a later release or of another program. */
 export function migrate(db: DatabaseSync, path: string): void {
   const version = pragma(db, "user_version");
   const application = pragma(db, "application_id");

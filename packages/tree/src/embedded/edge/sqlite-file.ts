@@ -8,22 +8,22 @@ import { readOpenings, writeOpenings } from "./openings.ts";
 import { migrate } from "./schema.ts";
 import { sync } from "./sync.ts";
 
-/** 2024-01-01T00:00:00Z in seconds: epochs after a restore are seconds since then, which fit 31 bits until 2092. */
+/** 2024-01-01T00:00:00Z in seconds. An epoch after a restore is the number of seconds since then, which fits 31 bits until 2092. */
 const EPOCH_ORIGIN = 1_704_067_200;
-/** Sequence numbers of one parent that the original of a copy may have given out since, at most. */
+/** Most sequence numbers of one parent that the original may have issued after the copy was made. */
 const LOST_NUMBERS = 1_000_000;
 
 /**
- * The tree's file, opened for this process alone.
+ * The tree's file, opened exclusively for this process.
  *
- * `locking_mode=EXCLUSIVE` holds a lock of the kernel that dies with the process, so it cannot go stale; it also keeps
- * the WAL index in memory. Nobody else in the process may open the file by other means: closing any descriptor of
- * it would drop POSIX locks.
+ * `locking_mode=EXCLUSIVE` holds a kernel lock that ends with the process, so it cannot become stale; it also keeps the
+ * WAL index in memory. No other code of the process may open the file: closing any descriptor of it would release the
+ * POSIX locks.
  */
 export class SqliteFile {
   readonly #db: DatabaseSync;
   readonly #path: string;
-  /** The number of the file's inode, as it was when it was opened. */
+  /** Inode number of the file at the time of opening. `commit` compares it, to notice that the file was replaced. */
   readonly #inode: bigint;
   readonly #put: StatementSync;
   readonly #delete: StatementSync;
@@ -48,7 +48,7 @@ export class SqliteFile {
     this.#meta = db.prepare("UPDATE meta SET value = ? WHERE key = ?");
   }
 
-  /** Locks, checks and migrates the file at `path`; throws `Refusal` for what an operator can fix. */
+  /** Locks, checks and migrates the file at `path`. Throws `Refusal` for problems that an operator can fix. */
   static open(path: string): SqliteFile {
     const db = new DatabaseSync(path, { timeout: 0 });
     try {
@@ -67,8 +67,8 @@ export class SqliteFile {
   }
 
   /**
-   * Everything in the file. Counts this opening, and jumps the epoch when the file is a copy of another one: marked as
-   * one, moved here from elsewhere, or put over one that had been opened more often.
+   * Reads the whole file and counts this opening. Starts a new epoch of zxids when the file is a copy of another one: it is
+   * marked as a backup, it has another inode, or it was opened less often than the count beside it says.
    */
   read(nowMs: number): Snapshot {
     const meta = this.#readMeta();
@@ -78,7 +78,7 @@ export class SqliteFile {
     const stale = opened > meta("boot");
     const copied = meta("copied") !== 0n || moved || stale;
     const zxid = copied ? nextEpoch(meta("zxid"), nowMs) : meta("zxid");
-    // Above both, so that session ids are not given out twice either.
+    // Above both counts, so that no session id is issued twice.
     const boot = (stale ? opened : meta("boot")) + 1n;
     this.#transaction(() => {
       if (copied) this.#countAbove(zxid >> 32n);
@@ -92,16 +92,16 @@ export class SqliteFile {
   }
 
   /**
-   * Sequence numbers go on from the new epoch: none is given out again that the original gave out after the copy was made. A node with
-   * the number of a lost one would find that one's machine under its tag, with its user.
+   * Continues sequence numbers from the new epoch, so that no number is issued again that the original issued after the copy was made.
+   * Otherwise a new node could get the number of a lost node, and would find that node's machine under its tag, with its user on it.
    */
   #countAbove(epoch: bigint): void {
     this.#db.prepare("UPDATE znode SET cversion = max(cversion + ?, ?)").run(LOST_NUMBERS, epoch);
   }
 
   /**
-   * Returns when the batch is durable. Throws also when the file is no longer at its path: what is written to a file that
-   * was deleted or replaced is gone with this process, so it must not be acknowledged.
+   * Writes a batch durably. Also throws when the file is no longer at its path: data written to a deleted or replaced file
+   * is lost when the process ends, so it must not be acknowledged (rule 10).
    */
   commit(batch: Batch): void {
     this.#transaction(() => {
@@ -120,8 +120,8 @@ export class SqliteFile {
   }
 
   /**
-   * Copies the file while it is in use; the copy appears at `path` whole, durable and marked as a copy. `between` is called between the
-   * steps of the copy, and may commit; a commit at any other time until it resolves may make it fail.
+   * Copies the file while it is in use. The copy appears at `path` complete, durable and marked as a copy. `between` is called between the
+   * steps of the copy and may commit; a commit at any other time can make the copy fail.
    */
   async backup(path: string, between: () => void): Promise<void> {
     const partial = `${path}.partial`;
@@ -218,8 +218,8 @@ export class SqliteFile {
 }
 
 /**
- * The first zxid of an epoch above every one that the original may have reached meanwhile. Seconds are used because
- * one backup may be restored twice: counting up from the copy alone would give the same epoch to both.
+ * The first zxid of an epoch above all epochs that the original can have reached. It uses seconds because one backup may
+ * be restored twice: counting up from the copy would give both the same epoch.
  */
 function nextEpoch(zxid: bigint, nowMs: number): bigint {
   const now = BigInt(Math.max(0, Math.floor(nowMs / 1000) - EPOCH_ORIGIN));

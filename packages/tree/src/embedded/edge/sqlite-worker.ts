@@ -3,7 +3,7 @@ import { Refusal } from "../errors.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
 import { SqliteFile } from "./sqlite-file.ts";
 
-/** The thread that waits for the disk, so that the event loop never does. */
+/** The thread that writes to the disk, so that fsync does not block the event loop of the main thread. */
 const input = workerData as WorkerInput;
 let broken: string | undefined;
 
@@ -51,7 +51,7 @@ function serve(file: SqliteFile): void {
   };
   parentPort?.on("message", (message: ToWorker) => {
     if (message.type === "backup") copies = copies.then(() => copy(message.path));
-    // A copy fails when one of its steps, which another thread does, meets a transaction: those come between the steps.
+    // Another thread runs the steps of the copy, and a step that meets a transaction fails. So commits run between the steps.
     else if (message.type === "commit" && copying) held.push(message);
     else {
       takeHeld();
@@ -59,7 +59,7 @@ function serve(file: SqliteFile): void {
     }
   });
   const take = (message: ToWorker): void => {
-    // After one failed write nothing may follow: what came later may build on what was lost.
+    // After a failed commit no later one may succeed, because it may depend on the lost one.
     if (broken !== undefined && message.type === "commit") {
       tell({ type: "commit", error: broken });
       return;

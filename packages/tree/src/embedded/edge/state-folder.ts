@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StoreFailed } from "../../errors.ts";
 
-/** Makes the folder (0700) and says where its files are. A folder that others could read is closed to them. Throws StoreFailed. */
+/** Creates the folder, or restricts an existing one to mode 0700, and returns the paths of its files. Throws StoreFailed. */
 export function prepareFolder(folder: string): { readonly file: string } {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -13,12 +13,12 @@ export function prepareFolder(folder: string): { readonly file: string } {
   return { file: join(folder, "tree.sqlite") };
 }
 
-/** Where the server of a state folder listens, and where clients of the same installation look for it. */
+/** Path of the Unix socket on which the process that has the tree open serves it to other processes. */
 export function socketPath(folder: string): string {
   return join(folder, "tree.sock");
 }
 
-/** Notes who holds the tree. For messages only: the lock itself is the kernel's and cannot be stale. */
+/** Records the process that has the tree open. Only for messages: the kernel lock decides, and it cannot become stale. */
 export function writePid(folder: string): void {
   writeFileSync(join(folder, "tree.pid"), `${process.pid}\n`, { mode: 0o600 });
 }

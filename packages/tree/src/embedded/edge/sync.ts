@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 
-/** Makes a file, or the names in a folder, durable. */
+/** fsyncs a file, or a folder whose directory entries must become durable. */
 export function sync(path: string): void {
   const handle = openSync(path, "r");
   try {

@@ -47,7 +47,7 @@ class WorkerStore implements Store {
     worker.on("exit", (code) => this.#end(new Error(`the store's thread ended with ${code}`)));
   }
 
-  /** What the thread says first: that it opened the file, or why not. */
+  /** The worker's first message: that it opened the file, or the reason why not. */
   get first(): Promise<FromWorker> {
     return this.#first.promise;
   }
@@ -86,7 +86,7 @@ class WorkerStore implements Store {
     else waiter?.reject(new StoreFailed(message.type, "unknown", new Error(message.error)));
   }
 
-  /** A thread that dies answers nothing any more: waiting calls fail, with the outcome unknown. */
+  /** The worker died. Waiting calls fail with the outcome unknown, because the worker may have committed before it died. */
   #end(error: Error): void {
     this.#failure ??= error;
     this.#first.reject(error);

@@ -5,26 +5,26 @@ import { socketPath } from "../../embedded/index.ts";
 import { connectZooKeeperTree, type ZooKeeperTreeOptions } from "../../zookeeper/index.ts";
 import { NotServed } from "../errors.ts";
 
-/** How a process joins the tree that another process of the same machine has open. */
+/** Options for joining the tree that another process of the same machine has open. */
 export interface AttachOptions extends Omit<ZooKeeperTreeOptions, "servers" | "chroot" | "connector"> {
   /** The state folder of the installation. */
   readonly folder: string;
 }
 
 /**
- * Opens a session with the tree of a state folder from another process (the CLI first), through the socket that its
- * owner serves: the same client path as to a ZooKeeper. Rejects with `NotServed` at once when nobody serves it.
+ * Opens a session with the tree of a state folder from another process (usually the CLI), through the Unix socket of the
+ * process that has the tree open. It uses the ZooKeeper client. Rejects with `NotServed` at once when no process listens.
  */
 export async function attachEmbeddedTree({ folder, ...options }: AttachOptions): Promise<Tree> {
   const path = socketPath(folder);
   const failure = await reachable(path);
   if (failure !== undefined) throw new NotServed(folder, failure);
-  // The connector knows the way; the name only shows in messages.
+  // The connector ignores the server name; it appears only in messages.
   const at = { servers: "localhost", connector: new UnixConnector(path), resyncSpreadMs: 0 };
   return connectZooKeeperTree({ ...at, ...options });
 }
 
-/** Resolves with nothing when somebody listens on the socket, with the reason when nobody does. */
+/** Resolves with undefined when a process listens on the socket, otherwise with the connection error. */
 function reachable(path: string): Promise<Error | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ path });

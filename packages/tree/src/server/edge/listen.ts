@@ -3,19 +3,19 @@ import { type AddressInfo, createServer, isIP, type Server, type Socket } from "
 import { ListenRefused } from "../errors.ts";
 import type { Listener, OnPeer, Peer, TcpOptions } from "../peer.ts";
 
-/** Name of all peers on the Unix socket. */
+/** Name of every peer on the Unix socket. */
 const UNIX = "unix";
 /** Longest path of a Unix socket: `sun_path` holds 108 bytes with the final zero. */
 const MAX_SOCKET_PATH = 107;
 const HANDSHAKE_LIMIT_MS = 10_000;
-/** Connections beyond the limit that may be in the midst of a handshake; the system refuses more. */
+/** Connections above the limit that may be in a TLS handshake. Node refuses further ones. */
 const SPARE_CONNECTIONS = 64;
-/** A client whose session is closed and that does not hang up is cut off after this. */
+/** A client that does not close its connection after the end of its session is disconnected after this time. */
 const LINGER_MS = 2_000;
 
 /**
- * Listens on a Unix socket of mode 0600. A file that is already there is removed: whoever calls holds the tree's lock,
- * so nobody can be listening on it.
+ * Listens on a Unix socket of mode 0600. An existing file is removed: the caller holds the lock of the tree, so no other
+ * process can be listening on it.
  */
 export async function listenUnix(path: string, maxConnections: number, onPeer: OnPeer): Promise<Listener> {
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH)
@@ -26,7 +26,7 @@ export async function listenUnix(path: string, maxConnections: number, onPeer: O
   const server = createServer((socket) => adopt(socket, UNIX, onPeer));
   server.maxConnections = maxConnections + SPARE_CONNECTIONS;
   await started(server, path, () => {
-    // The socket is made within this call, with the mode that the umask leaves: nobody gets in before the chmod.
+    // The socket is created within this call with the mode that the umask leaves, so no other user can connect before the chmod.
     const umask = process.umask(0o177);
     try {
       server.listen(path);
@@ -38,7 +38,7 @@ export async function listenUnix(path: string, maxConnections: number, onPeer: O
   return listener(server, `unix:${path}`, undefined);
 }
 
-/** Listens on TCP: with TLS and client certificates, or in the clear on loopback only. */
+/** Listens on TCP with TLS and client certificates, or without TLS on loopback only (rule 11). */
 export async function listenTcp(
   options: TcpOptions,
   maxConnections: number,
@@ -53,7 +53,7 @@ export async function listenTcp(
   const server =
     tls === undefined
       ? createServer({ noDelay: true }, take)
-      : // Loaded here alone: whoever only connects to a tree loads this file, too.
+      : // Loaded only here, because processes that only connect to a tree load this file too.
         process.getBuiltinModule("node:tls").createServer(
           {
             ...tls,
@@ -82,7 +82,7 @@ function started(server: Server, name: string, listen: () => void): Promise<void
     server.once("error", failed);
     server.once("listening", () => {
       server.off("error", failed);
-      // Errors of single connections (a failed accept) stop nothing.
+      // The error of a single connection (a failed accept) must not stop the server.
       server.on("error", () => undefined);
       resolve();
     });
@@ -91,7 +91,7 @@ function started(server: Server, name: string, listen: () => void): Promise<void
 }
 
 function listener(server: Server, address: string, port: number | undefined): Listener {
-  // Raw sockets, those in the midst of a TLS handshake included: nobody may delay the end.
+  // Raw sockets, also those in a TLS handshake, so that `close` can destroy them and need not wait for them.
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -120,7 +120,7 @@ function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
     write(bytes) {
       if (socket.destroyed || socket.writableEnded) return;
       if (!corked) {
-        // What one turn answers leaves in one system call.
+        // Writes of one turn of the event loop leave in one system call.
         corked = true;
         socket.cork();
         setImmediate(() => {
@@ -134,10 +134,10 @@ function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
     resume: () => socket.resume(),
     end() {
       socket.end();
-      // Not the socket's own timeout: that one starts anew with every byte of a client that dribbles.
+      // Not the socket's own timeout, which restarts with every byte: a client that sends slowly could keep the connection open.
       const patience = setTimeout(() => socket.destroy(), LINGER_MS);
       socket.once("close", () => clearTimeout(patience));
-      // Its goodbye is behind what it sent and nobody reads.
+      // Reads on, because the client's end-of-stream comes after data that is no longer processed.
       socket.resume();
     },
     destroy: () => socket.destroy(),
