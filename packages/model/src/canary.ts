@@ -1,15 +1,15 @@
 import { type Field, isObject, number, odd, optional, strict, text, type ValuesOf, words } from "./fields.ts";
 import { ownRecord } from "./own-record.ts";
 
-/** Where trials of new builds are kept, one record per image; an image that has never had one has none. */
+/** Folder of the trials of new builds, one record per image. An image that never had a trial has no record. */
 export const CANARIES = "/nodeyard/canaries";
 
-/** What launches reported of a build. */
+/** Results of the launches from a build. */
 export interface BootTally {
   readonly boots: number;
-  /** Launches whose machine did not answer. */
+  /** Launches whose machine did not become reachable. */
   readonly failed: number;
-  /** Of the natural logarithms of the boots' seconds, their sum and that of their squares: what mean and spread are of. */
+  /** Sum of the natural logarithms of the boot times in seconds, and sum of their squares: mean and variance follow from them. */
   readonly logs: number;
   readonly squares: number;
 }
@@ -23,7 +23,7 @@ export interface CanaryEnd {
   readonly at: number;
 }
 
-/** Nothing reported yet. */
+/** The tally of a build without launches. */
 export const noBoots: BootTally = { boots: 0, failed: 0, logs: 0, squares: 0 };
 
 const isTally = (value: unknown): value is BootTally =>
@@ -34,15 +34,15 @@ const tallies: Field<{ readonly candidate: BootTally; readonly stable: BootTally
     : odd;
 
 const fields = {
-  /** Id of the build on trial; null: none is. */
+  /** Id of the build on trial; null when there is none. */
   candidate: strict("candidate", text),
-  /** Tree time at which its trial began, milliseconds. */
+  /** Tree time at which the trial began, in milliseconds. */
   since: strict("since", number),
-  /** Of launches, 0 to 1. */
+  /** Share of launches that use the build on trial, 0 to 1. */
   share: strict("share", number),
-  /** Of the build on trial, and of all others that are launched meanwhile. */
+  /** Results of the build on trial, and of all other builds launched in the same time. */
   tallies: strict("tallies", tallies),
-  /** Builds that nothing is launched of any more. */
+  /** Ids of the builds from which nothing is launched any more. */
   rejected: strict("rejected", words),
   /** How the last trial ended. */
   last: optional<CanaryEnd | null>("last", null, (value) => (isObject(value) ? (value as never) : null)),
@@ -50,10 +50,10 @@ const fields = {
 const remedy = (image: string) => `; delete ${canaryPath(image)} and the newest build is launched`;
 const kind = ownRecord("trial of image", fields, remedy);
 
-/** A new build of an image that serves a share of launches until it is promoted or rolled back. */
+/** The trial of a new build: it serves a share of the launches until it is promoted or rolled back. */
 export type Canary = ValuesOf<typeof fields>;
 
-/** Where the trials of an image are. */
+/** Path of the trials of an image. */
 export function canaryPath(image: string): string {
   return `${CANARIES}/${image}`;
 }
@@ -64,17 +64,17 @@ export function canaryImage(path: string): string | undefined {
   return name === "" || name.includes("/") ? undefined : name;
 }
 
-/** `stored`: the record as it was read, of one that is changed. What a later release wrote into it stays, byte for byte. */
+/** `stored`: the record as read, when it is changed. Fields that a later release wrote stay byte for byte. */
 export function encodeCanary(canary: Canary, stored?: Uint8Array): Uint8Array {
   return kind.encode(canary, stored);
 }
 
-/** @throws RecordError for a record that is not one of a version that this release reads */
+/** @throws RecordError for a record of another version or with invalid fields */
 export function decodeCanary(image: string, data: Uint8Array): Canary {
   return kind.decode(image, data);
 }
 
-/** With one more launch; `ms`: how long its boot took, undefined for one that failed. */
+/** Adds one launch. `ms` is its boot time; undefined when it failed. */
 export function withBoot(tally: BootTally, ms: number | undefined): BootTally {
   if (ms === undefined) return { ...tally, failed: tally.failed + 1 };
   const log = Math.log(Math.max(1, ms) / 1000);

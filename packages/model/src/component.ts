@@ -8,28 +8,28 @@ export const componentStates = ["initializing", "running", "paused", "stopped"] 
 export type ComponentState = (typeof componentStates)[number];
 
 const fields = {
-  /** The operating system's host name as it is. */
+  /** Host name as the operating system reports it. */
   hostname: optional("hostname", "", word),
-  /** "pool", "launcher" or "builder"; kinds of other makers are read as they are. */
+  /** "pool", "launcher" or "builder". Kinds that other programs register are kept as they are. */
   kind: optional("kind", "", word),
-  /** A value of componentStates; anything else is read as "stopped". */
+  /** One of componentStates. Any other value is read as "stopped". */
   state: optional<ComponentState>("state", "stopped", oneOf(...componentStates)),
   version: optional("version", null, text),
   modelApi: optional("model_api", 0, number),
-  /** Pools only: the launcher-pool id. */
+  /** The launcher-pool id; only for pools. */
   id: optional("id", null, text),
   name: optional("name", null, text),
   providerName: optional("provider_name", null, text),
   supportedLabels: optional<readonly string[]>("supported_labels", [], texts),
-  /** Lower is preferred. */
+  /** Pools with a lower number are preferred. */
   priority: optional("priority", 100, number),
-  /** A handler waits for quota: pools with a higher number may take what comes. */
+  /** A request of this pool waits for quota, so pools with a higher priority number may accept new requests. */
   paused: optional<boolean>("paused", false, bool),
 };
 
-/** A process, or one of its pools, as it registers itself (docs/contract/records.md, "Component"). */
+/** The registration of a process, or of one of its pools (docs/contract/records.md, "Component"). */
 export type ComponentRecord = ValuesOf<typeof fields>;
-/** A component to be registered; what is left out has its default. */
+/** Values of a component to be registered; missing ones get their defaults. */
 export type NewComponent = Pick<ComponentRecord, "hostname" | "kind"> & Partial<ComponentRecord>;
 
 const ofEveryKind = new Set<string>(["hostname", "kind", "state", "version", "model_api"]);
@@ -43,7 +43,7 @@ export function decodeComponent(data: Uint8Array): ComponentRecord {
   return record as unknown as ComponentRecord;
 }
 
-/** A component with all its members. */
+/** Completes a component with defaults. */
 export function newComponent(values: NewComponent): ComponentRecord {
   const record: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {
@@ -52,13 +52,13 @@ export function newComponent(values: NewComponent): ComponentRecord {
   return record as unknown as ComponentRecord;
 }
 
-/** A copy with `patch` in it; members that are undefined are left alone. */
+/** A copy with the members of `patch`; undefined members change nothing. */
 export function changeComponent(record: ComponentRecord, patch: Partial<ComponentRecord>): ComponentRecord {
   const given = Object.entries(patch).filter(([, value]) => value !== undefined);
   return { ...record, ...Object.fromEntries(given) };
 }
 
-/** Keys sorted, so that equal components have equal bytes; pool keys only for pools. */
+/** The bytes of a component. Keys are sorted, so that equal components have equal bytes. Pool keys are written only for pools. */
 export function encodeComponent(record: ComponentRecord): Uint8Array {
   const entries: [string, unknown][] = [];
   for (const [name, field] of Object.entries(fields)) {
@@ -69,7 +69,7 @@ export function encodeComponent(record: ComponentRecord): Uint8Array {
   return encoder.encode(JSON.stringify(Object.fromEntries(entries)));
 }
 
-/** The name of a pool of one process: new at every start; stands in `declined_by` and in `Node.launcher`. */
+/** Id of one pool of one process, new at every start. It appears in `declined_by` and in `Node.launcher`. */
 export function launcherPoolId(facts: {
   readonly fqdn: string;
   readonly provider: string;

@@ -1,7 +1,8 @@
 /**
- * `record.empty`: zero bytes, so not a real object (docs/contract/tree.md, "Encoding"). `record.not_json`, `record.not_an_object`:
- * the data. `record.unknown_state`: a state outside the table of transitions, or none. `record.bad_field`: a field
- * without which the record cannot be handled safely. `record.bad_id`: the znode's name. `record.version`: written by a later release.
+ * `record.empty`: the znode has no data (docs/contract/tree.md, "Encoding"). `record.not_json`, `record.not_an_object`: the data
+ * cannot be parsed. `record.unknown_state`: the state is missing or not in the table of transitions. `record.bad_field`: a field is
+ * invalid without which the record cannot be handled safely. `record.bad_id`: the znode's name is invalid. `record.version`: a later
+ * release wrote the record.
  */
 export type RecordErrorCode =
   | "record.empty"
@@ -12,7 +13,7 @@ export type RecordErrorCode =
   | "record.bad_id"
   | "record.version";
 
-/** A record that makes no sense: skip it, count it, and go on with the others. */
+/** A record that cannot be read. The caller skips it, counts it and goes on with the others (rule 6). */
 export class RecordError extends Error {
   readonly code: RecordErrorCode;
 
@@ -23,7 +24,7 @@ export class RecordError extends Error {
   }
 }
 
-/** A value as an error message shows it: its JSON, cut to a readable length. */
+/** A value for an error message: its JSON, shortened to 60 characters. */
 export function shown(value: unknown): string {
   let text: string | undefined;
   try {

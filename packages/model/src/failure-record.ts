@@ -77,17 +77,17 @@ const ofOffering = ownRecord<Counted & Pause & Offering>(
 );
 const probes = ownRecord<{ readonly request: string }>("probe", { request: strict("request", word) });
 
-/** One text per offering, and its name in the tree. */
+/** The key of an offering, which is also the name of its record in the tree. */
 export function offeringKey({ provider, az, type }: Offering): string {
   return [provider, az ?? "", type].map(encodeURIComponent).join("|");
 }
 
-/** The same for a label in all its places. No offering has this key. */
+/** The key of a label in all of its places. No offering has such a key. */
 export function labelKey(label: string): string {
   return `label|${encodeURIComponent(label)}`;
 }
 
-/** What a key names; undefined for a text that is no key. */
+/** The offering or label that a key names; undefined for any other text. */
 export function subjectOf(
   key: string,
 ):

@@ -4,27 +4,27 @@ import { splice } from "./json/splice.ts";
 /** What a reader returns for a value of the wrong type. */
 export const odd: unique symbol = Symbol("odd");
 
-/** How one field stands in the JSON of a record. */
+/** One field of a record: its key, its default, and its conversion from and to JSON. */
 export interface Field<T> {
   readonly key: string;
-  /** The value when the key is absent, or odd. */
+  /** The value when the key is absent or its value is invalid. */
   readonly missing: T;
-  /** The typed value; `odd` for a wrong type. `note` marks the field as odd though a part of it was usable. */
+  /** The typed value, or `odd` for a wrong type. `note` marks the field as invalid although a part of it was usable. */
   read(value: unknown, note: () => void): T | typeof odd;
-  /** What JSON holds of a value, where that is not the value itself. */
+  /** The JSON value to store, when it differs from the typed value. */
   readonly write?: (value: T) => unknown;
-  /** Odd values make the whole record unusable, because acting on the default would do harm. */
+  /** An invalid value makes the whole record unusable, because acting on the default would do harm. */
   readonly strict?: boolean;
 }
 
 export type Fields<T> = { readonly [K in keyof T]: Field<T[K]> };
-/** What a table of fields reads. */
+/** The values that a table of fields reads. */
 export type ValuesOf<F> = { readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never };
 
 type Mutable = Record<string, unknown>;
 const noOddities: readonly string[] = [];
 
-/** The typed fields of `object`, and the keys whose values were of a wrong type. */
+/** Reads the fields of `object` into `into`, and sets `oddities` to the keys with invalid values. */
 export function readFields<T>(
   what: string,
   fields: Fields<T>,
@@ -61,8 +61,8 @@ export function readFields<T>(
 }
 
 /**
- * The fields of `object` that can be relied upon, of a record that cannot be handled as a whole: what is absent, of a wrong type,
- * or damaged in its encoding is left out.
+ * The usable fields of a record that cannot be decoded as a whole. Fields that are absent, of a wrong type or damaged in their
+ * encoding are left out.
  */
 export function readSound<T>(fields: Fields<T>, object: Readonly<Record<string, unknown>>): Partial<T> {
   const sound: Partial<T> = {};
@@ -78,7 +78,7 @@ export function readSound<T>(fields: Fields<T>, object: Readonly<Record<string, 
   return sound;
 }
 
-/** The keys and JSON texts that `patch` writes; members that are undefined are left out. */
+/** The keys and JSON texts that `patch` changes. Undefined members are left out. */
 export function patchTexts<T>(what: string, fields: Fields<T>, patch: Partial<T>): Map<string, string> {
   const written = new Map<string, string>();
   for (const name in patch) {
@@ -94,7 +94,7 @@ function fieldText<T>(what: string, field: Field<T>, value: T): string {
   return jsonText(what, field.key, field.write === undefined ? value : field.write(value));
 }
 
-/** @throws RecordError `record.bad_field` for what JSON cannot hold (cycles, BigInt, functions) */
+/** @throws RecordError `record.bad_field` for values that JSON cannot represent (cycles, BigInt, functions) */
 export function jsonText(what: string, key: string, value: unknown): string {
   let text: string | undefined;
   let cause: unknown;
@@ -108,7 +108,7 @@ export function jsonText(what: string, key: string, value: unknown): string {
   return text;
 }
 
-/** A new object's text with every field, in the order of the table, and the mandatory keys. */
+/** The text of a new object with every field, in the order of the table, and the mandatory keys. */
 export function writeAll<T>(
   what: string,
   fields: Fields<T>,
@@ -125,12 +125,12 @@ export function optional<T>(key: string, missing: T, read: Field<T>["read"]): Fi
   return { key, missing, read };
 }
 
-/** A field without which the record is of no use. */
+/** A field without which the record cannot be used. */
 export function strict<T>(key: string, read: Field<T>["read"]): Field<T> {
   return { key, missing: undefined as T, read, strict: true };
 }
 
-/** A text. */
+/** A string. */
 export const word: Field<string>["read"] = (value) => (typeof value === "string" ? value : odd);
 /** A finite number. */
 export const number: Field<number>["read"] = (value) =>
@@ -140,16 +140,16 @@ export const bool: Field<boolean>["read"] = (value) => (typeof value === "boolea
 /** A finite number, or null. */
 export const numberOrNull: Field<number | null>["read"] = (value, note) =>
   value === null ? null : number(value, note);
-/** A list of texts and nothing else. */
+/** A list of strings. */
 export const words: Field<readonly string[]>["read"] = (value) =>
   Array.isArray(value) && value.every((item) => typeof item === "string") ? value : odd;
 
-/** One of these texts. */
+/** One of the given strings. */
 export function oneOf<const Text extends string>(...texts: readonly Text[]): Field<Text>["read"] {
   return (value) => texts.find((text) => text === value) ?? odd;
 }
 
-/** A text, or null. */
+/** A string, or null. */
 export const text: Field<string | null>["read"] = (value) =>
   typeof value === "string" || value === null ? value : odd;
 
@@ -159,7 +159,7 @@ export const anything: Field<unknown>["read"] = (value) => value;
 export const object: Field<Readonly<Record<string, unknown>> | null>["read"] = (value) =>
   value === null || isObject(value) ? value : odd;
 
-/** A list of strings; other members are left out and noted. Null is odd. */
+/** A list of strings. Other items are left out and noted. Null is invalid. */
 export const texts: Field<readonly string[]>["read"] = (value, note) => {
   if (!Array.isArray(value)) return odd;
   if (value.every((item) => typeof item === "string")) return value;

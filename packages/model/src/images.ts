@@ -20,14 +20,14 @@ import {
   stamped,
 } from "./record-kind.ts";
 
-/** What builds and uploads have alike, with the defaults of old readers (docs/contract/records.md, "Image build"). */
+/** Fields that builds and uploads share, with the defaults of Nodepool's readers (docs/contract/records.md, "Image build"). */
 function fieldsOf<State extends string, Own>(states: readonly State[], failed: State, own: Own) {
   return {
     state: optional<State>("state", failed, oneOf(...states)),
     /** Seconds since the epoch. */
     stateTime: optional("state_time", null, numberOrNull),
     ...own,
-    /** How machines made of the image are logged in to. */
+    /** How to log in to machines that are made from the image. */
     username: optional("username", "zuul", text),
     pythonPath: optional("python_path", "/usr/bin/python2", text),
     shellType: optional("shell_type", null, text),
@@ -43,7 +43,7 @@ export const imageBuildStates = ["building", "ready", "deleting", "failed"] as c
 /** A state of a build. */
 export type ImageBuildState = (typeof imageBuildStates)[number];
 
-// A list in our hands, one text with commas in the record.
+// A list in memory; the record has one string with commas.
 const formats: Field<readonly string[]> = {
   key: "formats",
   missing: [],
@@ -58,20 +58,20 @@ const buildFields = fieldsOf(imageBuildStates, "failed", {
 });
 const build = kindOf("image build", imageBuildStates, buildFields);
 
-/** A diskimage that a builder makes or made (docs/contract/records.md, "Image build"). */
+/** A build of a diskimage (docs/contract/records.md, "Image build"). */
 export type ImageBuildFields = ValuesOf<typeof buildFields>;
-/** `id` is the build id: 32 hexadecimal digits, or ten digits where an old builder made it. */
+/** `id` is the build id: 32 hexadecimal digits, or ten digits for builds of old Nodepool builders. */
 export type ImageBuildRecord = ImageBuildFields & Stored;
 
-/** @throws RecordError for what cannot be handled */
+/** @throws RecordError for a record that cannot be used */
 export function decodeImageBuild(id: string, data: Uint8Array): ImageBuildRecord {
   return decodeRecord(build, id, data);
 }
 
-/** What may be changed of a build; the time of its state follows. */
+/** Changes to a build. `stateTime` is set by `changeImageBuild`. */
 export type ImageBuildPatch = Partial<Omit<ImageBuildFields, "stateTime">>;
 
-/** Setting `state` sets `stateTime`, even to the same value: of a ready build it is the time of completion. */
+/** Setting `state` also sets `stateTime`, even to the same value. For a ready build it is the time of completion. */
 export function changeImageBuild(
   record: ImageBuildRecord,
   patch: ImageBuildPatch,
@@ -80,7 +80,7 @@ export function changeImageBuild(
   return changeRecord(build, record, stamped<ImageBuildFields>(patch, nowSeconds));
 }
 
-/** A build that begins: who can log in, and how, is known when it ends (docs/contract/records.md, "Image build"). */
+/** The record of a build that starts. The login fields stay null until it ends (docs/contract/records.md, "Image build"). */
 export function newImageBuild(
   id: string,
   values: Pick<ImageBuildFields, "builder" | "builderId" | "formats">,
@@ -97,7 +97,7 @@ export function newImageBuild(
   });
 }
 
-/** The bytes to store; unknown keys stay as they were read. */
+/** The bytes to store. Unknown keys stay as they were read (rule 7). */
 export function encodeImageBuild(record: ImageBuildRecord): Uint8Array {
   return encodeRecord(build, record);
 }
@@ -108,27 +108,27 @@ export const imageUploadStates = ["uploading", "ready", "deleting", "failed"] as
 export type ImageUploadState = (typeof imageUploadStates)[number];
 
 const uploadFields = fieldsOf(imageUploadStates, "failed", {
-  /** The cloud's id of the image: a string, or an object where one string is not enough. */
+  /** The cloud's id of the image: a string, or an object when the driver needs more than one value. */
   externalId: optional("external_id", null, anything),
   externalName: optional("external_name", null, text),
   format: optional("format", null, text),
 });
 const upload = kindOf("image upload", imageUploadStates, uploadFields);
 
-/** A build at a provider (docs/contract/records.md, "Image upload"). Image, build, provider and number are in its path. */
+/** An upload of a build to a provider (docs/contract/records.md, "Image upload"). Its path names image, build, provider and number. */
 export type ImageUploadFields = ValuesOf<typeof uploadFields>;
-/** `id` is the upload's number: ten digits, unique for one build at one provider. */
+/** `id` is the upload's number: ten digits, unique per build and provider. */
 export type ImageUploadRecord = ImageUploadFields & Stored;
 
-/** @throws RecordError for what cannot be handled */
+/** @throws RecordError for a record that cannot be used */
 export function decodeImageUpload(id: string, data: Uint8Array): ImageUploadRecord {
   return decodeRecord(upload, id, data);
 }
 
-/** What may be changed of an upload; the time of its state follows. */
+/** Changes to an upload. `stateTime` is set by `changeImageUpload`. */
 export type ImageUploadPatch = Partial<Omit<ImageUploadFields, "stateTime">>;
 
-/** Setting `state` sets `stateTime`, by which launchers find the newest image. */
+/** Setting `state` also sets `stateTime`, by which launchers find the newest image. */
 export function changeImageUpload(
   record: ImageUploadRecord,
   patch: ImageUploadPatch,
@@ -137,7 +137,7 @@ export function changeImageUpload(
   return changeRecord(upload, record, stamped<ImageUploadFields>(patch, nowSeconds));
 }
 
-/** An upload that begins; all its keys are always present (docs/contract/records.md, "Image upload"). */
+/** The record of an upload that starts. All of its keys are always present (docs/contract/records.md, "Image upload"). */
 export function newImageUpload(
   values: Pick<ImageUploadFields, "username" | "pythonPath" | "shellType">,
   nowSeconds: number,
@@ -145,7 +145,7 @@ export function newImageUpload(
   return newRecord(upload, "", { ...values, state: "uploading", stateTime: nowSeconds });
 }
 
-/** The bytes to store; unknown keys stay as they were read. */
+/** The bytes to store. Unknown keys stay as they were read (rule 7). */
 export function encodeImageUpload(record: ImageUploadRecord): Uint8Array {
   return encodeRecord(upload, record);
 }

@@ -2,30 +2,30 @@ import { number, numberOrNull, oneOf, optional, strict, type ValuesOf, word, wor
 import { ownRecord } from "./own-record.ts";
 import { type ApiRole, apiRoles } from "./token.ts";
 
-/** Where the logins of browsers are kept, by id. */
+/** Folder of browser logins, by id. */
 export const LOGINS = "/nodeyard/logins";
 
-/** `ticket`: opens one session, once. `session`: what the cookie of a browser names. */
+/** `ticket`: logs one browser in, once. `session`: named by the cookie of a browser. */
 export const loginKinds = ["ticket", "session"] as const;
 /** One of loginKinds. */
 export type LoginKind = (typeof loginKinds)[number];
 
-/** What a client showed to be let in (docs/design/rights.md). */
+/** How a client proved its rights (docs/design/rights.md). */
 export const claimOrigins = ["socket", "listener", "token", "issuer"] as const;
 /** One of claimOrigins. */
 export type ClaimOrigin = (typeof claimOrigins)[number];
 
-// As with tokens: what lacks one of these gives no rights.
+// All strict, as for tokens: a record that lacks one of them must give no rights.
 const claimFields = {
   origin: strict<ClaimOrigin>("origin", oneOf(...claimOrigins)),
-  /** Says whether it is still the same: the hash of the token, or of what the configuration says of the issuer; of the socket nothing. */
+  /** Hash of the token, or of the issuer's configuration, by which a change is noticed; empty for the socket. */
   credential: strict("credential", word),
-  /** When it ends, tree time in milliseconds; null: not by itself. */
+  /** Tree time in milliseconds at which the claim ends; null when it has no end of its own. */
   limit: strict("limit", numberOrNull),
-  /** Of the client, as the audit has it. */
+  /** Name of the client, as the audit shows it. */
   name: strict("name", word),
   role: strict<ApiRole>("role", oneOf(...apiRoles)),
-  /** Labels and tenants that it is limited to; ANY: no limit. */
+  /** Labels and tenants to which the claim is limited; ANY: no limit. */
   labels: strict("labels", words),
   tenants: strict("tenants", words),
 };
@@ -40,12 +40,12 @@ const fields = {
 };
 const codec = ownRecord("login", fields);
 
-/** What a client showed, and the rights that it has by it. */
+/** What a client proved, and the rights that it has by it. */
 export type Claim = ValuesOf<typeof claimFields>;
-/** A ticket or a session of a browser, with the rights of the claim that it was made by. Its secret is stored nowhere. */
+/** A ticket or a browser session, with the rights of the claim from which it was made. Its secret is not stored. */
 export type Login = { readonly id: string } & ValuesOf<typeof fields>;
 
-/** Where the login of this id is. */
+/** Path of a login. */
 export function loginPath(id: string): string {
   return `${LOGINS}/${id}`;
 }
@@ -55,7 +55,7 @@ export function encodeLogin(login: Login): Uint8Array {
   return codec.encode(login);
 }
 
-/** @throws RecordError for a record that gives no rights, because this release cannot read all of it */
+/** @throws RecordError for a record that this release cannot read completely; it gives no rights */
 export function decodeLogin(id: string, data: Uint8Array): Login {
   return { id, ...codec.decode(id, data) };
 }

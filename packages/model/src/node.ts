@@ -32,14 +32,14 @@ const DEFAULT_PORT = 22;
 const fields = {
   provider: { ...optional("provider", null, text), strict: true },
   pool: { ...optional("pool", null, text), strict: true },
-  /** Labels: one for a launched node, all of the host's for a static one. */
+  /** Labels: one for a launched node, all labels of the host for a static node. */
   type: optional<readonly string[]>("type", [], (value, note) => {
     if (typeof value === "string" && value !== "") return [value];
     return value === null || value === "" ? [] : texts(value, note);
   }),
   /** Launcher-pool id, or "static driver". */
   launcher: optional("launcher", null, text),
-  /** The request that the node is for. Strict, since the default would make the node anybody's. */
+  /** The request that the node belongs to. Strict, because the default would make the node free for every request. */
   allocatedTo: { ...optional("allocated_to", null, text), strict: true },
   state: optional<NodeState>("state", "init", oneOf(...nodeStates)),
   stateTime: optional("state_time", null, numberOrNull),
@@ -57,14 +57,14 @@ const fields = {
   publicIpv6: optional("public_ipv6", null, text),
   interfaceIp: optional("interface_ip", null, text),
   connectionType: optional("connection_type", null, text),
-  /** A number, or for Kubernetes an object with address and token. `ssh_port` is kept the same. */
+  /** A number, or for Kubernetes an object with address and token. `ssh_port` always has the same value. */
   connectionPort: optional<number | JsonObject | null>("connection_port", DEFAULT_PORT, (value) =>
     isInteger(value) || value === null || isObject(value) ? value : odd,
   ),
   username: optional("username", "zuul", text),
   pythonPath: optional("python_path", null, text),
   shellType: optional("shell_type", null, text),
-  /** "<type> <base64>"; never null, because Zuul iterates it. */
+  /** Items are "<type> <base64>". Never null in the record, because Zuul iterates over it. */
   hostKeys: optional<readonly string[]>("host_keys", [], (value, note) =>
     value === null ? [] : texts(value, note),
   ),
@@ -84,11 +84,11 @@ const fields = {
 
 /** Fields of a node (docs/contract/records.md, "Node"). Times are seconds since the epoch. */
 export type NodeFields = ValuesOf<typeof fields>;
-/** A node as it is stored: its fields, and the text that they came from. */
+/** A stored node: its fields, and the JSON text that they were read from. */
 export type NodeRecord = NodeFields & Stored;
-/** What may be changed of a node; the time of its state follows. */
+/** Changes to a node. `stateTime` is set by `changeNode`. */
 export type NodePatch = Partial<Omit<NodeFields, "stateTime">>;
-/** A node to be created; what is left out has its default. */
+/** Values of a node to be created; missing ones get their defaults. */
 export type NewNode = NodePatch & { readonly id?: string };
 
 const kind: RecordKind<NodeFields> = {
@@ -99,18 +99,18 @@ const kind: RecordKind<NodeFields> = {
   mandatory: new Map([["host_keys", "[]"]]),
 };
 
-/** @throws RecordError for what cannot be handled; odd optional fields never throw (see `oddities`) */
+/** @throws RecordError for a record that cannot be used; invalid optional fields never throw (see `oddities`) */
 export function decodeNode(id: string, data: Uint8Array): NodeRecord {
   return decodeRecord(kind, id, data, portAlias);
 }
 
-/** What can be read of a node whose record `decodeNode` refuses; never throws. */
+/** The readable fields of a node whose record `decodeNode` refuses. Never throws. */
 export function readableNode(data: Uint8Array): Partial<NodeFields> {
   return readSound(fields, portAlias(parseDamaged(data) ?? {}));
 }
 
 /**
- * A copy with `patch` in it; members that are undefined are left alone. Setting `state` sets `stateTime` to `nowSeconds`,
+ * A copy with the members of `patch`; undefined members change nothing. Setting `state` sets `stateTime` to `nowSeconds`,
  * even to the same value.
  *
  * @throws RecordError `record.bad_field` when a value cannot be written as JSON
@@ -121,12 +121,12 @@ export function changeNode(record: NodeRecord, patch: NodePatch, nowSeconds: num
   return changeRecord(kind, record, changes, sshPort(record.id, patch.connectionPort));
 }
 
-/** The bytes to store; unknown keys stay as they were read. */
+/** The bytes to store. Unknown keys stay as they were read (rule 7). */
 export function encodeNode(record: NodeRecord): Uint8Array {
   return encodeRecord(kind, record);
 }
 
-/** A node to be created; its id is empty until the tree has given one. */
+/** The record of a node to be created. Its id is empty until the tree assigns one. */
 export function newNode(values: NewNode, nowSeconds: number): NodeRecord {
   const { id = "", ...given } = values;
   const createdTime = given.createdTime ?? nowSeconds;
@@ -134,12 +134,12 @@ export function newNode(values: NewNode, nowSeconds: number): NodeRecord {
   return changeRecord(kind, fresh, {}, sshPort(id, fresh.connectionPort));
 }
 
-/** Readers of old records look at `ssh_port`. */
+/** Old readers of the record use `ssh_port`. */
 function sshPort(id: string, port: NodeFields["connectionPort"]): ReadonlyMap<string, string> {
   return new Map([["ssh_port", jsonText(`node ${id}`, "ssh_port", port)]]);
 }
 
-/** Records from before `connection_port` only have the alias. */
+/** Records from before `connection_port` was introduced have only `ssh_port`. */
 function portAlias(raw: JsonObject): JsonObject {
   return raw.connection_port === undefined && raw.ssh_port !== undefined
     ? { ...raw, connection_port: raw.ssh_port }
@@ -164,7 +164,7 @@ function readResources(
   return Object.fromEntries(amounts);
 }
 
-/** As Nodepool reads it: a number or a numeral becomes an integer, any other text 0, "no expiry". */
+/** As Nodepool reads it: a number or numeric string becomes an integer; any other string becomes 0, "no expiry". */
 function readHoldExpiration(value: unknown, note: () => void): number | null | typeof odd {
   if (value === null) return null;
   if (typeof value === "number" && Number.isFinite(value)) return Math.trunc(value);

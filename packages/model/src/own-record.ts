@@ -3,20 +3,20 @@ import { type Field, type Fields, odd } from "./fields.ts";
 import { parseDamaged, parseObject } from "./json/parse.ts";
 import { splice } from "./json/splice.ts";
 
-/** The version of all of them; a record of another one is refused. */
+/** The version of all these records. A record of another version is refused. */
 const VERSION = 1;
 
-/** How a record that only Nodeyard keeps, below `/nodeyard`, stands in the tree: JSON with its version in `v`. */
+/** Codec of a record below `/nodeyard`, which only Nodeyard writes: JSON with its version in `v`. */
 export interface OwnRecord<T> {
-  /** `stored`: the record as it was read, of one that is changed. What a later release wrote into it stays, byte for byte. */
+  /** `stored`: the record as read, when it is changed. Fields that a later release wrote stay byte for byte. */
   encode(value: T, stored?: Uint8Array): Uint8Array;
-  /** @throws RecordError for what is not a record of a version that this release reads, or lacks a strict field */
+  /** @throws RecordError for data that is no record of this version, or lacks a strict field */
   decode(id: string, data: Uint8Array): T;
-  /** What can be read of it, and defaults for the rest. Throws nothing. */
+  /** The readable fields, with defaults for the rest. Never throws. */
   readable(data: Uint8Array): T;
 }
 
-/** The codec of one kind of record. `name` and `remedy` (what to do about one that cannot be read) are for messages. */
+/** Makes the codec of one kind of record. `name` and `remedy` (what to do about an unreadable record) appear in messages. */
 export function ownRecord<T extends object>(
   name: string,
   fields: Fields<T>,

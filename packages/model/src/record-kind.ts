@@ -3,13 +3,13 @@ import { type Fields, patchTexts, readFields, writeAll } from "./fields.ts";
 import { parseObject } from "./json/parse.ts";
 import { splice } from "./json/splice.ts";
 
-/** What every record has beside its fields. */
+/** Members that every record has besides its fields. */
 export interface Stored {
-  /** The znode's name; empty for a record that the tree has not named yet. */
+  /** The znode's name; empty until the tree has assigned one. */
   readonly id: string;
-  /** The JSON as it was read, with our changes in it: opaque, for encoding. */
+  /** The JSON text as read, with this process's changes. Only for encoding. */
   readonly source: string;
-  /** JSON keys whose values were of a wrong type; each has its default here and its raw text in the tree. */
+  /** JSON keys with invalid values. The record has the default for each; the text keeps the raw value. */
   readonly oddities: readonly string[];
 }
 
@@ -18,25 +18,25 @@ export interface RecordKind<T> {
   readonly name: string;
   readonly states: readonly string[];
   readonly fields: Fields<T>;
-  /** Keys that other readers need in anything we write, with the JSON text for records that lack them. */
+  /** Keys that other programs require, with the JSON text for records that lack them. */
   readonly mandatory: ReadonlyMap<string, string>;
   /** See `shapeOf`. */
   readonly shape: Readonly<Record<string, null>>;
 }
 
 /**
- * An object with every member of a record, all null. Records start as copies of it, because an object that grows by more
- * than a dozen computed keys becomes a hash table in V8: fifty times slower to copy and larger.
+ * An object with every member of a record, all null. Records start as copies of it: V8 turns an object to which more than a dozen
+ * computed keys are added into a hash table, which is larger and fifty times slower to copy.
  */
 export function shapeOf<T extends object>(fields: Fields<T>): Readonly<Record<string, null>> {
   return Object.fromEntries(["id", "source", "oddities", ...Object.keys(fields)].map((name) => [name, null]));
 }
 
 /**
- * Bytes of `encodeRecord` that come back as the same object give the same record. They must not have been changed.
- * `prepare` may show the reader other values than the text has, for keys with an older name.
+ * Decodes a record. For the very byte array that `encodeRecord` returned it returns the same record without parsing; such bytes must not
+ * be changed. `prepare` may substitute values before they are read, for keys with an older name.
  *
- * @throws RecordError when the record cannot be handled
+ * @throws RecordError when the record cannot be used
  */
 export function decodeRecord<T>(
   kind: RecordKind<T>,
@@ -60,7 +60,7 @@ export function decodeRecord<T>(
   return record as T & Stored;
 }
 
-/** Only the changed fields' text is replaced; what we do not know stays as it was written. */
+/** A copy with changed fields. Only their text is replaced; all other text stays as it was written (rule 7). */
 export function changeRecord<T extends object>(
   kind: RecordKind<T>,
   record: T & Stored,
@@ -76,7 +76,7 @@ export function changeRecord<T extends object>(
   return next as T & Stored;
 }
 
-/** Whoever sets a state says when. */
+/** Adds the time of the change to a patch that sets the state. */
 export function stamped<T extends { readonly state: unknown; readonly stateTime: number | null }>(
   patch: Partial<T>,
   nowSeconds: number,
@@ -92,7 +92,7 @@ export function newRecord<T extends object>(kind: RecordKind<T>, id: string, giv
   return { ...(all as T), id, source, oddities: [] };
 }
 
-/** The bytes are remembered with their record while they live: a feed that hands them back costs no parse. */
+/** The bytes of a record. A WeakMap remembers the record of these bytes, so that a feed that reports them needs no parsing. */
 export function encodeRecord<T>(kind: RecordKind<T>, record: Stored): Uint8Array {
   const data = encoder.encode(record.source);
   written.set(data, { kind, record });

@@ -1,16 +1,18 @@
-/** The two halves of a request's name, as text: they are compared as text, like Nodepool does. */
+/** The two parts of a request's name. They stay strings, because Nodepool compares them as strings. */
 export interface RequestId {
   readonly priority: string;
   readonly sequence: string;
 }
 
-/** `100-0000000005` (docs/contract/tree.md, "Request ids"). Undefined for a name without exactly one dash and a decimal sequence. */
+/**
+ * Splits `100-0000000005` (docs/contract/tree.md, "Request ids"). Undefined unless the name has exactly one dash and a decimal sequence.
+ */
 export function parseRequestId(id: string): RequestId | undefined {
   const dash = dashOf(id);
   return dash < 1 ? undefined : { priority: id.slice(0, dash), sequence: id.slice(dash + 1) };
 }
 
-/** Where the dash stands; -1 for a name that is none. */
+/** Offset of the dash; -1 for a name that is not a request id. */
 function dashOf(id: string): number {
   const dash = id.indexOf("-");
   if (dash < 1 || dash === id.length - 1) return -1;
@@ -22,8 +24,8 @@ function dashOf(id: string): number {
 }
 
 /**
- * The order in which requests are looked at: priority prefix as text, relative priority, sequence as text
- * (docs/contract/launcher.md, "Order of requests"). Names that do not parse come last.
+ * The order in which launchers consider requests: priority as text, relative priority, sequence as text
+ * (docs/contract/launcher.md, "Order of requests"). Invalid names come last.
  */
 export function compareRequestIds(
   a: string,
@@ -31,7 +33,7 @@ export function compareRequestIds(
   b: string,
   bRelativePriority: number,
 ): number {
-  // Queues sort by this: names of one form in one relative priority are told apart without taking them to pieces.
+  // Fast path for sorting queues: names of the same form and relative priority compare as whole strings.
   const dash = dashOf(a);
   if (aRelativePriority === bRelativePriority && dash > 0 && dashOf(b) === dash) return compareText(a, b);
   const [left, right] = [parseRequestId(a), parseRequestId(b)];

@@ -24,7 +24,7 @@ import {
 import { parseRequestId } from "./request-id.ts";
 import { type RequestState, requestStates } from "./states.ts";
 
-/** What min-ready requests of any launcher carry as requestor (docs/contract/launcher.md, "min-ready"). */
+/** Requestor of min-ready requests, the same for all launchers (docs/contract/launcher.md, "min-ready"). */
 export const MIN_READY = "NodePool:min-ready";
 
 const fields = {
@@ -32,18 +32,18 @@ const fields = {
   stateTime: optional("state_time", null, numberOrNull),
   /** Launcher-pool ids. */
   declinedBy: optional<readonly string[]>("declined_by", [], texts),
-  /** Labels wanted; order matters, duplicates mean several. Strict: a request for "nothing" would be fulfilled at once. */
+  /** Wanted labels; the order matters, duplicates ask for several nodes. Strict, because an empty request would be fulfilled at once. */
   nodeTypes: { ...optional<readonly string[]>("node_types", [], words), strict: true },
-  /** Node ids, in the order of `nodeTypes`, once it is fulfilled. */
+  /** Ids of the nodes in the order of `nodeTypes`, once the request is fulfilled. */
   nodes: optional<readonly string[]>("nodes", [], texts),
-  /** May nodes that are ready already be used? */
+  /** Whether nodes that are ready already may be used. */
   reuse: optional<boolean>("reuse", true, bool),
   requestor: optional("requestor", null, text),
   /** Opaque. */
   requestorData: optional("requestor_data", null, anything),
-  /** The provider that is preferred. */
+  /** The preferred provider. */
   provider: optional("provider", null, text),
-  /** Lower first. */
+  /** Lower numbers are served first. */
   relativePriority: optional("relative_priority", 0, number),
   eventId: optional("event_id", null, text),
   createdTime: optional("created_time", null, numberOrNull),
@@ -52,14 +52,14 @@ const fields = {
 
 /** Fields of a node request (docs/contract/records.md, "Node request"). Times are seconds since the epoch. */
 export type RequestFields = ValuesOf<typeof fields>;
-/** A request as it is stored: its fields, and the text that they came from. */
+/** A stored request: its fields, and the JSON text that they were read from. */
 export type RequestRecord = RequestFields & Stored;
-/** What may be changed of a request; the time of its state follows. */
+/** Changes to a request. `stateTime` is set by `changeRequest`. */
 export type RequestPatch = Partial<Omit<RequestFields, "stateTime">>;
-/** A request to be created; what is left out has its default. */
+/** Values of a request to be created; missing ones get their defaults. */
 export type NewRequest = RequestPatch & { readonly id?: string };
 
-/** Keys without which Zuul fails on a request that we wrote back (docs/contract/zuul.md, "Reading"). */
+/** Keys without which Zuul fails to read a request that Nodeyard has written (docs/contract/zuul.md, "Reading"). */
 const mandatory: ReadonlyMap<string, string> = new Map([
   ["state_time", "null"],
   ["event_id", "null"],
@@ -77,7 +77,7 @@ const kind: RecordKind<RequestFields> = {
   shape: shapeOf(fields),
 };
 
-/** @throws RecordError for what cannot be handled; odd optional fields never throw (see `oddities`) */
+/** @throws RecordError for a record that cannot be used; invalid optional fields never throw (see `oddities`) */
 export function decodeRequest(id: string, data: Uint8Array): RequestRecord {
   if (parseRequestId(id) === undefined) {
     throw new RecordError("record.bad_id", `request ${id}: its name is not <priority>-<sequence>`);
@@ -86,7 +86,7 @@ export function decodeRequest(id: string, data: Uint8Array): RequestRecord {
 }
 
 /**
- * A copy with `patch` in it; members that are undefined are left alone. Setting `state` sets `stateTime` to `nowSeconds`,
+ * A copy with the members of `patch`; undefined members change nothing. Setting `state` sets `stateTime` to `nowSeconds`,
  * even to the same value.
  *
  * @throws RecordError `record.bad_field` when a value cannot be written as JSON
@@ -95,12 +95,12 @@ export function changeRequest(record: RequestRecord, patch: RequestPatch, nowSec
   return changeRecord(kind, record, stamped<RequestFields>(patch, nowSeconds));
 }
 
-/** The bytes to store; unknown keys stay as they were read. */
+/** The bytes to store. Unknown keys stay as they were read (rule 7). */
 export function encodeRequest(record: RequestRecord): Uint8Array {
   return encodeRecord(kind, record);
 }
 
-/** A request to be created; its id is empty until the tree has given one. */
+/** The record of a request to be created. Its id is empty until the tree assigns one. */
 export function newRequest(values: NewRequest, nowSeconds: number): RequestRecord {
   const { id = "", ...given } = values;
   return newRecord(kind, id, {

@@ -1,37 +1,37 @@
 import type { NodeRecord } from "./node.ts";
 
-/** Where slots of backing nodes are claimed: `<backing node>/<slot>`. */
+/** Folder of the claims of slots: `<backing node>/<slot>`. */
 export const SLOTS = "/nodeyard/slots";
 
 const VERSION = 1;
 const OWNER = "NodePool:metastatic:";
 
 /**
- * Who a backing node belongs to: requestor of its request, owner in its record, identifier of its lock (docs/contract/drivers.md,
- * "Metastatic records").
+ * Owner of a backing node, as it appears in three places: requestor of its request, owner in its record, data of its lock
+ * (docs/contract/drivers.md, "Metastatic records").
  */
 export function backingOwner(provider: string): string {
   return `${OWNER}${provider}`;
 }
 
-/** The metastatic provider that an owner stands for; undefined when it is somebody else. */
+/** The metastatic provider that an owner names; undefined for any other owner. */
 export function metastaticProviderOf(owner: string | null): string | undefined {
   return owner?.startsWith(OWNER) ? owner.slice(OWNER.length) : undefined;
 }
 
-/** What a backing node's record says of its use (docs/contract/drivers.md, "Metastatic records"). */
+/** How a backing node is used, from its record (docs/contract/drivers.md, "Metastatic records"). */
 export interface BackingData {
   readonly owner: string;
   /** Label of the slots, not of the backing node. */
   readonly label: string;
   readonly slots: number;
-  /** It takes no more slots, and goes once it is empty. */
+  /** The node takes no more slots and is deleted once it is empty. */
   readonly failed: boolean;
-  /** Seconds since the epoch, from which its age counts. */
+  /** Seconds since the epoch; the node's age counts from here. */
   readonly launched: number;
 }
 
-/** `user_data` of a backing node; undefined for anything else. Missing members are as in old records: not failed, age unknown. */
+/** Reads `user_data` of a backing node; undefined for other nodes. Defaults for old records: not failed, age unknown. */
 export function backingData({ userData }: Pick<NodeRecord, "userData">): BackingData | undefined {
   if (typeof userData !== "string" || !userData.includes(OWNER)) return undefined;
   let value: Record<string, unknown> | null;
@@ -51,7 +51,7 @@ export function backingData({ userData }: Pick<NodeRecord, "userData">): Backing
   };
 }
 
-/** `user_data` as Nodepool reads it: a string. What else is in it is kept. */
+/** `user_data` as Nodepool reads it: a JSON string. Other members of `before` are kept. */
 export function encodeBacking(data: BackingData, before: unknown = undefined): string {
   const { owner, label, slots, failed, launched } = data;
   return JSON.stringify({ ...parsed(before), owner, label, slots, failed, launched });
@@ -67,13 +67,13 @@ function parsed(text: unknown): object {
   }
 }
 
-/** Where a node lives. */
+/** The slot of a node. */
 export interface SlotPlace {
   readonly backing: string;
   readonly slot: number;
 }
 
-/** `driver_data` of a node with a slot (docs/contract/drivers.md, "Metastatic records"); undefined for a node that has none. */
+/** The slot in the `driver_data` of a node (docs/contract/drivers.md, "Metastatic records"); undefined for a node without a slot. */
 export function slotPlace({ driverData }: Pick<NodeRecord, "driverData">): SlotPlace | undefined {
   if (typeof driverData !== "object" || driverData === null) return undefined;
   const { backing_node: backing, slot } = driverData as Record<string, unknown>;
@@ -81,7 +81,7 @@ export function slotPlace({ driverData }: Pick<NodeRecord, "driverData">): SlotP
   return typeof slot === "number" && Number.isInteger(slot) && slot >= 0 ? { backing, slot } : undefined;
 }
 
-/** What the `driver_data` of a node says of its slot, as Nodepool writes it. */
+/** The `driver_data` of a node with a slot, as Nodepool writes it. */
 export function slotData(
   node: { readonly id: string; readonly pool: string; readonly provider: string },
   place: SlotPlace,
@@ -99,34 +99,34 @@ export function slotData(
 }
 
 /**
- * `driver_data` of a node whose slot is freed: it lives nowhere, which Nodepool writes as null (docs/contract/drivers.md,
+ * `driver_data` of a node whose slot is freed. Nodepool then writes null for the backing node (docs/contract/drivers.md,
  * "Metastatic records").
  */
 export function withoutPlace({ driverData }: Pick<NodeRecord, "driverData">): object {
   return { ...(driverData as object), backing_node: null };
 }
 
-/** Path under which claims of a backing node stand. Without it no slot of the node can be claimed. */
+/** Folder of the claims of a backing node. Until it exists, no slot of the node can be claimed. */
 export function slotsFolder(backing: string): string {
   return `${SLOTS}/${backing}`;
 }
 
-/** Path of the claim of a slot; who creates it has the slot. */
+/** Path of the claim of a slot. The launcher that creates it has the slot. */
 export function claimPath(backing: string, name: string | number): string {
   return `${SLOTS}/${backing}/${name}`;
 }
 
-/** Claim of a node whose slot is another's already, as older launchers could do: it keeps the backing node, and no slot. */
+/** Claim of a node whose slot another node has, which older launchers could cause. It keeps the backing node alive without a slot. */
 export function spareName(node: string): string {
   return `also-${node}`;
 }
 
-/** A slots folder says whose it is, so that its provider can clear it away when the backing node is gone. */
+/** Data of a slots folder. It names the provider, which deletes the folder when the backing node is gone. */
 export function encodeFolder(provider: string): Uint8Array {
   return Buffer.from(JSON.stringify({ v: VERSION, provider }));
 }
 
-/** The provider of a slots folder; null where it does not say. */
+/** The provider of a slots folder; null when the data does not name one. */
 export function folderProvider(data: Uint8Array): string | null {
   return textMember(data, "provider");
 }
@@ -136,7 +136,7 @@ export function encodeClaim(node: string): Uint8Array {
   return Buffer.from(JSON.stringify({ v: VERSION, node }));
 }
 
-/** The node that a claim is for; null for a claim that makes no sense, which occupies its slot all the same. */
+/** The node of a claim; null for an unreadable claim, which still occupies its slot (rule 6). */
 export function decodeClaim(data: Uint8Array): string | null {
   return textMember(data, "node");
 }
@@ -150,7 +150,7 @@ function textMember(data: Uint8Array, name: string): string | null {
   }
 }
 
-/** Child of a slots folder that says why its backing node takes no more slots, until the owner has written that down. */
+/** Child of a slots folder with the reason why the backing node takes no more slots. It exists until the owner has updated the node. */
 export const RETIRED = "retired";
 
 /** What a path below `SLOTS` is. */
@@ -159,7 +159,7 @@ export type SlotsPath =
   | { readonly kind: "retired"; readonly backing: string }
   | { readonly kind: "claim"; readonly backing: string; readonly name: string };
 
-/** What a path below the folder of slots is; undefined for all others. */
+/** Parses a path below the folder of slots; undefined for all other paths. */
 export function slotsPath(path: string): SlotsPath | undefined {
   if (!path.startsWith(`${SLOTS}/`)) return undefined;
   const [backing, name, ...more] = path.slice(SLOTS.length + 1).split("/");

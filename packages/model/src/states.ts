@@ -30,7 +30,10 @@ export interface Transition<State extends string = string> {
 
 const worker = "launcher, deleting";
 
-/** States of a node (docs/contract/records.md, "Node"). Whoever changes a state holds the node's lock, except where the record is made. */
+/**
+ * States of a node (docs/contract/records.md, "Node"). The process that changes a state holds the node's lock, except when it creates the
+ * record.
+ */
 export const nodeTransitions: readonly Transition<NodeState>[] = [
   {
     from: null,
@@ -85,7 +88,9 @@ export const nodeTransitions: readonly Transition<NodeState>[] = [
   { from: "deleted", to: null, actor: worker, condition: "at once" },
 ];
 
-/** States of a request (docs/contract/records.md, "Node request"). The actor holds the request's lock, except where the record is made. */
+/**
+ * States of a request (docs/contract/records.md, "Node request"). The actor holds the request's lock, except when it creates the record.
+ */
 export const requestTransitions: readonly Transition<RequestState>[] = [
   { from: null, to: "requested", actor: "requestor", condition: "created" },
   { from: "requested", to: "pending", actor: "launcher", condition: "a pool accepts it" },
@@ -124,7 +129,7 @@ const steps = {
   request: new Set(requestTransitions.map(({ from, to }) => `${from} ${to}`)),
 };
 
-/** Whether the contract knows this change of state; null stands for "no record". Staying as it is, is always legal. */
+/** Whether the contract allows this change of state. Null means "no record". Keeping the same state is always allowed. */
 export function mayGo(kind: "node", from: NodeState | null, to: NodeState | null): boolean;
 export function mayGo(kind: "request", from: RequestState | null, to: RequestState | null): boolean;
 export function mayGo(kind: "node" | "request", from: string | null, to: string | null): boolean {

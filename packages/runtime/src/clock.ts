@@ -1,15 +1,15 @@
-/** A pending call; `cancel` after it has fired or been cancelled does nothing. */
+/** A pending call. `cancel` has no effect after the call was made or cancelled. */
 export interface Timer {
   cancel(): void;
 }
 
-/** Time as a process sees it. All figures are milliseconds. */
+/** The clock of a process. All figures are milliseconds. Simulations replace it by a `VirtualClock`. */
 export interface Clock {
-  /** Wall time since the Unix epoch. It may jump; use it for records, never for waits. */
+  /** Wall time since the Unix epoch. It may jump; use it for records, not for waits. */
   now(): number;
   /** Time since an arbitrary start. It never goes back. */
   monotonic(): number;
-  /** Calls `fn` once, `ms` from now. The timer alone does not keep a process alive when `background` is set. */
+  /** Calls `fn` once after `ms`. A `background` timer does not keep the process alive. */
   setTimer(ms: number, fn: () => void, options?: { readonly background?: boolean }): Timer;
 }
 

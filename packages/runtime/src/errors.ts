@@ -1,6 +1,6 @@
 /**
- * Base of every error of ours. `code` is stable and meant for programs; the message is one line for people that
- * names the value, the place and, where there is one, the remedy.
+ * Base class of Nodeyard's errors. `code` is stable and meant for programs. The message is one line for people, with the
+ * value, the place and, if there is one, the remedy.
  */
 export class NodeyardError extends Error {
   readonly code: string;
@@ -13,8 +13,8 @@ export class NodeyardError extends Error {
 }
 
 /**
- * Base class of errors that have one code, and a message that is written where they are thrown: `extends errorClass("tree.closed")`.
- * `base`: what they are besides.
+ * Base class of errors with one code whose message is written where they are thrown: `extends errorClass("tree.closed")`.
+ * `base`: the class to extend.
  */
 export function errorClass(
   code: string,
@@ -30,7 +30,7 @@ export function errorClass(
   };
 }
 
-/** The text of whatever was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

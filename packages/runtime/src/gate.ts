@@ -1,16 +1,16 @@
-/** Lets so many pieces of work go on at once; the others wait in the order in which they came. */
+/** Limits how many pieces of work run at once. Further ones wait, first come, first served. */
 export class Gate {
   #free: number;
   readonly #mayWait: (waiting: number) => void;
   readonly #queue = new Set<() => void>();
 
-  /** `mayWait` throws where so many wait already that one more is refused. */
+  /** `mayWait` receives the number of waiting pieces and throws to refuse another one. */
   constructor(atOnce: number, mayWait: (waiting: number) => void = () => {}) {
     this.#free = atOnce;
     this.#mayWait = mayWait;
   }
 
-  /** Settles as `work` does, or rejects with the signal's reason while it waits. A turn is given back however the work ended. */
+  /** Settles like `work`, or rejects with the signal's reason while it waits. The next piece starts however `work` ends. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
@@ -38,7 +38,7 @@ export class Gate {
     });
   }
 
-  /** The turn goes straight to who waits longest, so that nobody who comes meanwhile is quicker. */
+  /** Passes the place directly to the longest waiting piece, so that a new piece cannot overtake it. */
   #next(): void {
     const [first] = this.#queue;
     if (first === undefined) {

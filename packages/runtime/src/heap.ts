@@ -1,9 +1,9 @@
-/** A binary heap: the least item is found at once, adding one or taking it away costs the logarithm of their number. */
+/** A binary heap. `peek` takes constant time, `push` and `pop` take the logarithm of the size. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #compare: (a: T, b: T) => number;
 
-  /** `compare` is negative when `a` comes before `b`; items that compare as equal come in any order. */
+  /** `compare` is negative when `a` comes before `b`. Equal items come in any order. */
   constructor(compare: (a: T, b: T) => number) {
     this.#compare = compare;
   }
@@ -36,7 +36,7 @@ export class Heap<T> {
     return first;
   }
 
-  /** Drops the items that `wanted` refuses; costs their number. */
+  /** Drops the items that `wanted` refuses, in linear time. */
   keep(wanted: (item: T) => boolean): void {
     const items = this.#items;
     let kept = 0;

@@ -1,4 +1,4 @@
-/** Chance as a process sees it. */
+/** Randomness of a process. Simulations replace it by `seededRandom`. */
 export interface Random {
   /** Uniform in [0, 1). */
   float(): number;
@@ -11,17 +11,17 @@ export function hexId(random: Random): string {
   return random.uuid().replaceAll("-", "");
 }
 
-/** `ms` spread by ±`share` (0.25 is a quarter either way). */
+/** `ms` changed randomly by up to ±`share` (0.25: a quarter). */
 export function jitter(random: Random, ms: number, share = 0.25): number {
   return ms * (1 + share * (2 * random.float() - 1));
 }
 
-/** Back-off before attempt `attempt` (0 is the first retry): doubles from `base` up to `cap`, with jitter. */
+/** Delay before retry `attempt` (from 0): doubles from `base` up to `cap`, with ±40 % jitter. */
 export function backoff(random: Random, attempt: number, base: number, cap: number): number {
   return jitter(random, Math.min(cap, base * 2 ** Math.min(attempt, 30)), 0.4);
 }
 
-/** The same sequence for the same seed (mulberry32). Not for secrets. */
+/** A sequence that depends on the seed only (mulberry32). Not for secrets. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const float = () => {

@@ -1,31 +1,31 @@
-/** One moment by both clocks, milliseconds. */
+/** One moment by two clocks, in milliseconds. */
 export interface Moment {
-  /** The time that stored instants are written in. It may jump. */
+  /** The clock of stored times. It may jump. */
   readonly now: number;
   /** A clock that never jumps. */
   readonly steady: number;
-  /** False after `now` jumped, until it is known which time is right: what is read of it meanwhile is not remembered. */
+  /** False after `now` jumped, until it is known which time is right. Times read meanwhile are not remembered. */
   readonly trusted: boolean;
 }
 
 interface Known {
   readonly instant: number | null;
   readonly steady: number;
-  /** Of the clock that may jump; Infinity: it is not known what that showed. */
+  /** The time by the clock that may jump; Infinity when it is unknown. */
   readonly now: number;
 }
 
 /**
- * Stored instants as moments of the steady clock. Each is translated once, when it is first read: whatever `now` does
- * afterwards, what was ten minutes away stays ten minutes away.
+ * Translates stored times to a steady clock. Each time is translated once, when it is first read, so that a jump of `now`
+ * does not change how far away it is.
  */
 export class StoredTimes {
   readonly #known = new Map<string, Known>();
 
   /**
-   * The steady moment of `instant`, which is stored under the name `key`. No rule sets it further ahead than `aheadMs` (0 for what
-   * has happened), so that one which lies further ahead was written by a clock that has been put back since: it is read as that
-   * far ahead of the moment at which it was first seen. Null: nothing says when it was, and it counts from when it was first seen.
+   * The steady time of `instant`, which is stored under `key`. No rule sets a time further ahead than `aheadMs` (0 for past events). A
+   * time further ahead was written by a clock that has been set back since, so it is read as `aheadMs` after it was first seen. Null
+   * (time unknown) counts as the moment when it was first seen.
    */
   read(key: string, instant: number | null, { now, steady, trusted }: Moment, aheadMs: number): number {
     const known = this.#known.get(key);
@@ -36,7 +36,7 @@ export class StoredTimes {
     return found;
   }
 
-  /** What is stored as `instant` is `aheadMs` from now, whatever time it is to its writer: it has just been written before our eyes. */
+  /** Records that `instant` is `aheadMs` from now, whatever the writer's clock shows, because this process saw it being written. */
   saw(key: string, instant: number | null, { now, steady, trusted }: Moment, aheadMs = 0): void {
     this.#known.set(key, {
       instant,
@@ -45,7 +45,7 @@ export class StoredTimes {
     });
   }
 
-  /** How long ago that was, milliseconds: as long as either clock says. */
+  /** Age in milliseconds: the larger of the ages by the two clocks. */
   age(key: string, instant: number | null, moment: Moment): number {
     const since = this.read(key, instant, moment, 0);
     const known = this.#known.get(key);
@@ -53,7 +53,7 @@ export class StoredTimes {
     return Math.max(moment.steady - since, moment.now - told);
   }
 
-  /** To be called when what is stored under `key` has gone. */
+  /** Must be called when the record stored under `key` is deleted. */
   forget(key: string): void {
     this.#known.delete(key);
   }

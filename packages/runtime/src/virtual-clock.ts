@@ -3,16 +3,16 @@ import { microtasksDone } from "./edge/turn.ts";
 import { NodeyardError } from "./errors.ts";
 import { Heap } from "./heap.ts";
 
-/** Timers of one instant, at most, unless told otherwise. A crowd of ten thousand requests stays far below it. */
+/** Default limit of timers at one instant. A simulation of ten thousand requests stays far below it. */
 const AT_ONE_INSTANT = 100_000;
-/** Who set the last of them is kept, to be named. */
+/** For this many of the last timers before the limit, the caller is recorded for the error message. */
 const NAMED = 100;
 
 interface Entry {
   readonly at: number;
   readonly order: number;
   readonly fn: () => void;
-  /** Fired or cancelled: what is left of it in the heap is passed over. */
+  /** Fired or cancelled. The entry remains in the heap until it is removed. */
   over: boolean;
 }
 
@@ -30,21 +30,21 @@ export class TimeStandsStill extends NodeyardError {
 }
 
 /**
- * A clock that moves only when told to. Timers fire in order of time, then of creation; between two timers the
- * microtask queue is drained, so that promise chains started by one timer run before the next fires.
+ * A clock that moves only by `advance`. Timers fire in order of time, then of creation. Between two timers all ready promise
+ * callbacks run, so that the work started by one timer is done before the next timer fires.
  */
 export class VirtualClock implements Clock {
   #now: number;
   #mono = 0;
   #order = 0;
   #pending = 0;
-  /** Fired since time moved last. */
+  /** Timers fired at the present instant. */
   #fired = 0;
   readonly #most: number;
   readonly #setBy: string[] = [];
   readonly #timers = new Heap<Entry>((a, b) => a.at - b.at || a.order - b.order);
 
-  /** `atOneInstant`: timers that may fire before time moves on. */
+  /** `atOneInstant`: limit of timers that fire before time moves on. */
   constructor(startEpochMs = 1_700_000_000_000, atOneInstant = AT_ONE_INSTANT) {
     this.#now = startEpochMs;
     this.#most = atOneInstant;
@@ -59,7 +59,7 @@ export class VirtualClock implements Clock {
   }
 
   setTimer(ms: number, fn: () => void): Timer {
-    // A stack costs more than a timer: it is taken only when the bound is near.
+    // Capturing a stack costs more than a timer, so it is done only near the limit.
     if (ms <= 0 && this.#fired > this.#most - NAMED) this.#setBy.push(caller());
     const entry = { at: this.#mono + Math.max(0, ms), order: this.#order++, fn, over: false };
     this.#timers.push(entry);
@@ -72,12 +72,12 @@ export class VirtualClock implements Clock {
     return this.#pending;
   }
 
-  /** Moves the wall clock alone, as an administrator or a leap does. */
+  /** Moves only the wall clock, as an administrator can. */
   jump(ms: number): void {
     this.#now += ms;
   }
 
-  /** Moves time forward by `ms`, firing what falls due. Rejects with TimeStandsStill. */
+  /** Moves time forward by `ms` and fires the timers that are due. Rejects with TimeStandsStill. */
   async advance(ms: number): Promise<void> {
     const end = this.#mono + ms;
     await microtasksDone();
@@ -100,7 +100,7 @@ export class VirtualClock implements Clock {
     this.#setBy.length = 0;
   }
 
-  /** Most timers are cancelled (deadlines of what ended in time), so those must not pile up until their time has come. */
+  /** Ends a timer. Most timers are cancelled (deadlines of calls that end in time), so the heap is compacted before they pile up. */
   #end(entry: Entry): void {
     if (entry.over) return;
     entry.over = true;
@@ -117,7 +117,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Who called `setTimer`, innermost first; `sleep` and its like are not enough to find a loop. */
+/** The callers of `setTimer`, innermost first: several frames, because the innermost ones (`sleep`) do not show the loop. */
 function caller(): string {
   const frames = (new Error().stack ?? "").split("\n").slice(3, 7);
   return frames.map((frame) => frame.trim().replace(/^at /, "")).join(" < ") || "(unknown)";

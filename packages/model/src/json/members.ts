@@ -1,4 +1,4 @@
-/** One `"key": value` of an object's text; `start` and `end` enclose the value's text. */
+/** One `"key": value` in an object's text. `start` and `end` are the offsets of the value. */
 export interface Member {
   readonly key: string;
   readonly start: number;
@@ -9,8 +9,8 @@ const QUOTE = 34;
 const BACKSLASH = 92;
 
 /**
- * The members of the outermost object of `text`, in order, duplicates included, without reading the values. The text
- * must have been parsed before; this only finds places in it.
+ * The members of the outermost object of `text`, in order and with duplicates. Values are not parsed. The text must be valid: the
+ * caller has parsed it before, and this function only finds offsets.
  */
 export function members(text: string): Member[] {
   const found: Member[] = [];
@@ -37,7 +37,7 @@ function skipSpace(text: string, from: number): number {
   return at;
 }
 
-/** The place after the closing quote of the string that opens at `open`. */
+/** The offset after the closing quote of the string that opens at `open`. */
 function stringEnd(text: string, open: number): number {
   let close = text.indexOf('"', open + 1);
   while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
@@ -61,7 +61,7 @@ function scalarEnd(text: string, start: number): number {
   let at = start;
   for (;;) {
     const code = text.charCodeAt(at);
-    // Comma, closing brace or bracket, or white space ends a number or word.
+    // A comma, a closing brace or bracket, or white space ends a number or a literal.
     if (code === 44 || code === 125 || code === 93 || code <= 32 || Number.isNaN(code)) return at;
     at++;
   }

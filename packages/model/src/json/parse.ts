@@ -3,12 +3,12 @@ import { RecordError } from "../errors.ts";
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const damagedUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Strings first, so that a word inside one is never taken for a number. */
+/** Matches strings first, so that `NaN` or `Infinity` within a string is not replaced. */
 const wordsOutsideStrings = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?Infinity|NaN/g;
 
 /**
- * The text of a znode and the object it holds. Python's encoder writes `NaN`, `Infinity` and `-Infinity` where it has
- * such numbers, so they are read (NaN as null); a key that occurs twice has its last value.
+ * The text of a znode and the object in it. Python's encoder writes `NaN`, `Infinity` and `-Infinity`, which JSON does not allow, so
+ * they are accepted (NaN as null). Of a duplicate key the last value counts.
  *
  * @throws RecordError `record.empty`, `record.not_json`, `record.not_an_object`
  */
@@ -32,7 +32,7 @@ export function parseObject(
   return { text, object: value as Record<string, unknown> };
 }
 
-/** The object that damaged data still holds; bytes that are no UTF-8 are U+FFFD in it. Undefined where there is none. */
+/** The object in damaged data, with invalid UTF-8 as U+FFFD; undefined when the data is not an object at all. */
 export function parseDamaged(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
     const value = parse(damagedUtf8.decode(data));

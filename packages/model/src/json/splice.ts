@@ -1,8 +1,9 @@
 import { type Member, members } from "./members.ts";
 
 /**
- * `text` with the values of some keys replaced by other JSON text; keys that it lacks are appended. Everything else stays
- * byte for byte. Keys of `ensure` get their text when they are absent or null. Of a key that occurs twice the last is replaced, because that is the one that readers see.
+ * Replaces the values of some keys in the JSON object `text` and appends missing keys. All other text stays byte for byte, so that fields
+ * of other programs survive (rule 7). A key of `ensure` gets its text when it is absent or null. Of a duplicate key the last value is
+ * replaced, because readers use that one.
  */
 export function splice(
   text: string,
@@ -17,7 +18,7 @@ export function splice(
   let out = "";
   let copied = 0;
   for (const member of all) {
-    const value = values.get(member.key) ?? mended(text, member, ensure);
+    const value = values.get(member.key) ?? ensured(text, member, ensure);
     if (value === undefined || places.get(member.key) !== member) continue;
     out += text.slice(copied, member.start) + value;
     copied = member.end;
@@ -34,7 +35,7 @@ export function splice(
   return `${out}${text.slice(copied, end)}${comma}${added.join(", ")}${text.slice(end)}`;
 }
 
-function mended(
+function ensured(
   text: string,
   { key, start, end }: Member,
   ensure: ReadonlyMap<string, string>,

@@ -1,20 +1,20 @@
 import { execFile } from "node:child_process";
 import { systemClock } from "./system.ts";
 
-/** Milliseconds for one report. */
+/** Time limit of one report in milliseconds. */
 const LIMIT_MS = 10_000;
-/** Reports of life within the time after which the service manager takes the process for hung. */
+/** Watchdog reports within the time after which systemd considers the service hung. */
 const BEATS = 3;
 
-/** What a service reports of itself; READY=1 also ends a reload. */
+/** States that a service reports. "ready" (READY=1) also ends a reload. */
 export type ServiceState = "ready" | "reloading" | "stopping";
 
 /**
- * Reports a service's states to the systemd that started it (sd_notify(3)), and, from the first "ready" on, that the event loop turns and
- * `works` of that report is true, where the unit has a WatchdogSec. Does nothing where the environment names no socket. Takes the variables out of `env`, so that the programs
- * that the service starts do not report in its name. A report that fails is a warning of the process.
+ * Reports a service's state to systemd (sd_notify(3)). When the unit has a WatchdogSec, it also reports, from the first "ready" on, that
+ * the event loop runs and that `works` returns true. Does nothing when the environment names no socket. Removes systemd's variables from
+ * `env`, so that child processes of the service do not report in its name. A failed report causes a process warning.
  *
- * Node has no datagram sockets of the Unix kind. systemd's own program sends the reports, in order and one at a time.
+ * Node has no Unix datagram sockets, so systemd's own program `systemd-notify` sends the reports, in order and one at a time.
  */
 export function serviceReporter(
   env: NodeJS.ProcessEnv,
@@ -38,7 +38,7 @@ export function serviceReporter(
   };
   return (state, works = () => true) => {
     if (state === "stopping") void send("STOPPING=1");
-    // CLOCK_MONOTONIC at the time of the report, as Type=notify-reload wants it.
+    // Type=notify-reload requires the time of the report by CLOCK_MONOTONIC.
     else if (state === "reloading")
       void send("RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     else void send("READY=1");

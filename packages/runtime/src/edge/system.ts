@@ -2,10 +2,10 @@ import { randomFillSync, randomUUID } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Random } from "../random.ts";
 
-/** More than this, Node takes for 1 ms. */
+/** Longest delay that Node's timers support. For a longer one Node uses 1 ms, so it is split. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** The machine's own clock. */
+/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -26,7 +26,7 @@ export const systemClock: Clock = {
 
 const word = new Uint32Array(1);
 
-/** The machine's own entropy. */
+/** The random numbers of the operating system. */
 export const systemRandom: Random = {
   float: () => randomFillSync(word)[0]! / 4_294_967_296,
   uuid: () => randomUUID(),

@@ -2,26 +2,26 @@ import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import { errorClass } from "../errors.ts";
 import type { Span } from "../span.ts";
 
-/** Traces are wanted, and OpenTelemetry's packages are not installed. */
+/** The environment asks for traces, but OpenTelemetry's packages are not installed. */
 export class NoOpenTelemetry extends errorClass("telemetry.no_opentelemetry") {}
 
 /** Sends spans to a collector. */
 export interface TraceExport {
-  /** Never waits; what the collector does not take in time is dropped. */
+  /** Never blocks. Spans that the collector does not accept in time are dropped. */
   readonly emit: (span: Span) => void;
-  /** Sends what is left. Never rejects. */
+  /** Sends the remaining spans. Never rejects. */
   close(): Promise<void>;
 }
 
-/** OpenTelemetry's own variables: one of them says where the collector is. */
+/** OpenTelemetry's variables for the address of the collector. Traces are exported when one of them is set. */
 const WANTED = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 const PACKAGES = "@opentelemetry/sdk-trace @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources";
-/** Values of OpenTelemetry's enumerations: a span inside of a service, a trace that is recorded, a span that failed. */
+/** Values of OpenTelemetry's enumerations: span kind "internal", trace flag "sampled", status codes "unset" and "error". */
 const [INTERNAL, SAMPLED, UNSET, ERROR] = [0, 1, 0, 2] as const;
 
 /**
- * OpenTelemetry's exporter (OTLP over HTTP), which reads its other variables by itself. Undefined where the environment names no collector.
- * Rejects with NoOpenTelemetry.
+ * Opens OpenTelemetry's exporter (OTLP over HTTP), which reads its further variables itself. Undefined when the environment names no
+ * collector. Rejects with NoOpenTelemetry.
  */
 export async function openTraces(
   env: Readonly<Record<string, string | undefined>>,
@@ -76,7 +76,7 @@ export async function openTraces(
   };
 }
 
-/** Seconds and nanoseconds. */
+/** OpenTelemetry's form of a time: seconds and nanoseconds. */
 function hrTime(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];
