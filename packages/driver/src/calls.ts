@@ -2,16 +2,16 @@ import { asDriverError, DriverError } from "./errors.ts";
 import { abortable } from "./limits/shared-value.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 
-/** Turns what a driver's own code throws into a DriverError; `place` says where, for the message. */
+/** Translates an error of a driver's own code into a DriverError. `place` is for the message. */
 export type MapError = (error: unknown, place: string) => unknown;
 
-/** A provider's calls: each ends with its caller's signal or with `close`, and its errors are DriverErrors from here on. */
+/** The calls of a provider. Each ends with its caller's signal or with `close`, and rejects with DriverErrors only. */
 export class Calls {
   readonly #name: string;
   readonly #mapError: MapError;
   readonly #closed = new AbortController();
 
-  /** `name`: the provider's. Without `mapError`, what is no DriverError becomes `fatal`. */
+  /** `name`: name of the provider. Without `mapError` other errors become `fatal`. */
   constructor(name: string, mapError: MapError = asDriverError) {
     this.#name = name;
     this.#mapError = mapError;
@@ -22,7 +22,7 @@ export class Calls {
     return this.#closed.signal;
   }
 
-  /** Ends what is under way; calls made afterwards reject. */
+  /** Ends the calls in progress. Later calls reject. */
   close(): void {
     this.#closed.abort(new DriverError("transient", `provider ${this.#name} is closed`));
   }
@@ -31,7 +31,7 @@ export class Calls {
     const own = this.#both(signal);
     try {
       own.signal.throwIfAborted();
-      // A driver that ignores its signal is left behind: what it still makes is found by its tag.
+      // A driver that ignores its signal is abandoned. A machine that it still creates is found by its tag later.
       return await abortable(call(own.signal), own.signal);
     } catch (error) {
       throw this.#thrown(error, place, own.signal);
@@ -40,7 +40,7 @@ export class Calls {
     }
   }
 
-  /** The steps that `start` takes, under both signals. */
+  /** Runs the steps of `start` under both signals. */
   async *steps<T>(
     place: string,
     context: StepContext,
@@ -57,12 +57,12 @@ export class Calls {
     }
   }
 
-  /** A call that was given up ends with its caller's reason, whatever it made of that. */
+  /** An aborted call rejects with its caller's reason, whatever error the driver threw. */
   #thrown(error: unknown, place: string, signal: AbortSignal): unknown {
     return signal.aborted ? signal.reason : this.#mapError(error, `${this.#name}: ${place}`);
   }
 
-  // Not AbortSignal.any: a signal that lives as long as the provider would gather a trace of every call.
+  // Not AbortSignal.any: the provider's signal lives long and would collect a reference for every call.
   #both(signal: AbortSignal): { readonly signal: AbortSignal; release(): void } {
     const own = new AbortController();
     const parents = [signal, this.#closed.signal];

@@ -1,10 +1,10 @@
 import type { Capabilities, Driver, Provider } from "./contract.ts";
 import type { Handover, Offers, SlotOffer } from "./offers.ts";
 
-/** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
+/** Number of the contract that this version of the package describes. A change that breaks drivers increases it. */
 export const CONTRACT: Driver["contract"] = 1;
 
-/** Those that must be declared. */
+/** The capabilities that a driver must declare. */
 const CAPABILITIES: Readonly<Record<Exclude<keyof Capabilities, "local" | "backing">, true>> = {
   launches: true,
   inventory: true,
@@ -14,7 +14,7 @@ const CAPABILITIES: Readonly<Record<Exclude<keyof Capabilities, "local" | "backi
 
 type Method = Exclude<keyof Provider, "offers">;
 
-/** Typed by the contract, so that a method added there is asked for here. */
+/** Typed by the contract, so that a new method of the contract must be listed here. */
 const PROVIDER: Readonly<Record<Method, true>> = {
   create: true,
   remove: true,
@@ -28,18 +28,18 @@ const PROVIDER: Readonly<Record<Method, true>> = {
   close: true,
 };
 
-/** The names of a provider's methods. */
+/** Names of a provider's methods. */
 export const METHODS = Object.keys(PROVIDER) as readonly Method[];
 
 type Loose = Readonly<Record<string, unknown>>;
 
-/** Why `value` is no driver of this contract, as the end of a sentence about it; undefined: it is one. */
+/** Why `value` is not a driver of this contract, as the end of a sentence; undefined when it is one. */
 export function driverProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is not an object";
   const { name, contract, open, config } = value;
   if (typeof name !== "string" || !/^[a-z][a-z0-9-]*$/.test(name))
     return `has the name ${show(name)}; it must be lower-case letters, digits and dashes`;
-  // First: what another contract asks for is not known here.
+  // Checked first: a driver of another contract may have other properties.
   if (contract !== CONTRACT)
     return `was written for driver contract ${show(contract)}, and this Nodeyard has ${CONTRACT}; install versions that fit`;
   if (typeof open !== "function") return "has no method open";
@@ -62,7 +62,7 @@ function capabilitiesProblem(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Why what `open` resolved with is no provider, as the end of a sentence about it; undefined: it is one. */
+/** Why the result of `open` is not a provider, as the end of a sentence; undefined when it is one. */
 export function providerProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is not an object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");
@@ -82,7 +82,7 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   slivers: ["machines"],
 };
 
-/** Each may be left out. */
+/** Optional methods of an offer. */
 const OPTIONAL: Readonly<Partial<Record<keyof Offers, readonly string[]>>> = {
   handover: ["access", "reconcile"] satisfies (keyof Handover)[],
   slots: ["compare"] satisfies (keyof SlotOffer)[],

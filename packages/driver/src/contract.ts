@@ -7,119 +7,122 @@ import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 
 /**
- * What a driver is: it makes and unmakes machines and says what it sees. It never writes the tree, never chooses a
- * node, and never decides policy.
+ * A driver. It makes and deletes machines and reports what it sees. It never writes the tree, never chooses a node and
+ * never decides policy.
  */
 export interface Driver<Config extends ProviderConfig = ProviderConfig> {
-  /** What `driver:` in the configuration calls it: lower-case letters, digits and dashes. */
+  /** The driver's name for `driver:` in the configuration: lower-case letters, digits and dashes. */
   readonly name: string;
-  /** The contract that it was written for, this one; a launcher that knows another does not load it. */
+  /** Number of the contract for which it was written. A launcher with another contract does not load it. */
   readonly contract: 1;
   readonly capabilities: Capabilities;
   readonly config: DriverConfig<Config>;
-  /** Connects. May reject with a DriverError; the provider is then left out and tried again with back-off. */
+  /** Connects. May reject with a DriverError: the provider is then left out, and opening is retried with back-off. */
   open(config: Config, context: DriverContext): Promise<Provider>;
 }
 
-/** What a driver can do; the launcher asks nothing else of it. */
+/** What a driver can do. The launcher decides by these flags only. */
 export interface Capabilities {
-  /** It can launch new machines. False: it only offers what its inventory lists. */
+  /** It can launch new machines. False: it offers only the machines of its inventory. */
   readonly launches: boolean;
-  /** It lists nodes that should exist (`inventory`). */
+  /** It lists existing machines that should be nodes (`inventory`). */
   readonly inventory: boolean;
-  /** It can say whether a machine answers (`probe`). */
+  /** It can check whether a machine is reachable (`probe`). */
   readonly probes: boolean;
-  /** Resources carry our tag, so that `find`, `list` and the leak sweep work. */
+  /** Its resources carry Nodeyard's tag, so that `find`, `list` and the leak sweep work. */
   readonly tags: boolean;
-  /** Its machines may run on the launcher's own host, loopback and all: nothing there is left open to them. Absent: they do not. */
+  /**
+   * Its machines may run on the launcher's own host and reach its loopback, so nothing may listen there without a token (rule 11). Default
+   * false.
+   */
   readonly local?: boolean;
   /**
-   * Its nodes are slots of nodes that other providers make (`offers.slots`): the launcher obtains those, gives each node its slot before
-   * `create`, and takes the slot back after `remove`. Absent: they are machines of its own.
+   * Its nodes are slots on nodes of other providers (`offers.slots`). The launcher obtains those, gives each node a slot before `create`,
+   * and frees the slot after `remove`. Default false: its nodes are machines of its own.
    */
   readonly backing?: boolean;
 }
 
-/** The handles a driver works with; in a simulation none of them is the machine's own. */
+/** The handles of a driver. In a simulation all of them are simulated. */
 export interface DriverContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly scan: Scanner;
-  /** The installation's UUID (`/nodeyard/installation`); every resource made must carry it. */
+  /** The installation's UUID (`/nodeyard/installation`). Every resource that the driver makes must carry it. */
   readonly installation: string;
-  /** What is known of resources that cannot carry a tag. Absent: nothing outlives the process. */
+  /** Records tags for resources that cannot carry one. Absent: nothing is kept beyond the process. */
   readonly evidence?: Evidence;
-  /** Folder of this process for what outlives it; absent: it has none. */
+  /** Folder for files that outlive the process; absent: there is none. */
   readonly stateFolder?: string;
-  /** Where the nodes of a driver with `capabilities.backing` are; absent for every other. */
+  /** The backing nodes, for drivers with `capabilities.backing` only. */
   readonly backings?: Backings;
-  /** Tells what explains how the jobs of a machine fare, when it is learnt: "the cloud takes it back". Absent: nobody wants to know. */
+  /** Reports a fact that explains how jobs on a machine fared, when the driver learns it: "the cloud takes it back". Optional. */
   readonly remark?: (about: Tag, text: string) => void;
-  /** Takes the time of each request to the cloud's API, for metrics. Absent: nobody wants to know. */
+  /** Reports each finished request to the cloud's API, for metrics. Optional. */
   readonly observe?: (call: ApiCall) => void;
 }
 
-/** A request to a cloud's API that has ended: each try is one, without its wait for the rate limit. */
+/** A finished request to a cloud's API. Each try counts; the wait for the rate limit does not. */
 export interface ApiCall {
-  /** Service, method and resource, without ids: `compute.GET.servers.detail`. Few values: each is a series of its own. */
+  /** Service, method and resource, without ids: `compute.GET.servers.detail`. Few values, because each makes a metric series. */
   readonly operation: string;
-  /** The HTTP status; `none` where no answer came. */
+  /** The HTTP status; `none` when there was no reply. */
   readonly result: string;
   readonly ms: number;
 }
 
-/** A node of another provider that carries slots of this one. */
+/** A node of another provider on which slots of this provider live. */
 export interface BackingNode {
   /** Ten digits. */
   readonly id: string;
   readonly host: string | null;
   readonly port: number;
   readonly hostKeys: readonly string[];
-  /** Of its slots. */
+  /** Label of its slots. */
   readonly label: string;
-  /** How many it carries. */
+  /** Number of its slots. */
   readonly slots: number;
-  /** When it became ours, in seconds: written once per use, read by every launcher, higher than in any earlier use. */
+  /** When it became a backing node, in seconds. Written once per use and read by every launcher; higher than in any earlier use. */
   readonly launched: number;
 }
 
-/** The backing nodes of a provider, as the tree shows them. */
+/** The backing nodes of a provider, from the tree. */
 export interface Backings {
   all(): readonly BackingNode[];
-  /** What is known of a node with a slot; `on`: where it has one. Undefined: there is no such node. */
+  /** A node with a slot, and where the slot is. Undefined: there is no such node. */
   of(nodeId: string): SlotOwner | undefined;
-  /** Whether a backing node is to take no more slots. */
+  /** Whether a backing node takes no more slots. */
   isRetired(id: string): boolean;
-  /** Has it take no more slots. Idempotent. */
+  /** Marks a backing node so that it takes no more slots. Idempotent. */
   retire(id: string, why: string): Promise<void>;
   /**
-   * Nodes that have a slot there, by the tree itself; with `how` it also reads how each is used, else it says "between". A slot is taken
-   * before `create` and freed after `remove`, so that what a machine was seen to have before the call, and whose node is missing here, is
-   * left over.
+   * The nodes that have a slot on a backing node, read from the tree. With `how` it also reads how each is used; otherwise it says
+   * "between". A slot is taken before `create` and freed after `remove`. So whatever a driver saw on the machine before this call is left
+   * over if its node is missing in the result.
    */
   uses(id: string, how: boolean): Promise<ReadonlyMap<string, NodeUse>>;
 }
 
-/** A node that has a slot, or had one when its launch was cut off, and the backing nodes on which it may have left something. */
+/** A node that has a slot, or had one when its launch was interrupted, and the backing nodes on which it may have left something. */
 export interface SlotOwner {
   readonly label: string;
-  /** The `notes` of its label when it got its slot. */
+  /** The `notes` of its label at the time when it got the slot. */
   readonly notes: Readonly<Record<string, unknown>>;
   readonly on: readonly BackingNode[];
 }
 
 /**
- * Whose a resource was that carries no tag of its own, or only as long as what it belongs to: a port names its server, and
- * nobody can ask a deleted server whose it was. Recorded when it is seen beside its tag, and kept for days after the node is gone.
+ * Tags of resources that carry none themselves, or only as long as their parent exists: a port names its server, but a deleted server
+ * cannot be asked for its tag. A tag is recorded when resource and tag are seen together, and kept for days after the node is gone.
  */
 export interface Evidence {
-  /** Idempotent; the last tag of an id counts. `type` is as in `Resource`. */
+  /** Idempotent. A later tag for the same id replaces the earlier one. `type` is as in `Resource`. */
   record(type: string, id: string, tag: Tag): void;
   tagOf(type: string, id: string): Tag | null;
 }
 
-/** A structured log: facts first, then one line for people. */
+/** A structured log: facts first, then a line of text for people. */
 export interface Log {
   debug(facts: object, text: string): void;
   info(facts: object, text: string): void;
@@ -128,11 +131,11 @@ export interface Log {
 }
 
 /**
- * Proof that a machine answers. Rejects with a DriverError of kind "timeout" or "host-key" (`driverScanner` makes one of a
- * scanner with other errors), or with the signal's reason.
+ * Proves that a machine answers. Rejects with a DriverError of kind "timeout" or "host-key" (`driverScanner` adapts scanners with
+ * other errors), or with the signal's reason.
  */
 export interface Scanner {
-  /** TCP connect and, with `keys`, every host key the server shows as "<type> <base64>", each once. */
+  /** Connects by TCP. With `keys` it returns every host key that the server shows, as "<type> <base64>" and without duplicates. */
   scan(target: {
     readonly host: string;
     readonly port: number;
@@ -142,35 +145,35 @@ export interface Scanner {
   }): Promise<{ readonly address: string; readonly family: 4 | 6; readonly hostKeys: readonly string[] }>;
 }
 
-/** What a launch is to make. */
+/** The machine to make. */
 export interface CreateOrder {
   readonly tag: Tag;
-  /** `np<node id>`: at most 15 characters, as Windows wants. */
+  /** `np<node id>`: at most 15 characters, the limit of Windows. */
   readonly hostname: string;
   readonly pool: PoolConfig;
   readonly label: LabelConfig;
   /** The zone chosen for the nodeset, or null. */
   readonly az: string | null;
-  /** The cloud's id of the uploaded image, or null when the label names a cloud image or none. */
+  /** The cloud's id of the uploaded image; null when the label uses an image of the cloud or none. */
   readonly imageExternalId: ExternalId | null;
-  /** What templates may use. */
+  /** The request, for templates. */
   readonly request: RequestFacts;
-  /** 1 for the first try. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** The slot that the node was given, with `capabilities.backing`. */
+  /** The slot of the node, with `capabilities.backing`. */
   readonly slot?: GivenSlot;
-  /** Where launches are traced: W3C's `traceparent` of this one, for what works on the machine and sends spans itself. */
+  /** W3C `traceparent` of this launch, if it is traced: for programs on the machine that send spans themselves. */
   readonly traceparent?: string;
 }
 
-/** The slot that a launch has been given: it is claimed in the tree already. */
+/** A slot that has been claimed in the tree for this launch. */
 export interface GivenSlot {
   readonly backing: BackingNode;
-  /** The backing node as a machine, which is what the slot's own user gets where the driver separates nothing. */
+  /** The backing node as a machine. It is the result of `create` when the driver does not separate slots. */
   readonly machine: Machine;
 }
 
-/** What drivers learn of the request that a machine is made for. */
+/** Facts about the request for which a machine is made. */
 export interface RequestFacts {
   readonly id: string;
   readonly labels: readonly string[];
@@ -182,7 +185,7 @@ export interface RequestFacts {
   readonly tenantName: string | null;
 }
 
-/** A machine that is up, as the cloud describes it. */
+/** A machine that is up. */
 export interface Machine {
   readonly externalId: ExternalId;
   readonly interfaceIp: string | null;
@@ -197,87 +200,91 @@ export interface Machine {
   readonly hostId?: string | null;
   readonly slot?: number | null;
   readonly resources?: Resources | null;
-  /** What it was bought as, in the words of `offers.types`, where a label leaves that to the cloud. */
+  /** The type (`offers.types`) that the cloud chose, for labels that leave the choice to the cloud. */
   readonly type?: string | null;
   readonly driverData?: unknown;
-  /** Overrides of what the label's image says. */
+  /** Overrides of the connection that the label's image defines. */
   readonly connection?: Partial<Connection>;
   /**
-   * What a client logs in with where a node has no port of its own, such as a cluster's address and a token: the record's
-   * `connection_port` (docs/contract/records.md). Lists show it to nobody.
+   * Credentials for nodes that clients do not reach by a port, such as the address of a cluster and a token. They become the record's
+   * `connection_port` (docs/contract/records.md). Lists do not show them.
    */
   readonly access?: Readonly<Record<string, unknown>>;
-  /** Known without a scan; then none is made. */
+  /** Host keys that the driver knows; the launcher then does not scan. */
   readonly hostKeys?: readonly string[];
 }
 
-/** Something that exists in the cloud and costs money or can leak. */
+/** A resource of the cloud that costs money or can leak. */
 export interface Resource {
   /** Alphanumeric, singular: "instance", "port", "volume". */
   readonly type: string;
   readonly id: ExternalId;
-  /** Our tag as read back from the resource; null where it carries none or not all of it. */
+  /** The tag read back from the resource; null when it has none or an incomplete one. */
   readonly tag: Tag | null;
-  /** An image that was uploaded for us carries this one instead. */
+  /** The tag of an uploaded image, which has no `tag`. */
   readonly imageTag?: ImageTag | null;
-  /** A machine that has ended and will not come back: it still takes what it takes until it is removed, and nobody can use it. */
+  /** The machine has ended for good. It uses its quota until it is removed, but no client can use it. */
   readonly ended?: boolean;
-  /** What it takes of the quota; what belongs to a listed instance counts with that. */
+  /** Its use of the quota. Parts of a listed instance count with the instance. */
   readonly resources: Resources;
 }
 
-/** A node that should exist without anyone having asked (static hosts). */
+/** A machine that should be a node although no request asked for it (static hosts). */
+// The launcher registers such nodes and keeps them registered.
 export interface InventoryItem {
-  /** Identity across restarts and reloads; for static: host, username and port. */
+  /** Identity over restarts and reloads; for static hosts: host, user name and port. */
   readonly key: string;
   readonly pool: string;
   readonly labels: readonly string[];
-  /** How many slots this host offers; each becomes one node record. */
+  /** Number of slots of this host. Each becomes a node record. */
   readonly slots: number;
-  /** For `probe`; also what the records show. */
+  /** For `probe`, and for the node records. */
   readonly machine: Machine;
   readonly connection: Connection;
 }
 
-/** Whether a host of the inventory answers; if not, why. */
+/** Whether a host of the inventory answers, and if not, why. */
 export type ProbeResult =
   | { readonly alive: true; readonly machine: Machine }
   | { readonly alive: false; readonly why: string };
 
 /**
- * One provider of the configuration, opened. Ten methods; each says what holds when it is called twice, when the thing is
- * gone, and when it is cancelled. All errors are DriverErrors (mapped once, at the driver's edge).
+ * A provider of the configuration, opened. It has ten methods. Each documents what a second call does, what happens when the
+ * object is gone, and what cancelling does. All errors are DriverErrors, translated once at the driver's edge.
  */
 export interface Provider {
-  /** What this cloud has beyond machines: zones, consoles, images. Absent: nothing. */
+  /** Optional features of this cloud: zones, consoles, images. */
   readonly offers?: Offers;
   /**
-   * Makes the machine of `order.tag`, as a generator of steps that reads from top to bottom.
+   * Makes the machine of `order.tag`, as a generator of steps.
    *
-   * Twice: after a crash it is entered from the top with the stored `externalId`; each step begins by finding what it
-   * already did (by id, else by tag), so that one tag never has two machines. Cancelled: the signal aborts the step;
-   * what an abandoned call still makes is found by its tag and deleted. Returns the machine once it is up.
+   * Called again after a crash: it starts from the top with the stored `externalId`. Each step first looks for what it has done
+   * already (by id, else by tag), so that one tag never has two machines. Cancelled: the signal aborts the step; a machine that an
+   * abandoned call still makes is found by its tag and deleted. Returns the machine once it is up.
    */
   create(order: CreateOrder, context: StepContext): AsyncGenerator<Step, Machine, void>;
   /**
-   * Unmakes the machine and everything made for its tag. `externalId` may be null (nothing known: look by tag) or
-   * a value that an older version stored. Twice, or gone: ends normally. Returns when the cloud no longer has it.
+   * Deletes the machine and everything that was made for its tag. `externalId` may be null (unknown: look by tag), or have the
+   * form of an older version. A second call, or a machine that is gone, is no error. Returns when the cloud no longer has it.
    */
   remove(tag: Tag, context: StepContext): AsyncGenerator<Step, void, void>;
-  /** The machine that carries `tag`, whatever its state; undefined when there is none. */
+  /** The machine with `tag`, in any state; undefined when there is none. */
   find(tag: Tag, signal: AbortSignal): Promise<ExternalId | undefined>;
-  /** All resources that this credential can see, others' included. Rejects rather than give a partial list. */
+  /**
+   * All resources that the credential can see, also those of others. Rejects rather than return a partial list, which would look like
+   * leaks.
+   */
   list(signal: AbortSignal): Promise<readonly Resource[]>;
-  /** Deletes one leaked resource. Gone: ends normally. Called only for resources that carry our tag. */
+  /** Deletes one leaked resource. A resource that is gone is no error. Called only for resources with a tag of this installation. */
   removeResource(resource: Resource, signal: AbortSignal): Promise<void>;
-  /** The limits that the cloud sets on this credential; absent names are unlimited. */
+  /** The limits that the cloud sets for this credential. A missing name means no limit. */
   quota(signal: AbortSignal): Promise<Resources>;
-  /** What one node of the label takes. Rejects with kind "configuration" when the label can never work. */
+  /** The resources that one node of the label uses. Rejects with kind "configuration" when the label can never work. */
   need(label: LabelConfig, signal: AbortSignal): Promise<Resources>;
-  /** Nodes that should exist now. Empty for drivers without the capability. No I/O. */
+  /** Machines that should be nodes now. Empty for drivers without the capability. No I/O. */
   inventory(): readonly InventoryItem[];
-  /** Contacts an inventory item within its own time-out; never rejects for an answer "no". */
+  /** Contacts a host of the inventory, with a time limit of its own. A host that does not answer is a result, not an error. */
   probe(item: InventoryItem, signal: AbortSignal): Promise<ProbeResult>;
-  /** Ends connections and timers. Calls in flight end with an error. Twice: nothing. */
+  /** Ends connections and timers. Calls in progress end with an error. A second call has no effect. */
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
 import type { Offers } from "./offers.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 
-/** A call to the cloud; for a generator it is one step of it. */
+/** A call to the cloud. For a generator it is one of its steps. */
 export type CallName =
   | "create"
   | "remove"
@@ -25,13 +25,13 @@ export type CallName =
   | "compare"
   | "machines";
 
-/** Runs around each call. */
+/** Wraps each call. */
 export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 /** How a call ended: "ok", the kind of its DriverError, or "aborted" by its caller. */
 export type CallOutcome = "ok" | "aborted" | DriverErrorKind;
 
-/** What runs around the calls of a provider; it decides which signal they get. */
+/** Wraps the calls of a provider and decides which signal they get. */
 interface Wrap {
   run<T>(name: CallName, signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T>;
   steps<T>(
@@ -41,20 +41,20 @@ interface Wrap {
   ): AsyncGenerator<Step, T, void>;
 }
 
-/** What a driver writes of its provider. `inventory` and `probe` are left out by drivers without these capabilities. */
+/** The methods that a driver implements. Drivers without the capabilities omit `inventory` and `probe`. */
 export type ProviderMethods = Omit<Provider, "inventory" | "probe" | "close"> &
   Partial<Pick<Provider, "inventory" | "probe" | "close">>;
 
 /**
- * The provider that a driver's `open` resolves with. Each of its calls ends with the caller's signal or when the provider is closed, and
- * everything that the methods throw is a DriverError, made by `mapError`; a driver's methods do neither by themselves.
+ * Makes the provider that a driver's `open` returns. Each call ends with its caller's signal or when the provider is closed. All errors of
+ * the methods become DriverErrors by `mapError`. So the methods need to do neither.
  *
- * `name` is the provider's. Without `mapError`, what is no DriverError becomes `fatal`.
+ * `name` is the name of the provider. Without `mapError` other errors become `fatal`.
  */
 export function provide(name: string, methods: ProviderMethods, mapError?: MapError): Provider {
   const calls = new Calls(name, mapError);
   return {
-    // What is missing in the methods has its own answer below.
+    // Methods that the driver omits are replaced below.
     ...around(methods as Provider, calls),
     inventory: () => methods.inventory?.() ?? [],
     probe: (item, signal) =>
@@ -70,12 +70,12 @@ export function provide(name: string, methods: ProviderMethods, mapError?: MapEr
   };
 }
 
-/** The provider inside layers, the first outermost. Drivers hold no metrics, logs or limits of their own. */
+/** Wraps a provider in layers, the first outermost. Metrics, logs and limits are layers, so that drivers need none. */
 export function decorate(provider: Provider, ...layers: readonly Layer[]): Provider {
   return layers.reduceRight((inner, layer) => around(inner, wrapOf(layer)), provider);
 }
 
-/** Reports how long each call took and how it ended; milliseconds, monotonic. */
+/** A layer that reports the duration of each call (milliseconds, monotonic) and how it ended. */
 export function timing(
   clock: Clock,
   observe: (name: CallName, outcome: CallOutcome, ms: number) => void,
@@ -93,7 +93,7 @@ export function timing(
   };
 }
 
-/** Turns whatever is not a DriverError into a `fatal` one, unless the caller aborted: then its reason comes back. */
+/** A layer that turns other errors into `fatal` DriverErrors. When the caller aborted, it rethrows the caller's reason. */
 export function typedErrors(providerName: string): Layer {
   return async (name, call, signal) => {
     try {
@@ -182,7 +182,7 @@ function aroundOffers(
   };
 }
 
-/** A call that gets the context of a step, and is none. */
+/** A call with the context of a step that is no generator. */
 function inContext<A, T>(
   name: CallName,
   wrap: Wrap,
@@ -205,7 +205,7 @@ async function* steps<T>(
       yield next.value;
     }
   } finally {
-    // The value is never seen: a generator that has ended ignores it, one that is closed early has no result.
+    // The value is not used: a finished generator ignores it, and one that is closed early has no result.
     await inner.return(undefined as T);
   }
 }

@@ -1,9 +1,9 @@
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 
 /**
- * quota: our share of the cloud is used up; re-plan. capacity: the cloud itself has none there; try elsewhere.
- * configuration: the label can never work until someone mends it. transient: try again. not-found: it is gone.
- * timeout: no answer in time. host-key: it answers, but as someone else. fatal: none of these.
+ * quota: the quota of this credential is used up; plan again. capacity: the cloud has no free machine there; try elsewhere.
+ * configuration: the label cannot work until an operator corrects it. transient: try again. not-found: the object is gone.
+ * timeout: no answer in time. host-key: the host answers with an unexpected key. fatal: any other error.
  */
 export type DriverErrorKind =
   | "quota"
@@ -17,11 +17,11 @@ export type DriverErrorKind =
 
 const BRAND = Symbol.for("nodeyard.DriverError");
 
-/** The only class that a driver's methods throw. `code` is `driver.<kind>`. */
+/** The only class of errors that a driver's methods throw. `code` is `driver.<kind>`. */
 export class DriverError extends NodeyardError {
   readonly kind: DriverErrorKind;
 
-  /** A driver from outside may bring a copy of this package along; its errors are DriverErrors all the same. */
+  /** Checks a brand instead of the prototype, because an external driver may bring its own copy of this package. */
   static override [Symbol.hasInstance](value: unknown): value is DriverError {
     return typeof value === "object" && value !== null && BRAND in value;
   }
@@ -36,7 +36,7 @@ export class DriverError extends NodeyardError {
   }
 }
 
-/** A DriverError as it is; anything else as `fatal`, with `place` before its message. Mapped once, never twice. */
+/** Returns a DriverError unchanged; any other error becomes `fatal`, with `place` before its message. */
 export function asDriverError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;
   return new DriverError("fatal", `${place}: ${messageOf(error)}`, { cause: error });

@@ -1,4 +1,4 @@
-// What the handles of DriverContext are and need, so that a driver depends on this package alone.
+// Re-exported, so that a driver needs to depend on this package only.
 export {
   backoff,
   type Clock,

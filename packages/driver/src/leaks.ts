@@ -1,27 +1,27 @@
 import type { Evidence, Resource } from "./contract.ts";
 import type { ExternalId, Tag } from "./tags.ts";
 
-/** Whose sweep it is. */
+/** The installation and the provider of a sweep, and its predecessor. */
 export interface SweepContext {
   readonly installation: string;
   readonly provider: string;
-  /** What the last sweep suspected; empty for the first. */
+  /** The suspects of the last sweep; empty for the first. */
   readonly previous: ReadonlySet<string>;
 }
 
 /** What one sweep found. */
 export interface LeakSweepResult {
-  /** Hand to the next sweep as `previous`. */
+  /** Pass to the next sweep as `previous`. */
   readonly suspects: ReadonlySet<string>;
-  /** Suspected by two sweeps in a row: to be deleted now. Empty when `braked`. */
+  /** Resources that two sweeps in a row suspected: delete them now. Empty when `braked`. */
   readonly remove: readonly Resource[];
-  /** Too much at once: rather the wrong tree for this cloud than leaks. Nothing is deleted until a person looks. */
+  /** So many suspects mean the wrong tree for this cloud rather than leaks. Nothing is deleted until an operator decides. */
   readonly braked: boolean;
-  /** How many would go without the brake. */
+  /** Number of resources that would be removed without the brake. */
   readonly wouldRemove: number;
 }
 
-/** Node ids that have a record; a set, or a map by id. */
+/** Ids of the nodes that have a record: a set, or a map by id. */
 export interface KnownNodes {
   has(nodeId: string): boolean;
 }
@@ -31,10 +31,10 @@ const BRAKE_SHARE = 0.1;
 const MOST_EVIDENCE = 20_000;
 
 /**
- * What a cloud has of ours without a record (rule 5). Ours is what carries our installation and provider, all of the
- * tag readable; everything else is not even counted. Deleted is only what two sweeps in a row found, and at most
- * max(3, 10 % of ours) at once. `known` must be read from a complete view, after the list was asked for: intent is recorded
- * before effect, so a node whose resource is listed has its record by then.
+ * Finds leaked resources (rule 5): those with a complete tag of this installation and provider, but without a record. All other
+ * resources are ignored. A resource is removed only if two sweeps in a row found it, and at most max(3, 10 % of the own resources) at
+ * once. `known` must be read from a complete view, after the list was requested: the record is written before the resource is created,
+ * so a node whose resource is listed has its record by then.
  */
 export function leaked(
   resources: readonly Resource[],
@@ -58,12 +58,12 @@ export function leaked(
   return { suspects, remove: braked ? [] : remove, braked, wouldRemove: remove.length };
 }
 
-/** Identity of a resource within a provider; the tag is part of it, so an id that the cloud reuses is a new suspect. */
+/** Identity of a resource within a provider. It includes the tag, so an id that the cloud reuses is a new suspect. */
 export function resourceKey(resource: Resource): string {
   return `${resource.type} ${idText(resource.id)} ${resource.tag?.nodeId ?? ""}`;
 }
 
-/** One text per id, whatever the order of its fields. */
+/** A text for an id that does not depend on the order of its fields. */
 export function idText(id: ExternalId): string {
   return typeof id === "string" ? id : JSON.stringify(sorted(id));
 }
@@ -75,7 +75,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
-/** Evidence for as long as the process lives, the newest of it: for tests, and where nothing durable is handed out. */
+/** Evidence in memory, limited to the newest `most` tags: for tests, and for drivers without durable evidence. */
 export function memoryEvidence(most = MOST_EVIDENCE): Evidence {
   const tags = new Map<string, Tag>();
   return {

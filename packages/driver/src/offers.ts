@@ -5,8 +5,8 @@ import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 
 /**
- * What some clouds have beyond machines. A provider leaves out what its cloud has not; whoever asks must do without.
- * All errors are DriverErrors, as of the provider's methods.
+ * Optional features of a provider. It omits those that its cloud does not have, and callers must work without them. All errors are
+ * DriverErrors, as for the provider's methods.
  */
 export interface Offers {
   readonly zones?: Zones;
@@ -17,25 +17,26 @@ export interface Offers {
   readonly handover?: Handover;
   readonly slots?: SlotOffer;
   readonly slivers?: SliverOffer;
-  /** How the provider's own rate limit is used. No I/O. */
+  /** The state of the provider's own rate limit. No I/O. */
   readonly pace?: { now(): Pace };
 }
 
-/** A rate limit at one moment; a RateLimiter is one. */
+/** A rate limit at one moment; a RateLimiter implements it. */
 export interface Pace {
   /** Calls that wait for their turn. */
   readonly waiting: number;
-  /** How many more may wait before calls are refused. */
+  /** How many more calls may wait before calls are refused. */
   readonly free: number;
-  /** Between two calls, milliseconds: what is configured, or more while the cloud asks for it. */
+  /** Time between two calls, milliseconds: the configured one, or more while the cloud demands it. */
   readonly intervalMs: number;
 }
 
-/** Machines of which nodes are shares. */
+/** The machines of a provider whose nodes are slivers. */
 export interface SliverOffer {
   /**
-   * Every machine of the provider, those that do not answer included, as it is now. Asked when somebody looks, and bounded by a few
-   * seconds: a machine that is silent has an `error`.
+   * Every machine of the provider as it is now, also those that do not answer. Called when a user looks; limited to a few seconds. A
+   * machine
+   * that does not answer has an `error`.
    */
   machines(signal: AbortSignal): Promise<readonly SliverMachine[]>;
 }
@@ -43,30 +44,30 @@ export interface SliverOffer {
 /** A machine with its slivers. */
 export interface SliverMachine {
   readonly name: string;
-  /** Why nothing is known of it, or nothing is done to it; null: it answers. */
+  /** Why its state is unknown, or why it is left alone; null: it answers. */
   readonly error: string | null;
-  /** What it guarantees at most, and what it does; names as in the provider's quota. */
+  /** The most that it can guarantee, and what it guarantees now; names as in the provider's quota. */
   readonly capacity: Resources;
   readonly guaranteed: Resources;
-  /** What no sliver has is among them while somebody borrows it: its `use` is "free". */
+  /** Contains an entry for the unassigned rest (`use` "free") while a sliver borrows from it. */
   readonly slivers: readonly {
     readonly name: string;
-    /** Null: it is no node of this installation. */
+    /** Null: the sliver is no node of this installation. */
     readonly node: string | null;
     readonly use: "busy" | "idle" | "free";
     readonly phase: string;
-    /** What is being done to it now. */
+    /** The operation in progress; null when there is none. */
     readonly doing: string | null;
     readonly error: string | null;
-    /** What explains how its jobs fare, in the words of an operator: kills for memory, a used up budget. */
+    /** Facts that explain how its jobs fared, for operators: processes killed for lack of memory, a spent budget. */
     readonly remarks: readonly string[];
-    /** What it uses; names and units as in the sliver manager's reports. */
+    /** Present use; names and units as in the sliver manager's reports. */
     readonly usage: Resources;
     readonly guarantees: Resources;
-    /** By the sliver manager's own names and units: what it was given, and what loans make of that. */
+    /** The rspec and the effective rspec (after loans), with the sliver manager's names and units. */
     readonly rspec: Resources;
     readonly effective: Resources;
-    /** To slivers of the same machine; `refused` says why one is not in force. */
+    /** Loans to slivers of the same machine. `refused` says why a loan is not in force. */
     readonly loans: readonly {
       readonly to: string;
       readonly resource: string;
@@ -76,47 +77,48 @@ export interface SliverMachine {
   }[];
 }
 
-/** How nodes of other providers are cut into slots; needed with `capabilities.backing`. */
+/** How nodes of other providers are divided into slots. Required with `capabilities.backing`. */
 export interface SlotOffer {
   /** No I/O. */
   of(label: LabelConfig): SlotSettings;
   /**
-   * Ends what is left on backing nodes of slots that nobody has any more. By one launcher at a time, when it begins to look after the
-   * provider, every minute or so, and when a node went without freeing its slot.
+   * Removes from backing nodes what belongs to slots without a node. One launcher at a time calls it: when it starts to manage the
+   * provider,
+   * about every minute, and when a node ended without freeing its slot.
    */
   compare?(signal: AbortSignal): Promise<void>;
 }
 
-/** How one label is cut out of backing nodes. Times are milliseconds. */
+/** How the slots of one label are made from backing nodes. Times are milliseconds. */
 export interface SlotSettings {
-  /** Label of the backing node, by which it is asked for. */
+  /** Label by which backing nodes are requested. */
   readonly backingLabel: string;
-  /** Slots of one backing node; 0: the label is never served. */
+  /** Slots per backing node; 0: the label is never served. */
   readonly slots: number;
-  /** An empty backing node is kept this long. */
+  /** How long an empty backing node is kept. */
   readonly graceMs: number;
-  /** A backing node is kept at least this long. */
+  /** Least time that a backing node is kept. */
   readonly minRetentionMs: number;
-  /** From this age on a backing node takes no more slots; Infinity: at any age it does. */
+  /** Age from which a backing node takes no more slots; Infinity: no such age. */
   readonly maxAgeMs: number;
-  /** Kept in the record of each node with such a slot, from before `create` on. */
+  /** Stored in the record of each node with such a slot, before `create` is called. */
   readonly notes?: Readonly<Record<string, unknown>>;
 }
 
 /** Availability zones. */
 export interface Zones {
   /**
-   * The zones a pool that names none may use, sorted and not empty. Asked when the provider opens and at every slow
-   * refresh; a nodeset stays in one of them.
+   * The zones for pools that name none, sorted and not empty. Called when the provider opens and at every slow refresh. All nodes of a
+   * nodeset are in one zone.
    */
   list(pool: PoolConfig, signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** What machines are bought as. */
+/** The types of machines that the cloud sells. */
 export interface Types {
   /**
-   * What machines of the label are bought as in one place: flavour, and market where there are several. Labels of one type
-   * share their luck: when launches of one fail in a row, none is launched for a while. Absent: each label alone. No I/O.
+   * The type of a label's machines: flavor, and market where there are several. Labels of one type share a breaker: when launches of the
+   * type fail in a row, it is not launched for a while. Absent: each label has its own breaker. No I/O.
    */
   of(label: LabelConfig): string;
 }
@@ -128,55 +130,56 @@ export interface Price {
   readonly currency: string;
 }
 
-/** What the cloud asks for machines. */
+/** The cloud's prices. */
 export interface Prices {
   /**
-   * An hour of a machine of a type as `types` names it, in a zone or, with null, in the dearest one; null: the cloud does not say it. What
-   * the file says of the type counts before it. Asked after each launch and every few minutes, so keep what it answers for a while.
+   * Price per hour of a type (`types`) in a zone, or with null in the most expensive zone; null: the cloud does not say. Prices of the
+   * file take precedence. Called after each launch and every few minutes, so the driver should cache its answers.
    */
   of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null>;
 }
 
 /** Consoles of machines. */
 export interface Console {
-  /** What the machine wrote to its console, its end if there is much; null: there is none (any more). */
+  /** The console output of a machine, or its end if it is long; null: there is none, or no more. */
   read(tag: Tag, context: StepContext): Promise<string | null>;
 }
 
-/** What happens between two users of a machine. */
+/** What happens to a machine between two clients. */
 export interface Handover {
   /**
-   * Before a ready node that nobody had is delivered: resolves when its machine is as its next user may expect it, for instance when it
-   * has back what it lent. Bounded by half a minute. Twice: the same. One that rejects, or is late, is not delivered: its node is taken
-   * out, and the request is planned anew.
+   * Called before a ready node that no client had is delivered. Resolves when the machine is in the state that its client may expect, for
+   * instance when lent amounts are back. Limited to half a minute. Idempotent. When it rejects or is late, the node is not delivered but
+   * taken out of service, and the request is planned again.
    */
   ready(tag: Tag, context: StepContext): Promise<void>;
   /**
-   * After `ready`, in the same half minute, where machines have an `access` that ends: a new one, which goes to the record before it is
-   * delivered. Undefined: the present one lasts.
+   * Called after `ready`, within the same half minute, for machines whose `access` expires: returns a new one, which is recorded before the
+   * node is delivered. Undefined: the present one stays valid.
    */
   access?(tag: Tag, context: StepContext): Promise<Machine["access"]>;
   /**
-   * Every minute or so, for machines that do something else while nobody uses them: a node that comes back from a request is nobody's
-   * again without a word. `uses` reads from the tree itself, when it is called, how nodes are used; those of others are missing in what it
-   * resolves with. Whoever looks at a machine first and asks then knows of an "unused" node that `ready` is called for it after that
-   * look, if at all.
+   * Called about every minute, for machines that do other work while no client uses them, because a node can return from a request to
+   * the free nodes without a call. `uses` reads from the tree, at the time of its call, how nodes are used; nodes of others are missing in
+   * its result. A driver that first looks at a machine and then calls `uses` knows for an "unused" node that a call of `ready`, if any,
+   * comes
+   * after its look.
    */
   reconcile?(uses: NodeUses, signal: AbortSignal): Promise<void>;
 }
 
-/** How a node is used: somebody has it or may look at it, it is ready and nobody's, or it is on its way to either. */
+/** How a node is used: a client has it or may inspect it; it is ready and free; or it is changing between the two. */
 export type NodeUse = "used" | "unused" | "between";
 
-/** By node id. */
+/** Returns the use of nodes by node id. */
 export type NodeUses = (tags: readonly Tag[]) => Promise<ReadonlyMap<string, NodeUse>>;
 
-/** What an upload is to make. */
+/** An image to upload. */
 export interface UploadOrder {
   readonly tag: ImageTag;
-  /** What the cloud shall call it: the provider's `image-name-format` filled in. */
+  /** Name of the image in the cloud, from the provider's `image-name-format`. */
   readonly name: string;
-  /** The image on this host. Not changed and not removed while the upload runs. */
+  /** The image file on this host. It is neither changed nor removed while the upload runs. */
   readonly file: string;
   /** One of `ImageStore.formats`. */
   readonly format: string;
@@ -184,23 +187,23 @@ export interface UploadOrder {
   readonly size: number;
   readonly sha256: string;
   readonly md5: string;
-  /** The image's `metadata` overlaid by the provider's `meta` or `tags`; without the tag, which the driver adds. */
+  /** The image's `metadata` with the provider's `meta` or `tags` over it; the driver adds the tag. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** What the provider's `diskimages` entry says that only the driver understands. */
+  /** The driver's own part of the provider's `diskimages` entry. */
   readonly own: unknown;
-  /** Called as often as the driver likes, at least at the end. */
+  /** Reports the number of bytes sent, as often as the driver likes, but at least at the end. */
   progress(sent: number): void;
 }
 
-/** Where images are uploaded to. Generators with the same duties as `create` and `remove`. */
+/** Where images are uploaded. Its generators have the same duties as `create` and `remove`. */
 export interface ImageStore {
-  /** Formats that uploads may have, as the builder calls them ("qcow2", "raw", "vhd"), the preferred one first. */
+  /** Accepted formats in the builder's names ("qcow2", "raw", "vhd"), the preferred one first. */
   readonly formats: readonly string[];
   /**
-   * Uploads and waits until the image can be booted. Twice: after a crash it is entered from the top with the stored
-   * `externalId` and begins by finding what it already did, so that one tag never has two images.
+   * Uploads an image and waits until it can be booted. Called again after a crash: it starts from the top with the stored `externalId`
+   * and first looks for what it has done already, so that one tag never has two images.
    */
   upload(order: UploadOrder, context: StepContext): AsyncGenerator<Step, ExternalId, void>;
-  /** Deletes the image of the tag and all that was made to upload it. Twice, or gone: ends normally. */
+  /** Deletes the image of the tag and everything that was made to upload it. A second call, or a missing image, is no error. */
   remove(tag: ImageTag, context: StepContext): AsyncGenerator<Step, void, void>;
 }

@@ -2,51 +2,51 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import { asDriverError, DriverError } from "./errors.ts";
 import type { ExternalId } from "./tags.ts";
 
-/** One step of a create or delete, yielded before it is done. */
+/** A step of a create or a delete. It is yielded before the work of the step starts. */
 export interface Step {
   /** A short name, shown by `explain` and in metrics: "server", "wait", "floating-ip". */
   readonly step: string;
-  /** For what follows up to the next yield, milliseconds. The runner aborts the signal when it has passed. */
+  /** Time limit up to the next yield, milliseconds. The runner aborts the signal when it has passed. */
   readonly deadlineMs: number;
-  /** Stored durably before the runner goes on. `externalId` goes to the node record. */
+  /** Saved durably before the runner continues. `externalId` goes to the node record. */
   readonly save?: { readonly externalId?: ExternalId };
-  /** What the driver learnt of the machine that explains its end or its faults, in the words of an operator. It is kept in the journal. */
+  /** A fact about the machine that explains its end or its faults, for operators. It is kept in the journal. */
   readonly remark?: string;
 }
 
-/** What the runner hands to a driver's steps. */
+/** The context that the runner passes to a driver's steps. */
 export interface StepContext {
-  /** Every await inside a step must end when this aborts. */
+  /** Every await in a step must end when this aborts. */
   readonly signal: AbortSignal;
-  /** What was saved last for this node, by this process or by one before it. */
+  /** The id that was saved last for this node, by this process or an earlier one. */
   readonly externalId: ExternalId | null;
 }
 
-/** How steps are run. */
+/** Options of a run. */
 export interface RunOptions {
   readonly clock: Clock;
-  /** Ends the run at once; it then rejects with this signal's reason. */
+  /** Ends the run at once; the run rejects with this signal's reason. */
   readonly signal: AbortSignal;
-  /** What was saved last for this node; null when nothing was. */
+  /** The id that was saved last for this node; null when none was. */
   readonly externalId: ExternalId | null;
-  /** Stores durably. The driver goes on only when it has resolved; what it rejects with ends the run, unchanged. */
+  /** Saves the id durably. The driver continues only after it has resolved; its error ends the run unchanged. */
   save(externalId: ExternalId): Promise<void>;
   /** Called before each step: for `explain`, metrics and the journal. */
   onStep?(step: Step): void;
 }
 
-/** For what a driver does before its first yield, milliseconds: looking up what exists already. */
+/** Time limit before the driver's first yield, in which it looks up what exists, milliseconds. */
 const FIRST_DEADLINE_MS = 60_000;
-/** How long an abandoned step may take to notice that it was, milliseconds. */
+/** How long the runner waits for an aborted step to end, milliseconds. */
 const CLOSE_MS = 1_000;
 
 /**
- * Runs a create or delete to its end. `start` gets the context to hand to the driver; its signal aborts when a
- * step's deadline has passed or the caller's signal aborts, and never after the run has ended well.
+ * Runs a create or delete to its end. `start` receives the context for the driver. The context's signal aborts when the deadline of a
+ * step passes or the caller's signal aborts, and never after a successful run.
  *
- * Rejects with a DriverError of the driver, `timeout` for a step past its deadline, `fatal` for anything that the driver threw
- * without a type; or with what `save` threw, or with the reason of the caller's signal. The generator is always closed: a
- * driver that ignores the abort is left behind after a second, and what it still makes is found by its tag.
+ * Rejects with a DriverError: the driver's own, `timeout` for a step past its deadline, or `fatal` for any other error of the driver. It
+ * also rejects with the error of `save` and with the reason of the caller's signal. The generator is always closed. A driver that ignores
+ * the abort is abandoned after a second; a machine that it still makes is found by its tag.
  */
 export async function runSteps<T>(
   start: (context: StepContext) => AsyncGenerator<Step, T, void>,
@@ -80,7 +80,7 @@ export async function runSteps<T>(
   }
 }
 
-/** Marks what `save` threw, so that it is not taken for a fault of the driver. */
+/** Marks an error of `save`, so that it is not treated as an error of the driver. */
 class Foreign {
   readonly error: unknown;
   constructor(error: unknown) {
@@ -92,7 +92,7 @@ function foreign(error: unknown): never {
   throw new Foreign(error);
 }
 
-/** The deadline of the step under way, and the signal that it and the caller share. */
+/** The deadline of the present step, and the signal that combines it with the caller's. */
 class Run {
   readonly #clock: Clock;
   readonly #parent: AbortSignal;
@@ -127,7 +127,7 @@ class Run {
     return Promise.race([work, this.#aborted.promise]);
   }
 
-  /** Aborts what is still under way and lets the driver's `finally` blocks run. */
+  /** Aborts the work in progress and lets the driver's `finally` blocks run. */
   async close(steps: AsyncGenerator<Step, unknown, void>, why: unknown): Promise<void> {
     this.disarm();
     if (!this.signal.aborted) {

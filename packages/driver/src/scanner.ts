@@ -2,7 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import type { Scanner } from "./contract.ts";
 import { DriverError } from "./errors.ts";
 
-/** Any scanner whose errors have a `code`, as one whose errors are DriverErrors; abort reasons pass unchanged. */
+/** Adapts a scanner whose errors have a `code`: the errors become DriverErrors. Abort reasons pass unchanged. */
 export function driverScanner(scanner: Scanner): Scanner {
   return {
     async scan(target) {

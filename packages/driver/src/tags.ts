@@ -1,4 +1,4 @@
-/** Names a resource as ours: put on it when it is made, found by it afterwards. */
+/** Marks a resource as one of Nodeyard's. It is set when the resource is made, and used to find it later. */
 export interface Tag {
   readonly installation: string;
   readonly provider: string;
@@ -7,10 +7,10 @@ export interface Tag {
   readonly nodeId: string;
 }
 
-/** A cloud's own name of a machine: a string, or an object where one string is not enough. */
+/** The cloud's id of a machine: a string, or an object when one string is not enough. */
 export type ExternalId = string | { readonly [key: string]: unknown };
 
-/** Names an image in the cloud as ours: put on it when it is uploaded, found by it afterwards. */
+/** Marks an image in the cloud as one of Nodeyard's. It is set by the upload, and used to find the image later. */
 export interface ImageTag {
   readonly installation: string;
   readonly provider: string;
@@ -20,7 +20,7 @@ export interface ImageTag {
   readonly uploadId: string;
 }
 
-// The old names, so that what Nodepool made is read, and the installation, which it had not.
+// Nodepool's keys, so that its resources can be read, and the installation, which Nodepool does not have.
 const NODE = "nodepool_node_id";
 const POOL = "nodepool_pool_name";
 const PROVIDER = "nodepool_provider_name";
@@ -29,15 +29,15 @@ const UPLOAD = "nodepool_upload_id";
 const INSTALLATION = "nodeyard_installation";
 const IMAGE = "nodeyard_image";
 
-/** Text by name, stored with every thing made: whose it is, and for which node or upload. */
+/** Key-value pairs that the cloud stores with each resource. They contain the tag. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** The tag as what a cloud stores beside a machine (docs/contract/drivers.md, "Tags"). */
+/** The tag as metadata of a machine (docs/contract/drivers.md, "Tags"). */
 export function machineMetadata({ installation, provider, pool, nodeId }: Tag): Metadata {
   return { [NODE]: nodeId, [POOL]: pool, [PROVIDER]: provider, [INSTALLATION]: installation };
 }
 
-/** The same for an image. */
+/** The tag as metadata of an image. */
 export function imageMetadata(tag: ImageTag): Metadata {
   return {
     [BUILD]: tag.buildId,
@@ -48,7 +48,7 @@ export function imageMetadata(tag: ImageTag): Metadata {
   };
 }
 
-/** Null unless all of the tag is there: what a Python launcher made has no installation, and is not ours to delete. */
+/** Null unless the tag is complete. Resources of a Python launcher have no installation, so Nodeyard must not delete them. */
 export function tagOf(metadata: Readonly<Record<string, unknown>>): Tag | null {
   const text = reader(metadata);
   const tag = {
@@ -60,7 +60,7 @@ export function tagOf(metadata: Readonly<Record<string, unknown>>): Tag | null {
   return whole(tag) && NUMBER.test(tag.nodeId) ? tag : null;
 }
 
-/** The same of an image. */
+/** The same for an image. */
 export function imageTagOf(metadata: Readonly<Record<string, unknown>>): ImageTag | null {
   const text = reader(metadata);
   const tag = {
@@ -73,19 +73,19 @@ export function imageTagOf(metadata: Readonly<Record<string, unknown>>): ImageTa
   return whole(tag) && NUMBER.test(tag.uploadId) ? tag : null;
 }
 
-/** What a Python launcher made for this node: it has the two old keys, and nobody's installation. */
+/** Whether a Python launcher made the resource for this node: it has Nodepool's keys but no installation. */
 export function isOlder(metadata: Metadata, { provider, nodeId }: Tag): boolean {
   return metadata[INSTALLATION] === undefined && metadata[NODE] === nodeId && metadata[PROVIDER] === provider;
 }
 
-/** Null is nobody's. A pool may change its name; installation, provider and node do not. */
+/** Whether both tags name the same node. Pools may be renamed, so only installation, provider and node are compared. */
 export function sameNode(a: Tag | null, b: Tag): boolean {
   return (
     a !== null && a.installation === b.installation && a.provider === b.provider && a.nodeId === b.nodeId
   );
 }
 
-/** Whether both name the same upload. */
+/** Whether both tags name the same upload. */
 export function sameImage(a: ImageTag, b: ImageTag): boolean {
   return (
     a.installation === b.installation &&

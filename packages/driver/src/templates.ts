@@ -1,8 +1,8 @@
 import type { RequestFacts } from "./contract.ts";
 
 /**
- * Fills in a template of the file format (docs/contract/config.md, "Templates"), which is Python's format syntax:
- * `{request.labels[0]!r:>10}`. A problem is the end of a sentence; whoever asked leaves the key out and says so.
+ * Fills in a template of the file format (docs/contract/config.md, "Templates"), which has Python's format syntax:
+ * `{request.labels[0]!r:>10}`. A problem is the end of a sentence. The caller then omits the key and reports the problem.
  */
 export function formatTemplate(
   template: unknown,
@@ -21,7 +21,7 @@ export function formatTemplate(
   }
 }
 
-/** A request by the names that templates use. */
+/** The fields of a request, by the names that templates use. */
 export function requestFields(request: RequestFacts): Readonly<Record<string, unknown>> {
   return {
     id: request.id,
@@ -35,17 +35,17 @@ export function requestFields(request: RequestFacts): Readonly<Record<string, un
   };
 }
 
-/** Why a template cannot be filled in, as the end of a sentence about it. */
+/** Why a template cannot be filled in, as the end of a sentence. */
 class TemplateProblem extends Error {}
 
 interface Field {
   readonly path: readonly { readonly name: string; readonly index: boolean }[];
-  /** "s", "r", "a", or "": none. */
+  /** "s", "r", "a", or "" for none. */
   readonly conversion: string;
   readonly spec: string;
 }
 
-/** Text as it is, or a field to fill in. */
+/** Literal text, or a field to fill in. */
 type Part = string | Field;
 
 const FIELD = /^([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[[^\][]+\])*)(?:!([sra]))?(?::([^{}]*))?$/su;
@@ -93,7 +93,7 @@ function fill(part: Part, fields: Readonly<Record<string, unknown>>): string {
   return pad(text, part.spec, value);
 }
 
-/** Own fields only, so that no template reaches what a JavaScript object has besides. */
+/** Reads own properties only, so that templates cannot reach the prototype of a JavaScript object. */
 function member(value: unknown, name: string, index: boolean): unknown {
   if (Array.isArray(value) && index && /^\d+$/.test(name) && Number(name) < value.length)
     return value[Number(name)];
@@ -105,7 +105,7 @@ function member(value: unknown, name: string, index: boolean): unknown {
 
 const SPEC = /^(?:(.)?([<>^]))?(\d+)?(?:\.(\d+))?([sd])?$/su;
 
-/** Fill, alignment, width and precision; what else Python has is for numbers that no template has. */
+/** Applies fill, alignment, width and precision. Python's other format options are for numbers, which templates do not contain. */
 function pad(text: string, spec: string, value: unknown): string {
   if (spec === "") return text;
   const match = SPEC.exec(spec);
@@ -119,7 +119,7 @@ function pad(text: string, spec: string, value: unknown): string {
   return fillText.repeat(before) + cut + fillText.repeat(missing - before);
 }
 
-/** What Python's `str()` says of a JSON value: it stands in tags and metadata that people already search for. */
+/** Python's `str()` of a JSON value. Tags and metadata made by Nodepool contain this form, and people search for it. */
 function pythonStr(value: unknown): string {
   return typeof value === "string" ? value : pythonRepr(value);
 }
@@ -136,7 +136,7 @@ function pythonRepr(value: unknown): string {
   return String(value);
 }
 
-/** Single quotes, unless only double ones need no escape. */
+/** Single quotes, as in Python, unless double quotes save an escape. */
 function quoted(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   const inner = text

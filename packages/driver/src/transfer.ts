@@ -1,19 +1,19 @@
 import { DriverError } from "./errors.ts";
 import type { UploadOrder } from "./offers.ts";
 
-/** The bytes of a file on this host. */
+/** Opens a file on this host for reading. */
 export type OpenFile = (path: string) => AsyncIterable<Uint8Array>;
 
-/** Equally long pieces of a file; the last may be shorter. */
+/** A piece of a file. All pieces have the same length, except that the last may be shorter. */
 export interface Piece {
-  /** From 0. */
+  /** Number of the piece, from 0. */
   readonly index: number;
   readonly bytes: Uint8Array;
 }
 
 /**
- * An image's bytes as they are sent, and how many of them. Rejects with `fatal` when the file has another size than was promised: what was
- * sent is then no image.
+ * Streams the bytes of an image and reports the progress. Rejects with `fatal` when the file's size differs from the expected one: the
+ * uploaded bytes are then no valid image.
  */
 export async function* streamed(
   open: OpenFile,
@@ -30,7 +30,7 @@ export async function* streamed(
     throw new DriverError("fatal", `${file} does not have the expected ${size} bytes; it was changed`);
 }
 
-/** The same bytes in pieces of `length`, for clouds that take them one by one and in any order. */
+/** The same bytes in pieces of `length`, for clouds that accept pieces in any order. */
 export async function* pieces(
   bytes: AsyncIterable<Uint8Array>,
   length: number,
@@ -53,12 +53,12 @@ export async function* pieces(
   if (held > 0) yield { index, bytes: joined(parts) };
 }
 
-/** Items past the first one that has not arrived, in multiples of those sent at once: a slow one bounds what a checkpoint leaves out. */
+/** How far sending may run ahead of the first missing item, in multiples of `most`. It bounds how much is sent again after a crash. */
 const AHEAD = 4;
 
 /**
- * Sends items, at most `most` at once, and yields how many of the first ones have arrived without a gap: what may be stored as a
- * checkpoint. While whoever consumes it stores one, sending goes on. The first error ends it, after everything under way has ended.
+ * Sends items, at most `most` at once. Yields how many items from the first on have arrived without a gap, which is what a checkpoint may
+ * store. Sending continues while the consumer stores a checkpoint. The first error ends it, after all sends in progress have ended.
  */
 export async function* inParallel<T>(
   items: AsyncIterable<T>,

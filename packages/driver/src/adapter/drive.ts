@@ -9,26 +9,26 @@ import type { Step, StepContext } from "../run-steps.ts";
 import type { ExternalId } from "../tags.ts";
 import type { Adapter, StateMachine } from "./types.ts";
 
-/** For one question to the cloud, milliseconds. */
+/** Time limit of one call to the cloud, milliseconds. */
 export const CALL_MS = 120_000;
 
-/** What an adapter's provider is made of. */
+/** The parts of a provider that is made from an adapter. */
 export interface AdapterParts {
   readonly adapter: Adapter;
   readonly config: ProviderConfig;
   readonly clock: Clock;
   readonly limiter: RateLimiter;
-  /** Between two advances of a state machine, milliseconds. */
+  /** Pause between two calls of `advance`, milliseconds. */
   readonly paceMs: number;
-  /** How long a list may lag behind what was made, milliseconds. */
+  /** How long the cloud's lists may lag behind a create, milliseconds. */
   readonly listLagMs: number;
-  /** What the cloud's client throws, typed. */
+  /** Translates errors of the cloud's client. */
   readonly mapError: MapError;
 }
 
 /**
- * A state machine as a generator of steps: one step per state it is seen in, all of them within `deadlineMs`. An id that is
- * an object may gain members over time; each version of it is stored.
+ * Runs a state machine as a generator of steps: one step for each state, all of them within `deadlineMs`. An id that is an object may gain
+ * members over time; every version of it is saved.
  */
 export async function* drive<Result>(
   { clock, paceMs }: Pick<AdapterParts, "clock" | "paceMs">,
@@ -41,7 +41,7 @@ export async function* drive<Result>(
   let stored = context.externalId === null ? undefined : idText(context.externalId);
   yield { step: state, deadlineMs };
   for (;;) {
-    // Abandoned, not awaited, when the step is given up: what it makes all the same is found by its tag.
+    // When the step is aborted, the call is abandoned without waiting. A machine that it still creates is found by its tag later.
     const result = await abortable(Promise.resolve(machine.advance(context.signal)), context.signal);
     const save = changed(machine.externalId, stored);
     if (save !== undefined) stored = idText(save.externalId);
@@ -54,7 +54,7 @@ export async function* drive<Result>(
   }
 }
 
-/** As `drive`, for a machine that must have made something by its end. */
+/** As `drive`, but throws when the state machine completes without a result. */
 export async function* driveTo<Result>(
   ...run: Parameters<typeof drive<Result>>
 ): AsyncGenerator<Step, Result, void> {
@@ -64,8 +64,8 @@ export async function* driveTo<Result>(
 }
 
 /**
- * What `look` finds. A second look, when there is nothing: what was made a moment ago may not be listed yet, and is after the lag of the
- * lists.
+ * The result of `look`. When it finds nothing, it looks again after `listLagMs`, because the cloud may not list a resource that was
+ * created a moment ago.
  */
 export async function* found<T>(
   { clock, listLagMs }: Pick<AdapterParts, "clock" | "listLagMs">,
@@ -82,6 +82,6 @@ export async function* found<T>(
 
 function changed(id: ExternalId | null, stored: string | undefined): { externalId: ExternalId } | undefined {
   if (id === null || idText(id) === stored) return undefined;
-  // A copy: the machine may go on writing into its own.
+  // A copy, because the machine may go on changing its own object.
   return { externalId: structuredClone(id) };
 }

@@ -7,24 +7,24 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 import { adapterProvider } from "./provider.ts";
 import type { AdapterOf } from "./types.ts";
 
-/** What makes a driver of adapters: name, configuration, and how its state machines are driven. */
+/** What makes a driver from adapters: its name, its configuration, and how it runs the state machines. */
 export interface AdapterDriverOptions<Config extends ProviderConfig> {
-  /** What `driver:` in the configuration calls it. */
+  /** The driver's name for `driver:` in the configuration. */
   readonly name: string;
   readonly config: DriverConfig<Config>;
-  /** Makes the adapter of one provider; may connect, and may fail. */
+  /** Makes the adapter of one provider. It may connect, and may fail. */
   readonly adapter: AdapterOf<Config>;
-  /** Calls per second to the cloud that `limiter` lets through. Default: no limit. */
+  /** Calls per second that `limiter` allows. Default: no limit. */
   readonly rate?: (config: Config) => number;
-  /** Between two advances of a state machine, milliseconds. Default 1,000. */
+  /** Pause between two calls of `advance`, milliseconds. Default 1,000. */
   readonly paceMs?: number;
-  /** How long `listInstances` may lag behind what was made, milliseconds. Default 0. */
+  /** How long `listInstances` may lag behind a create, milliseconds. Default 0. */
   readonly listLagMs?: number;
-  /** What the cloud's client throws, typed. DriverErrors do not come by here. Default: everything is `fatal`. */
+  /** Translates errors of the cloud's client. It is not called for DriverErrors. Default: every error is `fatal`. */
   mapError?(error: unknown, place: string): DriverError;
 }
 
-/** A driver of the contract, made of a state-machine adapter. */
+/** Makes a driver of this contract from a state-machine adapter. */
 export function adapterDriver<Config extends ProviderConfig>(
   options: AdapterDriverOptions<Config>,
 ): Driver<Config> {

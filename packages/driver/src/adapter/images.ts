@@ -6,10 +6,10 @@ import { imageMetadata, imageTagOf, sameImage } from "../tags.ts";
 import { type AdapterParts, CALL_MS, found } from "./drive.ts";
 import type { Adapter } from "./types.ts";
 
-/** For one upload, the old clouds' own limit (docs/contract/builder.md, "Uploads"), milliseconds. */
+/** Time limit of one upload, milliseconds: the limit that Nodepool has (docs/contract/builder.md, "Uploads"). */
 const UPLOAD_MS = 3_600_000;
 
-/** The images of an adapter that uploads and deletes them. */
+/** The image store of an adapter that can upload and delete images. */
 export function imagesOf(parts: AdapterParts): ImageStore {
   return {
     formats: parts.adapter.imageFormats ?? ["qcow2"],
@@ -18,7 +18,7 @@ export function imagesOf(parts: AdapterParts): ImageStore {
   };
 }
 
-/** What an upload that was cut off has left is removed first: an adapter cannot say whether it is whole. */
+/** Uploads an image. First it deletes what an interrupted upload left, because an adapter cannot tell whether that image is complete. */
 async function* upload(
   parts: AdapterParts,
   order: UploadOrder,
@@ -48,7 +48,9 @@ async function* discard(
   }
 }
 
-/** By the tag alone: an id that is not listed may be another's. An adapter that lists nothing has only the stored id to go by. */
+/**
+ * Ids of the images with the tag. The stored id is used only when the adapter lists no resources: an id may belong to another image by now.
+ */
 async function idsOf(
   adapter: Adapter,
   tag: ImageTag,

@@ -11,10 +11,10 @@ import { type AdapterParts, CALL_MS, drive, driveTo, found } from "./drive.ts";
 import { imagesOf } from "./images.ts";
 import type { Instance, MachineOrder } from "./types.ts";
 
-/** For one deletion; the old framework's bound (docs/contract/launcher.md, "Attempts and deletions"), milliseconds. */
+/** Time limit of one deletion, milliseconds: Nodepool's limit (docs/contract/launcher.md, "Attempts and deletions"). */
 const DELETE_MS = 600_000;
 
-/** A provider whose machines are an adapter's state machines. */
+/** Makes a provider from an adapter's state machines. */
 export function adapterProvider(parts: AdapterParts): Provider {
   const { adapter, config, mapError } = parts;
   const methods = {
@@ -49,7 +49,7 @@ export function adapterProvider(parts: AdapterParts): Provider {
   return provide(config.name, methods, mapError);
 }
 
-/** What the adapter has beyond machines. */
+/** The optional features of the adapter. */
 function offersOf(parts: AdapterParts): Offers {
   const { adapter, limiter } = parts;
   return {
@@ -105,13 +105,13 @@ async function* create(
   const resumed = hopeless ? undefined : yield* resume(parts, machineOrder, begun, context);
   if (resumed !== undefined) return describe(resumed, order);
   for (const externalId of begun) yield* end(parts, externalId, context);
-  // What was stored is gone by now: the next id is news, whatever it is.
+  // The stored machine was deleted above, so the id of the new one must be saved even if it is equal.
   const fresh = { ...context, externalId: null };
   const machine = adapter.createMachine(machineOrder);
   return describe(yield* driveTo(parts, machine, fresh, config.launchTimeoutMs), order);
 }
 
-/** The machine that was begun, brought to its end; undefined where there is none, or no way to go on with it. */
+/** Finishes a machine that an earlier process began; undefined when there is none or the adapter cannot resume. */
 async function* resume(
   parts: AdapterParts,
   order: MachineOrder,
@@ -124,13 +124,13 @@ async function* resume(
     const machine = adapter.resumeMachine(order, begun);
     return yield* driveTo(parts, machine, context, config.launchTimeoutMs);
   } catch (error) {
-    // Of what is gone nothing is left to go on with; any other fault is the attempt's, and the launcher removes it.
+    // When the begun machine is gone, a new one is made. Any other error fails the attempt, and the launcher removes the machine.
     if (isNotFound(parts, error) && !context.signal.aborted) return undefined;
     throw error;
   }
 }
 
-/** Everything of the tag, and what was stored unless the cloud says that it is another's. */
+/** Removes all machines with the tag, and the stored one unless the cloud shows that it belongs to another node. */
 async function* remove(
   parts: AdapterParts,
   tag: Tag,
@@ -141,14 +141,14 @@ async function* remove(
   for (const id of yield* found(parts, look, signal)) yield* end(parts, id, context);
 }
 
-/** Ends one machine; gone already is as good (docs/contract/launcher.md, "Attempts and deletions"). */
+/** Deletes one machine. A machine that does not exist is no error (docs/contract/launcher.md, "Attempts and deletions"). */
 async function* end(
   parts: AdapterParts,
   externalId: ExternalId,
   context: StepContext,
 ): AsyncGenerator<Step, void, void> {
   const machine = parts.adapter.deleteMachine(externalId);
-  // The stored id stays as it is: it is what a crash in here has to go on.
+  // The stored id must stay unchanged: after a crash during this deletion it is the only reference to the machine.
   const kept = { ...context, externalId: machine.externalId ?? externalId };
   try {
     yield* drive(parts, machine, kept, DELETE_MS);
@@ -162,7 +162,7 @@ function isNotFound({ mapError, config }: AdapterParts, error: unknown): boolean
   return typed instanceof DriverError && typed.kind === "not-found";
 }
 
-/** A machine that is up already: another process of ours made it and died before it could say so. */
+/** Adopts a machine that is up already: an earlier process made it and died before it could record it. */
 async function* keep(
   up: Instance,
   order: CreateOrder,
@@ -173,18 +173,21 @@ async function* keep(
   return describe(up, order);
 }
 
-/** What the launcher learns of an instance. */
+/** The facts about an instance that the launcher records. */
 function describe(instance: Instance, { hostname }: CreateOrder): Machine {
   const { metadata: _, ready: _ready, failed: _failed, deleted: _deleted, quota, ...machine } = instance;
   return { ...machine, hostname, resources: quota };
 }
 
-/** Live machines that carry the tag. */
+/** The instances with the tag that are not deleted. */
 function ours(listed: readonly Instance[], tag: Tag): readonly Instance[] {
   return listed.filter(({ deleted, metadata }) => !deleted && sameNode(tagOf(metadata), tag));
 }
 
-/** Ids of all that is there of a tag; the stored one too, unless the list shows whose it really is: it may be too new for it. */
+/**
+ * Ids of all machines of a tag. The stored id is included unless the list shows it with another tag: the machine may be too new to be
+ * listed.
+ */
 function toDelete(listed: readonly Instance[], tag: Tag, stored: ExternalId | null): readonly ExternalId[] {
   const ids = ours(listed, tag).map(({ externalId }) => externalId);
   if (stored === null) return ids;

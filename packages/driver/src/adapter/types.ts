@@ -6,26 +6,26 @@ import type { Resources } from "../resources.ts";
 import type { ExternalId, Metadata } from "../tags.ts";
 
 /**
- * The state-machine adapter: the way drivers of Nodepool's newer framework are written (docs/contract/drivers.md, "State-machine
- * adapters"), typed. `adapterDriver` makes a driver of one. Names are the old ones without "get"; what may be left out says so.
+ * The state-machine adapter: the form of drivers in Nodepool's newer framework (docs/contract/drivers.md, "State-machine adapters"), with
+ * types. `adapterDriver` makes a driver from it. Names are Nodepool's without "get". Optional methods say what their absence means.
  */
 export interface Adapter {
-  /** One machine for one node. Called anew for each attempt; the metadata must be on what it makes from the first call on. */
+  /** Makes a machine for one node. Called once per attempt. The metadata must be on every resource from the first call to the cloud on. */
   createMachine(order: MachineOrder): StateMachine<Instance>;
-  /** Ends one machine. The id may be gone already, or have the shape that an older version stored. */
+  /** Deletes one machine. It may not exist any more, and the id may have the form that an older version stored. */
   deleteMachine(externalId: ExternalId): StateMachine<void>;
-  /** Everything in the account, others' too, with its metadata and what it takes of the quota. */
+  /** All instances of the account, also those of others, with their metadata and their use of the quota. */
   listInstances(signal: AbortSignal): Promise<readonly Instance[]>;
 
-  /** Goes on with a machine that a launcher which died has begun. Absent: what was begun is deleted and made anew. */
+  /** Continues a machine that a launcher began before it died. Absent: the begun machine is deleted and a new one is made. */
   resumeMachine?(order: MachineOrder, externalId: ExternalId): StateMachine<Instance>;
-  /** What else could leak: ports, volumes, uploaded images. Instances need not be in it. */
+  /** Other resources that can leak: ports, volumes, uploaded images. Instances may be left out. */
   listResources?(signal: AbortSignal): Promise<readonly AdapterResource[]>;
-  /** Starts or does the deletion of a leaked resource; called again while it is listed. */
+  /** Deletes a leaked resource, or starts its deletion. Called again for as long as the resource is listed. */
   deleteResource?(resource: AdapterResource, signal: AbortSignal): Promise<void>;
-  /** Absent, or a name absent in it: no limit. */
+  /** Absent method or absent name: no limit. */
   quotaLimits?(signal: AbortSignal): Promise<Resources>;
-  /** Absent: one instance. A DriverError of kind "configuration" takes the label out. */
+  /** Absent: one instance. A DriverError of kind "configuration" takes the label out of service. */
   quotaForLabel?(label: LabelConfig, signal: AbortSignal): Promise<Resources>;
   /** Whether the label's cloud image can be used. */
   labelReady?(label: LabelConfig, signal: AbortSignal): Promise<boolean>;
@@ -33,47 +33,47 @@ export interface Adapter {
   /** Formats that `uploadImage` takes, the preferred one first. Default: qcow2. */
   readonly imageFormats?: readonly string[];
   uploadImage?(order: ImageOrder, signal: AbortSignal): Promise<ExternalId>;
-  /** Gone already is as good. */
+  /** An image that does not exist is no error. */
   deleteImage?(externalId: ExternalId, signal: AbortSignal): Promise<void>;
   consoleLog?(externalId: ExternalId, signal: AbortSignal): Promise<string | null>;
   stop?(): Promise<void>;
 }
 
-/** What machine to make; `metadata` goes with it to the cloud, so that it can be found again. */
+/** The machine to make. The adapter stores `metadata` with it in the cloud, so that it can be found again. */
 export interface MachineOrder extends Omit<CreateOrder, "tag"> {
   readonly metadata: Metadata;
 }
 
-/** `name`, `file` and the like as in an UploadOrder; the metadata has the tag in it. */
+/** `name`, `file` and so on are as in an UploadOrder; the metadata contains the tag. */
 export interface ImageOrder extends Omit<UploadOrder, "tag"> {
   readonly image: string;
 }
 
 /**
- * Advanced about once a second until `complete`. `advance` returns soon, and may be called once more afterwards. A
- * change of `state` is a new step for `explain`; `externalId` is stored as soon as it is there, and whenever it grows.
+ * `advance` is called about once a second until `complete`. It returns soon, and may be called once more afterwards. A change of `state`
+ * is a new step for `explain`. `externalId` is saved as soon as it is set, and again whenever it changes.
  */
 export interface StateMachine<Result> {
   readonly state: string;
   readonly externalId: ExternalId | null;
   readonly complete: boolean;
-  /** What the machine has made, with the call that completes it. Every wait in it ends with the signal. */
+  /** Returns the result with the call that completes the machine. Every wait in it must end when the signal aborts. */
   advance(signal: AbortSignal): Promise<Result | undefined> | Result | undefined;
 }
 
-/** A machine as the cloud shows it. Its name is the order's, and what it takes of the quota is in `quota`. */
+/** A machine as the cloud describes it. Its name is that of the order; `quota` is its use of the quota. */
 export interface Instance extends Omit<Machine, "hostname" | "resources"> {
   readonly metadata: Metadata;
-  /** It runs, as far as the cloud can tell. */
+  /** The machine runs, as far as the cloud can tell. */
   readonly ready: boolean;
-  /** The cloud has given it up: it is deleted, not resumed. */
+  /** The cloud reports a failure: the machine is deleted, not resumed. */
   readonly failed?: boolean;
-  /** Still listed, but gone. */
+  /** The machine is deleted, although the cloud still lists it. */
   readonly deleted: boolean;
   readonly quota: Resources;
 }
 
-/** Something that exists in the cloud. Whose it is follows from its metadata. */
+/** A resource of the cloud. Its metadata says to which node or upload it belongs. */
 export interface AdapterResource {
   /** Alphanumeric, singular; "image" for what `uploadImage` made. */
   readonly type: string;
@@ -81,13 +81,13 @@ export interface AdapterResource {
   readonly metadata: Metadata;
 }
 
-/** What an adapter is given of its surroundings. */
+/** The handles of an adapter. */
 export interface AdapterContext extends DriverContext {
-  /** One turn for each call to the cloud: the provider's `rate`. */
+  /** The provider's rate limit (`rate`). Call `turn` before each call to the cloud. */
   readonly limiter: RateLimiter;
 }
 
-/** Makes the adapter of one provider; what it throws is why the provider could not be opened. */
+/** Makes the adapter of one provider. An error says why the provider could not be opened. */
 export type AdapterOf<Config extends ProviderConfig> = (
   config: Config,
   context: AdapterContext,

@@ -6,7 +6,7 @@ import { compileLabels, compilePools } from "./pools.ts";
 import { group, type Rule, section, type Table, type Values } from "./section.ts";
 import { type Entry, entries, flag, inherited, integer, NO_LIMIT, text, texts } from "./words.ts";
 
-/** Keys of clouds with flavors, quotas and zones (docs/contract/config.md, "OpenStack keys"), as far as they mean the same in each. */
+/** Keys of clouds with flavors, quotas and zones (docs/contract/config.md, "OpenStack keys") that mean the same in each of them. */
 
 type Raw = Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,7 @@ const cloudImageKeys = {
   "image-name": text("Name or id to look up; not together with `image-id`."),
 };
 
-/** Keys of a label; `own` are the cloud's. */
+/** Keys of a label; `own` are those of the cloud's driver. */
 const labelTable = <Own extends Table>(own: Own) => ({
   name: text("A top-level label.", { needed: true }),
   diskimage: text("A top-level diskimage; exactly one of this and `cloud-image`.").differs(
@@ -37,7 +37,7 @@ const labelTable = <Own extends Table>(own: Own) => ({
   "host-key-checking": flag("False: ready as soon as the cloud says so.", inherited("the pool's")),
 });
 
-/** What a pool or a tenant may use of a cloud, beside nodes. */
+/** Limits of a pool or a tenant, besides the number of nodes. */
 export const cloudLimits = {
   "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
   "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
@@ -75,7 +75,7 @@ const poolTable = <Pool extends Table, Label extends Table>(pool: Pool, label: L
   ),
 });
 
-/** Keys of a provider, beside those of each cloud: `own` of its pools, of their labels, and of the images that it lists. */
+/** Keys of a provider. `own` has the additional keys of the driver: for pools, labels, and the listed images. */
 export const cloudKeys = <P extends Table, L extends Table, D extends Table, C extends Table>(own: {
   readonly pool: P;
   readonly label: L;
@@ -103,7 +103,7 @@ type Pool<Own, LabelKeys> = Entry<
   Omit<Values<ReturnType<typeof poolTable<Record<never, never>, Record<never, never>>>>, "own" | "labels">
 > & { readonly own: Own; readonly labels: readonly Label<LabelKeys>[] };
 
-/** Pools of such a cloud; `own` makes what only the driver understands of a label, of whose image `image` is known. */
+/** Compiles the pools of such a cloud. `own` makes the driver's part of a label, from the label and its image. */
 export function compileCloudPools<PoolOwn, LabelKeys, Image, LabelOwn>(
   provider: Entry<{ readonly priority: number; readonly pools: readonly Pool<PoolOwn, LabelKeys>[] }>,
   images: { readonly lists: ImageLists<Image>; readonly none: Image },

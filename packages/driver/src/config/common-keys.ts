@@ -22,7 +22,10 @@ export const commonProvider = {
   priority: integer("Lower is preferred.", { default: 100 }).differs(YIELDS),
 };
 
-/** Keys of every pool (docs/contract/config.md, "Providers and drivers"), with what else it limits; `labels` or `nodes` is each driver's own. */
+/**
+ * Keys of every pool (docs/contract/config.md, "Providers and drivers"), with further `limits`. `labels` or `nodes` is added by each
+ * driver.
+ */
 export const poolKeys = <Limits extends Table>(limits: Limits) => ({
   name: text("Name of the pool, unique in its provider.", { needed: "loader" }),
   limits: group({
@@ -37,7 +40,7 @@ export const poolKeys = <Limits extends Table>(limits: Limits) => ({
   priority: integer("Lower is preferred.", inherited("the provider's")).differs(YIELDS),
 });
 
-/** What machines cost, for drivers whose cloud does not say it, and where it says something else. */
+/** Prices of machines, for clouds that do not publish them, or to override what the cloud says. */
 export const priceKeys = {
   prices: group({
     prices: field(
@@ -59,7 +62,7 @@ export const priceKeys = {
   }),
 };
 
-/** Keys of a provider that launches machines; seconds. */
+/** Keys of a provider that launches machines; defaults in seconds. */
 export const launchKeys = ({
   launch = 3600,
   boot = 60,
@@ -77,7 +80,7 @@ export const launchKeys = ({
     ),
 });
 
-/** How Ansible reaches nodes, where the image does not say it. */
+/** Login data for Ansible, for images that do not provide it. */
 export const loginKeys = {
   username: text("Login user."),
   "python-path": text("Ansible's interpreter.", { default: "auto" }),
@@ -96,7 +99,7 @@ export const connectionKeys = {
   }).as("port"),
 };
 
-/** The port of a connection whose file names none. */
+/** Fills in the default port of a connection type. */
 export function withPort<C extends { readonly type: string; readonly port: number | null }>(
   connection: C,
 ): C & { readonly port: number } {

@@ -18,22 +18,22 @@ export interface LoadContext {
   report(finding: ConfigFinding): void;
 }
 
-/** The configuration half of a driver: pure, no I/O. `driverConfig` makes it of a table. */
+/** The configuration part of a driver: pure, without I/O. `driverConfig` makes it from a table. */
 export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
   /**
-   * What the validator takes for a provider (docs/contract/config.md, "Validator and loader"), the keys that all have included. Source of
-   * validation, of the JSON Schema for editors and of the reference page.
+   * What the validator accepts for a provider (docs/contract/config.md, "Validator and loader"), the keys of all providers included. It is
+   * the source of validation, of the JSON Schema for editors and of the reference page.
    */
   readonly schema: ZodType;
-  /** What there is to say of keys that are accepted. */
+  /** Notes on keys that are accepted. */
   notes(raw: unknown): readonly Note[];
-  /** Compiles what the loader accepts. Throws nothing: an error finding makes the load fail. */
+  /** Compiles what the loader accepts. Never throws: a finding of severity "error" makes the load fail. */
   load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
 }
 
 /**
- * The configuration of a driver, of the one table of its provider's keys; those that all providers have come by themselves. `compile`
- * gets the values of both, and does what concerns several keys; without a value that the loader needs it is not called.
+ * Makes the configuration of a driver from the table of its provider's keys. Keys of all providers are added. `compile` receives all
+ * values and handles what concerns several keys. It is not called when a key is missing that the loader needs.
  */
 export function driverConfig<T extends Table, Config extends ProviderConfig>(
   driver: string,

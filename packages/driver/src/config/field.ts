@@ -3,31 +3,31 @@ import type { Reader } from "./reader.ts";
 
 type Path = readonly (string | number)[];
 
-/** What the table says of a key, beside its type and its meaning. */
+/** Facts about a key besides its type and its description. */
 export interface About {
-  /** The value of an absent key, in the file's unit. */
+  /** The value of an absent key, in the unit of the file. */
   readonly default?: unknown;
-  /** The page's words for an absent key where no single value stands for it: "the pool's". */
+  /** Text of the reference page for an absent key when no single value describes it: "the pool's". */
   readonly shown?: unknown;
   /** Unit of the value: "s", "MiB". */
   readonly unit?: string;
-  /** Older spelling, or without effect. */
+  /** An older spelling, or a key without effect. */
   readonly deprecated?: boolean;
   /**
-   * Who demands the key. `validator`: `config-validate` alone, and the loader takes the default. `loader`: the old validator lets
-   * it be absent, and no launcher can work without it. True: both.
+   * Who requires the key. `validator`: only `config-validate`; the loader uses the default. `loader`: Nodepool's validator accepts its
+   * absence, but no launcher can work without it. True: both.
    */
   readonly needed?: true | "validator" | "loader";
 }
 
-/** What has to be at a path that a key names: a file or a folder that can be read; a work folder can be written, too. */
+/** What must exist at a path in the file: a readable file or folder; a work folder must also be writable. */
 export type PathKind = "file" | "folder" | "work-folder";
 
-/** What `config-validate` says of a key that it accepts. */
+/** A note of `config-validate` on a key that it accepts. */
 export interface Note {
   /**
-   * schema: the old validator would refuse it. effect: it does nothing, so `--strict` fails for it. A kind of path: the message is a path
-   * of this machine, at which `--strict` looks for that. difference: what is not as in Nodepool, for `--migration`.
+   * schema: Nodepool's validator would refuse it. effect: it has no effect, so `--strict` fails. A path kind: the message is a path of this
+   * machine, which `--strict` checks. difference: behaviour that differs from Nodepool, for `--migration`.
    */
   readonly source: "schema" | "effect" | "difference" | PathKind;
   readonly path: Path;
@@ -35,22 +35,22 @@ export interface Note {
 }
 
 interface Parts<T, Name> {
-  /** What the validator takes, with what the page says of it. */
+  /** What the validator accepts, with the description for the reference page. */
   readonly schema: z.ZodType;
   readonly about: About;
   readonly name: Name;
-  /** What the loader makes of it; undefined after an error, where it is needed. */
+  /** Reads the value for the loader. Undefined after an error in a required key. */
   readonly read: (at: Reader, key: string) => T;
   readonly notes?: ((value: unknown, path: Path) => readonly Note[]) | undefined;
-  /** The loader does not look at it. */
+  /** The loader ignores the key. */
   readonly isUnread?: boolean;
-  /** A group: keys of the same mapping. */
+  /** For a group: the keys, which are in the same mapping. */
   readonly group?: Readonly<Record<string, Field<unknown, string | undefined>>> | undefined;
 }
 
 /**
- * One key of the file. The compiled property is called like the key, in camel case, unless `as` names another. A field is never
- * changed: each method makes a new one.
+ * One key of the file. The compiled property has the key's name in camel case, unless `as` sets another one. Fields are immutable: each
+ * method returns a new one.
  */
 export class Field<T, Name extends string | undefined = undefined> {
   readonly parts: Parts<T, Name>;
@@ -59,18 +59,18 @@ export class Field<T, Name extends string | undefined = undefined> {
     this.parts = parts;
   }
 
-  /** Whether the loader cannot do without the key. */
+  /** Whether the loader requires the key. */
   get isDemanded(): boolean {
     const { needed } = this.parts.about;
     return needed === true || needed === "loader";
   }
 
-  /** Names the compiled property. */
+  /** Sets the name of the compiled property. */
   as<N extends string>(name: N): Field<T, N> {
     return new Field({ ...this.parts, name });
   }
 
-  /** Makes the compiled value; `at.error(key, ...)` says what is wrong with it. Not called for a needed key that is missing. */
+  /** Converts the value; report errors with `at.error(key, ...)`. Not called for a required key that is missing. */
   map<U>(make: (value: T, at: Reader, key: string) => U): Field<U, Name> {
     const read = (at: Reader, key: string) => {
       const value = this.parts.read(at, key);
@@ -79,7 +79,7 @@ export class Field<T, Name extends string | undefined = undefined> {
     return new Field({ ...this.parts, read });
   }
 
-  /** `problem` is the end of a sentence about a value that no launcher can work with: "is x; write y". */
+  /** Checks the value for the loader. `problem` returns the end of a sentence: "is x; write y". */
   check(problem: (value: NonNullable<T>) => string | undefined): Field<T, Name> {
     return this.map((value, at, key) => {
       const message = value === null || value === undefined || !at.has(key) ? undefined : problem(value);
@@ -88,28 +88,28 @@ export class Field<T, Name extends string | undefined = undefined> {
     });
   }
 
-  /** Read only where another key makes it count; undefined elsewhere. */
+  /** Reads the key only when `counts` returns true; otherwise the value is undefined. */
   when(counts: (at: Reader) => boolean): Field<T | undefined, Name> {
     const read = (at: Reader, key: string) => (counts(at) ? this.parts.read(at, key) : undefined);
     return new Field({ ...this.parts, read });
   }
 
-  /** The old validator refuses the key, or the values for which `when` holds, though it is documented and works. */
+  /** Notes that Nodepool's validator refuses the key (or the values for which `when` holds), although it is documented and works. */
   accepted(message: string, when: (value: unknown) => boolean = () => true): Field<T, Name> {
     return this.#noted("schema", message, when);
   }
 
-  /** Accepted and never looked at, because files for other launchers have it; there is no compiled property. */
+  /** The key is accepted for files that other launchers use too, and ignored. It has no compiled property. */
   unread(): Field<never, Name> {
     return new Field({ ...this.parts, isUnread: true }) as Field<never, Name>;
   }
 
-  /** The same, and `config-validate` says so. */
+  /** As `unread`, with a note of `config-validate` that the key has no effect. */
   unused(): Field<never, Name> {
     return this.#noted("effect", "has no effect; remove it", () => true).unread();
   }
 
-  /** Names what has to be on this machine; `each` takes several paths out of one text. */
+  /** The value is a path on this machine. `each` splits a text with several paths. */
   names(kind: PathKind, each = (text: string): readonly string[] => [text]): Field<T, Name> {
     return this.#with((value, path) => {
       const named = typeof value === "string" ? each(value).filter((one) => one !== "") : [];
@@ -117,7 +117,7 @@ export class Field<T, Name extends string | undefined = undefined> {
     });
   }
 
-  /** What whoever comes from Nodepool has to know: what the key does here, and what it does there. */
+  /** Notes a difference from Nodepool, for users who migrate: what the key does here and what it does there. */
   differs(message: string): Field<T, Name> {
     const noted = this.#noted("difference", message, () => true);
     return new Field({ ...noted.parts, schema: this.parts.schema.meta({ difference: message }) });

@@ -6,7 +6,7 @@ import type { Reader } from "./reader.ts";
 import { group, type Rule, section, type Table, unread } from "./section.ts";
 import { type Entry, entries, flag, seconds, text } from "./words.ts";
 
-/** An image that a provider lists: how nodes from it are reached, and what only the driver understands. */
+/** An image in a provider's list: how to connect to its nodes, and the driver's own part. */
 interface ListedImage<Own> {
   readonly connection: Connection;
   readonly own: Own;
@@ -28,7 +28,7 @@ const NO_CONNECTION: Connection = {
 
 const NAME_FORMAT = "{image_name}-{timestamp}";
 
-/** Keys of a provider about its uploads: the builder reads them, no driver does. */
+/** Keys of a provider about uploads. Only the builder reads them. */
 export const uploadTable = {
   "post-upload-hook": text("Program run after an upload: provider, image id and file as arguments.")
     .map((program) => program || null)
@@ -38,19 +38,19 @@ export const uploadTable = {
     .map((format) => format || NAME_FORMAT),
 };
 
-/** The same of an entry of a provider's `diskimages`. */
+/** The same for an entry of a provider's `diskimages`. */
 export const uploadedImageTable = {
   name: text("A top-level diskimage.", { needed: true }),
   pause: flag("No uploads to this provider.", { default: false }),
 };
 
-/** Keys of a provider that takes uploads. */
+/** Keys of a provider that accepts uploads. */
 export const uploadKeys = {
   ...unread(uploadTable),
   "image-upload-timeout": seconds("For one upload.", { default: 3600 }).as("imageUploadTimeoutMs"),
 };
 
-/** Keys of what a provider lists of images: `diskimages` and `cloud-images`, with each cloud's own keys. */
+/** The lists `diskimages` and `cloud-images` of a provider, with additional keys of each cloud. */
 export const imageKeys = <D extends Table, C extends Table>(
   own: { readonly diskimage: D; readonly cloudImage: C },
   cloudImages: {
@@ -81,7 +81,7 @@ export const imageKeys = <D extends Table, C extends Table>(
   ),
 });
 
-/** Images by name; what the loader cannot work with was reported, and is left out. */
+/** Compiles the image lists by name. Entries with errors were reported and are left out. */
 export function compileImages<D, C, Own>(
   provider: {
     readonly diskimages: readonly Entry<{
@@ -107,7 +107,9 @@ export function compileImages<D, C, Own>(
   return { diskimages: new Map(diskimages), cloudImages: new Map(cloudImages) };
 }
 
-/** What a label boots; `none` is its `own` where no listed image says more. With both keys the diskimage is launched, as by the old loader. */
+/**
+ * The image of a label; `none` is its `own` when no listed image provides it. When both keys are set the diskimage wins, as in Nodepool.
+ */
 export function labelImage<Own>(
   {
     at,

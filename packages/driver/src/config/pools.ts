@@ -11,7 +11,7 @@ type CommonPool = Entry<{
   readonly priority: number | undefined;
 }>;
 
-/** What the launcher reads of every provider; the keys that only the driver or the builder reads stay out. */
+/** The keys of a provider that the launcher reads, without those that only the driver or the builder reads. */
 export function commonOf(provider: CommonProvider): CommonProvider {
   const { name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts } = provider;
   const { prices } = provider;
@@ -22,7 +22,7 @@ export function commonOf(provider: CommonProvider): CommonProvider {
   };
 }
 
-/** Pools of a provider; `make` adds what is the driver's. Of several with one name the last counts, as in the old loader. */
+/** Compiles the pools of a provider; `make` adds the driver's part. Of several pools with one name the last counts, as in Nodepool. */
 export function compilePools<P extends CommonPool, PoolOwn, LabelOwn>(
   provider: Entry<{ readonly priority: number; readonly pools: readonly P[] }>,
   make: (
@@ -47,8 +47,8 @@ export function compilePools<P extends CommonPool, PoolOwn, LabelOwn>(
 }
 
 /**
- * Labels of a pool by name; `make` returns undefined after an error. The last of several definitions counts. Names must exist among the
- * top-level labels.
+ * Compiles the labels of a pool by name; `make` returns undefined after an error. Of several definitions the last counts. Every name must
+ * be a top-level label.
  */
 export function compileLabels<L extends Entry<{ readonly name: string }>, Own>(
   pool: Entry<{ readonly labels: readonly L[] }>,

@@ -12,8 +12,8 @@ export interface ConfigFinding {
 }
 
 /**
- * Takes values out of one mapping as the loader does: unknown keys are not looked at, null means absent, and
- * numerals are numbers. What cannot be used at all is reported as an error, and the default is returned.
+ * Reads values from one mapping in the way of the loader: unknown keys are ignored, null means absent, and numeric strings
+ * are numbers. An unusable value is reported as an error, and the default is returned.
  */
 export class Reader {
   readonly raw: Raw;
@@ -38,7 +38,7 @@ export class Reader {
     return this.raw[key] !== undefined && this.raw[key] !== null;
   }
 
-  /** Text, or the default when the key is absent or null. */
+  /** A text; the default when the key is absent or null. */
   text<D extends string | null>(key: string, missing: D): string | D {
     const value = this.raw[key];
     if (value === undefined || value === null) return missing;
@@ -48,7 +48,7 @@ export class Reader {
     return missing;
   }
 
-  /** Text that the loader cannot do without, and that is not empty; undefined after an error. */
+  /** A required text that is not empty; undefined after an error. */
   needed(key: string): string | undefined {
     const value = this.text(key, null);
     if (value === null || value === "") {
@@ -68,7 +68,7 @@ export class Reader {
     return missing;
   }
 
-  /** A duration in the file's seconds as milliseconds. */
+  /** A duration in milliseconds; the file has seconds. */
   milliseconds(key: string, missingSeconds: number): number {
     return this.number(key, missingSeconds) * 1000;
   }
@@ -90,7 +90,7 @@ export class Reader {
     return null;
   }
 
-  /** A reader of the mapping under `key`; of an empty one when there is none. */
+  /** A reader of the mapping under `key`; without one, a reader of an empty mapping. */
   inner(key: string): Reader {
     return new Reader(this.mapping(key) ?? {}, [...this.path, key], this.#report);
   }

@@ -3,7 +3,7 @@ import { Field, type Note } from "./field.ts";
 import { Reader } from "./reader.ts";
 import { closed, isMapping } from "./vocabulary.ts";
 
-/** The keys of one mapping, in the order of the page. */
+/** The keys of one mapping, in the order of the reference page. */
 export type Table = Readonly<Record<string, Field<unknown, string | undefined>>>;
 
 type CamelCase<K extends string> = K extends `${infer Head}-${infer Tail}`
@@ -19,17 +19,17 @@ type PropertyOf<K extends string, F> =
         : CamelCase<K>
     : never;
 
-/** What a table compiles to. */
+/** The compiled values of a table. */
 export type Values<T extends Table> = {
   readonly [K in keyof T & string as PropertyOf<K, T[K]>]: T[K] extends Field<infer V, string | undefined>
     ? V
     : never;
 };
 
-/** A condition on a whole mapping that only the validator knows, and what it says where it does not hold. */
+/** A condition on a whole mapping that only the validator checks, and the message when it does not hold. */
 export type Rule = readonly [holds: (value: Readonly<Record<string, unknown>>) => boolean, message: string];
 
-/** A table as validator and loader use it: `schema` is for the validator and the pages, `read` for the loader. */
+/** A table for validator and loader: `schema` is for the validator and the reference page, `read` for the loader. */
 export class Section<V> {
   readonly schema: z.ZodType;
   readonly #table: Table;
@@ -47,17 +47,17 @@ export class Section<V> {
     );
   }
 
-  /** The compiled values; undefined after an error: a key is missing that the loader needs. */
+  /** The compiled values; undefined when a key is missing that the loader requires. */
   read(at: Reader): V | undefined {
     return valuesOf<V>(this.#table, at);
   }
 
-  /** What an empty mapping compiles to; for a table that needs no key. */
+  /** The compiled values of an empty mapping, for a table without required keys. */
   defaults(): V {
     return valuesOf<V>(this.#table, new Reader({}, [], () => {})) as V;
   }
 
-  /** What there is to say of keys that are accepted. */
+  /** Notes on keys that are accepted. */
   notes(value: unknown, path: readonly (string | number)[] = []): readonly Note[] {
     if (!isMapping(value)) return [];
     return Object.entries(flat(this.#table)).flatMap(([key, { parts }]) =>
@@ -66,24 +66,24 @@ export class Section<V> {
   }
 }
 
-/** The one description of a mapping in the file. */
+/** Makes the description of a mapping in the file. */
 export function section<T extends Table>(table: T, ...rules: readonly Rule[]): Section<Values<T>> {
   return new Section(table, rules);
 }
 
-/** A mapping that may have any other key, too; its values are of the type `rest`. */
+/** A mapping that may have additional keys; their values are of the type `rest`. */
 export function openSection<T extends Table>(table: T, rest: z.ZodType): Section<Values<T>> {
   return new Section(table, [], rest);
 }
 
-/** The same keys, for a mapping of which the loader reads others only. */
+/** The same keys, for a mapping in which the loader ignores them. */
 export function unread<T extends Table>(table: T): { readonly [K in keyof T]: Field<never> } {
   return Object.fromEntries(Object.entries(table).map(([key, field]) => [key, field.unread()])) as {
     readonly [K in keyof T]: Field<never>;
   };
 }
 
-/** Keys of the same mapping whose compiled values belong together: `own`, `connection`, `limits`. */
+/** Keys of the same mapping whose compiled values are grouped: `own`, `connection`, `limits`. */
 export function group<T extends Table>(table: T): Field<Values<T>> {
   return new Field({
     schema: closed({}),
@@ -94,7 +94,7 @@ export function group<T extends Table>(table: T): Field<Values<T>> {
   });
 }
 
-/** Reads all keys, so that all errors are found; undefined when a needed one is missing. */
+/** Reads all keys, so that all errors are found. Undefined when a required key is missing. */
 function valuesOf<V>(table: Table, at: Reader): V | undefined {
   const values: Record<string, unknown> = {};
   let complete = true;
@@ -107,7 +107,7 @@ function valuesOf<V>(table: Table, at: Reader): V | undefined {
   return complete ? (values as V) : undefined;
 }
 
-/** With the keys of groups in their places. */
+/** The table with groups replaced by their keys. */
 function flat(table: Table): Table {
   return Object.fromEntries(
     Object.entries(table).flatMap(([key, field]) =>

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * The type words of the file format (docs/contract/config.md, "Type words"). They are stricter than JSON: an integer is no
- * float and `1.0` is no integer, so the file's reader hands over `YamlFloat` and `YamlDate` where the text had such.
+ * The types of the file format (docs/contract/config.md, "Type words"). They are stricter than JSON: `1.0` is a float and no
+ * integer, so the reader of the file passes such values as `YamlFloat` and dates as `YamlDate`.
  */
 
 /** A number that was written as a float: `10.0`, `.5`, `.inf`. */
@@ -14,7 +14,7 @@ export class YamlFloat {
   }
 }
 
-/** A date or time; no key of the format takes one. */
+/** A date or time. No key of the format accepts one. */
 export class YamlDate {
   readonly text: string;
 
@@ -30,15 +30,15 @@ function word(check: (value: unknown) => boolean, must: string, json: object): z
   return z.custom(check, { error: `must be ${must}` }).meta({ ...json });
 }
 
-/** An integer, or a boolean (which the old reader takes for 0 and 1). */
+/** An integer, or a boolean (which Nodepool's reader accepts as 0 and 1). */
 export const INTEGER = word(isInteger, "an integer, without quotes or decimal point", { type: "integer" });
 
-/** Whatever reads as a number, quoted or not. */
+/** A number in any spelling, quoted or not. */
 export const NUMBER = word((value) => toNumber(value) !== undefined, "a number", {
   type: ["number", "string"],
 });
 
-/** A number with a decimal point, as the old validator wants it, or without one. */
+/** A number with a decimal point, as Nodepool's validator requires, or without one. */
 export const FLOAT = word(
   (value) => value instanceof YamlFloat || typeof value === "number",
   "a number with a decimal point",
@@ -65,13 +65,13 @@ export const STRING_OR_STRINGS = word(
   { type: ["string", "array"], items: { type: "string" } },
 );
 
-/** A mapping whose contents nobody checks. */
+/** A mapping whose contents are not checked. */
 export const MAPPING = word(isMapping, "a mapping", { type: "object" });
 
-/** A list whose contents nobody checks. */
+/** A list whose contents are not checked. */
 export const LIST = word(Array.isArray, "a list", { type: "array" });
 
-/** A list whose entries are all as `item` says. */
+/** A list whose items match `item`. */
 export function listOf(item: z.ZodType): z.ZodType {
   return z.array(item, { error: "must be a list" });
 }
@@ -81,7 +81,9 @@ export function mapOf(value: z.ZodType): z.ZodType {
   return stringKeys(z.record(z.string(), value, { error: "must be a mapping" }));
 }
 
-/** A mapping with these keys, and no other unless `rest` is a type for their values; all are optional but the `required` ones. */
+/**
+ * A mapping with these keys. Other keys are allowed only with `rest`, the type of their values. Only the `required` keys must be present.
+ */
 export function closed(
   shape: Readonly<Record<string, z.ZodType>>,
   required: readonly string[] = [],
@@ -107,7 +109,7 @@ function stringKeys(schema: z.ZodType): z.ZodType {
   return z.custom((mapping) => !isMapping(mapping) || !hasOddKeys(mapping), { error }).pipe(schema);
 }
 
-/** A finite or infinite number from a number, boolean, float or numeral; undefined for anything else. */
+/** The number of a number, boolean, float or numeric string, possibly infinite; undefined for anything else. */
 export function toNumber(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value === "boolean") return Number(value);
@@ -117,7 +119,7 @@ export function toNumber(value: unknown): number | undefined {
   return Number(value.replaceAll("_", ""));
 }
 
-/** Whether a value of a file is a mapping, and no list, date or number with a spelling of its own. */
+/** Whether a value of a file is a mapping, as opposed to a list, a YamlDate or a YamlFloat. */
 export function isMapping(value: unknown): value is Record<string, unknown> {
   return (
     typeof value === "object" &&
@@ -130,23 +132,23 @@ export function isMapping(value: unknown): value is Record<string, unknown> {
 
 const mappingsWithOddKeys = new WeakSet<object>();
 
-/** Marks a mapping of which some keys were no strings in the file. */
+/** Marks a mapping that has keys other than strings in the file. */
 export function markOddKeys(mapping: object): void {
   mappingsWithOddKeys.add(mapping);
 }
 
-/** Whether a mapping of a file has keys that are no texts. */
+/** Whether a mapping has keys other than strings in the file. */
 export function hasOddKeys(mapping: object): boolean {
   return mappingsWithOddKeys.has(mapping);
 }
 
-/** "unknown key", with the known key that is spelled most alike. */
+/** The message for unknown keys, with the known key of the most similar spelling. */
 function unknownKeys(found: readonly string[], known: readonly string[]): string {
   const hint = found.length === 1 ? nearest(found[0] as string, known) : undefined;
   return hint === undefined ? "is not a key here" : `is not a key here; did you mean ${hint}?`;
 }
 
-/** The name in `known` that is at most a third of its letters away from `name`. */
+/** The most similar name in `known`, if at most a third of the letters of `name` differ. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.floor(name.length / 3) + 1;

@@ -17,7 +17,7 @@ import {
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** What stands for an absent key: its default, nothing where the loader needs it, and `Else` where the table says neither. */
+/** The type of an absent key: its default, never for a key that the loader requires, otherwise `Else`. */
 type Absent<A extends About, Else, T = never> = A extends { readonly default: infer D }
   ? Exclude<D, T>
   : A extends { readonly needed: true | "loader" }
@@ -32,8 +32,8 @@ type Word<T, Else = null> = <const A extends About = Record<never, never>>(
 const isNeeded = ({ needed }: About): boolean => needed === true || needed === "loader";
 
 /**
- * A key of a type that no word has. `schema` is what the validator takes; `read` makes of it what the program works with, and
- * reports what cannot be used by `at.error(key, ...)`.
+ * A key of any type. `schema` is what the validator accepts. `read` makes the compiled value and reports unusable values with
+ * `at.error(key, ...)`.
  */
 export function field<T>(
   description: string,
@@ -46,11 +46,11 @@ export function field<T>(
 
 interface Unit {
   readonly name: string;
-  /** How many of the program's units one of the file's is. */
+  /** How many of the program's units one unit of the file is. */
   readonly scale: number;
 }
 
-/** A type of keys. `read` gets keys that are there. */
+/** Makes a type of keys. `read` is called only for keys that are present. */
 function word<T, Else>(
   schema: z.ZodType,
   read: (at: Reader, key: string, about: About) => T | undefined,
@@ -71,7 +71,7 @@ function word<T, Else>(
 
 const SECONDS = { unit: { name: "s", scale: 1000 } };
 
-/** A text; where the key may be left out, the empty one. */
+/** A text; an absent optional key is null. */
 export const text = word(
   STRING,
   (at, key, about) => (isNeeded(about) ? at.needed(key) : at.text(key, "")),
@@ -87,30 +87,30 @@ export const textOrTexts = word(
   [],
   { must: "a string or a list of strings" },
 );
-/** Text, or a number that is written like one: "22.04" and 22. */
+/** A text, or a number written like one: "22.04" and 22. */
 export const textOrInteger = word(STRING_OR_INTEGER, (at, key) => at.text(key, ""), null);
 /** A whole number. */
 export const integer = word(INTEGER, (at, key) => at.number(key, 0), null);
-/** A number in any spelling: 1, 0.5, "0.5". */
+/** A number in any notation: 1, 0.5, "0.5". */
 export const number = word(NUMBER, (at, key) => at.number(key, 0), null);
 /** Whole seconds in the file, milliseconds in the program. */
 export const seconds = word(INTEGER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
-/** Seconds in any spelling, milliseconds in the program. */
+/** Seconds in any notation, milliseconds in the program. */
 export const anySeconds = word(NUMBER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
 /** true or false. */
 export const flag = word(BOOLEAN, (at, key) => at.flag(key, false), null);
-/** A mapping whose contents nobody checks. */
+/** A mapping whose contents are not checked. */
 export const mapping = word(MAPPING, (at, key) => at.mapping(key) ?? {}, null);
-/** The same, with values as metadata has them: what is no text in the file is written as JSON has it. */
+/** A mapping whose values become metadata: values that are no strings are written as JSON. */
 export const metadata = word(
   MAPPING,
   (at, key) => mapValues(at.mapping(key) ?? {}, jsonText),
   {} as Readonly<Record<string, string>>,
 );
-/** A mapping of strings; anything else in it is written as the file has it, and nothing as the empty string. */
+/** A mapping of strings. Other values are written as JSON, a missing value as the empty string. */
 export const strings = word(mapOf(STRING), readStrings, {} as Readonly<Record<string, string>>);
 
-/** One of these words; the first is the default. */
+/** One of the given words; the first is the default. */
 export function choice<const W extends string>(description: string, words: readonly [W, ...W[]]): Field<W> {
   const list = words.length === 2 ? words.join(" or ") : `one of ${words.join(", ")}`;
   return field(description, { default: words[0] }, STRING.meta({ enum: words }), (at, key) => {
@@ -121,15 +121,15 @@ export function choice<const W extends string>(description: string, words: reado
   });
 }
 
-/** For `check`: the path of a file of this host, which may not depend on the folder that the program was started in. */
+/** For `check`: an absolute path. A relative one would depend on the folder in which the program was started. */
 export const absolute = (path: string) =>
   path.startsWith("/") ? undefined : `is ${path}, which is a relative path; write an absolute one`;
 
-/** For `check`. */
+/** For `check`: a whole number of at least 1. */
 export const wholeFromOne = (value: number) =>
   Number.isSafeInteger(value) && value >= 1 ? undefined : `is ${value}; write a whole number from 1 on`;
 
-/** A list of strings. A key without a value is an absent one only where the table names a default. */
+/** A list of strings. A key without a value counts as absent only when the table has a default. */
 export const texts: Word<readonly string[], readonly string[]> = (description, given) => {
   const about: About = given ?? {};
   return field(description, about, listOf(STRING), (at, key) => {
@@ -138,7 +138,7 @@ export const texts: Word<readonly string[], readonly string[]> = (description, g
   }) as Field<never>;
 };
 
-/** A list of mappings. `nullable`: the loader takes a key without a value for an empty list. */
+/** A list of mappings. `nullable`: a key without a value is an empty list. */
 export function entries<V>(
   inside: Section<V>,
   description: string,
@@ -154,10 +154,10 @@ export function entries<V>(
   return new Field({ ...field(description, about, listOf(inside.schema), read).parts, notes });
 }
 
-/** A compiled mapping of a list, and the reader that reports what else is wrong with it. */
+/** The compiled mapping of a list item, and the reader with which further errors are reported. */
 export type Entry<V> = V & { readonly at: Reader };
 
-/** A mapping of its own. An absent one has the defaults of its keys, unless `default` says what it is. */
+/** A nested mapping. An absent one has the defaults of its keys, unless `default` is given. */
 export function inner<V, const A extends About = Record<never, never>>(
   inside: Section<V>,
   description: string,
@@ -170,13 +170,13 @@ export function inner<V, const A extends About = Record<never, never>>(
   return new Field({ ...made, notes }) as Field<V | Absent<A, never>>;
 }
 
-/** For a value that another mapping gives where the key is absent: the compiled value is then undefined. */
+/** For a key whose value is inherited from another mapping when absent. The compiled value is then undefined. */
 export const inherited = (where: string) => ({ default: undefined, shown: where }) as const;
 
-/** For a limit that an absent key does not set. */
+/** For a limit that is not set by default. */
 export const NO_LIMIT = { default: Number.POSITIVE_INFINITY } as const;
 
-/** Values of a mapping as text; a key without a value is the empty string. */
+/** Reads a mapping with string values. A key without a value is the empty string. */
 export function readStrings(at: Reader, key: string): Readonly<Record<string, string>> {
   return mapValues(at.mapping(key) ?? {}, (value) => (value === null ? "" : jsonText(value)));
 }
@@ -189,7 +189,7 @@ function jsonText(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** What the page says of a key. */
+/** The facts about a key for the reference page. */
 function shown({ default: missing, shown: words, unit, deprecated }: About): object {
   const value = words ?? (missing === Number.POSITIVE_INFINITY ? "no limit" : missing);
   const text = Array.isArray(value) ? value.join(", ") : value;
@@ -201,5 +201,5 @@ function shown({ default: missing, shown: words, unit, deprecated }: About): obj
   };
 }
 
-/** A key that only Nodeyard has. */
+/** Note for keys that only Nodeyard has. */
 export const OURS = "is a key of Nodeyard; Nodepool refuses it";

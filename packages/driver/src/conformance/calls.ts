@@ -3,7 +3,7 @@ import { DriverError } from "../errors.ts";
 import { exceeded } from "../resources.ts";
 import type { TestKit, With } from "./rig.ts";
 
-/** Lists, amounts, errors and closing. */
+/** Tests of lists, amounts, errors and closing. */
 export function callTests({ test, expect }: TestKit, run: With): void {
   test(
     "a list is complete, or it rejects",
@@ -56,7 +56,7 @@ export function callTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
-/** What holds for every driver, whatever it can do. */
+/** Tests for every driver, whatever its capabilities are. */
 export function commonTests({ test, expect }: TestKit, run: With, driver: object): void {
   test(
     "a launcher loads the driver, and its provider has all methods",

@@ -9,8 +9,8 @@ import { Bench, type ConformanceRig, type TestKit } from "./rig.ts";
 export type { ConformanceRig, TestKit };
 
 /**
- * The tests that every driver passes: declare it in the driver's own test file with the runner's `describe`, `test` and
- * `expect`. What a driver need not do is decided by its capabilities, and by nothing else.
+ * The test suite that every driver must pass. Call it in the driver's own test file with the runner's `describe`, `test` and
+ * `expect`. The capabilities of the driver alone decide which tests apply.
  */
 export function driverConformance(
   name: string,

@@ -1,7 +1,7 @@
 import { DriverError } from "../errors.ts";
 import type { TestKit, With } from "./rig.ts";
 
-/** Drivers that offer what exists instead of launching. */
+/** Tests for drivers that offer existing machines and do not launch. */
 export function noLaunchTests({ test, expect }: TestKit, run: With): void {
   test(
     "create fails with kind configuration; remove, find and list know of no machine",

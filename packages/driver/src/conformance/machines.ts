@@ -4,7 +4,7 @@ import type { TestKit, With } from "./rig.ts";
 
 const ID = "0000000042";
 
-/** Create and remove: each may be cut off at any point and entered again. */
+/** Tests of create and remove: each can be interrupted at any point and started again. */
 export function machineTests({ test, expect }: TestKit, run: With): void {
   test(
     "a created machine is described, saved before it is up, found by its tag and listed with it",

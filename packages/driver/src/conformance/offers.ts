@@ -4,7 +4,7 @@ import type { ImageStore, NodeUse, UploadOrder } from "../offers.ts";
 import type { ExternalId, ImageTag } from "../tags.ts";
 import { Bench, OTHER_INSTALLATION, type TestKit, type With } from "./rig.ts";
 
-/** What a provider offers beyond machines, as far as it does. */
+/** Tests of the optional features that a provider offers. */
 export function offerTests({ test, expect }: TestKit, run: With): void {
   test(
     "zones, if offered, are named once each, sorted, at least one, and the same again",
@@ -91,7 +91,7 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
-/** An image store, where the provider has one and the rig gives an image. */
+/** Tests of the image store, if the provider has one and the rig provides an image. */
 export function imageTests({ test, expect }: TestKit, run: With): void {
   const withStore = (body: (bench: Bench, shop: Shop) => Promise<void>) =>
     run(async (bench) => {
@@ -185,7 +185,7 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
     withStore(async (bench, shop) => {
       await shop.upload("0000000005");
       const [leaked] = await shop.imagesOf("0000000005");
-      // Sweeps take from the list what they remove.
+      // A sweep passes resources that it got from a list, so wait until the image is listed.
       await bench.rig.settle();
       for (let twice = 0; twice < 2; twice++)
         await bench.call((signal) => shop.provider.removeResource(leaked as Resource, signal));
@@ -194,7 +194,7 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
-/** Uploads and removals of one bench's image. */
+/** Uploads and removals of the image of one bench. */
 class Shop {
   readonly provider: Provider;
   readonly store: ImageStore;
@@ -235,7 +235,7 @@ class Shop {
     );
   }
 
-  /** Images that really carry the tag. */
+  /** The images in the cloud that carry the tag. */
   async imagesOf(uploadId: string): Promise<readonly Resource[]> {
     const { installation } = this.#bench;
     return (await this.#bench.truth(this.provider)).filter(

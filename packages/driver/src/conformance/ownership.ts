@@ -2,7 +2,7 @@ import type { Provider, Resource } from "../contract.ts";
 import { leaked } from "../leaks.ts";
 import { Bench, INSTALLATION, OTHER_INSTALLATION, type TestKit, type With } from "./rig.ts";
 
-/** Nothing is deleted but what is ours, and is known to be without a record. */
+/** Tests of rule 5: only resources of this installation that have no record are deleted. */
 export function ownershipTests({ test, expect }: TestKit, run: With): void {
   test(
     "two installations with one provider name and one node id never see each other's machine as theirs",
@@ -13,7 +13,7 @@ export function ownershipTests({ test, expect }: TestKit, run: With): void {
       const mine = await bench.create(ours, id);
       const its = await other.create(theirs, id);
       expect(JSON.stringify(mine.machine.externalId) === JSON.stringify(its.machine.externalId)).toBe(false);
-      // Even with the other's id in hand.
+      // Also when the stored id is that of the other installation's machine.
       await bench.remove(ours, id, its.machine.externalId);
       expect((await bench.machinesOf(ours, id)).length).toBe(0);
       expect((await other.machinesOf(theirs, id)).length).toBe(1);
@@ -74,7 +74,7 @@ export function ownershipTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
-/** One sweep as the launcher does it. */
+/** One sweep, in the way of the launcher. */
 async function sweep(
   bench: Bench,
   provider: Provider,

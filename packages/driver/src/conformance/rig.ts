@@ -6,35 +6,35 @@ import type { UploadOrder } from "../offers.ts";
 import { runSteps, type Step, type StepContext } from "../run-steps.ts";
 import type { ExternalId, Tag } from "../tags.ts";
 
-/** What the suite needs of a driver and of the cloud behind it. Made anew for each test. */
+/** What the suite needs of a driver and of its cloud. Made anew for each test. */
 export interface ConformanceRig {
   readonly clock: Clock;
   /** The provider's name in the configuration; tags carry it. */
   readonly providerName: string;
   readonly pool: PoolConfig;
   readonly label: LabelConfig;
-  /** Opens the same provider over the same cloud, as another process or another installation does. */
+  /** Opens the same provider on the same cloud, as another process or another installation would. */
   open(installation: string): Promise<Provider>;
-  /** Runs `work` to its end, moving time as it needs to. */
+  /** Runs `work` to its end; a virtual clock must be advanced meanwhile. */
   drive<T>(work: Promise<T>): Promise<T>;
-  /** Lets everything that was sent to the cloud take effect and become visible. */
+  /** Waits until everything sent to the cloud has taken effect and is visible. */
   settle(): Promise<void>;
-  /** What there really is, at once and unfiltered. Default: the provider's own list, after `settle`. */
+  /** All resources in the cloud, immediately and unfiltered. Default: the provider's list after `settle`. */
   truth?(): Promise<readonly Resource[]>;
-  /** Uses the quota up, so that the next create must fail with kind `quota`. */
+  /** Uses up the quota, so that the next create must fail with kind `quota`. */
   fillQuota?(): Promise<void>;
   /** Makes the next list fail. */
   breakList?(): void;
-  /** Makes a machine that carries no tag of ours. */
+  /** Makes a machine without a tag of Nodeyard. */
   makeForeign?(): Promise<void>;
-  /** Makes the host of an inventory item silent or alive again. */
+  /** Makes the host of an inventory item unreachable, or reachable again. */
   setAlive?(item: InventoryItem, alive: boolean): Promise<void>;
-  /** An image on this host to upload, of a format that the provider's store takes. Absent: its store is not judged. */
+  /** An image on this host in a format that the provider accepts. Absent: the image store is not tested. */
   image?(): Promise<Pick<UploadOrder, "file" | "format" | "size" | "sha256" | "md5" | "own">>;
   stop(): Promise<void>;
 }
 
-/** The functions of a test runner that the suite uses; vitest's fit. */
+/** The functions of a test runner that the suite uses; those of vitest fit. */
 export interface TestKit {
   describe(name: string, body: () => void): void;
   test(name: string, body: () => Promise<void>): void;
@@ -49,10 +49,10 @@ export interface TestKit {
 export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
 export const OTHER_INSTALLATION = "c2c4f8d0-3b7a-4d0e-8e0f-2a4f4f0b9e02";
 
-/** A test with a bench of its own. */
+/** Wraps a test body that gets its own bench. */
 export type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
 
-/** Calls in the tests that follow; one rig, one installation. */
+/** Calls for the tests, for one rig and one installation. */
 export class Bench {
   readonly rig: ConformanceRig;
   readonly installation: string;
@@ -85,7 +85,7 @@ export class Bench {
     };
   }
 
-  /** Creates as the launcher does, with new attempts for what may pass. Returns the machine and what was saved. */
+  /** Creates a machine in the way of the launcher, with new attempts after temporary errors. Returns the machine and the saved id. */
   async create(provider: Provider, nodeId: string, saved: ExternalId | null = null) {
     let externalId = saved;
     const save = async (id: ExternalId) => {
@@ -107,7 +107,7 @@ export class Bench {
     return this.persist(() => this.rig.drive(call(new AbortController().signal)));
   }
 
-  /** Instances that really carry the tag. */
+  /** The instances in the cloud that carry the tag. */
   async machinesOf(provider: Provider, nodeId: string): Promise<readonly Resource[]> {
     return (await this.truth(provider)).filter(
       ({ type, tag }) =>
@@ -121,7 +121,7 @@ export class Bench {
     return this.call((signal) => provider.list(signal));
   }
 
-  /** Retries after a DriverError that another try may resolve. */
+  /** Repeats `work` after errors of kind transient and timeout. */
   async persist<T>(work: (attempt: number) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -134,7 +134,7 @@ export class Bench {
     }
   }
 
-  /** The error that the work ends with; it must be a DriverError. */
+  /** The error of `work`, which must be a DriverError. */
   async failure(work: Promise<unknown>): Promise<DriverError> {
     try {
       await this.rig.drive(work);
@@ -156,8 +156,8 @@ export class Bench {
   }
 
   /**
-   * Runs steps up to the `yields`-th yield and forgets them there, as a killed process does; with `abort`, aborts what follows. A step
-   * that fails ends it too: the driver under test may be one that fails now and then.
+   * Runs steps up to yield number `yields` and drops them there, as a killed process would. With `abort` it aborts the following step
+   * instead. A step that fails ends the run too, because the driver under test may fail at random.
    */
   async cutOff<T>(
     start: (context: StepContext) => AsyncGenerator<Step, T, void>,
@@ -182,7 +182,7 @@ export class Bench {
   }
 }
 
-/** Undefined for a step that failed. */
+/** Undefined when the step failed. */
 async function attempt<T>(next: Promise<IteratorResult<Step, T>>) {
   try {
     return await next;

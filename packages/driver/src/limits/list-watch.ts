@@ -5,65 +5,65 @@ import { SharedValue } from "./shared-value.ts";
 /** What is listed, and how. */
 export interface ListWatchOptions<T> {
   readonly clock: Clock;
-  /** Everything, or what changed since an ISO time, what is gone included. */
+  /** Lists everything, or what changed since an ISO time, deleted items included. */
   readonly list: (signal: AbortSignal, since?: string) => Promise<readonly T[]>;
   /** For messages: "list of servers". */
   readonly what: string;
   readonly idOf: (item: T) => string;
-  /** Whether it counts as deleted although it is listed. */
+  /** Whether an item counts as deleted although it is listed. */
   readonly isGone: (item: T) => boolean;
-  /** When it changed, milliseconds since the epoch by the cloud's clock. Absent: the cloud cannot list changes alone. */
+  /** Time of the last change, milliseconds since the epoch by the cloud's clock. Absent: the cloud cannot list changes only. */
   readonly changedAt?: (item: T) => number;
-  /** A listing failed; it is tried again while anybody waits. */
+  /** Called when a listing failed. It is repeated while a caller waits. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Milliseconds between two looks, for one who waits; more of them make it worth to look more often. */
+/** Pause between two listings for a single waiting caller, milliseconds. With more callers the pause is shorter. */
 const ALONE_MS = 2_000;
-/** Whose quota others wait for is looked at sooner. */
+/** The same when a caller waits for a deletion: the quota that it frees is needed soon. */
 const LEAVING_MS = 1_250;
 const CROWD_MS = 1_000;
 const CROWD = 10;
-/** So many are listed at once as cheaply as what changed of them, which tells the deleted ones for half a minute more. */
+/** Up to this number of items, listing all is as cheap as listing changes, which would report deleted items for another half minute. */
 const FEW = 200;
-/** What a look found of one machine. */
+/** What a listing shows of one machine. */
 export interface Snapshot<T> {
-  /** As listed, or reported as deleted; undefined: not listed. */
+  /** As listed, or as reported deleted; undefined: not listed. */
   readonly item: T | undefined;
-  /** All were listed, not only what changed: what is missing is not there, or is just handed to its host. */
+  /** The listing was complete. A machine that is missing does not exist, or is just being assigned to its host. */
   readonly whole: boolean;
-  /** All were listed, and not too soon after the wait began: it should be listed, were it there. */
+  /** The listing was complete and began late enough after the wait: the machine would be listed if it existed. */
   readonly sure: boolean;
 }
 
-/** What is waited for. */
+/** What a caller waits for. */
 export type Wait = "active" | "gone";
 
-/** A list this old still says what there is, for those who made no change of their own. */
+/** Up to this age (milliseconds) a list serves callers that changed nothing themselves. */
 const FRESH_MS = 2_000;
-/** After this long everything is listed, not only what changed. */
+/** After this time (milliseconds) everything is listed again, not only changes. */
 const WHOLE_MS = 60_000;
-/** Hosts of a cloud disagree about the time by less than this, milliseconds. */
+/** Upper bound of the clock differences between the hosts of a cloud, milliseconds. */
 const OVERLAP_MS = 30_000;
-/** What was made is listed after this long, milliseconds. */
+/** Upper bound of the time from a create until the machine is listed, milliseconds. */
 const SETTLED_MS = 5_000;
-/** The share of the shortest recent wait that nobody looks into. */
+/** For this share of the shortest recent wait no listing is made. */
 const PATIENCE = 0.6;
 const REMEMBERED = 20;
 const SLOWEST_MS = 15_000;
 
 interface Known<T> {
   readonly items: ReadonlyMap<string, T>;
-  /** Those that the last listing reported as deleted. */
+  /** Items that the last listing reported as deleted. */
   readonly departed: ReadonlyMap<string, T>;
-  /** Monotonic time at which it was asked for. */
+  /** Monotonic time of the request for the list. */
   readonly since: number;
   readonly wholeAt: number;
 }
 
 /**
- * One listing for all who wait for machines, instead of one poll for each. It looks only while somebody waits, not before the
- * shortest of the recent waits has nearly passed, and asks for what changed where that is enough.
+ * One listing for all callers that wait for machines, instead of a poll for each. It lists only while a caller waits, starts when most of
+ * the shortest recent wait has passed, and asks only for changes when that is enough.
  */
 export class ListWatch<T> {
   readonly #options: ListWatchOptions<T>;
@@ -87,14 +87,14 @@ export class ListWatch<T> {
     });
   }
 
-  /** Everything that there is. `now`: as a listing shows them that began after this call. */
+  /** All items. `now`: from a listing that begins after this call. */
   async all(signal: AbortSignal, now: boolean): Promise<ReadonlyMap<string, T>> {
     signal.throwIfAborted();
     if (now) this.#shared.invalidate();
     return this.#shared.get(signal);
   }
 
-  /** The same by a listing of all, whatever is known: for those who conclude something from what is missing. */
+  /** All items from a complete listing, for callers that draw conclusions from missing items. */
   async whole(signal: AbortSignal): Promise<ReadonlyMap<string, T>> {
     signal.throwIfAborted();
     this.#known = undefined;
@@ -102,9 +102,9 @@ export class ListWatch<T> {
   }
 
   /**
-   * Resolves with the first thing that `judge` makes of what a look found, or rejects with what it throws, or with the
-   * signal's reason. Failed listings only delay: the caller's deadline is the limit. `kind` names what is waited for, since a
-   * boot takes longer than a deletion.
+   * Resolves with the first value that `judge` returns for a listing, or rejects with its error or the signal's reason. Failed listings
+   * only cause a delay; the caller's deadline is the limit. `kind` selects the statistics of waits, since a boot takes longer than a
+   * deletion.
    */
   wait<V>(
     kind: Wait,
@@ -124,7 +124,7 @@ export class ListWatch<T> {
       };
       const look = () => {
         const known = this.#known;
-        // A list that was asked for before the wait began may not know of the server yet.
+        // A list that was requested before the wait began may not contain the server yet.
         if (known === undefined || known.since < started) return;
         try {
           const item = known.items.get(id) ?? known.departed.get(id);
@@ -147,7 +147,7 @@ export class ListWatch<T> {
     });
   }
 
-  /** Something is known to have changed: whoever waits looks now. */
+  /** Something changed, as the caller knows from elsewhere: lists now if a caller waits. */
   hint(): void {
     if (this.#waiters.size > 0) this.#wake(this.#options.clock.monotonic());
   }
@@ -158,7 +158,7 @@ export class ListWatch<T> {
     this.#sleeping?.abort(new Error("closed"));
   }
 
-  /** Looks at `at` at the latest. */
+  /** Lists at `at` or earlier. */
   #wake(at: number): void {
     this.#wakeAt = Math.min(this.#wakeAt, at);
     this.#sleeping?.abort(new Error("sooner"));
@@ -208,7 +208,7 @@ export class ListWatch<T> {
     this.#durations.set(kind, [...durations.slice(1 - REMEMBERED), ms]);
   }
 
-  /** Loads may overlap, and the answer to an older question must not replace that to a newer one. */
+  /** Loads may overlap. The answer to an older request must not replace the answer to a newer one. */
   async #load(signal: AbortSignal): Promise<ReadonlyMap<string, T>> {
     const { clock, list, idOf, isGone } = this.#options;
     const since = clock.monotonic();
@@ -228,7 +228,7 @@ export class ListWatch<T> {
     return items;
   }
 
-  /** By the cloud's own times: the newest change that we know of, less what its hosts may disagree. */
+  /** Uses the cloud's own times: the newest known change, minus the possible clock difference of its hosts. */
   #changedSince(items: ReadonlyMap<string, T>): string | undefined {
     const { changedAt } = this.#options;
     if (changedAt === undefined) return undefined;

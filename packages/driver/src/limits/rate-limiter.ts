@@ -1,31 +1,31 @@
 import type { Clock } from "@nodeyard/runtime";
 import { DriverError } from "../errors.ts";
 
-/** How fast calls may start, and how many may wait. */
+/** How often calls may start, and how many may wait. */
 export interface RateLimiterOptions {
   readonly clock: Clock;
-  /** At least this long between two starts, milliseconds; 0: no limit but what the server sets (`refused`). */
+  /** Least time between two starts, milliseconds. 0: no limit except what the server demands (`refused`). */
   readonly intervalMs: number;
-  /** Callers that may wait; one more is rejected with `transient`. Default 1,000. */
+  /** Most callers that may wait; further ones are rejected with `transient`. Default 1,000. */
   readonly waiting?: number;
 }
 
 export interface Turn {
-  /** Before those that are not: for a read that many wait for. */
+  /** Served before callers without it: for a read that many others wait for. */
   readonly first?: boolean;
 }
 
-/** The first refusal of a server that nobody limited asks for this, milliseconds. */
+/** Interval after the first refusal of a server without a configured limit, milliseconds. */
 const FIRST_INTERVAL_MS = 50;
 const WIDEST_MS = 30_000;
-/** Each start that the server takes makes the interval this much shorter, down to what was configured. */
+/** Factor by which each accepted call shortens the interval, down to the configured one. */
 const RECOVERY = 0.95;
-/** Below this the interval that a refusal left is forgotten, milliseconds. */
+/** An interval below this that remains from a refusal is set to 0, milliseconds. */
 const FORGOTTEN_MS = 5;
 
 /**
- * One start per interval, in order of arrival. The first is free; a caller that gives up leaves its turn to the next.
- * It adapts: `refused` doubles the interval, `accepted` lets it shrink back to what was configured.
+ * Lets one call start per interval, in order of arrival. The first starts at once. A caller that aborts passes its turn to the next.
+ * The limiter adapts: `refused` doubles the interval, `accepted` shortens it again down to the configured one.
  */
 export class RateLimiter {
   readonly #clock: Clock;
@@ -45,32 +45,32 @@ export class RateLimiter {
     this.#bound = options.waiting ?? 1_000;
   }
 
-  /** Callers that wait now. */
+  /** Number of waiting callers. */
   get waiting(): number {
     return this.#first.size + this.#queue.size;
   }
 
-  /** How many more may wait. */
+  /** How many more callers may wait. */
   get free(): number {
     return this.#bound - this.waiting;
   }
 
-  /** Between two starts now, milliseconds. */
+  /** The present interval between two starts, milliseconds. */
   get intervalMs(): number {
     return this.#interval;
   }
 
-  /** The limit was configured anew; what the server asked for on top of the old one stays. */
+  /** Sets a new configured limit. A longer interval that the server demanded stays. */
   configure(intervalMs: number): void {
     const asked = this.#interval > this.#configured;
     this.#configured = intervalMs;
     this.#interval = asked ? Math.max(this.#interval, intervalMs) : intervalMs;
   }
 
-  /** The server had too much: nothing starts for `pauseMs`, and then at half the speed. */
+  /** The server refused a call because of too many calls: nothing starts for `pauseMs`, then at half the rate. */
   refused(pauseMs: number): void {
     const now = this.#clock.monotonic();
-    // Calls that were under way together are refused together; that is one message, not many.
+    // Calls that were in flight together are refused together. They count as one refusal.
     if (now - this.#lastRefusal >= this.#interval) {
       this.#interval = Math.min(WIDEST_MS, Math.max(this.#interval * 2, FIRST_INTERVAL_MS));
       this.#lastRefusal = now;
@@ -80,7 +80,7 @@ export class RateLimiter {
     if (this.waiting > 0) this.#wake();
   }
 
-  /** The server took a call. */
+  /** The server accepted a call. */
   accepted(): void {
     if (this.#interval <= this.#configured) return;
     const interval = this.#interval * RECOVERY;
@@ -88,7 +88,7 @@ export class RateLimiter {
     this.#interval = floor === 0 && interval < FORGOTTEN_MS ? 0 : Math.max(floor, interval);
   }
 
-  /** Resolves when it is the caller's turn; rejects with the signal's reason. */
+  /** Resolves when the caller may start; rejects with the signal's reason. */
   async turn(signal?: AbortSignal, { first = false }: Turn = {}): Promise<void> {
     signal?.throwIfAborted();
     const now = this.#clock.monotonic();
@@ -123,7 +123,7 @@ export class RateLimiter {
       const [caller] = queue;
       if (caller === undefined) return;
       queue.delete(caller);
-      // From when it was due, so that timers that fire late do not add up; one interval of lateness is forgiven.
+      // Counts from the time when the turn was due, so that late timers do not add up. At most one interval of delay is made up for.
       const now = this.#clock.monotonic();
       this.#next = Math.max(this.#next, now - this.#interval) + this.#interval;
       caller();

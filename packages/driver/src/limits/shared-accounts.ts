@@ -1,17 +1,17 @@
 import type { Clock } from "@nodeyard/runtime";
 
-/** What providers with one credential have in common. */
+/** State that providers with one credential share. */
 export interface Account {
-  /** At least this long between two calls, milliseconds: the strictest that any of the providers has. */
+  /** Sets the least time between two calls, milliseconds: the longest of all providers of the account. */
   limit(intervalMs: number): void;
-  /** Nobody uses it any more. */
+  /** Called when no provider uses the account any more. */
   close(): Promise<void>;
 }
 
-/** A provider's hold on its account. */
+/** A provider's use of its account. */
 export interface Share<T> {
   readonly account: T;
-  /** Twice: nothing. The last provider that lets go closes the account. */
+  /** A second call has no effect. The last provider that releases the account closes it. */
   release(): Promise<void>;
 }
 
@@ -21,13 +21,13 @@ interface Held<T> {
 }
 
 /**
- * Accounts by credential. To the cloud, providers with the same one are one customer: they share connections, lists and one rate limit.
- * Kept per clock, so that two simulations in one process never meet.
+ * Accounts by credential. A cloud treats providers with the same credential as one customer, so they share connections, lists and one rate
+ * limit. Accounts are kept per clock, so that two simulations in one process do not share any.
  */
 export class SharedAccounts<T extends Account> {
   readonly #byClock = new WeakMap<Clock, Map<string, Held<T>>>();
 
-  /** `key` names the customer, without secrets. `intervalMs` is the provider's own limit; 0: none. */
+  /** `key` identifies the customer, without secrets. `intervalMs` is the provider's own limit; 0: none. */
   share(clock: Clock, key: string, intervalMs: number, open: () => T): Share<T> {
     const all = this.#byClock.get(clock) ?? new Map<string, Held<T>>();
     this.#byClock.set(clock, all);

@@ -6,13 +6,13 @@ export interface SharedValueOptions<T> {
   readonly clock: Clock;
   /** Loads the value. Its signal aborts at the load's deadline and when the value is closed. */
   readonly load: (signal: AbortSignal) => Promise<T>;
-  /** What it is, for messages: "server list". */
+  /** Name of the value for messages: "server list". */
   readonly what: string;
-  /** Up to this age the value is served as it is, milliseconds; below 0 none is kept, loads are only shared. */
+  /** Up to this age (milliseconds) the value is returned as it is. Below 0 values are not kept, and only loads are shared. */
   readonly freshMs: number;
-  /** Up to this age it is still served while a new one is loaded, milliseconds. Beyond it callers wait. */
+  /** Up to this age (milliseconds) the value is still returned while a new one is loaded. Beyond it callers wait. */
   readonly staleMs: number;
-  /** For one load, milliseconds. Default 60,000. */
+  /** Time limit of one load, milliseconds. Default 60,000. */
   readonly loadMs?: number;
 }
 
@@ -22,8 +22,8 @@ interface Loading<T> {
 }
 
 /**
- * A value that many ask for and one load answers: lists and quotas of a cloud. At most one load is under way per generation;
- * nobody gets a value older than `staleMs`, nor one whose load began before the last `invalidate`.
+ * A value that many callers need and one load provides: lists and quotas of a cloud. At most one load per generation is in progress. No
+ * caller gets a value that is older than `staleMs` or whose load began before the last `invalidate`.
  */
 export class SharedValue<T> {
   readonly #options: SharedValueOptions<T>;
@@ -36,7 +36,7 @@ export class SharedValue<T> {
     this.#options = options;
   }
 
-  /** Rejects with a DriverError, or with the signal's reason; the load goes on for the others. */
+  /** Rejects with a DriverError, or with the signal's reason; the load continues for other callers. */
   async get(signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     const { clock, freshMs, staleMs } = this.#options;
@@ -44,20 +44,20 @@ export class SharedValue<T> {
     if (this.#value !== undefined && age <= freshMs) return this.#value.value;
     const loading = this.#load();
     if (this.#value !== undefined && age <= staleMs) {
-      // Whoever finds the value too old hears of the error; until then it only means an older answer.
+      // The error is reported to the caller that finds the value too old. Until then it only means an older value.
       loading.catch(() => {});
       return this.#value.value;
     }
     return signal === undefined ? loading : abortable(loading, signal);
   }
 
-  /** What is known, or being loaded, is out of date: the next `get` loads. Call after a create or delete. */
+  /** Discards the value and the load in progress: the next `get` loads again. Call it after a create or delete. */
   invalidate(): void {
     this.#generation++;
     this.#value = undefined;
   }
 
-  /** Ends the load under way; `get` rejects from now on. */
+  /** Ends the load in progress. Later calls of `get` reject. */
   close(): void {
     this.#closed.abort(new DriverError("transient", `the ${this.#options.what} is closed`));
     this.#value = undefined;
@@ -79,7 +79,7 @@ export class SharedValue<T> {
     this.#closed.signal.throwIfAborted();
     const late = () => new DriverError("timeout", `the ${what} took longer than ${loadMs} ms`);
     const limit = deadline(clock, loadMs, late, this.#closed.signal);
-    // The value is as old as the question, not as the answer.
+    // The age counts from the request, because the answer may describe the state at that time.
     const since = clock.monotonic();
     try {
       const value = await abortable(this.#options.load(limit.signal), limit.signal);
@@ -93,7 +93,7 @@ export class SharedValue<T> {
   }
 }
 
-/** The outcome of shared `work`, or the signal's reason when it aborts first; the work goes on for the others. */
+/** The result of shared `work`, or the signal's reason when it aborts first. The work continues for other callers. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
