@@ -230,7 +230,6 @@ export interface Resource {
 }
 
 /** A machine that should be a node although no request asked for it (static hosts). */
-// The launcher registers such nodes and keeps them registered.
 export interface InventoryItem {
   /** Identity over restarts and reloads; for static hosts: host, user name and port. */
   readonly key: string;
