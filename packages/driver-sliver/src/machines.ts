@@ -58,7 +58,10 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
     doing: doing ?? null,
     error: error?.message ?? null,
     remarks: remarksOf(sliver),
-    usage: sliver.usage ?? {},
+    usage: {
+      ...sliver.usage,
+      ...(sliver.memoryKills === undefined ? {} : { memoryKills: sliver.memoryKills }),
+    },
     guarantees: use === "free" ? {} : promised(rspec),
     rspec: given(rspec),
     effective: given(effective),

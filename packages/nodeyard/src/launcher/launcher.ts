@@ -92,9 +92,10 @@ export class Launcher {
     return providerStandings(this.#config, serving, loop, errors);
   }
 
-  /** Machines of which nodes are slivers, as their managers say now. */
-  sliverMachines(): Promise<readonly ProviderMachines[]> {
-    return this.#parts.sliverMachines.list();
+  /** Machines of which nodes are slivers, as their managers say now; none when that takes longer than `withinMs`. */
+  sliverMachines(withinMs?: number): Promise<readonly ProviderMachines[]> {
+    const look = this.#parts.sliverMachines;
+    return withinMs === undefined ? look.list() : look.listWithin(withinMs);
   }
 
   /** Why a request is not served now; undefined when it has ended or is not known. */

@@ -77,6 +77,26 @@ export const gaugeNames = {
     "cache",
     "queue",
   ),
+  sliver_machine_up: gauge(
+    "1 when a machine of which nodes are slivers answered, 0 when it did not",
+    "provider",
+    "machine",
+  ),
+  sliver_memory_bytes: sliver("Memory that a sliver has now"),
+  sliver_memory_peak_bytes: sliver("The most that it had since its start"),
+  sliver_memory_kills: sliver("Processes that the kernel killed because its memory was full"),
+  sliver_cpu_seconds: sliver("Processor time since its start"),
+  sliver_throttled_seconds: sliver("Time since its start in which its cap of CPU held it back"),
+  sliver_pids: sliver("Processes and threads that it has now"),
+  sliver_pids_refused: sliver("How often one more was refused"),
+  sliver_io_bytes: sliver(
+    "Bytes that it read and wrote, where the machine counts them (cgroup v2)",
+    "direction",
+  ),
+  sliver_pressure_ratio: sliver(
+    "Part of the last ten seconds in which something of it waited, where the machine counts it (cgroup v2)",
+    "resource",
+  ),
   statsd_lost: gauge("Lines that could not be sent to the statsd server"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
@@ -99,4 +119,9 @@ export function gaugeOf(name: GaugeName, value: number, ...labels: readonly stri
 
 function gauge<const Labels extends readonly string[]>(help: string, ...labels: Labels): Measure<Labels> {
   return { help, labels };
+}
+
+/** Of one sliver; with the id of its node, which is empty where it is no node of this installation. */
+function sliver<const Labels extends readonly string[]>(help: string, ...labels: Labels) {
+  return gauge(help, "provider", "machine", "sliver", "node", ...labels);
 }

@@ -13,6 +13,7 @@ export {
 export { type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";
 export { CountHistory, HISTORY_STEP_MS, type HistoryPoint } from "./history.ts";
 export { Population } from "./population.ts";
+export { type SliverUses, sliverGauges } from "./slivers.ts";
 export type { StatsdSample } from "./statsd/lines.ts";
 export { type LineSink, StatsdReporter } from "./statsd/reporter.ts";
 export { gaugeSamples, oldKeys } from "./statsd/samples.ts";

@@ -14,9 +14,11 @@ import {
   gaugeOf,
   PrometheusExporter,
   StatsdReporter,
+  sliverGauges,
   statsdServer,
   UdpSink,
 } from "../metrics/index.ts";
+import type { ProviderMachines } from "../operations/index.ts";
 import { Counters, type ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { ProcessError } from "./errors.ts";
@@ -25,6 +27,8 @@ import type { Role } from "./role.ts";
 
 /** The file in the state folder by which the process can be looked at. */
 export const HTTP_SOCKET = "http.sock";
+/** Milliseconds that a page of figures waits for sliver machines, of which one that does not answer takes three seconds. */
+const PAGE_MS = 5_000;
 
 /** What the command line says of where a process is to be looked at. */
 export interface FrontWish {
@@ -111,8 +115,7 @@ export class Front {
         work: () => this.#work(),
         providers: () => this.#roles.flatMap((role) => role.providers?.() ?? []),
         history: () => this.#roles.flatMap((role) => role.history?.() ?? []),
-        sliverMachines: async () =>
-          (await Promise.all(this.#roles.map((role) => role.sliverMachines?.() ?? []))).flat(),
+        sliverMachines: () => this.#sliverMachines(),
         buildLog: async (range, waitMs) =>
           this.#roles.find((role) => role.buildLog !== undefined)?.buildLog?.(range, waitMs),
         checkConfig,
@@ -233,7 +236,14 @@ export class Front {
 
   async #page(): Promise<Page> {
     this.#prometheus ??= PrometheusExporter.start(VERSION);
-    return (await this.#prometheus).page(this.counters, this.#gauges());
+    const exporter = await this.#prometheus;
+    // Seconds at most, also where a machine does not answer: below what Prometheus waits for a page (10 s).
+    const slivers = sliverGauges(await this.#sliverMachines(PAGE_MS));
+    return exporter.page(this.counters, [...this.#gauges(), ...slivers]);
+  }
+
+  async #sliverMachines(withinMs?: number): Promise<readonly ProviderMachines[]> {
+    return (await Promise.all(this.#roles.map((role) => role.sliverMachines?.(withinMs) ?? []))).flat();
   }
 
   #work() {

@@ -155,7 +155,8 @@ export class LauncherRole implements Role {
     return this.#launcher.providers().map((standing) => ({ launcher, ...standing }));
   };
 
-  readonly sliverMachines = (): Promise<readonly ProviderMachines[]> => this.#launcher.sliverMachines();
+  readonly sliverMachines = (withinMs?: number): Promise<readonly ProviderMachines[]> =>
+    this.#launcher.sliverMachines(withinMs);
 
   readonly plan = async (text: string, days: number): Promise<ConfigPlan> => {
     if (this.#planning) return "busy";

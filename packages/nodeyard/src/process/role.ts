@@ -34,8 +34,8 @@ export interface Role {
   readonly audit?: Audit;
   /** Absent: it serves none. */
   readonly providers?: () => readonly LauncherStanding[];
-  /** Absent: it serves none. */
-  readonly sliverMachines?: () => Promise<readonly ProviderMachines[]>;
+  /** Absent: it serves none. After `withinMs` milliseconds there are none. */
+  readonly sliverMachines?: (withinMs?: number) => Promise<readonly ProviderMachines[]>;
   /** What a configuration would do with the demand in the journal; absent: it keeps none. Never rejects. */
   readonly plan?: (text: string, days: number) => Promise<ConfigPlan>;
   /** The last day in numbers; absent: it keeps none. */

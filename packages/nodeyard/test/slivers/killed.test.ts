@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Machine } from "../../../../testing/slivers/index.ts";
 import { Site } from "../cli/nodeyard.ts";
@@ -67,5 +69,8 @@ describe("a launcher with slivers is killed", { timeout: 180_000 }, () => {
     );
     expect(again.nodes).toHaveLength(2);
     expect((await machine.status()).slivers).toHaveLength(2);
+    const words = ["-sS", "--unix-socket", join(site.state, "http.sock"), "http://x/metrics"];
+    const page = execFileSync("curl", words, { encoding: "utf8" });
+    expect(page).toContain(`nodeyard_sliver_machine_up{provider="lab",machine="${machine.name}"} 1`);
   });
 });

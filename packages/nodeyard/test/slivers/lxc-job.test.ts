@@ -107,6 +107,12 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     const told = /its memory \(96 MiB\) was full: the kernel killed \d+ process/;
     await machine.until(({ slivers }) => slivers.some(({ memoryKills = 0 }) => memoryKills > 0));
     expect((await site.run("explain", node.id)).out).toMatch(told);
+    const socket = join(site.state, "http.sock");
+    const page = execFileSync("curl", ["-sS", "--unix-socket", socket, "http://x/metrics"], {
+      encoding: "utf8",
+    });
+    expect(page).toMatch(new RegExp(`^nodeyard_sliver_memory_kills\\{.*node="${node.id}".*\\} [1-9]`, "m"));
+    expect(page).toMatch(/^nodeyard_sliver_memory_bytes\{provider="lab",machine="here",.*\} [1-9]/m);
     expect((await site.run("release", lease)).code).toBe(0);
     await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
     expect((await site.run("explain", node.id)).out).toMatch(told);

@@ -28,17 +28,27 @@ export class SliverMachines {
     return this.#look;
   }
 
+  /** As `list`; empty when that takes longer. */
+  async listWithin(ms: number): Promise<readonly ProviderMachines[]> {
+    return (await this.#soon(this.list(), ms)) ?? [];
+  }
+
   /** What explains how the jobs of a node fare. Never rejects; a machine that is slow says nothing. */
   async remarks(provider: string | null, node: string): Promise<readonly string[]> {
     const open = this.#providers.get(provider ?? "");
     const look = open && this.#of(open);
     if (look === undefined) return [];
-    const slow = Promise.withResolvers<undefined>();
-    const timer = this.#clock.setTimer(REMARKS_MS, () => slow.resolve(undefined), { background: true });
-    const found = await Promise.race([look, slow.promise]);
-    timer.cancel();
+    const found = await this.#soon(look, REMARKS_MS);
     const slivers = found?.machines.flatMap((machine) => machine.slivers) ?? [];
     return slivers.flatMap((sliver) => (sliver.node === node ? sliver.remarks : []));
+  }
+
+  async #soon<T>(look: Promise<T>, ms: number): Promise<T | undefined> {
+    const slow = Promise.withResolvers<undefined>();
+    const timer = this.#clock.setTimer(ms, () => slow.resolve(undefined), { background: true });
+    const found = await Promise.race([look, slow.promise]);
+    timer.cancel();
+    return found;
   }
 
   /** Undefined: its nodes are no slivers. */
