@@ -1146,7 +1146,7 @@ export interface Operations {
     };
     reply: undefined;
   };
-  /** Keep a node for a person to look at; nobody else gets it. */
+  /** Keep a node for a person to look at; no request gets it. */
   hold_node: {
     path: {
       readonly id: string;

@@ -37,11 +37,11 @@ import { readBuildLog, untilLogGrows } from "./edge/build-log.ts";
 import type { Disk } from "./runs/disk.ts";
 
 const SWEEP_MS = 60_000;
-/** Workers, where nobody says how many. */
+/** The default numbers of workers. */
 const [BUILDS, UPLOADS] = [1, 4] as const;
-/** Who waits for more of a log, at most: each has a watch of the system. */
+/** The most callers that wait for more of a log, because each needs a file watch of the system. */
 const LOG_WAITS = 32;
-/** After an event what it may have made superfluous is swept this much later, milliseconds: events come in groups. */
+/** The pause between an event and the sweep that it causes, milliseconds, because events come in groups. */
 const SOON_MS = 1_000;
 
 /** The part of the configuration that a builder goes by; `reconfigure` takes a new one. */
@@ -62,13 +62,13 @@ export interface BuilderOptions {
   readonly identity: { readonly hostname: string; readonly fqdn: string; readonly version: string };
   readonly driverOf: (name: string) => Promise<Driver>;
   readonly config: BuilderConfig;
-  /** Of a launcher in the same process, which starts and closes it; absent: one of its own. */
+  /** The view of a launcher in the same process, which starts and closes it; absent: the builder has its own. */
   readonly view?: View;
   readonly buildWorkers?: number;
   readonly uploadWorkers?: number;
 }
 
-/** Keeps diskimages fresh: builds, uploads, and takes away what is no longer needed. */
+/** Keeps diskimages fresh: builds and uploads them, and deletes those that are not needed any more. */
 export class Builder {
   readonly view: View;
   readonly #options: BuilderOptions;
@@ -207,7 +207,7 @@ export class Builder {
     return this.#context.live.list();
   }
 
-  /** What does not go on, as `Live.stuck` says. */
+  /** The controller that is stuck, as `Live.stuck` names it; undefined when all of them make progress. */
   stuck(): string | undefined {
     return this.#context.live.stuck();
   }
@@ -234,7 +234,7 @@ export class Builder {
 
   async #begin(): Promise<void> {
     const { disk, log } = this.#options;
-    // First of all: what a former process of this host left running must not write into what we look at.
+    // First stop what a former process of this host left running, so that it does not write into the files that are read next.
     for (const { intent } of await disk.list())
       if (intent.installation === this.#context.installation)
         await disk
@@ -261,7 +261,7 @@ export class Builder {
     this.#began = true;
   }
 
-  /** Those that list images, or have uploads in the tree that have to go. */
+  /** Providers that list images, or that have uploads in the tree to delete. */
   #relevant(): readonly ProviderConfig[] {
     const { providers, builder } = this.#config;
     const present = new Set<string>();
@@ -272,7 +272,7 @@ export class Builder {
     );
   }
 
-  /** What goes on with an image, or with all. Who asks of requests and nodes learns that there is nothing to learn here. */
+  /** The work on an image, or on all. For requests and nodes the answer is empty. */
   async #testify({ image, log }: About): Promise<Testimony> {
     const images = this.progress().filter((work) => image === undefined || work.image === image);
     const part = log && (await this.buildLog(log));

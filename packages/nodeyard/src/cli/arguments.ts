@@ -88,8 +88,7 @@ export function parseNodeId(text: string): string {
 const KINDS: ReadonlySet<string> = new Set(["request", "lease", "node", "label", "image"]);
 
 /**
- * What `explain` is asked about: `KIND NAME`, or a name alone, whose shape tells an id; what has the shape of none is taken for
- * a label.
+ * The subject of `explain`: `KIND NAME`, or a name alone. The kind of an id follows from its shape; any other name is a label.
  */
 export function parseSubject(words: readonly string[]): Explained {
   const [first = "", second] = words;

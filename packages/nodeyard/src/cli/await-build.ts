@@ -13,12 +13,12 @@ import { settledIn } from "./patience.ts";
 import type { Session } from "./session.ts";
 
 const LOOK_MS = 10_000;
-/** A builder that is there and free begins within this; who asks it earlier hears of what was before the request. */
+/** A free builder begins within this time, milliseconds; answers before it may describe the state before the request. */
 const BEGIN_MS = 2_000;
 
 /**
- * The first build that is not one of `before` and has ended. Until one begins it says what keeps it from that; Ctrl-C ends the waiting,
- * and the request stands. Rejects when the image is paused, or with TimedOut.
+ * Waits for the first build that is not one of `before` to end. Until a build begins, prints what it waits for. Ctrl-C ends the wait, and
+ * the request stays. Rejects when the image is paused, or with TimedOut.
  */
 export async function awaitBuild(
   { machine, io }: Session,
@@ -75,7 +75,7 @@ async function whatKeepsIt(handles: OperationHandles, image: string): Promise<st
   const story = await explain(handles, { kind: "image", id: image }, query);
   const wait = story?.waitsFor;
   if (story === undefined || wait == null || wait.code === "image.due") return undefined;
-  // Nobody can say when that ends.
+  // A pause has no end that could be waited for.
   if (wait.code === "image.paused") throw imagePaused(image, "the request stands");
   return `waiting: ${wait.meaning} (${wait.code}). ${story.next}`;
 }
@@ -87,7 +87,7 @@ export function imagePaused(image: string, request: string): CommandError {
   );
 }
 
-/** What the builder says of the build; asked only where somebody sits there. */
+/** The builder's report on the build; asked only when the output is a terminal. */
 async function howFar(
   handles: OperationHandles,
   image: string,
@@ -102,7 +102,7 @@ async function howFar(
 
 const MB = 1_000_000;
 
-/** How far a build or an upload is, in a line: what it is at, how much, how fast, how long it still takes. */
+/** The progress of a build or upload in one line: phase, amount, rate and time left. */
 export function progressText({ phase, bytes, total, bytesPerSecond, etaMs, elapsedMs }: ImageWork): string {
   const size = total === null ? `${megabytes(bytes)} MB` : `${megabytes(bytes)} of ${megabytes(total)} MB`;
   const rate = `${(bytesPerSecond / MB).toFixed(1)} MB/s`;

@@ -8,7 +8,7 @@ export interface CommandEntry {
   readonly name: string;
   /** Its line in the help of the whole. */
   readonly summary: string;
-  /** What it is made of is loaded only where that command runs, or its help is printed. */
+  /** Loads the command; called only when it runs or its help is printed. */
   readonly load: () => Promise<Define>;
   /** Whether it has to see all other commands. */
   readonly whole?: true;
@@ -91,7 +91,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "hold",
-    summary: "keep a node for a person to look at; nobody else gets it",
+    summary: "keep a node for a person to look at; no request gets it",
     load: async () => (await import("./commands/node-state.ts")).defineHold,
   },
   {

@@ -1,8 +1,8 @@
 import type { Completed, Described, DescribedOption } from "./described.ts";
 
 /**
- * Scripts that complete commands, options and their values. They contain all of it, since a program that were started for each key would be
- * slower than whoever types.
+ * Scripts that complete commands, options and their values. They contain all words, because starting the program for each key would be
+ * too slow for typing.
  */
 export const COMPLETIONS = { bash, zsh, fish } as const;
 export type Shell = keyof typeof COMPLETIONS;
@@ -44,7 +44,7 @@ function bash(program: Described): string {
   const values = commands.toReversed().flatMap(({ path, options }) =>
     options.flatMap(({ flags, value }) => {
       if (value === null) return [];
-      // Those of the program come last, and are for every command.
+      // Options of the program come last and apply to every command.
       const at = path.length === 0 ? "*" : quote(path.join(" "));
       return `        ${flags.map((flag) => `${at}:${flag}`).join("|")}) kind=${quote(kind(value))} ;;\n`;
     }),

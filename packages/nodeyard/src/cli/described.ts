@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** What a value is, as far as a shell can complete it: a file, a folder, one of some words, or anything. */
+/** How a shell completes a value: as a file, as a folder, from some words, or not at all. */
 export type Completed = "file" | "folder" | readonly string[] | undefined;
 
 export interface DescribedOption {
@@ -26,7 +26,7 @@ export interface Described {
   readonly usage: string;
   readonly summary: string;
   readonly arguments: readonly DescribedArgument[];
-  /** Without those of the program, which every command takes that has none of the same name. */
+  /** Without the options of the program, which every command accepts unless it has its own option of that name. */
   readonly options: readonly DescribedOption[];
   /** What follows the options in its help, without the empty lines around it. */
   readonly notes: string;

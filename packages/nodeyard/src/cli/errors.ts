@@ -3,10 +3,10 @@ import { errorClass, NodeyardError } from "@nodeyard/runtime";
 /** A wrong command line: exit code 2, where every other failure is 1. */
 export class UsageError extends errorClass("cli.usage") {}
 
-/** A command that was understood and could not do what was asked. */
+/** A valid command that failed. */
 export class CommandError extends NodeyardError {}
 
-/** What was waited for did not come within `--timeout`. */
+/** The wait took longer than `--timeout`. */
 export class TimedOut extends errorClass("cli.timeout") {}
 
 /** `run` and `shell` had no node to run anything on. */
@@ -15,7 +15,7 @@ export class NoNode extends errorClass("cli.no_node") {}
 /** A signal ended the waiting. */
 export class Interrupted extends errorClass("cli.interrupted") {}
 
-/** A command that has said itself what is wrong; only the exit code is left. */
+/** A command that has printed its error already; only the exit code is left to set. */
 export class CommandFailed extends Error {
   readonly exitCode: number;
 

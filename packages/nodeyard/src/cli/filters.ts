@@ -4,7 +4,7 @@ import type { Backend } from "./backend/index.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Session } from "./session.ts";
 
-/** What a list is limited to: rows with one of the values of each filter. */
+/** Limits a list to rows that have one of the values of each filter. */
 export interface Filters {
   readonly state?: readonly string[];
   readonly provider?: readonly string[];
@@ -40,7 +40,7 @@ export function addFilters(command: Command, names: readonly Filter[], states: r
   }
 }
 
-/** The rows that pass all filters. A name that nobody knows is an error: an empty list would read as "there is none left". */
+/** The rows that pass all filters. An unknown name is an error, because an empty list would look like "none left". */
 export async function filtered(
   session: Session,
   backend: Backend,

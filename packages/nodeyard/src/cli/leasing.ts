@@ -19,7 +19,7 @@ export interface LeaseOptions {
   readonly timeout?: number;
 }
 
-/** A launcher reports the end of a lease; waiting stops by itself only when none does. */
+/** The wait for a lease ends this long after its expiry even if no launcher reports the end, milliseconds. */
 const EXPIRY_SLACK_MS = 10_000;
 
 /** A lease that was asked for, and how its nodes are waited for. */
@@ -85,7 +85,7 @@ export async function awaitNodes(
   }
 }
 
-/** Gives a lease back, for as long as a person waits, and says what became of it. */
+/** Releases a lease, waits for the result as long as a person would, and prints it. */
 export async function giveBack({ io, machine }: Session, backend: Backend, lease: Lease): Promise<void> {
   const { id, expires } = lease;
   try {
@@ -127,7 +127,7 @@ async function arrival(
 ): Promise<Lease> {
   const { machine } = session;
   const following = follow(onChange);
-  // While nobody answers, the end of the lease is known here alone.
+  // Without an answering launcher, the end of the lease is computed here.
   const leaseMs = lease.expires - lease.created + EXPIRY_SLACK_MS;
   const limit = deadline(machine.clock, Math.min(timeout ?? leaseMs, leaseMs), () =>
     timeout !== undefined && timeout < leaseMs

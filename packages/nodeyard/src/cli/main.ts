@@ -61,7 +61,7 @@ const EXIT_TEXT = `Exit codes: ${Object.entries(EXIT_CODES)
   .join("\n            ")}
 `;
 
-/** Options that may stand before the command, and after it unless it has one of that name itself. */
+/** Options that may stand before the command, or after it unless the command has an option of that name. */
 function globalOptions(): readonly Option[] {
   return [
     new Option("-c, --config <file>", "configuration (nodepool.yaml)"),
@@ -82,7 +82,7 @@ class Inherited {
   readonly #options = new WeakSet<Option>();
   #command: Command | null = null;
 
-  /** Lets a command and those beneath it take what they have no option of their own for. */
+  /** Lets a command and its subcommands accept the global options for which they have no option of their own. */
   add(command: Command): void {
     const names = new Set(command.options.map(({ long }) => long));
     for (const option of globalOptions()) {
@@ -118,8 +118,8 @@ export async function describeProgram(machine: Machine): Promise<Described> {
 }
 
 /**
- * The command line. Actions throw; `main` turns that into a line and an exit code. A quick one has only the names of its commands, loads
- * the one that runs, and throws NeedsAll in place of any help.
+ * The command line. Actions throw; `main` turns errors into a line and an exit code. A quick program knows only the names of its
+ * commands, loads the one that runs, and throws NeedsAll instead of printing help.
  */
 async function createProgram(
   session: Omit<Session, "options">,

@@ -2,7 +2,7 @@ import type { ValidationResult } from "../config/index.ts";
 import { plain } from "../listing/index.ts";
 import type { MoveSurvey } from "../operations/index.ts";
 
-/** What whoever plans a move from Nodepool has to know of a file, in Markdown. */
+/** The report for an operator who plans a move from Nodepool, in Markdown. */
 export function migrationReport(
   file: string,
   { findings, providers, differences, lostLabels }: Omit<ValidationResult, "exitCode">,
@@ -29,7 +29,7 @@ export function migrationReport(
   ].join("\n");
 }
 
-/** What becomes of all that is in the tree; of what there is a lot, one line with a number. */
+/** What happens to each thing in the tree; large groups are one line with their number. */
 function treeSections(survey: MoveSurvey | string | null): readonly string[] {
   if (survey === null) return [];
   if (typeof survey === "string") return [`## The tree\n\nNot looked at: ${plain(survey)}\n`];

@@ -14,7 +14,7 @@ export async function configuredImage(session: Session, image: string) {
   );
 }
 
-/** Without a configuration the tree must know the image: what is misspelt must not seem done. Throws CommandError. */
+/** Without a configuration the tree must have the image, so that a misspelt name is not accepted. Throws CommandError. */
 export function demandKnown(session: Session, known: boolean, image: string): void {
   if (known || session.options().config !== undefined) return;
   throw new CommandError(
@@ -23,7 +23,7 @@ export function demandKnown(session: Session, known: boolean, image: string): vo
   );
 }
 
-/** What is misspelt must not look like a provider without nodes. Throws CommandError. */
+/** A misspelt name must not look like a provider without nodes. Throws CommandError. */
 export async function demandProvider(
   session: Session,
   providers: () => Promise<readonly string[]>,

@@ -20,7 +20,7 @@ export function addOldOptions(command: Command): Command {
     .option("-l <file>", "logging configuration of Nodepool (YAML or JSON): level and file are used");
 }
 
-/** What is started with old options, and what there is to say of them. */
+/** A daemon started with Nodepool's options, and the remarks on these options. */
 export interface OldDaemon {
   readonly session: Session;
   readonly warnings: readonly string[];

@@ -12,7 +12,7 @@ export function rejectedAt(signal: AbortSignal): Promise<never> {
   return promise;
 }
 
-/** What `work` gives, or `late()` when it takes longer than `ms`; it goes on unobserved then. */
+/** Resolves as `work` does, or rejects with `late()` after `ms`; the result of `work` is ignored then. */
 export async function within<T>(clock: Clock, ms: number, late: () => Error, work: Promise<T>): Promise<T> {
   work.catch(() => {});
   const limit = deadline(clock, ms, late);

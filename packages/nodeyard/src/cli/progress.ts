@@ -1,7 +1,7 @@
 import { plain } from "../listing/index.ts";
 import type { LeaseProgress } from "../operations/index.ts";
 
-/** Turns what is known of a lease into lines, each said once: what its request waits for, and each node's way. */
+/** Prints the progress of a lease, each line once: what its request waits for, and the steps of each node. */
 export class Progress {
   readonly #say: (line: string) => void;
   readonly #elapsedMs: () => number;

@@ -12,7 +12,7 @@ export interface Io {
   err(text: string): void;
   /** Whether stderr is a terminal: people read the log there, not machines. */
   readonly isTerminal: boolean;
-  /** Asks whoever sits there and gives the line that comes back; undefined: nobody does. */
+  /** Asks the user and returns the answer; undefined: the input is no terminal. */
   ask(question: string): Promise<string | undefined>;
   /** Columns for help texts. */
   readonly columns: number;
@@ -77,7 +77,7 @@ export function needsTree(): CommandError {
   );
 }
 
-/** Runs `command` with a connection to the tree, and ends that whatever happens. `drivers`: those that judge a configuration with `-c`. */
+/** Runs `command` with a connection to the tree, and closes it in any case. `drivers`: for the check of a configuration with `-c`. */
 export async function withTree<T>(
   session: Session,
   command: (handles: OperationHandles) => Promise<T>,
@@ -90,7 +90,7 @@ export async function withTree<T>(
   try {
     return await command({ tree, clock, random });
   } finally {
-    // What the command did is done; a server that has gone meanwhile ends the session by itself.
+    // The command has succeeded. If the server does not answer any more, it ends the session by its timeout.
     await patiently(clock, tree.close()).catch(() => {});
   }
 }

@@ -5,7 +5,7 @@ import { factRow, sinceText, tryText, UNKNOWN_REASON } from "./story-values.ts";
 type PoolLine = Explanation["pools"][number];
 type Wait = Explanation["waits_for"];
 
-/** What every pool says, one after the other; those that have nothing to do with it as a number. */
+/** The answer of each pool, one after the other; pools that the request does not concern are only counted. */
 export function poolsText(pools: readonly PoolLine[], told: Wait, now: number, columns: number): string[] {
   const concerned = pools.filter(({ outlook }) => outlook !== "lacks");
   const lacking = pools.length - concerned.length;
@@ -23,7 +23,7 @@ function poolText(line: PoolLine, told: Wait, several: boolean, now: number, col
   const place = position === null ? "" : `, position ${position} of ${waiting}`;
   const where = several ? `${line.pool} of ${line.member}` : line.pool;
   const { pool: _pool, ...rest } = facts;
-  // What was just said in full need not be said again.
+  // A reason that was just printed is not repeated.
   const again = told?.code === code && (told.facts.pool ?? line.pool) === line.pool;
   const at = tryText(line.next_try, now);
   const next = at && `next try ${at}`;

@@ -3,7 +3,7 @@ import { span } from "../listing/index.ts";
 const MANY = 8;
 /** The last moment that has a date, milliseconds (ECMA-262, "Time Values and Time Range"). */
 const LAST_MS = 8.64e15;
-/** In the place of what only a later release says. */
+/** Replaces a reason of a later release. */
 export const UNKNOWN_REASON = "a reason that this release does not know";
 
 /** One line per fact that says something; `now` is tree time, milliseconds. */
@@ -40,7 +40,7 @@ export function valueText(key: string, value: unknown, now: number): string {
   return String(value);
 }
 
-/** Many in one line help nobody: the first and the last of them, and how many; `--json` has all. */
+/** A long list is shortened to its first and last items and their number; `--json` has all. */
 function listText(texts: readonly string[]): string {
   if (texts.length <= MANY) return texts.join(", ");
   return `${texts[0]}, ${texts[1]} ... ${texts.at(-1)} (${texts.length} in all)`;
@@ -58,7 +58,7 @@ export function sinceText(since: string | null, now: number): string {
   return since === null ? "" : ` since ${since} (${span((now - Date.parse(since)) / 1_000)})`;
 }
 
-/** When it is tried next; empty: nobody says, or now. `next`: ISO 8601. */
+/** When it is tried next; empty: unknown, or now. `next`: ISO 8601. */
 export function tryText(next: string | null, now: number): string {
   return next === null || Date.parse(next) <= now ? "" : next;
 }

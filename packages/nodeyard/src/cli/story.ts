@@ -34,7 +34,7 @@ export function storyText(story: Explanation, { journal, now, columns }: StoryCo
   if (story.image !== undefined) lines.push(...imageText(story.image, now));
   lines.push(...silentText(story));
   if (steps.length > 0) lines.push("", "Steps:", ...waterfall(steps, now, columns));
-  // Nobody notes what labels and images did: their records tell.
+  // Labels and images have no journal events; their records show their history.
   if (kind !== "label" && kind !== "image") lines.push("", ...historyText(story, journal, now));
   return `${lines.map(plain).join("\n")}\n`;
 }

@@ -2,7 +2,7 @@ import type { Backend, Watched } from "./backend/index.ts";
 import { settledIn } from "./patience.ts";
 import type { Session } from "./session.ts";
 
-/** Between two prints: what changes faster cannot be read. */
+/** The time between two prints, milliseconds; faster changes could not be read. */
 const PAUSE_MS = 1_000;
 /** A lost event delays, never loses. */
 const RESYNC_MS = 30_000;

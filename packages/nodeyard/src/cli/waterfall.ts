@@ -31,7 +31,7 @@ export function waterfall(steps: readonly LifeStep[], now: number, columns: numb
   });
 }
 
-/** Time along the bars: what lies in a "life" step takes none of it. */
+/** The time axis of the bars. The time of a "life" step is cut out. */
 function axisOf(steps: readonly LifeStep[], now: number): (at: number) => number {
   const start = Math.min(...steps.map(({ began }) => began));
   const left = steps.filter(({ of }) => of === "life").map((step) => [step.began, endOf(step, now)] as const);

@@ -5,7 +5,7 @@ import type { Config } from "./types.ts";
 export interface ConfigDiff {
   readonly providersAdded: readonly string[];
   readonly providersRemoved: readonly string[];
-  /** Opened anew; what is under way on the old one is finished there. */
+  /** Providers that are opened again; work in progress ends on the former one. */
   readonly providersChanged: readonly string[];
   /** Top-level labels that were added, removed or have other settings. */
   readonly labelsChanged: readonly string[];
@@ -13,12 +13,12 @@ export interface ConfigDiff {
   readonly zookeeperServersChanged: boolean;
   /** Chroot, TLS or timeout: only a restart takes them up. */
   readonly zookeeperNeedsRestart: boolean;
-  /** Address and TLS; what stands in the files of a certificate is read again at any time. */
+  /** Whether address or TLS settings changed; the content of certificate files can be read again without a restart. */
   readonly webappNeedsRestart: boolean;
   readonly issuersChanged: boolean;
   readonly limitsChanged: boolean;
   readonly logLevelsChanged: boolean;
-  /** What is built, how, and where it goes. */
+  /** Whether diskimages, their build settings or their providers changed. */
   readonly imagesChanged: boolean;
   readonly any: boolean;
 }

@@ -5,7 +5,7 @@ import type { Position, SourceDocument } from "./yaml/document.ts";
 
 export type Path = readonly (string | number)[];
 
-/** Gathers what is found about one file, each with its place; the same thing is said once. */
+/** Collects the findings of one file with their places; equal findings are kept once. */
 export class Findings {
   readonly file: string;
   readonly all: Finding[] = [];

@@ -3,7 +3,7 @@ import { readSource, type Source } from "./source.ts";
 import { type JudgedProvider, judgeStrictly, type LookAt } from "./strict.ts";
 import type { Config, DriverRegistry, Finding } from "./types.ts";
 
-/** Texts of the files, and what they may refer to. */
+/** The texts of the files, and the things that they may refer to. */
 export interface ConfigInput {
   /** The file's text, and the name that findings give it. */
   readonly text: string;
@@ -12,7 +12,7 @@ export interface ConfigInput {
   readonly securePath?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drivers: DriverRegistry;
-  /** How to look at the files that the configuration names; without it nobody looks. */
+  /** Checks the files that the configuration names; absent: they are not checked. */
   readonly lookAt?: LookAt | undefined;
   /** Also find what differs from Nodepool. */
   readonly migration?: boolean;
@@ -26,7 +26,7 @@ export interface Loaded {
 }
 
 /**
- * The loader: accepts what the old loader accepts, and warns of what the validator finds. Pure; throws nothing.
+ * The loader: accepts what Nodepool's loader accepts, and turns findings of the validator into warnings. Pure; never throws.
  * `edge/read.ts` reads the files.
  */
 export function loadConfig(input: ConfigInput): Loaded {

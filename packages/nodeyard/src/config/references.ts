@@ -21,8 +21,8 @@ export function labelsIn({ pools }: Raw): readonly string[] {
 }
 
 /**
- * References of a provider that lead nowhere (docs/contract/config.md, "Cross checks"): what Nodepool's validator finds, or its loader,
- * which resolves the images of a label among those that the provider lists.
+ * Reports dangling references of a provider (docs/contract/config.md, "Cross checks"): those that Nodepool's validator finds, and those
+ * of its loader, which looks up the images of a label among the provider's.
  */
 export function checkReferences(
   { diskimages, "cloud-images": cloudImages, pools }: Raw,

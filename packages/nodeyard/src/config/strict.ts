@@ -18,12 +18,12 @@ export interface JudgedProvider {
   readonly labels: readonly string[];
 }
 
-/** What is wrong with a path of this machine, as the end of a sentence about it; undefined: nothing. */
+/** Returns what is wrong with a path of this machine, as the end of a sentence; undefined: nothing. */
 export type LookAt = (kind: PathKind, path: string) => string | undefined;
 
 /**
- * The validator (docs/contract/config.md, "Validator and loader"), all problems at once. What is documented and works, though
- * Nodepool's validator rejects it, is a warning. Without `lookAt` nothing is said of files that the configuration names.
+ * The validator (docs/contract/config.md, "Validator and loader"); reports all problems at once. Documented, working settings that
+ * Nodepool's validator rejects are warnings. Without `lookAt` the files that the configuration names are not checked.
  */
 export function judgeStrictly(
   { strict, findings }: Source,

@@ -53,7 +53,7 @@ const zookeeperTable = {
   ),
 };
 
-/** In place of what the command line says. */
+/** A log level that overrides the command line. */
 const level = (description: string) =>
   choice(description, ["default", "debug", "info", "warn", "error"]).map((word) =>
     word === "default" ? undefined : word,
@@ -78,7 +78,7 @@ const labelTable = {
   "max-ready-age": age("Ready nodes at least this old are replaced; 0: never.").as("maxReadyAgeMs"),
 };
 
-/** What one tenant's nodes may use; other keys limit resources of their own name. */
+/** Limits of one tenant's nodes; any other key limits the resource of its name. */
 export const tenantLimits = {
   "max-servers": integer("Nodes at once.", NO_LIMIT).as("instances"),
   ...cloudLimits,

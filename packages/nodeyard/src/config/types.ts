@@ -12,7 +12,7 @@ export interface Config extends Pick<Top, "maxHoldAgeMs" | "failedLaunchesPerHou
   /** By tenant; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   readonly builder: BuilderSettings;
-  /** Levels of the log by area, over those of the command line. */
+  /** Log levels by area, which override those of the command line. */
   readonly logLevels: LogLevelSettings;
 }
 
@@ -20,7 +20,7 @@ export type LogLevelSettings = Readonly<
   Partial<Record<Exclude<keyof Top["logLevels"], "at">, "debug" | "info" | "warn" | "error">>
 >;
 
-/** `isNamed`: the file has a section for it, so somebody wants it there. */
+/** `isNamed`: the file has the section, so the operator wants the listener. */
 export type WebappConfig = Top["webapp"];
 
 /** Which ZooKeeper the installation is on. */
@@ -90,7 +90,7 @@ export interface Finding {
   readonly column: number;
   /** `providers[2] "ec2": pools[0].name`; empty for the file as a whole. */
   readonly path: string;
-  /** What is wrong with which value, and what to write instead. */
+  /** The value, what is wrong with it, and what to write instead. */
   readonly message: string;
 }
 

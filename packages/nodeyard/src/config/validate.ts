@@ -8,7 +8,7 @@ export interface ValidationResult {
   readonly findings: readonly Finding[];
   /** Whether a launcher of this installation can work with the file. */
   readonly isLoadable: boolean;
-  /** In the order of the file, without those that have no name. */
+  /** Providers with a name, in the order of the file. */
   readonly providers: readonly JudgedProvider[];
   /** Keys in use that do something else than in Nodepool, where `migration` asks for them. */
   readonly differences: readonly Finding[];

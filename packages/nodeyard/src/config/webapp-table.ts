@@ -15,7 +15,7 @@ import {
 } from "@nodeyard/driver";
 import { ANY, apiRoles } from "@nodeyard/model";
 
-/** Who a client is says the issuer of its token; what it may do is said here. */
+/** The issuer of a token identifies the client; this table gives the client its rights. */
 const grantTable = {
   claims: field(
     "Claims and the value of each, or several of which it must have one; a claim that is a list must have it in the list. A dot leads into a claim: `realm_access.roles`.",
@@ -77,10 +77,10 @@ export const webappTable = {
   ),
 };
 
-/** An issuer of tokens that are accepted, and what they give rights to. */
+/** An accepted issuer of tokens, and the rights of its tokens. */
 export type IssuerConfig = Values<typeof webappTable>["oidc"][number];
 
-/** Whether nobody on the way can answer in its place: what is not encrypted does not leave this machine. */
+/** Whether the URL is protected against an attacker on the network: it uses TLS, or stays on this machine. */
 export function isSecureUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);

@@ -180,7 +180,7 @@ const nodeRoutes: readonly Route[] = [
     id: "hold_node",
     method: "POST",
     path: "/v1/nodes/{id}/hold",
-    summary: "Keep a node for a person to look at; nobody else gets it",
+    summary: "Keep a node for a person to look at; no request gets it",
     roles: OPERATORS,
     params: nodeId,
     body: z.strictObject({

@@ -56,9 +56,9 @@ export async function buildImage(
 interface Work {
   readonly image: ImageSettings;
   readonly formats: readonly string[];
-  /** Those that there were before. */
+  /** The builds that existed before. */
   readonly builds: readonly ImageBuildRecord[];
-  /** The flag by which somebody asked for it: whoever asks again moves its version. */
+  /** The flag that requests the build; a repeated request changes its version. */
   readonly request: Stat | undefined;
   readonly cause: string;
 }
@@ -94,7 +94,7 @@ async function begin(
   const { random, disk, installation, log, counters, progress, settings } = context;
   const { image, formats } = work;
   const build = hexId(random);
-  // Of what is there before it begins: what changes meanwhile makes another build.
+  // The digest of the sources before the build begins: changes during the build cause another one.
   const digest = await context.sources.digest(image);
   const intent: Intent = {
     v: 1,
@@ -139,7 +139,7 @@ async function begin(
   }
 }
 
-/** Figures of a run that has ended, well or not. None of them is worth a build. */
+/** Records the figures of a finished run. An error here must not fail the build. */
 async function measure(
   { counters, disk, log }: BuilderContext,
   { image, build }: Intent,

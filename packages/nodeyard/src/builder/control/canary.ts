@@ -14,12 +14,12 @@ import { logEvent } from "../../telemetry/index.ts";
 import { judgeCanary } from "../core/canary.ts";
 import type { BuilderContext } from "./context.ts";
 
-/** Tries to write against launchers that tell of their launches, at most. */
+/** The most tries to write a record to which launchers add their results at the same time. */
 const TRIES = 10;
 
 /**
- * Puts a build on trial, to be called before its record says `ready`: no launcher boots it before it knows of the trial. Without
- * another build that could serve meanwhile there is none.
+ * Puts a build on trial. Call it before the record says `ready`, so that no launcher boots the build without knowing of the trial.
+ * There is no trial without another build that serves launches in the meantime.
  */
 export async function beginTrial(
   context: BuilderContext,
@@ -97,7 +97,7 @@ async function judge(
   else logEvent(log, "trial.ended", { ...about, verdict: end.verdict });
 }
 
-/** Changes the record against whoever writes it meanwhile. False: `next` wanted nothing, or too many wrote. */
+/** Changes the record by compare-and-set. Returns false when `next` wanted no change, or after too many concurrent writes. */
 async function change(
   { tree }: BuilderContext,
   image: string,

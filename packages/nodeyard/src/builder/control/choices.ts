@@ -5,8 +5,8 @@ import type { LocalBuild } from "../runs/disk.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
 
 /**
- * Whether an image of the configuration is to be built, as the view has it; asked again under its lock, once the view was compared with
- * the tree. `now`, `requestedAt`: milliseconds of tree time; when somebody asked for it is known only under the lock.
+ * Whether a configured image must be built, according to the view; called again under its lock, after the view was compared with the
+ * tree. `now`, `requestedAt`: milliseconds of tree time; the time of a request is known only under the lock.
  */
 export function buildChoice(
   context: BuilderContext,
@@ -26,7 +26,7 @@ export function buildChoice(
   });
 }
 
-/** What this host is to upload of an image to a provider; undefined: the provider is not open. `local`: all builds of this host. */
+/** The upload of an image to a provider that this host must make; undefined: the provider is not open. `local`: builds of this host. */
 export function uploadChoice(
   { view, settings, providers }: BuilderContext,
   provider: string,

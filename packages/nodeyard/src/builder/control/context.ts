@@ -42,7 +42,7 @@ export interface BuilderContext {
   readonly providers: ReadonlyMap<string, ImageProvider>;
 }
 
-/** Formats that an image has to be built in: its own and those of providers that list it, sorted. */
+/** The formats in which an image is built: its own, and those of the providers that list it, sorted. */
 export function formatsWanted(
   { settings, providers }: Pick<BuilderContext, "settings" | "providers">,
   image: string,

@@ -142,7 +142,7 @@ function lockOf(image: string, end: Retirement): string {
   }
 }
 
-/** The record goes with its locks, in one commit that fails when anything else was made beneath it meanwhile. */
+/** Deletes the record with its locks in one commit, which fails when another znode was created beneath it. */
 async function endBuild(
   context: BuilderContext,
   image: string,
@@ -172,8 +172,8 @@ async function endBuild(
 }
 
 /**
- * Removes what the tree keeps of images that left the configuration once their last build is gone: nothing but a name, which commands
- * would take for an image that somebody builds. A flag on it is an operator's word, and stays.
+ * Removes the paths of images that left the configuration, once their last build is gone. Commands would take the empty path for an
+ * image that is still built. A path with a flag stays, because an operator has set it.
  */
 export async function sweepForgotten(context: BuilderContext): Promise<void> {
   const { tree, view, settings, log } = context;
@@ -186,7 +186,7 @@ export async function sweepForgotten(context: BuilderContext): Promise<void> {
     const below = await pathsBeneath(context, path);
     if (below === undefined) continue;
     try {
-      // Whole or not at all: what somebody makes beneath it meanwhile keeps it.
+      // One commit: a znode that is created beneath the path at the same time keeps all of it.
       await tree.commit([...below, path].map((one) => ({ op: "delete" as const, path: one })));
       log.info({ image }, "removed the record of an image that has no builds and is not configured");
     } catch (error) {
@@ -220,7 +220,7 @@ async function pathsBeneath(
   return all;
 }
 
-/** Deletes an upload in the cloud. One that nobody finished stays as a failure; any other record goes. */
+/** Deletes an upload in the cloud. The record of an abandoned upload stays as a failure; any other record is deleted. */
 async function endUpload(
   context: BuilderContext,
   image: string,

@@ -36,7 +36,7 @@ export class LeakedImages {
         answers.push({ provider, resources: await provider.list(own) });
       });
     if (answers.length === 0 || signal.aborted) return;
-    // The record of what is listed is older than the list, so it is in a picture that is compared now.
+    // A record is written before its image exists, so after this resync the view has the records of all listed images.
     await view.resync();
     for (const { provider, resources } of answers)
       await this.#patiently(provider, signal, (own) => this.#remove(provider, resources, own));

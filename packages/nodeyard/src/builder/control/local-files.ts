@@ -5,8 +5,8 @@ import type { Intent, LocalBuild } from "../runs/disk.ts";
 import type { BuilderContext } from "./context.ts";
 
 /**
- * One pass over the files of this host: those of builds that are gone, failed or deleted go, and formats that nobody needs any
- * more. Only what an intent of this installation proves to be ours is touched, and only on a whole picture of the tree.
+ * One pass over the files of this host: deletes those of builds that are gone, failed or deleted, and formats that are not needed any
+ * more. Only files that an intent of this installation proves to be ours are touched, and only with a complete view.
  */
 export async function sweepFiles(context: BuilderContext, isBusy: (build: string) => boolean): Promise<void> {
   const { disk, view, log, counters } = context;
@@ -20,7 +20,7 @@ export async function sweepFiles(context: BuilderContext, isBusy: (build: string
       const record = view.images.builds(intent.image).get(intent.build);
       if (record?.state === "building" || record?.state === "ready") await prune(context, local);
       if (record?.state === "ready") continue;
-      // Not busy, so not of this process: what it was made by is gone, whatever its record still says.
+      // This process does not work on it, so the process that made it has died, whatever the record says.
       await disk.reclaim(intent);
       if (record?.state === "building") continue;
       await disk.remove(base);

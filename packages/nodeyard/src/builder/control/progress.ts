@@ -19,7 +19,7 @@ export interface Page {
   end(): void;
 }
 
-/** What goes on in this process. */
+/** Builds and uploads in progress in this process. */
 export class ProgressTable {
   readonly #clock: Clock;
   readonly #entries = new Set<Entry>();

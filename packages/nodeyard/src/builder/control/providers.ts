@@ -47,7 +47,7 @@ export class ImageProviders {
     }));
   }
 
-  /** Those that changed or left are closed; resolves when each new one was tried. */
+  /** Closes providers that changed or left; resolves when each new one was tried once. */
   async apply(configs: readonly ProviderConfig[]): Promise<void> {
     this.#wanted = new Map(configs.map((config) => [config.name, config]));
     for (const [name, { config, provider }] of this.#opened) {
@@ -61,7 +61,7 @@ export class ImageProviders {
 
   async close(): Promise<void> {
     this.#closed = true;
-    // Not awaited: who opens too late closes what was opened.
+    // Not awaited: a provider that opens too late is closed by its own controller.
     void this.#controllers.close();
     await Promise.all([...this.#opened.values()].map(({ name, provider }) => this.#leave(name, provider)));
   }

@@ -50,7 +50,7 @@ export async function runBuild(
     if (missing.length > 0)
       return `the build command succeeded without ${missing.map((format) => `${base}.${format}`).join(", ")}`;
     const spare = present.filter((format) => !formats.includes(format));
-    // What it was converted from, where nobody asked for that.
+    // Formats that only served as a source of conversions.
     if (lacking.length > 0) await disk.removeFormats(name, spare);
     return undefined;
   } finally {
@@ -59,7 +59,7 @@ export async function runBuild(
   }
 }
 
-/** Ends what runs when it may go on no longer. */
+/** Ends the running build at its deadline, or when its lock is lost. */
 class Ender {
   /** Why it was ended; undefined: it was not. */
   why: string | undefined;

@@ -4,8 +4,8 @@ import type { Log } from "../../telemetry/index.ts";
 import type { Disk } from "../runs/disk.ts";
 
 /**
- * What images are made of, as digests, for those that are rebuilt when it changes. Compared is only what this host built itself:
- * another host may have other elements, and the two would build for ever in turn.
+ * Digests of the sources of images that are rebuilt on change. Only builds of this host are compared: another host may have other
+ * elements, and then the two would rebuild in turn for ever.
  */
 export class SourceTable {
   readonly #disk: Disk;

@@ -16,7 +16,7 @@ export interface PutOff {
 type Facts = ImageStanding["facts"];
 type Said<Code> = { readonly code: Code; readonly facts?: Facts; readonly nextTry?: number | undefined };
 
-/** What this builder makes of an image: of its build, and of its upload to each provider that lists it. */
+/** What this builder would do for an image: for its build, and for its upload to each provider that lists it. */
 export async function imageStandings(
   context: BuilderContext,
   image: string,
@@ -59,7 +59,7 @@ function buildSaid(
   const choice = buildChoice(context, image, now);
   const builds = [...view.images.builds(name).values()];
   if (choice.build && putOff === undefined) return { code: "image.due", facts: { cause: choice.cause } };
-  // When somebody asked is known under the lock only: there the back-off may hold a request up.
+  // The time of a request is known only under the lock, where the back-off may still delay it.
   if (choice.build && putOff?.why !== "back-off")
     return {
       code: "image.put-off",

@@ -83,8 +83,8 @@ export async function uploadImage(
 }
 
 /**
- * The build, and the upload of it that goes on, if it is chosen again after a comparison with the tree: another may have finished since
- * the first choice.
+ * The build to upload, and the upload to resume, if the choice is still the same after a comparison with the tree: another builder may
+ * have finished it since the first choice.
  */
 async function stillWanted(
   context: BuilderContext,
@@ -98,7 +98,7 @@ async function stillWanted(
   return record && { build: record, resume: choice.resume };
 }
 
-/** The record of an upload that its builder left; its lock was free, so nobody else carries it on. */
+/** The record of an upload that its builder left. Its lock was free, so no other builder resumes it. */
 async function leftRecord(
   context: BuilderContext,
   { image, build, provider }: UploadJob,
@@ -173,7 +173,7 @@ async function carryOut(
   }
 }
 
-/** Deletes what a failed upload made. What is left of it keeps its id in the record: the janitor tries again. */
+/** Deletes the image of a failed upload. If that fails, the record keeps the id, and the janitor tries again. */
 async function discard(
   context: BuilderContext,
   { provider }: UploadJob,

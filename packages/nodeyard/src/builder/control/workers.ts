@@ -11,7 +11,7 @@ import { BUSY_MS } from "./records.ts";
 import type { PutOff } from "./standing.ts";
 import { uploadImage } from "./upload.ts";
 
-/** After an error that nobody expected, milliseconds. */
+/** The pause after an unexpected error, milliseconds. */
 const TROUBLE_MS = 60_000;
 /** It looks this often at least, and not sooner again by time alone, milliseconds. */
 const RESYNC_MS = 60 * 60_000;
@@ -56,7 +56,7 @@ export class Workers {
     this.turn();
   }
 
-  /** Begins nothing more; resolves when what is under way has ended. */
+  /** Starts no more work; resolves when the work in progress has ended. */
   async drain(): Promise<void> {
     this.#isOpen = false;
     await this.#controller.close();
@@ -69,7 +69,7 @@ export class Workers {
     return this.#context.progress.list().some((one) => one.build === build);
   }
 
-  /** Something happened to an image: what was put off because of it is judged again. */
+  /** An image has changed: work on it that was put off is judged again. */
   changed(image: string): void {
     for (const key of this.#putOff.keys())
       if (key === image || key.startsWith(`${image}/`)) this.#putOff.delete(key);

@@ -23,10 +23,10 @@ const Z = 3.09;
 const LEAST_BOOTS = 5;
 
 /**
- * What a trial has shown so far. Rolled back: its failures are so many that with the others' rate and the tolerance they would come
- * about with probability ALPHA at most (one-sided binomial), or the mean of the logarithms of its boot times is above the
- * tolerated by more than chance explains (one-sided, normal), or most of its launches failed by the end of its trial. Promoted: it has
- * had its launches, or its time, and none of these holds. Pure.
+ * Judges a trial. Rolled back: with the failure rate of the other builds plus the tolerance, so many failures would have a probability
+ * of at most ALPHA (one-sided binomial test); or the mean logarithm of its boot times exceeds the tolerated one by more than chance
+ * explains (one-sided, normal); or most of its launches failed by the end of the trial. Promoted: the trial had its number of launches
+ * or its time, and none of these holds. Pure.
  */
 export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): TrialOutcome {
   const { candidate, stable } = canary.tallies;
@@ -46,7 +46,7 @@ export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): Tr
   }
   if (now - canary.since < rules.maxAgeMs)
     return { verdict: "wait", why: `${told}; decided after ${rules.launches} launches` };
-  // Nobody wants this image often: no news is no reason to keep the old one for ever.
+  // The image is rarely launched; few results are no reason to keep the old build for ever.
   return candidate.failed === 0
     ? { verdict: "promoted", why: `the trial time ended without a failure: ${told}` }
     : {

@@ -8,11 +8,11 @@ const TARGETS: Readonly<Record<string, readonly string[]>> = {
   vmdk: ["vmdk", "-o", "subformat=streamOptimized"],
   vdi: ["vdi"],
 };
-/** What is converted from, the best first: raw needs no reading of tables. */
+/** Source formats of conversions, the best first: raw has no tables to read. */
 const SOURCES = ["raw", "qcow2"];
 /**
- * Commands that make the formats still missing of those that are there: `qemu-img convert`, one for each. What diskimage-builder
- * is asked for it converts itself; this is for programs that leave one format.
+ * The `qemu-img convert` commands for missing formats, one for each. diskimage-builder makes all wanted formats itself; this is for build
+ * commands that leave only one.
  */
 export function conversions(
   base: string,

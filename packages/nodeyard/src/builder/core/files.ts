@@ -25,7 +25,7 @@ export function parseIntentName(
   return image === undefined || build === undefined ? undefined : { image, build };
 }
 
-/** Formats of `base` among `names`: what has one suffix and is no folder of a manifest. */
+/** Formats of `base` among `names`: files with one suffix, without the folder of the manifest. */
 export function formatsIn(base: string, names: readonly string[]): readonly string[] {
   return names
     .filter((name) => isFileOf(base, name) && name !== `${base}.d`)
@@ -34,8 +34,8 @@ export function formatsIn(base: string, names: readonly string[]): readonly stri
 }
 
 /**
- * Formats that `delete-after-upload` removes (docs/contract/builder.md, "Retirement"): those that nobody keeps and no
- * provider still waits for.
+ * Formats that `delete-after-upload` removes (docs/contract/builder.md, "Retirement"): those that the image does not keep and that no
+ * provider still needs.
  */
 export function formatsToPrune(facts: {
   readonly onDisk: readonly string[];

@@ -34,14 +34,14 @@ export type Retirement =
       readonly provider: string;
       readonly upload: string;
     }
-  /** Nobody uploads it any more (its lock is free): given up. */
+  /** No builder uploads it any more, because its lock is free: the upload is given up. */
   | {
       readonly do: "settle-upload";
       readonly build: string;
       readonly provider: string;
       readonly upload: string;
     }
-  /** Nobody builds it any more (the image's build lock is free): failed. */
+  /** No builder builds it any more, because the image's build lock is free: the build has failed. */
   | { readonly do: "settle-build"; readonly build: string }
   /** Marked `deleting`: its host removes the files. */
   | { readonly do: "delete-build"; readonly build: string }
@@ -53,7 +53,7 @@ export function uploadKey(build: string, provider: string, upload: string): stri
   return `${build}/${provider}/${upload}`;
 }
 
-/** What one pass does for an image (docs/contract/builder.md, "Retirement"). Each is checked again under its lock. */
+/** The deletions of one pass for an image (docs/contract/builder.md, "Retirement"). Each is checked again under its lock. */
 export function retire(facts: RetireFacts): readonly Retirement[] {
   const keep = { builds: new Set(keptBuilds(facts)), uploads: recentUploads(facts) };
   return facts.builds.flatMap((build) => {
@@ -112,7 +112,7 @@ function endOfBuild(keep: Keep, build: ImageBuildRecord, own: RetireFacts["uploa
     : [];
 }
 
-/** The newest ready ones, and what is remembered of failures. */
+/** The newest ready builds, and the failed ones that are remembered. */
 function keptBuilds({ configured, builds, now, candidate, rejected }: RetireFacts): readonly string[] {
   if (!configured) return [];
   const all = newestFirst(builds).filter(({ state }) => state === "ready");

@@ -26,7 +26,7 @@ export type UploadChoice =
       readonly upload: true;
       readonly build: string;
       readonly format: string;
-      /** Number of the upload that goes on where its builder left it; undefined: a new one. */
+      /** The number of the upload to resume; undefined: a new upload. */
       readonly resume: string | undefined;
     }
   | {
@@ -39,12 +39,12 @@ export type UploadChoice =
 /** For so long the host of the newest build has the first right to upload it, milliseconds. */
 const FIRST_RIGHT_MS = 10 * 60_000;
 
-/** An upload that nobody carried on for so long after its start never ends, milliseconds. */
+/** How long after its start an upload may be resumed, milliseconds. */
 const RESUME_MS = 6 * 3_600_000;
 
 /**
- * Whether an upload that its builder left may go on where it stopped: its driver stored a checkpoint. An id alone is none: what it names
- * is made anew.
+ * Whether an abandoned upload can be resumed, because its driver stored a checkpoint. An id alone is no checkpoint; such an upload starts
+ * again.
  */
 export function isResumable(record: ImageUploadRecord, now: number): boolean {
   const { state, externalId } = record;
@@ -53,8 +53,8 @@ export function isResumable(record: ImageUploadRecord, now: number): boolean {
 }
 
 /**
- * What this host uploads of an image to one provider (docs/contract/builder.md, "Uploads"): the newest ready build, if its file is
- * here. Of an older build only where the newest does not come for long and the provider has nothing as new.
+ * What this host uploads of an image to one provider (docs/contract/builder.md, "Uploads"): the newest ready build, if its file is on
+ * this host. An older build only if the newest has not been uploaded for a long time and the provider has no build as new.
  */
 export function whatToUpload(facts: UploadFacts): UploadChoice {
   const { now, local, uploads } = facts;

@@ -1,6 +1,6 @@
 import type { ImageBuildRecord } from "@nodeyard/model";
 
-/** What one image's next build depends on. Times are milliseconds of tree time. */
+/** The facts on which the next build of an image depends. Times are milliseconds of tree time. */
 export interface BuildFacts {
   readonly now: number;
   readonly builds: Iterable<ImageBuildRecord>;
@@ -9,9 +9,9 @@ export interface BuildFacts {
   readonly rebuildAgeMs: number;
   /** By the configuration or by the flag in the tree. */
   readonly paused: boolean;
-  /** When somebody asked for a build that has not been made; undefined: nobody did. */
+  /** The time of an open request for a build; undefined: none. */
   readonly requestedAt: number | undefined;
-  /** Builds of this host that were made of something else than what is there now. */
+  /** Builds of this host whose sources have changed since. */
   readonly changed: ReadonlySet<string>;
 }
 
@@ -68,8 +68,8 @@ export function failuresInARow(builds: Iterable<ImageBuildRecord>, now: number):
 }
 
 /**
- * Whether an image is built now (docs/contract/builder.md, "When an image is built"). A build under way is not looked at: its lock
- * tells. A failing image waits longer each time, unless somebody asked after the last failure.
+ * Whether an image is built now (docs/contract/builder.md, "When an image is built"). A build in progress is detected by its lock, not
+ * here. After each failure the image waits longer, unless a build was requested after the last failure.
  */
 export function whenToBuild(facts: BuildFacts): BuildChoice {
   const { now, formats, requestedAt } = facts;

@@ -8,7 +8,7 @@ import { baseName } from "../core/files.ts";
 /** A part of the log of a build in `folder`; undefined: it is not there. A character that the part would cut is left for the next. */
 export async function readBuildLog(folder: string, range: BuildLogRange): Promise<BuildLogPart | undefined> {
   const path = join(folder, `${baseName(range.image, range.build)}.log`);
-  // What is no plain file is none of ours.
+  // Build logs are regular files; anything else is not read.
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
   );
@@ -36,7 +36,7 @@ export async function readBuildLog(folder: string, range: BuildLogRange): Promis
   }
 }
 
-/** Resolves when the log is longer than `size`, or after `ms`: the system tells of each write. */
+/** Resolves when the log is longer than `size`, which a file watch reports, or after `ms` milliseconds. */
 export function untilLogGrows(
   folder: string,
   { image, build }: Pick<BuildLogRange, "image" | "build">,
@@ -53,7 +53,7 @@ export function untilLogGrows(
     const watcher = watch(join(folder, `${baseName(image, build)}.log`), () => void look());
     watcher.once("error", () => resolve());
     void promise.then(() => watcher.close());
-    // What was written before it was watched.
+    // Look once now, for writes before the watch began.
     void look();
   } catch {
     resolve();

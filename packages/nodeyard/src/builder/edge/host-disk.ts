@@ -182,7 +182,7 @@ export class HostDisk implements Disk {
     return runHook(path, args, signal);
   }
 
-  /** An intent that makes no sense proves nothing: what it may belong to is left alone. */
+  /** An unreadable intent proves no ownership, so the files that it may belong to are left alone. */
   async #intent(
     name: string,
     wanted: { readonly image: string; readonly build: string },

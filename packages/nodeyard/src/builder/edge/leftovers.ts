@@ -22,7 +22,7 @@ export async function reclaim(intent: Intent, base: string): Promise<void> {
   }
   for (const point of mountsBeneath(intent.work)) run("umount", "--lazy", point);
   for (const device of loopsOf(intent.work, base)) run("losetup", "--detach", device);
-  // Removing a folder would go on into what is still mounted in it.
+  // Removing a folder would also remove the content of file systems that are still mounted in it.
   const left = mountsBeneath(intent.work);
   if (left.length > 0) throw new Error(`${left[0]} of build ${intent.build} cannot be unmounted`);
   rmSync(intent.work, { recursive: true, force: true });
@@ -36,7 +36,7 @@ export function marked(build: string): readonly number[] {
     try {
       return readFileSync(`/proc/${name}/environ`, "latin1").split("\0").includes(mark) ? [Number(name)] : [];
     } catch {
-      // Gone meanwhile, or another user's.
+      // The process has ended, or belongs to another user.
       return [];
     }
   });

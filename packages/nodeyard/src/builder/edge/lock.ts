@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** SQLite's number of a failure: somebody else has the lock. The upper bytes say more of the same. */
+/** SQLite's error code SQLITE_BUSY: another process has the lock. The upper bytes hold a more exact code. */
 const BUSY = 5;
 
 /** The right to work in an `images-dir`. */

@@ -13,7 +13,7 @@ export type Isolation =
   /** A process group: a process that leaves it outlives the build until the next sweep. */
   | "group";
 
-/** Our death is the end of what is run: the kernel sends the signal, so that it holds for kill -9, too. */
+/** Kills the program when this process dies. The kernel sends the signal, so that this also works after kill -9. */
 export const DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"];
 /** The first process of a PID namespace ignores most signals, and has orphans to reap: neither is what a program expects. */
 const INIT = ["sh", "-c", '"$@"; exit $?', "sh"];
@@ -72,7 +72,7 @@ export async function startRun({
       );
     });
     const kill = () => killGroup(child.pid);
-    // In a group of its own nothing else ends what it left behind.
+    // The program has a process group of its own, so its leftovers must be killed here.
     ended.then(kill, () => {});
     return { ended, kill };
   } finally {

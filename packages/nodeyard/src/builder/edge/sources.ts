@@ -7,9 +7,8 @@ import type { ImageSettings } from "../../config/index.ts";
 const MOST_FILES = 10_000;
 
 /**
- * A digest of what an image is made of: its settings, and every file of its elements and of those that they depend on, as far as they
- * are in `elementsDir` (folders joined by colons, as ELEMENTS_PATH has them). Elements of diskimage-builder itself change
- * with its package, which is not looked at.
+ * A digest of an image's sources: its settings, and all files of its elements and their dependencies that are in `elementsDir` (folders
+ * joined by colons, as in ELEMENTS_PATH). Elements of diskimage-builder itself are not included; they change with its package.
  */
 export async function digestSources(image: ImageSettings, elementsDir: string | null): Promise<string> {
   const hash = createHash("sha256");

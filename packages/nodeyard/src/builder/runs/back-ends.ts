@@ -12,7 +12,7 @@ export interface BuildOrder {
   readonly elementsDir: string | null;
 }
 
-/** What is run. Exit code 0 promises `<base>.<format>` for each format. */
+/** A build command. With exit code 0 it has written `<base>.<format>` for each format. */
 export interface BuildCommand {
   readonly argv: readonly string[];
   /** Added to the builder's own environment; undefined: taken out of it. */

@@ -8,9 +8,9 @@ export interface Intent {
   readonly installation: string;
   readonly image: string;
   readonly build: string;
-  /** Folder of what is temporary. */
+  /** The folder for temporary files. */
   readonly work: string;
-  /** Digest of what it was made of, where changes of that are looked for. */
+  /** The digest of its sources, if the image is rebuilt on change. */
   readonly sources?: string;
 }
 
@@ -43,7 +43,7 @@ export interface FileFacts {
   readonly sha256: string;
 }
 
-/** The images of this host, and what is run on it. Rejects with what the system says. */
+/** The image files of this host, and the programs that run on it. Rejects with errors of the system. */
 export interface Disk {
   /** `<images-dir>`, absolute. */
   readonly folder: string;
@@ -54,13 +54,13 @@ export interface Disk {
   begin(intent: Intent): Promise<void>;
   /** Proves ownership of files that an old builder of this host made. False: there are none. */
   adopt(intent: Intent): Promise<boolean>;
-  /** A digest of what an image is made of. */
+  /** A digest of an image's sources. */
   sources(image: ImageSettings, elementsDir: string | null): Promise<string>;
   /** Starts a command of a build, whose output is added to `log`. */
   start(command: BuildCommand, intent: Intent, log: string): Promise<Running>;
   /** The formats whose files are missing or empty; the others are on the disk for good. */
   settle(base: string, formats: readonly string[]): Promise<readonly string[]>;
-  /** Ends what is left of a build: processes by their mark, mounts and loop devices beneath its folders, the work folder. */
+  /** Removes the leftovers of a build: marked processes, mounts and loop devices beneath its folders, and the work folder. */
   reclaim(intent: Intent): Promise<void>;
   /** Removes all files of a build, the intent last. Twice: nothing. */
   remove(base: string): Promise<void>;

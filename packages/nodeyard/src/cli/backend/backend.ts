@@ -18,10 +18,10 @@ export interface Rows extends Pick<Listing<unknown>, "skipped"> {
   readonly rows: readonly Row[];
 }
 
-/** What can be listed by every command that lists. */
+/** The lists that commands print. */
 export type ListName = "nodes" | "leases" | "requests" | "uploads" | "builds" | "images";
 
-/** What can be followed. */
+/** The lists that can be watched. */
 export type Watched = "nodes" | "requests" | "leases" | "images";
 
 /** What ssh needs of a node. */
@@ -38,11 +38,11 @@ export interface Requested {
 }
 
 export interface Explanations {
-  /** Undefined: nobody knows it. */
+  /** Undefined: no process knows the subject. */
   readonly said: Explanation | undefined;
   /** Members that did not answer. */
   readonly silent: readonly string[];
-  /** Where the story of launchers that are gone was looked for, beside those that answered. */
+  /** The journal in which events of launchers that do not answer were looked up. */
   readonly journal: string;
 }
 
@@ -63,7 +63,7 @@ export interface Backend {
   pools(): Promise<readonly ServedPool[]>;
   /** Of all providers that are served, or that anything belongs to. */
   providers(): Promise<readonly string[]>;
-  /** Undefined: nobody knows such a diskimage. */
+  /** Undefined: the diskimage is unknown. */
   image(name: string): Promise<{ readonly paused: boolean } | undefined>;
   explain(subject: Explained): Promise<Explanations>;
   /** Calls `onChange` when any of these has changed. */
@@ -73,13 +73,13 @@ export interface Backend {
   /** How to reach the nodes of a granted lease. */
   access(lease: Lease): Promise<readonly NodeAccess[]>;
   release(lease: string): Promise<"released" | "unknown">;
-  /** Calls `fn` when the connection is lost or back; returns what ends that. */
+  /** Calls `fn` when the connection is lost or back; returns a function that ends that. */
   onConnection(fn: (state: string) => void): () => void;
 
   hold(node: string, options: { readonly comment: string; readonly forSeconds: number }): Promise<void>;
   /** Marks it for deletion. */
   deleteNode(node: string): Promise<void>;
-  /** Returns the ids of the builds that there were before, as far as they matter to who waits. */
+  /** Returns the ids of the builds that existed before, so that the caller can wait for a new one. */
   requestBuild(image: string): Promise<ReadonlySet<string>>;
   pauseImage(image: string, paused: boolean): Promise<void>;
 

@@ -52,7 +52,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
     },
 
     async request({ labels, forMs, priority, tenant }) {
-      // Who is a user of its own nodes sees no others: nothing is older then.
+      // A user sees only its own nodes; then no older node is listed.
       const newest = client.call("list_nodes", { query: { sort: "-id", limit: 1, fields: "id" } });
       const youngest = (await newest).items[0]?.id ?? "";
       const body = {
@@ -71,7 +71,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
       );
       return found ?? "unknown";
     },
-    // Each call says by itself that nobody answers.
+    // Each call reports a server that does not answer.
     onConnection: () => () => {},
 
     async hold(id, { comment: why, forSeconds }) {

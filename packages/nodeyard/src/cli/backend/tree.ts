@@ -58,7 +58,7 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       const { items } = await listImages(handles);
       return { paused: items.some(({ image, paused }) => image === name && paused) };
     },
-    // Loaded by the command that needs it: it brings the schemas of what launchers answer, which `list` must not wait for.
+    // Loaded only by `explain`: it needs the schemas of launchers' answers, for which `list` must not wait.
     async explain(subject) {
       const { explainByTree } = await import("./tree-explain.ts");
       return explainByTree(handles, journal, subject);

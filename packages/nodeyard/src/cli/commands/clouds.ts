@@ -55,7 +55,7 @@ export function defineAlienImages(command: Command, session: Session): void {
     );
 }
 
-/** Asks clouds, and prints what was found and which of them did not answer. */
+/** Lists clouds, and prints the findings and the clouds that did not answer. */
 async function survey<T>(
   session: Session,
   ask: (question: Parameters<typeof surveyLeaks>[0]) => Promise<{

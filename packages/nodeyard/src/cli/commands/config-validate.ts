@@ -50,7 +50,7 @@ export function defineConfigValidate(command: Command, session: Session): void {
     )
     .option(
       "--migration",
-      "a report on stdout for whoever comes from Nodepool: what can move, what differs, and what becomes of all that is in the tree now",
+      "a report on stdout for a move from Nodepool: what can move, what differs, and what happens to everything in the tree",
     )
     .option("--no-tree", "with --migration: do not read the tree")
     .option(
@@ -98,7 +98,7 @@ async function validate(
   for (const written of splitInto(split, read.input, result)) say("INFO", `wrote ${written}`);
 }
 
-/** What a launcher with this file would find in the tree; or why nobody looked. Null: it is not to be looked at. */
+/** What a launcher with this file would find in the tree, or why the tree was not read. Null: reading was not asked for. */
 async function surveyOf(
   session: Session,
   input: ConfigInput,
@@ -121,7 +121,7 @@ function treeJson(survey: MoveSurvey | string | null): object {
   return typeof survey === "string" ? { tree: null, tree_problem: survey } : { tree: survey };
 }
 
-/** Files that are there are left alone: one of them may be the configuration itself. */
+/** Never overwrites a file, because it may be the configuration itself. */
 /** Returns the files that it wrote. */
 function splitInto(folder: string, input: ConfigInput, { providers }: ValidationResult): readonly string[] {
   if (new Set(providers.map(({ isServed }) => isServed)).size < 2)

@@ -49,7 +49,7 @@ export function defineUp(command: Command, session: Session): void {
   });
 }
 
-/** Where the page is, to whoever sits there: a log keeps what it is given, so no ticket is written to it. */
+/** Prints the page's address with a one-time link, on a terminal only: a log would keep the link. */
 async function showPage(session: Session): Promise<void> {
   if (!session.io.isTerminal) return;
   const link = await linkOf(stateOf(session), session.machine.hostname).catch(() => undefined);

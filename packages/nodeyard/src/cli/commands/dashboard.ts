@@ -41,7 +41,7 @@ export async function linkOf(stateFolder: string, hostname: string) {
       "cli.no_page",
       `the Nodeyard on ${stateFolder} listens on no TCP address, which browsers need: start it with --webapp HOST:PORT`,
     );
-  // An address that means every one of this machine is none to go to.
+  // A browser cannot open the wildcard address; use the host name.
   const address = made.address.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, `//${hostname}`);
   return { url: `${address}/#ticket=${made.ticket}`, expires: made.expires };
 }

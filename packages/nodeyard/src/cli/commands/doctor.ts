@@ -25,11 +25,11 @@ import { printJson } from "../listing.ts";
 import { logOf } from "../log.ts";
 import { filesOf, placeOf, type Session, stateOf, withTree } from "../session.ts";
 
-/** What one look found. */
+/** The result of one check. */
 interface Diagnosis {
   readonly check: string;
   readonly ok: boolean;
-  /** What is there; or what is wrong, with the remedy. */
+  /** The finding; for a problem with the remedy. */
   readonly text: string;
 }
 
@@ -190,7 +190,7 @@ async function daemon(socket: string): Promise<string> {
   throw new Error(`the daemon is not ready: ${text.trim()}; see its log`);
 }
 
-/** The tree's clock is the server's: it stamps what is made. */
+/** Compares the clock with the tree's, which the server stamps on each new znode. */
 async function clock({ tree, clock }: OperationHandles): Promise<string> {
   const asked = clock.now();
   const { path, stat } = await tree.create("/nodeyard/doctor-", undefined, {

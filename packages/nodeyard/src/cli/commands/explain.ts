@@ -52,7 +52,7 @@ function nothingKnown({ kind, id }: Explained, journal: string, silent: string):
   }
 }
 
-/** Somebody may know it all the same. */
+/** The members that did not answer: one of them may know the subject. */
 function unanswered(silent: readonly string[]): string {
   return silent.length === 0 ? "" : ` (no answer from ${silent.join(", ")})`;
 }

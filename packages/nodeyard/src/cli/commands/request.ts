@@ -17,7 +17,7 @@ interface RequestOptions extends LeaseOptions {
 }
 
 const HOUR_MS = 3_600_000;
-/** Launchers decline a label that nobody offers within this. */
+/** Launchers decline a label that no pool offers within this time, milliseconds. */
 const DECLINE_MS = 5_000;
 
 /** Options of whatever leases nodes. */
@@ -71,7 +71,7 @@ async function request(
     try {
       await printGranted(session, backend, granted, options);
     } catch (error) {
-      // Nobody has learnt of the nodes: whoever called us cannot give them back.
+      // The caller does not know the nodes yet and could not give them back.
       if (options.keep !== true) await giveBack(session, backend, granted);
       const why = `cannot print the nodes of lease ${granted.id}: ${messageOf(error)}`;
       throw new CommandError("cli.not_told", why, { cause: error });
@@ -79,7 +79,7 @@ async function request(
   });
 }
 
-/** A label that nobody offers would wait for nothing, unseen: what launchers say of it is waited for. Rejects when they decline. */
+/** Waits until launchers had the time to decline a label that no pool offers. Rejects when they decline. */
 async function unlessDeclined(session: Session, backend: Backend, { lease, granted }: Asked): Promise<void> {
   const offered = new Set((await backend.pools()).flatMap(({ labels }) => labels));
   const unknown = [...new Set(lease.labels)].filter((label) => !offered.has(label));

@@ -37,8 +37,8 @@ function define(command: Command): Command {
 }
 
 /**
- * Without them ssh waits as long as TCP does for a node that has gone: two minutes for a connection, and for one that exists hours, in
- * which the lease is kept. The command itself may be silent for as long as it likes.
+ * Without these options ssh waits for a dead node as long as TCP does: two minutes to connect, hours on an existing connection, and the
+ * lease is kept meanwhile. The command itself may be silent for any time.
  */
 const LIMITS = ["ConnectTimeout=30", "ServerAliveInterval=30", "ServerAliveCountMax=4"].flatMap((limit) => [
   "-o",

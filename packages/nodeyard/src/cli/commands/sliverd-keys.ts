@@ -70,7 +70,7 @@ export async function makeKeys(session: Session, keep = false): Promise<SigningK
   const places = sliverPaths(state);
   const there = keep ? readSigningKeysIfAny(places.signingKeys) : undefined;
   if (there !== undefined) return there;
-  // The one that is refused when it is there comes first.
+  // First the file whose existence makes the command fail.
   const made = createSigningKeys(places.signingKeys);
   await makeKey(places.controlKey.replace(/\/[^/]*$/, ""), "control-key");
   return made;

@@ -15,7 +15,7 @@ const columns: readonly Column[] = [
   { heading: "Trouble", key: "trouble" },
 ];
 
-/** Where a sliver manager listens for whoever looks after its machine, when its file does not say. */
+/** The default socket on which a sliver manager listens for the operator of its machine. */
 export const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
 
 /** What acts on sliver hosts comes with their driver, which nothing else of the program loads by name. */
@@ -62,7 +62,7 @@ async function clientOf<Options>(
   return controlClient(loginOf(host, options), sliverPaths(stateOf(session)).controlKey);
 }
 
-/** What is in force, with what is its own where that is something else; of caps that are as they were given only the CPU's. */
+/** The caps in force, with the sliver's own value where it differs; of unchanged caps only the CPU's is shown. */
 function capsText({ caps }: ShownSliver): string {
   return Object.entries(caps)
     .filter(([name, { own, inForce }]) => own !== inForce || (name === "cpuCap" && own > 0))

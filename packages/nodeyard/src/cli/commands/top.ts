@@ -29,11 +29,11 @@ export function defineTop(command: Command, session: Session): void {
     );
 }
 
-/** Numbers of what there is, by state. */
+/** Counts by state. */
 type Counts = Readonly<Record<string, number>>;
 
 interface Overview {
-  /** Nodes by provider; those that a launcher serves have no nodes at times. */
+  /** Nodes by provider, including served providers without nodes. */
   readonly providers: Readonly<Record<string, Counts>>;
   readonly requests: Counts;
   /** Of the oldest request that no pool has taken, seconds. */

@@ -7,7 +7,7 @@ type Raw = Readonly<Record<string, unknown>>;
 
 const imageSection = section(imageTable);
 
-/** What is one part of a path, in the tree and on disk. */
+/** Names that are one valid component of a path, in the tree and on disk. */
 const IN_PATHS = /^(?!\.{1,2}$)[^/\p{Cc}]+$/u;
 
 /** Non-abstract diskimages by name, in the order of the file; of two with one name the last counts. */
@@ -31,7 +31,7 @@ export function compileDiskimages(
         `is ${JSON.stringify(name)}, which names a folder on disk and a path in the tree; write it without "/" and control characters`,
       );
     const chain = chainOf(leaf, entries);
-    // What is wrong with a parent is reported once, at its place, and not for each of its children.
+    // A finding in a parent is reported once at its place, not for each of its children.
     for (const entry of chain.filter((one) => !read.has(one))) imageSection.read(entry.at);
     for (const entry of chain) read.add(entry);
     const settings = imageSection.read(new Reader(inherited(chain), [], () => {}))!;
@@ -65,7 +65,7 @@ function chainOf(leaf: Listed, entries: ReadonlyMap<string, Listed>): readonly L
   return chain;
 }
 
-/** One mapping of a chain, as the old loader makes it: what is empty does not override. */
+/** Merges a chain into one mapping, as Nodepool's loader does: an empty value does not override. */
 function inherited(chain: readonly Listed[]): Raw {
   const merged: Record<string, unknown> = {};
   for (const { at } of chain) {

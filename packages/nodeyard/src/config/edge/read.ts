@@ -46,7 +46,7 @@ async function textOf(path: string): Promise<string | { readonly unreadable: Fin
     return unreadable(path, `the file cannot be read: ${messageOf(error)}`);
   }
   if (isUtf8(bytes)) return bytes.toString("utf8");
-  // No character but the line feed itself has its byte, so that each line is right or wrong by itself.
+  // In UTF-8 the byte of a line feed occurs in no other character, so each line can be checked alone.
   const lines = bytes.toString("latin1").split("\n");
   const wrong = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
   return unreadable(path, "the file has bytes in this line that are not UTF-8; save it as UTF-8", wrong + 1);

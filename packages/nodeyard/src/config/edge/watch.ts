@@ -10,15 +10,15 @@ const EVERY_MS = 1_000;
 /** What a watch looks at, and whom it calls. */
 export interface WatchOptions extends ConfigFiles, ConfigEnvironment {
   readonly clock: Clock;
-  /** What is in force now. */
+  /** The configuration in force. */
   readonly config: Config;
   /** The files were read, and could be used or not; before the calls below, also where nothing differs. `modified` as in Stamp. */
   onRead(usable: boolean, modified: number | undefined): void;
   /** A new configuration is in force. Called only when something differs. */
   onChange(config: Config, diff: ConfigDiff, findings: readonly Finding[]): void;
-  /** The files were read again, and nothing differs; with what was found in them, a misspelt key for instance. */
+  /** Called when the files were read again without a difference, with their findings. */
   onSame(findings: readonly Finding[]): void;
-  /** The files cannot be used; what was in force stays. Called once per version of the files. */
+  /** Called once for each version of the files that cannot be used; the former configuration stays in force. */
   onError(findings: readonly Finding[]): void;
 }
 
@@ -62,7 +62,7 @@ export class ConfigWatch {
     const read = await readConfig(this.#options, this.#options);
     if (this.#closed) return;
     const first = this.#stamp === undefined;
-    // Taken before the read: what is written in between is seen by the next look.
+    // Taken before the read, so that the next look sees a write during the read.
     this.#stamp = stamp;
     if ("unreadable" in read) {
       this.#options.onRead(false, modified);

@@ -99,7 +99,7 @@ export class SourceDocument {
       return item === undefined ? undefined : { node: item, offset: offsetOf(item) ?? 0 };
     }
     if (!isMap(node)) return undefined;
-    // The last of several equal keys is the one that counts.
+    // Of several equal keys the last one counts.
     const pair = node.items.findLast((item) => isPair(item) && keyText(item) === String(step));
     if (pair !== undefined) return { node: pair.value, offset: offsetOf(pair.key) ?? 0 };
     // Mappings may merge each other, and themselves.
