@@ -39,8 +39,8 @@ export const CAPACITY: readonly Mutant[] = [
     {
       name: "nothing-is-kept-for-who-is-put-back",
       breaks: "promise: small work does not delay the head",
-      find: "  yield* putBack.values();",
-      put: "  yield* [...putBack.values()].slice(0, 0);",
+      find: "  yield* requests.places();",
+      put: "  yield* [...requests.places()].slice(0, 0);",
       tests: [`${TESTS}/scheduler/requests`],
     },
     {
@@ -106,7 +106,7 @@ export const CAPACITY: readonly Mutant[] = [
     {
       name: "reservations-outlive-the-session",
       breaks: "rule 4",
-      find: "for (const launch of state.handling.of(id)!.reserved) state.usage.delete(launch.node);",
+      find: "for (const launch of state.requests.of(id)!.handling!.reserved) state.usage.delete(launch.node);",
       put: "",
       tests: [`${TESTS}/scheduler/incremental`, `${TESTS}/scheduler/requests`],
     },
@@ -157,7 +157,7 @@ export const CAPACITY: readonly Mutant[] = [
     {
       name: "starts-as-many-as-it-likes",
       breaks: "rule 8",
-      find: "if (state.handling.startingCount >= state.policy.maxStarting) {",
+      find: "if (state.requests.startingCount >= state.policy.maxStarting) {",
       put: "if (false) {",
       tests: [`${TESTS}/scheduler/planning`, `${TESTS}/scheduler/requests`],
     },

@@ -117,8 +117,8 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "sweeps-live-machines",
       breaks: "rule 1",
-      find: "const held = entry.contenders.length > 0 || state.handling.claims(id);",
-      put: "const held = state.handling.claims(id);",
+      find: "const held = entry.contenders.length > 0 || state.requests.claims(id);",
+      put: "const held = state.requests.claims(id);",
       tests: [`${TESTS}/nodes`],
     },
     {
@@ -154,14 +154,14 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "one-request-in-two-hands",
       breaks: "protocol: a request has one handler",
-      find: 'if (entry?.record.state === "requested" && !state.handling.has(id)) classify(state, turn, entry);',
+      find: 'if (entry?.record.state === "requested" && !state.requests.isHandled(id)) classify(state, turn, entry);',
       put: 'if (entry?.record.state === "requested") classify(state, turn, entry);',
       tests: [`${TESTS}/requests`],
     },
     {
       name: "lost-requests-are-never-reset",
       breaks: "rule 4",
-      find: "for (const request of state.pending) reset(state, turn, request);",
+      find: "for (const request of state.requests.pending()) reset(state, turn, request);",
       put: "",
       tests: [`${TESTS}/requests`],
     },
@@ -175,14 +175,14 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "a-changed-registry-is-not-judged-again",
       breaks: "protocol: components",
-      find: "if (entry.record.declinedBy.length > 0) state.todo.requests.add(id);",
-      put: "void [id, entry];",
+      find: "if (record.declinedBy.length > 0) state.todo.requests.add(id);",
+      put: "void [id, record];",
       tests: [`${TESTS}/requests`, `${RULES}/protocol-decline`],
     },
     {
       name: "handlers-outlive-their-session",
       breaks: "rule 4",
-      find: "  state.handling.clear();\n",
+      find: "  for (const id of handled) state.requests.end(id);\n",
       put: "",
       tests: [`${TESTS}/requests`, `${TESTS}/incremental`],
     },
@@ -369,7 +369,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "nobody-says-what-is-waited-for",
       breaks: "rule 4",
-      find: "state.verdicts.set(request, { code, facts, since, ...next });",
+      find: "known.verdict = { code, facts, since, ...next };",
       put: "void [facts, since, next];",
       tests: [`${RULES}/rule-04-explained`],
     },

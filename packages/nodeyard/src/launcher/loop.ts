@@ -87,8 +87,12 @@ export class Loop {
     readonly busyNodes: readonly string[];
     readonly waiting: number;
   } {
-    const { handling, busyNodes, waiting } = this.#state;
-    return { handling: [...handling.requests()], busyNodes: [...busyNodes], waiting: waiting.size };
+    const { requests, busyNodes } = this.#state;
+    return {
+      handling: [...requests.handled()],
+      busyNodes: [...busyNodes],
+      waiting: [...requests.waiting()].length,
+    };
   }
 
   /** Stops new work. Launches of work in progress are still answered. */

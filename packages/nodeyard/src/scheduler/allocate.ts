@@ -13,6 +13,7 @@ import { zoneKey } from "./usage.ts";
 import {
   dirtyProvider,
   enqueue,
+  forgetYield,
   leaveQueue,
   parkForHosts,
   parkForLabel,
@@ -55,9 +56,9 @@ function serve(state: State, turn: Turn, pool: PoolState, budget: number): numbe
       state.todo.pools.add(pool.policy.key);
       return 0;
     }
-    if (state.handling.startingCount >= state.policy.maxStarting) {
+    if (state.requests.startingCount >= state.policy.maxStarting) {
       state.waits.join("start", pool.policy.key, head);
-      setVerdict(state, turn, head.id, "queue.starting", { starting: state.handling.startingCount });
+      setVerdict(state, turn, head.id, "queue.starting", { starting: state.requests.startingCount });
       return left;
     }
     const plan = planFor(state, turn.steady, pool, head);
@@ -136,8 +137,9 @@ function giveWay(
 ): void {
   leaveQueue(state, pool, waiting);
   state.waits.join("yield", pool.policy.key, waiting);
-  const since = state.yields.get(waiting.id) ?? turn.steady;
-  state.yields.set(waiting.id, since);
+  const known = state.requests.at(waiting.id);
+  const since = known.yieldedAt ?? turn.steady;
+  known.yieldedAt = since;
   state.timers.set("yield", waiting.id, since + YIELD_MS);
   setVerdict(state, turn, waiting.id, code, facts, since + YIELD_MS);
 }
@@ -179,13 +181,12 @@ function accept(
     return slot === undefined ? node : { ...node, slot };
   });
   stopWaiting(state, waiting.id);
-  state.yields.delete(waiting.id);
-  state.timers.delete("yield", waiting.id);
+  forgetYield(state, waiting.id);
   const launched = reserved.map(({ label }) => label);
   triesOfferings(state, policy, launched, zone, waiting.id);
   if (tenant !== null && launched.length > 0) onTenantTook(state, tenant);
   if (launched.length > 0) tries(state, [quotaKey(policy.provider)], waiting.id);
-  state.handling.begin(waiting.id, { pool: policy.key, reserved, claimed }, true);
+  state.requests.begin(waiting.id, { pool: policy.key, reserved, claimed }, true);
   clearVerdict(state, turn, waiting.id);
   turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes: planned, zone });
 }
@@ -235,7 +236,7 @@ function lookBehind(
   let left = budget;
   for (const waiting of candidates) {
     if (!pool.queue.has(waiting) || waiting === head) continue;
-    if (left-- <= 0 || state.handling.startingCount >= state.policy.maxStarting) {
+    if (left-- <= 0 || state.requests.startingCount >= state.policy.maxStarting) {
       // The next turn continues with the requests that this one has not reached.
       if (left < 0 && pool.fresh.size > 0) state.todo.pools.add(pool.policy.key);
       return Math.max(0, left);

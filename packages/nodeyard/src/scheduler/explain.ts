@@ -1,3 +1,5 @@
+import type { RequestRecord } from "@nodeyard/model";
+import type { RequestState } from "./request-table.ts";
 import { inertProviders } from "./requests.ts";
 import type { PoolState, State } from "./state.ts";
 import type { Verdict } from "./types.ts";
@@ -8,23 +10,21 @@ import type { Waiting } from "./waits.ts";
  * that has ended or is not known. Costs nothing until somebody asks, so that a long queue needs no note per request.
  */
 export function explain(state: State, id: string): Verdict | undefined {
-  const entry = state.requests.get(id);
-  if (entry === undefined) return undefined;
+  const known = state.requests.of(id);
+  if (known?.entry === undefined) return undefined;
+  const { handling, verdict, entry } = known;
   const { record } = entry;
   if (record.state !== "requested" && record.state !== "pending") return undefined;
   const since = (record.stateTime ?? 0) * 1000;
-  const handling = state.handling.of(id);
   if (handling !== undefined) return { code: "handling", facts: { pool: handling.pool }, since };
-  const noted = state.verdicts.get(id);
-  if (noted !== undefined) return { ...noted, facts: factsNow(state, id, noted) };
+  if (verdict !== undefined) return { ...verdict, facts: factsNow(state, known, verdict) };
   if (record.state === "pending") return { code: "pending.elsewhere", facts: {}, since };
   if (!state.complete) return { code: "tree.incomplete", facts: {}, since };
-  return inQueue(state, id, since) ?? outsideQueues(state, id, since);
+  return inQueue(state, known.waiting, since) ?? outsideQueues(state, record, since);
 }
 
 /** What is kept for a request moves while it waits, and nothing is written down when it does. */
-function factsNow(state: State, id: string, { code, facts }: Verdict): Verdict["facts"] {
-  const waiting = state.waiting.get(id);
+function factsNow(state: State, { waiting }: RequestState, { code, facts }: Verdict): Verdict["facts"] {
   const pool = state.pools.get(String(facts.pool));
   return code === "nodes.none-free" && waiting !== undefined && pool !== undefined
     ? hostVerdict(pool, waiting).facts
@@ -49,20 +49,18 @@ export function hostVerdict(
   return { code: "nodes.none-free", facts };
 }
 
-function inQueue(state: State, id: string, since: number): Verdict | undefined {
-  const waiting = state.waiting.get(id);
+function inQueue(state: State, waiting: Waiting | undefined, since: number): Verdict | undefined {
   if (waiting === undefined) return undefined;
   for (const pool of state.pools.values()) {
     if (!pool.queue.has(waiting)) continue;
     const head = pool.queue.at(0)?.id;
-    const code = head === id ? "queue.next" : "queue.behind";
+    const code = head === waiting.id ? "queue.next" : "queue.behind";
     return { code, facts: { pool: pool.policy.key, head }, since };
   }
   return undefined;
 }
 
-function outsideQueues(state: State, id: string, since: number): Verdict {
-  const { declinedBy } = state.requests.get(id)!.record;
+function outsideQueues(state: State, { declinedBy }: RequestRecord, since: number): Verdict {
   if (state.pools.size === 0) return { code: "pools.none", facts: {}, since };
   const ours = [...state.pools.values()].map(({ policy }) => policy.id);
   const undecided = state.registry.ids().filter((pool) => !declinedBy.includes(pool));

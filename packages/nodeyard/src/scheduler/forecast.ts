@@ -118,7 +118,7 @@ function ofHosts(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast
   const [label, ...others] = new Set(waiting.record.nodeTypes);
   if (label === undefined || others.length > 0) return "mixed";
   const { inventory } = state.pools.get(policy.key)!;
-  const line = [...state.waiting.values()].filter(
+  const line = [...state.requests.waiting()].filter(
     ({ id, record }) => inventory.has(id) && record.nodeTypes.includes(label),
   );
   const hosts = [...state.nodes.values()].filter(
@@ -138,7 +138,7 @@ function ofLaunches(
   { id, record }: Waiting,
   made: readonly string[],
 ): Forecast {
-  const since = state.requests.get(id)?.record.stateTime ?? record.stateTime ?? 0;
+  const since = state.requests.entry(id)?.record.stateTime ?? record.stateTime ?? 0;
   const elapsed = Math.max(0, now - since * 1_000);
   const each = [...new Set(made)].map((label) => durations.launched(policy.key, label));
   const rest = slowest(each).flatMap((ms) => (ms > elapsed ? [ms - elapsed] : []));

@@ -59,10 +59,10 @@ function aboutToBeFree(state: State, label: string): number {
   let count = 0;
   for (const id of state.minReady.stock.get(label) ?? []) {
     const request = state.nodes.get(id)?.record.allocatedTo ?? null;
-    const promised = request !== null && state.requests.has(request);
+    const promised = request !== null && state.requests.entry(request) !== undefined;
     // Busy with a request: being freed; without: being deleted.
     const going = request === null && state.busyNodes.has(id);
-    if (!promised && !going && !state.idle.has(id) && !state.handling.claims(id)) count++;
+    if (!promised && !going && !state.idle.has(id) && !state.requests.claims(id)) count++;
   }
   return count;
 }
@@ -73,7 +73,7 @@ function aboutToBeFree(state: State, label: string): number {
  */
 function aboutToBeGiven(state: State, label: string): number {
   let count = 0;
-  for (const { claimed } of state.handling.starting())
+  for (const { claimed } of state.requests.starting())
     for (const id of claimed) if (state.nodes.get(id)?.record.type.includes(label)) count++;
   return count;
 }

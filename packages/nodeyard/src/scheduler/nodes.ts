@@ -49,9 +49,9 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   const key = poolKey(record.provider, record.pool);
   hostThere(state, entry, key);
   const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
-  if (free && !state.busyNodes.has(id) && !state.handling.claims(id)) offer(state, entry, key);
+  if (free && !state.busyNodes.has(id) && !state.requests.claims(id)) offer(state, entry, key);
   else unoffer(state, id);
-  const held = entry.contenders.length > 0 || state.handling.claims(id);
+  const held = entry.contenders.length > 0 || state.requests.claims(id);
   if (held) forgetDue(state, id);
   if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
   const due = dueAt(state, turn, entry);
@@ -236,7 +236,7 @@ function amountOf(state: State, { record }: NodeEntry): Readonly<Record<string, 
 }
 
 function dropReservation(state: State, { record }: NodeEntry): void {
-  const handling = state.handling.of(record.allocatedTo ?? "");
+  const handling = state.requests.of(record.allocatedTo ?? "")?.handling;
   const index = handling?.reserved.findIndex((launch) => record.type.includes(launch.label)) ?? -1;
   if (handling === undefined || index < 0) return;
   const [launch] = handling.reserved.splice(index, 1);

@@ -46,7 +46,7 @@ export function planFor(state: State, steady: number, pool: PoolState, waiting: 
 
 function yieldTo(state: State, steady: number, pool: LocalPool, waiting: Waiting): Plan | undefined {
   const { record } = waiting;
-  const since = state.yields.get(waiting.id);
+  const since = state.requests.of(waiting.id)?.yieldedAt;
   if (since !== undefined && steady >= since + YIELD_MS) return undefined;
   const candidates = state.registry.candidates(record.nodeTypes, record.declinedBy);
   const { provider } = record;

@@ -74,8 +74,11 @@ function onConfiguration(state: State, before: Policy): void {
     state.todo.pools.add(pool.key);
   }
   const touched = touchedLabels(before, policy);
-  for (const [id, { record }] of state.requests)
-    if (!state.handling.has(id) && (touched?.some((labels) => overlap(labels, record.nodeTypes)) ?? true))
+  for (const { id, record } of state.requests.entries())
+    if (
+      !state.requests.isHandled(id) &&
+      (touched?.some((labels) => overlap(labels, record.nodeTypes)) ?? true)
+    )
       state.todo.requests.add(id);
   for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
     state.todo.labels.add(label);

@@ -48,7 +48,10 @@ export function reduce(state: State, events: readonly SchedulerEvent[], now: num
   const more = attempt("settling", false, () => settle(state, turn));
   return {
     actions: turn.actions,
-    verdicts: [...turn.changedVerdicts].map((request) => ({ request, verdict: state.verdicts.get(request) })),
+    verdicts: [...turn.changedVerdicts].map((request) => ({
+      request,
+      verdict: state.requests.of(request)?.verdict,
+    })),
     nextWake: state.timers.next(),
     more,
     failures,
@@ -136,27 +139,28 @@ function onRegistry(state: State, change: RegistryChange | undefined): void {
   for (const { id } of state.waits.of("registry")) state.todo.requests.add(id);
   onBuilders(state);
   for (const label of state.minReady.short.keys()) state.todo.labels.add(label);
-  for (const [id, entry] of state.requests)
-    if (entry.record.declinedBy.length > 0) state.todo.requests.add(id);
+  for (const { id, record } of state.requests.entries())
+    if (record.declinedBy.length > 0) state.todo.requests.add(id);
 }
 
 function lookAtEverything(state: State): void {
-  for (const id of state.requests.keys()) state.todo.requests.add(id);
+  for (const { id } of state.requests.entries()) state.todo.requests.add(id);
   for (const id of state.nodes.keys()) state.todo.nodes.add(id);
   for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
 }
 
 /** Handlers die with the session; their requests and nodes are looked at as anybody's. */
 function onSessionLost(state: State): void {
-  for (const id of state.handling.requests()) {
-    for (const launch of state.handling.of(id)!.reserved) state.usage.delete(launch.node);
+  const handled = [...state.requests.handled()];
+  for (const id of handled) {
+    for (const launch of state.requests.of(id)!.handling!.reserved) state.usage.delete(launch.node);
     state.todo.requests.add(id);
   }
-  for (const node of [...state.handling.claimed(), ...state.busyNodes]) state.todo.nodes.add(node);
+  for (const node of [...state.requests.claimed(), ...state.busyNodes]) state.todo.nodes.add(node);
   const busy = [...state.busyNodes];
   for (const closed of state.gates.closed.values()) closed.trying = undefined;
   for (const request of state.slots.requests()) forgetSlots(state, request);
-  state.handling.clear();
+  for (const id of handled) state.requests.end(id);
   state.busyNodes.clear();
   for (const node of busy) noteLeaving(state, node, state.nodes.get(node));
   state.minReady.asking.clear();
@@ -164,7 +168,7 @@ function onSessionLost(state: State): void {
 }
 
 function onStarted(state: State, request: string): void {
-  const started = state.handling.started(request);
+  const started = state.requests.started(request);
   if (started === undefined) return;
   // What it was promised is its own now, and may be replaced.
   for (const node of started.claimed)
@@ -174,16 +178,16 @@ function onStarted(state: State, request: string): void {
 
 function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { type: "handled" }>): void {
   const { request } = event;
-  const handling = state.handling.of(request);
+  const handling = state.requests.of(request)?.handling;
   if (handling === undefined) return;
   onStarted(state, request);
   triedBy(state, turn, request);
-  state.handling.end(request);
+  state.requests.end(request);
   forgetSlots(state, request);
   for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
   for (const node of handling.claimed) state.todo.nodes.add(node);
   for (const node of state.allocated.get(request) ?? []) state.todo.nodes.add(node);
-  const entry = state.requests.get(request);
+  const entry = state.requests.entry(request);
   if (entry?.record.state !== "requested" && entry?.record.state !== "pending")
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {
@@ -226,12 +230,12 @@ function release(state: State, node: string): void {
 function resetLost(state: State, turn: Turn): void {
   state.sweepDue = !state.complete;
   if (!state.complete) return;
-  for (const request of state.pending) reset(state, turn, request);
+  for (const request of state.requests.pending()) reset(state, turn, request);
 }
 
 function reset(state: State, turn: Turn, request: string): void {
-  if (state.handling.has(request)) return;
-  state.handling.begin(request, { pool: "", reserved: [], claimed: [] }, false);
+  if (state.requests.isHandled(request)) return;
+  state.requests.begin(request, { pool: "", reserved: [], claimed: [] }, false);
   turn.actions.push({ type: "reset", request });
 }
 
@@ -241,11 +245,11 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   request: (state, turn, id) => {
     leavePlace(state, id);
     state.todo.requests.add(id);
-    if (state.complete && state.pending.has(id)) reset(state, turn, id);
+    if (state.complete && state.requests.isPending(id)) reset(state, turn, id);
   },
   unsure: (state, turn, id) => {
     if (!state.complete) state.timers.set("unsure", id, turn.steady + UNSURE_MS);
-    else if (state.pending.has(id)) reset(state, turn, id);
+    else if (state.requests.isPending(id)) reset(state, turn, id);
   },
   yield: (state, _, id) => state.todo.requests.add(id),
   label: (state, _, label) => state.todo.labels.add(label),
@@ -276,8 +280,8 @@ function settle(state: State, turn: Turn): boolean {
   for (const id of state.todo.requests) {
     if (budget-- <= 0) return true;
     state.todo.requests.delete(id);
-    const entry = state.requests.get(id);
-    if (entry?.record.state === "requested" && !state.handling.has(id)) classify(state, turn, entry);
+    const entry = state.requests.entry(id);
+    if (entry?.record.state === "requested" && !state.requests.isHandled(id)) classify(state, turn, entry);
   }
   if (!state.complete) return false;
   for (const pool of poolsToDo(state)) {

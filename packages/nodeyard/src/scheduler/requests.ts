@@ -2,23 +2,18 @@ import { MIN_READY } from "@nodeyard/model";
 import type { RequestEntry } from "../view/index.ts";
 import { onSlotRequest } from "./slots.ts";
 import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
-import { enqueue, leavePlace, stopWaiting, wakeTenant } from "./waiting.ts";
+import { enqueue, forgetYield, leavePlace, stopWaiting, wakeTenant } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
 /** After a min-ready request was declined by all, nothing is asked for the label for this long, milliseconds. */
 const DECLINED_MS = 15_000;
 
 export function onRequest(state: State, turn: Turn, id: string, after: RequestEntry | undefined): void {
-  const before = state.requests.get(id);
-  if (after === undefined) state.requests.delete(id);
-  else state.requests.set(id, after);
-  // Also for a handled request: when it is put back and waits again, a sweep must not reset it.
-  if (after?.record.state === "pending") state.pending.add(id);
-  else state.pending.delete(id);
+  const before = state.requests.see(id, after);
   noteMinReady(state, turn, before, after);
   onSlotRequest(state, turn, id, before, after);
-  if (state.handling.has(id)) return;
-  const waiting = state.waiting.get(id);
+  if (state.requests.isHandled(id)) return;
+  const waiting = state.requests.of(id)?.waiting;
   if (after?.record.state === "requested") {
     if (before?.record.state !== "requested") {
       releaseAllocations(state, id);
@@ -39,10 +34,10 @@ export function forget(state: State, turn: Turn, id: string): void {
   // What was kept of a tenant's limit for this one is its others' now.
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
   state.todo.requests.delete(id);
-  state.yields.delete(id);
-  state.timers.delete("yield", id);
+  forgetYield(state, id);
   leavePlace(state, id);
   clearVerdict(state, turn, id);
+  state.requests.prune(id);
 }
 
 /** Puts a request that is `requested` where it belongs: queues of able pools, or a decline by the others. */
@@ -67,9 +62,10 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
       enqueue(state, pool, waiting);
     } else unable.push(policy.id);
   }
-  if (able) state.waiting.set(id, waiting);
+  const known = state.requests.at(id);
+  if (able) known.waiting = waiting;
   if (unable.length === 0) {
-    if (able && state.verdicts.get(id)?.code === "retry.later") clearVerdict(state, turn, id);
+    if (able && known.verdict?.code === "retry.later") clearVerdict(state, turn, id);
     return;
   }
   const others = able ? [] : registry.candidates(record.nodeTypes, record.declinedBy);
@@ -84,7 +80,7 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
     return;
   }
   if (able) return;
-  state.waiting.set(id, waiting);
+  known.waiting = waiting;
   state.waits.join("registry", "", waiting);
   const inert = inertProviders(
     state,
@@ -104,7 +100,7 @@ export function decline(
 ): void {
   const waiting = stopWaiting(state, id);
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
-  state.handling.begin(id, { pool: "", reserved: [], claimed: [] }, false);
+  state.requests.begin(id, { pool: "", reserved: [], claimed: [] }, false);
   turn.actions.push({ type: "decline", request: id, pools, reason });
 }
 

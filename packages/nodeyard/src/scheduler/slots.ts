@@ -195,7 +195,7 @@ export function planSlot(
 
 /** A launch has no slot: it waits for one at its request's place, and no newcomer is served before it. */
 export function onSlotWanted(state: State, turn: Turn, request: string, want: Want): void {
-  const entry = state.requests.get(request);
+  const entry = state.requests.entry(request);
   if (entry === undefined) return refuseSlot(turn, want.node, `request ${request}: it is gone`, true);
   if (!isServed(state, want.provider)) return refuseSlot(turn, want.node, notServed(want.provider));
   const line = lineOf(want);

@@ -49,7 +49,7 @@ export function standingsOf(
   durations: Durations,
 ): readonly Standing[] {
   const { id, record } = entry;
-  const waiting = state.waiting.get(id) ?? { id, relativePriority: record.relativePriority, record };
+  const waiting = state.requests.of(id)?.waiting ?? { id, relativePriority: record.relativePriority, record };
   return [...state.pools.values()].map((pool) => standingIn(state, at, pool, waiting, durations));
 }
 
@@ -75,10 +75,10 @@ export function standingsOfLabel(
 
 function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting, durations: Durations): Standing {
   const { policy } = pool;
-  const handling = state.handling.of(waiting.id);
+  const known = state.requests.of(waiting.id);
   const line = lineOf(state, pool, waiting);
-  const judged = judge(state, at, pool, waiting, handling?.pool === policy.key);
-  const noted = state.verdicts.get(waiting.id);
+  const judged = judge(state, at, pool, waiting, known?.handling?.pool === policy.key);
+  const noted = known?.verdict;
   const same = noted?.code === judged.code && (noted.facts.pool ?? policy.key) === policy.key;
   const away = judged.outlook === "declines" || judged.outlook === "lacks";
   const launching = !policy.launches || judged.facts.launches === 0 ? [] : waiting.record.nodeTypes;
@@ -121,7 +121,7 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
     case "decline":
       return { outlook: "declines", code: "pool.declines", facts: { reason: plan.reason } };
     case "yield": {
-      const since = state.yields.get(waiting.id);
+      const since = state.requests.of(waiting.id)?.yieldedAt;
       return waits(plan.code, plan.facts, since === undefined ? undefined : since + YIELD_MS);
     }
     case "want": {
@@ -139,8 +139,8 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
     case "blocked":
       return waits(plan.code, plan.facts, plan.nextTry);
     case "serve": {
-      if (state.handling.startingCount >= state.policy.maxStarting)
-        return waits("queue.starting", { starting: state.handling.startingCount });
+      if (state.requests.startingCount >= state.policy.maxStarting)
+        return waits("queue.starting", { starting: state.requests.startingCount });
       const head = pool.queue.at(0);
       if (head !== undefined && head.id !== waiting.id && pool.queue.has(waiting))
         return waits("queue.behind", { head: head.id });

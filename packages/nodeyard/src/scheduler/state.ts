@@ -1,10 +1,9 @@
 import type { Resources } from "@nodeyard/driver";
 import type { NodeFields } from "@nodeyard/model";
 import { StoredTimes } from "@nodeyard/runtime";
-import type { ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
+import type { ImageFacts, NodeEntry } from "../view/index.ts";
 import { failureRule } from "./failure-rule.ts";
 import type { Gates } from "./gates.ts";
-import { Handlings } from "./handling.ts";
 import type { Hosts } from "./hosts.ts";
 import { Idle } from "./idle.ts";
 import type { Inventory } from "./inventory.ts";
@@ -12,9 +11,10 @@ import type { Launches } from "./launches.ts";
 import { Leaving } from "./leaving.ts";
 import type { PoolQueue } from "./pool-queue.ts";
 import { Registry } from "./registry.ts";
+import { RequestTable } from "./request-table.ts";
 import { Slots } from "./slots.ts";
 import { Timers } from "./timers.ts";
-import type { Action, LocalPool, Policy, Verdict, VerdictCode } from "./types.ts";
+import type { Action, LocalPool, Policy, VerdictCode } from "./types.ts";
 import { Usage } from "./usage.ts";
 import { compareWaiting, type Waiting, Waits } from "./waits.ts";
 
@@ -93,18 +93,8 @@ export interface State {
   readonly pools: Map<string, PoolState>;
   readonly registry: Registry;
 
-  readonly requests: Map<string, RequestEntry>;
-  /** Requests that are `pending`; those without a handler in this launcher may have to be reset. */
-  readonly pending: Set<string>;
-  /** Requests that a pool of this launcher can serve, with their place in queues and lines. */
-  readonly waiting: Map<string, Waiting>;
+  readonly requests: RequestTable;
   readonly waits: Waits;
-  readonly handling: Handlings;
-  /** By request, as long as its timer "request" runs. */
-  readonly putBack: Map<string, PutBack>;
-  /** When a request first yielded to another pool, steady milliseconds. */
-  readonly yields: Map<string, number>;
-  readonly verdicts: Map<string, Verdict>;
 
   readonly nodes: Map<string, NodeEntry>;
   /** Nodes and requests that cannot be read: they are there, and nothing is done with them. */
@@ -165,14 +155,8 @@ export function createState(): State {
     sweepDue: false,
     pools: new Map(),
     registry: new Registry(),
-    requests: new Map(),
-    pending: new Set(),
-    waiting: new Map(),
+    requests: new RequestTable(),
     waits: new Waits(compareWaiting),
-    handling: new Handlings(),
-    putBack: new Map(),
-    yields: new Map(),
-    verdicts: new Map(),
     nodes: new Map(),
     unreadable: { nodes: new Map(), requests: new Set() },
     idle: new Idle(),
@@ -218,15 +202,19 @@ export function setVerdict(
   facts: Readonly<Record<string, unknown>>,
   nextTry?: number,
 ): void {
-  const before = state.verdicts.get(request);
+  const known = state.requests.at(request);
+  const before = known.verdict;
   const same = before?.code === code;
   const since = same ? before.since : turn.now;
   const next = nextTry === undefined ? {} : { nextTry: treeTimeOf(turn, nextTry) };
-  state.verdicts.set(request, { code, facts, since, ...next });
+  known.verdict = { code, facts, since, ...next };
   // Facts move with every node that comes or goes; only another reason is news.
   if (!same) turn.changedVerdicts.add(request);
 }
 
 export function clearVerdict(state: State, turn: Turn, request: string): void {
-  if (state.verdicts.delete(request)) turn.changedVerdicts.add(request);
+  const known = state.requests.of(request);
+  if (known?.verdict === undefined) return;
+  known.verdict = undefined;
+  turn.changedVerdicts.add(request);
 }

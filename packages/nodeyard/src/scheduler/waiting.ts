@@ -38,17 +38,24 @@ export function dirtyProvider(state: State, provider: string): void {
 
 /** It is tried again, or waits for nothing any more. */
 export function leavePlace(state: State, id: string): void {
-  const place = state.putBack.get(id);
   state.timers.delete("request", id);
-  if (!state.putBack.delete(id)) return;
-  dirtyProvider(state, place!.policy.provider);
+  const place = state.requests.leavePlace(id);
+  if (place !== undefined) dirtyProvider(state, place.policy.provider);
+}
+
+/** It yields to no other pool any more. */
+export function forgetYield(state: State, id: string): void {
+  const known = state.requests.of(id);
+  if (known !== undefined) known.yieldedAt = undefined;
+  state.timers.delete("yield", id);
 }
 
 /** Takes a request out of all that it waits in. Returns it as it stood there; undefined when it did not wait. */
 export function stopWaiting(state: State, id: string): Waiting | undefined {
-  const waiting = state.waiting.get(id);
-  if (waiting === undefined) return undefined;
-  state.waiting.delete(id);
+  const known = state.requests.of(id);
+  const waiting = known?.waiting;
+  if (known === undefined || waiting === undefined) return undefined;
+  known.waiting = undefined;
   state.waits.leaveAll(waiting);
   for (const pool of state.pools.values()) {
     if (pool.queue.at(0) === waiting) state.todo.pools.add(pool.policy.key);

@@ -29,7 +29,10 @@ describe("a request for an image that no registered builder makes", () => {
   test("is declined once builders were idle for ten minutes, and those after it at once", () => {
     const fixture = fixtureWithBuilder();
     expect(fixture.request(id(1))).toEqual([]);
-    expect(fixture.state.verdicts.get(id(1))).toMatchObject({ code: "image.waits", nextTry: 10 * MINUTE });
+    expect(fixture.state.requests.of(id(1))?.verdict).toMatchObject({
+      code: "image.waits",
+      nextTry: 10 * MINUTE,
+    });
     expect(fixture.wait(9 * MINUTE)).toEqual([]);
     expect(fixture.wait(MINUTE)).toMatchObject([
       { type: "decline", request: id(1), reason: expect.stringContaining("no registered builder builds it") },

@@ -79,9 +79,9 @@ test("behind a blocked head a newcomer is looked at alone, and served when that 
   const fixture = new SchedulerFixture(policy([pool({ limits: { cores: 4 }, needs })]));
   fixture.node("0000000001", { state: "in-use", resources: { instances: 1, cores: 4 } }, ["user"]);
   for (let number = 0; number < MANY; number++) fixture.request(id(number));
-  const judged = new Map(fixture.state.verdicts);
+  const judged = fixture.verdicts();
   expect(fixture.request(id(MANY))).toEqual([]);
-  expect(fixture.state.verdicts).toEqual(judged);
+  expect(fixture.verdicts()).toEqual(judged);
   expect(fixture.request(id(MANY + 1), { node_types: ["large"] })).toMatchObject([
     { type: "accept", request: id(MANY + 1) },
   ]);
@@ -90,7 +90,7 @@ test("behind a blocked head a newcomer is looked at alone, and served when that 
 test("a newcomer that goes before the blocked head takes its place", () => {
   const fixture = busyFixture();
   fixture.request("050-0000000009");
-  expect(fixture.state.verdicts.get("050-0000000009")?.code).toBe("capacity.pool");
+  expect(fixture.state.requests.of("050-0000000009")?.verdict?.code).toBe("capacity.pool");
   const served = fixture.gone("node", "0000000001");
   expect(served).toContainEqual(expect.objectContaining({ type: "accept", request: "050-0000000009" }));
 });

@@ -290,7 +290,8 @@ function compare(steps: readonly Step[], { notes = true, room = 1 } = {}): void 
   const fresh = new SchedulerFixture(world.policy, world.pools.map(componentOf));
   fresh.now = world.fixture.now;
   // So is how long others were waited for.
-  for (const [id, since] of world.fixture.state.yields) fresh.state.yields.set(id, since);
+  for (const id of world.requests.keys())
+    fresh.state.requests.at(id).yieldedAt = world.fixture.state.requests.of(id)?.yieldedAt;
   fresh.tell({ type: "image", image: "noble", after: world.image });
   for (const [key, after] of world.failures.known) fresh.tell({ type: "failures", key, after });
   const events = [
@@ -334,9 +335,12 @@ function compare(steps: readonly Step[], { notes = true, room = 1 } = {}): void 
   }
   if (notes) expect(codes(world.fixture)).toEqual(codes(fresh));
   expect(kept(world)).toEqual(kept({ fixture: fresh, requests: world.requests }));
-  expect([...world.fixture.state.pending].sort()).toEqual([...fresh.state.pending].sort());
-  expect(world.fixture.state.handling.size).toBe(0);
-  expect([...world.fixture.state.handling.claimed()]).toEqual([]);
+  expect([...world.fixture.state.requests.pending()].sort()).toEqual(
+    [...fresh.state.requests.pending()].sort(),
+  );
+  expect([...world.fixture.state.requests.handled()]).toEqual([]);
+  expect(world.fixture.state.requests.size).toBe(world.requests.size);
+  expect([...world.fixture.state.requests.claimed()]).toEqual([]);
   expect([...world.fixture.state.slots.promised()]).toEqual([]);
   expect(world.fixture.state.slots.requests()).toEqual([]);
 }
@@ -387,7 +391,9 @@ function isRefused({ state, at }: SchedulerFixture): boolean {
 function handledTwice({ fixture: { state }, open, handlers }: World): string[] {
   const handled = open.flatMap((action) => ("request" in action ? [action.request] : []));
   handled.push(...handlers.keys());
-  return handled.filter((id, index) => state.waiting.has(id) || handled.indexOf(id) !== index);
+  return handled.filter(
+    (id, index) => state.requests.of(id)?.waiting !== undefined || handled.indexOf(id) !== index,
+  );
 }
 
 function blockedHeads(fixture: SchedulerFixture): string[] {
@@ -408,5 +414,5 @@ function kept({
 }
 
 function codes(fixture: SchedulerFixture): string[] {
-  return [...fixture.state.verdicts.keys()].sort();
+  return [...fixture.verdicts().keys()].sort();
 }

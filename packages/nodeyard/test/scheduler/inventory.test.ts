@@ -195,11 +195,11 @@ test("a host costs the same however many wait: nobody else is looked at", () => 
     id: host(number),
     after: node(host(number), { provider: "lab", type: ["board"], resources: null }),
   });
-  const verdicts = new Map(fixture.state.verdicts);
+  const verdicts = fixture.verdicts();
   // More than a turn's budget of others would take more turns.
   const first = reduce(fixture.state, [free(0)], 0);
   expect([first.actions, first.more]).toEqual([[], false]);
-  for (const [request, verdict] of fixture.state.verdicts) expect(verdict).toBe(verdicts.get(request));
+  for (const [request, verdict] of fixture.verdicts()) expect(verdict).toBe(verdicts.get(request));
   const second = reduce(fixture.state, [free(1)], 0);
   expect(second.actions).toMatchObject([{ type: "accept", request: id(0) }]);
   expect(second.verdicts.map(({ request }) => request)).toEqual([id(0)]);

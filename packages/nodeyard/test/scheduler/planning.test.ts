@@ -105,7 +105,7 @@ describe("images", () => {
     const fixture = new SchedulerFixture(policy([booting]));
     fixture.tell(image(now));
     expect(fixture.request(id(1))).toEqual([]);
-    expect(fixture.state.verdicts.get(id(1))).toMatchObject({
+    expect(fixture.state.requests.of(id(1))?.verdict).toMatchObject({
       code: "image.waits",
       facts: { image: "noble", provider: "cloud", stage },
     });
@@ -181,7 +181,7 @@ describe("what is kept for the head of a queue", () => {
     expect(fixture.request(id(2), { node_types: ["arm"] })).toMatchObject([
       { type: "pause", pool: "cloud/b" },
     ]);
-    expect(fixture.state.verdicts.get(id(2))).toMatchObject({
+    expect(fixture.state.requests.of(id(2))?.verdict).toMatchObject({
       code: "capacity.reserved",
       facts: { kept_for: id(1) },
     });
@@ -227,7 +227,7 @@ describe("what is kept for the head of a queue", () => {
     ]);
     const fixture = new SchedulerFixture(policy([pool()], { providers }));
     expect(fixture.request(id(1), { node_types: Array(5).fill("small") })).toEqual([]);
-    expect(fixture.state.verdicts.get(id(1))).toMatchObject({
+    expect(fixture.state.requests.of(id(1))?.verdict).toMatchObject({
       code: "capacity.provider",
       facts: { used_by_others: 17, need: 5 },
     });
@@ -260,7 +260,7 @@ describe("tenants", () => {
     busy(fixture, 2);
     fixture.request(id(1), many(4));
     fixture.request(id(2), many(1));
-    expect(fixture.state.verdicts.get(id(2))).toMatchObject({
+    expect(fixture.state.requests.of(id(2))?.verdict).toMatchObject({
       code: "capacity.tenant",
       facts: { kept_for: id(1) },
     });
@@ -301,7 +301,10 @@ describe("a cloud that refuses for quota although it seems to have some", () => 
     for (let each = 0; each < 3; each++) fixture.tell({ type: "quota-refused", provider: "cloud" });
     for (const number of [1, 2, 3]) fixture.tell({ type: "handled", request: id(number), retryMs: 100 });
     expect(accepted(fixture.wait(100))).toEqual([]);
-    expect(fixture.state.verdicts.get(id(1))).toMatchObject({ code: "capacity.refused", nextTry: 2_000 });
+    expect(fixture.state.requests.of(id(1))?.verdict).toMatchObject({
+      code: "capacity.refused",
+      nextTry: 2_000,
+    });
     expect(accepted(fixture.wait(1_900))).toEqual([id(1)]);
     fixture.tell({ type: "quota-refused", provider: "cloud" });
     fixture.tell({ type: "handled", request: id(1), retryMs: 100 });
@@ -330,7 +333,10 @@ describe("pools that go first", () => {
     const better = component("better", { priority: 50 });
     const fixture = new SchedulerFixture(policy([ours]), [componentOf(ours), better]);
     fixture.request(id(1));
-    expect(fixture.state.verdicts.get(id(1))).toMatchObject({ code: "yield.priority", nextTry: 60_000 });
+    expect(fixture.state.requests.of(id(1))?.verdict).toMatchObject({
+      code: "yield.priority",
+      nextTry: 60_000,
+    });
     fixture.wait(30_000);
     // News of the registry do not begin the wait anew.
     fixture.tell({ type: "component", key: "third", after: component("third", { priority: 200 }) });

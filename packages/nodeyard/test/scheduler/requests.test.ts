@@ -270,7 +270,7 @@ describe("the life of a handler", () => {
     expect(accepted(fixture.request(first, { node_types: ["small", "small", "small"] }))).toEqual([first]);
     fixture.tell({ type: "handled", request: first, retryMs: 500, putBack: true });
     expect(fixture.request(second)).not.toContainEqual(expect.objectContaining({ type: "accept" }));
-    expect(fixture.state.verdicts.get(second)).toMatchObject({
+    expect(fixture.state.requests.of(second)?.verdict).toMatchObject({
       code: "capacity.reserved",
       facts: { kept_for: first },
     });
@@ -361,7 +361,7 @@ describe("one decision, on a whole picture", () => {
     expect(accepted(fixture.request("100-0000000001", declined))).toEqual(["100-0000000001"]);
     const key = "another";
     expect(fixture.tell({ type: "component", key, after: component(key) })).toEqual([]);
-    expect(fixture.state.waiting.size).toBe(0);
+    expect([...fixture.state.requests.waiting()].length).toBe(0);
   });
 
   test("nothing is declined before the whole tree has been seen", () => {

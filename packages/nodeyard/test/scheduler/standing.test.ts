@@ -33,7 +33,7 @@ describe("where a request stands in every pool", () => {
     const fixture = new SchedulerFixture(policy(pools, { providers }));
     fixture.node("0000000001", { provider: "busy", state: "in-use" }, ["x"]);
     fixture.request(id(1), { declined_by: ["launcher-other/main"] });
-    const before = structuredClone([...fixture.state.verdicts]);
+    const before = structuredClone([...fixture.verdicts()]);
     const entry = request(id(1), { declined_by: ["launcher-other/main"] });
     expect(brief(standingsOf(fixture.state, fixture.at, entry, unseen))).toEqual({
       "full/main": "declines pool.declines",
@@ -42,7 +42,7 @@ describe("where a request stands in every pool", () => {
       "busy/main": "waits capacity.pool",
       "lab/main": "waits nodes.too-few",
     });
-    expect([...fixture.state.verdicts]).toEqual(before);
+    expect([...fixture.verdicts()]).toEqual(before);
     expect(fixture.tell({ type: "tick" })).toEqual([]);
   });
 
@@ -54,7 +54,7 @@ describe("where a request stands in every pool", () => {
       "cloud/main": "can pool.can",
       "other/main": "lacks pool.lacks-label",
     });
-    expect(fixture.state.waiting.size).toBe(0);
+    expect([...fixture.state.requests.waiting()].length).toBe(0);
   });
 
   test("places in line are counted from the front, with the time and facts of what was noted", () => {
@@ -87,7 +87,7 @@ describe("a cloud whose API fails", () => {
   };
 
   test("a quota that was read says when", () => {
-    expect(fixture({}).state.verdicts.get(id(1))).toMatchObject({
+    expect(fixture({}).state.requests.of(id(1))?.verdict).toMatchObject({
       code: "capacity.provider",
       facts: { quota_read_at: 1_000, limit: 1, used: 1 },
     });
@@ -95,7 +95,7 @@ describe("a cloud whose API fails", () => {
 
   test("it is named, with since when and why, and never called quota", () => {
     const failing = { since: 7_000, error: "503 from the cloud" };
-    expect(fixture({ failing }).state.verdicts.get(id(1))).toMatchObject({
+    expect(fixture({ failing }).state.requests.of(id(1))?.verdict).toMatchObject({
       code: "provider.failing",
       facts: { failing_since: 7_000, error: "503 from the cloud", quota_read_at: 1_000 },
     });

@@ -9,6 +9,7 @@ import {
   reduce,
   type SchedulerEvent,
   type State,
+  type Verdict,
 } from "../../src/scheduler/index.ts";
 import type { ComponentEntry, NodeEntry, RequestEntry } from "../../src/view/index.ts";
 
@@ -155,8 +156,18 @@ export class SchedulerFixture {
     return this.tell({ type: "tick" });
   }
 
+  verdicts(): ReadonlyMap<string, Verdict> {
+    const { requests } = this.state;
+    return new Map(
+      [...requests.entries()].flatMap(({ id }) => {
+        const verdict = requests.of(id)?.verdict;
+        return verdict === undefined ? [] : [[id, verdict] as const];
+      }),
+    );
+  }
+
   code(id: string): string | undefined {
-    return this.state.verdicts.get(id)?.code;
+    return this.state.requests.of(id)?.verdict?.code;
   }
 }
 
