@@ -37,15 +37,15 @@ export const NODES: readonly Mutant[] = [
     {
       name: "ready-without-address",
       breaks: "promise: a ready node has an address and its host keys",
-      find: "return { ...machinePatch(pool, machine), hostKeys };",
-      put: "return { ...machinePatch(pool, machine), interfaceIp: null, hostKeys };",
+      find: "      hostKeys,\n",
+      put: "      interfaceIp: null,\n      hostKeys,\n",
       tests: [`${TESTS}/life-of-a-node`],
     },
     {
       name: "ready-without-host-keys",
       breaks: "promise: a ready node has an address and its host keys",
-      find: "return { ...machinePatch(pool, machine), hostKeys };",
-      put: "return { ...machinePatch(pool, machine), hostKeys: hostKeys.slice(0, 0) };",
+      find: "      hostKeys,\n",
+      put: "      hostKeys: hostKeys.slice(0, 0),\n",
       tests: [`${TESTS}/life-of-a-node`, `${TESTS}/life`],
     },
     {
