@@ -3,7 +3,7 @@ import type { Flavor } from "./api/compute.ts";
 import type { OpenstackLabelOwn } from "./config.ts";
 import { type Reach, wantsFloatingIp } from "./machines/addresses.ts";
 
-/** Quota arithmetic; names as in `Resources`. */
+/** Amounts of quota; names as in `Resources`. */
 
 export function needOf(
   flavor: Pick<Flavor, "vcpus" | "ram">,
@@ -16,8 +16,8 @@ export function needOf(
 }
 
 /**
- * A port for each network, and a floating IP where the networks are known to be inner ones. `networks`: names; none: the cloud
- * chooses one, and whether it is an inner one only shows afterwards.
+ * The ports and floating IPs of a server: one port for each network, and a floating IP when the networks are known to be internal.
+ * `networks`: names; empty when the cloud chooses a network, which shows only afterwards whether it is internal.
  */
 export function networkNeed(networks: readonly string[], floating: Reach | null): Resources {
   const ports = Math.max(1, networks.length);
@@ -30,13 +30,16 @@ export function networkNeed(networks: readonly string[], floating: Reach | null)
   return wants ? { ports, "floating-ips": 1 } : { ports };
 }
 
-/** Labels of one flavor find the same hosts, and fail together where there are none; volumes come from elsewhere. */
+/**
+ * The type of a label's machines. Labels with one flavor use the same hosts, so their launches fail together; volumes do not come from
+ * these hosts.
+ */
 export function machineType({ own }: Pick<LabelConfig<OpenstackLabelOwn>, "own">): string {
   const flavor = own.minRam > 0 ? `${own.flavorName ?? "any"}, ${own.minRam} MiB` : own.flavorName;
   return own.volumeSize === null ? `${flavor}` : `${flavor}, on a volume`;
 }
 
-/** Limits of several services as one; -1 and what a service does not tell are no limit. */
+/** Combines the limits of several services. -1, or a limit that a service does not report, means no limit. */
 export function limitsOf(answers: {
   readonly compute: {
     readonly maxTotalInstances?: number | undefined;
@@ -47,7 +50,7 @@ export function limitsOf(answers: {
     readonly maxTotalVolumes?: number | undefined;
     readonly maxTotalVolumeGigabytes?: number | undefined;
   } | null;
-  /** By neutron's names; null: may not be asked. */
+  /** By neutron's names; null when neutron may not be asked. */
   readonly network: Readonly<Record<string, unknown>> | null;
 }): Resources {
   const named = {

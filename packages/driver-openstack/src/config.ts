@@ -32,7 +32,7 @@ const poolTable = {
 
 const labelTable = {
   "key-name": text("Keypair of the cloud that servers get."),
-  // Null: the root disk is the flavor's.
+  // Null: the root disk has the flavor's size.
   volumeSize: group({
     "boot-from-volume": flag("The root disk is a volume that goes with the server.", { default: false }),
     "volume-size": integer("Size of that volume.", { default: 50, unit: "GB" }),
@@ -49,7 +49,7 @@ const labelTable = {
 const table = {
   cloud: text("Entry of clouds.yaml.", { needed: "validator" }),
   "region-name": text("Region of the cloud, shown on nodes.").as("region"),
-  // Seconds between calls here; calls per second for other clouds.
+  // For this driver the seconds between two calls; for other drivers calls per second.
   rate: anySeconds(
     "At least this long between two calls; providers with one credential keep the strictest.",
     {
@@ -83,32 +83,32 @@ const table = {
   }),
 };
 
-/** What a label gets from the image that it names. */
+/** What a label takes over from its image. */
 interface ImageFacts {
-  /** For a cloud image: its id as it is, or a name or id to look up. */
+  /** For a cloud image: its id, or a name or id to look up. */
   readonly cloudImage: { readonly id: string } | { readonly name: string } | null;
-  /** Null: the cloud's default. */
+  /** Null: the default of the cloud. */
   readonly configDrive: boolean | null;
 }
 
-/** What only this driver understands of a provider; the strings that the cloud knows are names or ids. */
+/** The driver's part of a provider. Names of cloud objects may also be ids. */
 export interface OpenstackProviderOwn
   extends Pick<
     Values<typeof table>,
     "cloud" | "region" | "intervalMs" | "imageUploadTimeoutMs" | "portCleanup"
   > {
-  /** What a provider's `diskimages` entries say for launches, by name. */
+  /** Launch settings of a provider's `diskimages` entries, by name. */
   readonly diskimages: ReadonlyMap<string, { readonly configDrive: boolean | null }>;
 }
-/** What a pool says to the openstack driver alone. */
+/** The driver's part of a pool. */
 export type OpenstackPoolOwn = Values<typeof poolTable>;
 
-/** What a label says to the openstack driver alone. */
+/** The driver's part of a label. */
 export interface OpenstackLabelOwn extends Omit<Values<typeof labelTable>, "networks">, ImageFacts {
-  /** MiB; 0: the name alone counts. */
+  /** MiB; 0: only the flavor's name counts. */
   readonly minRam: number;
   readonly flavorName: string | null;
-  /** Empty: the default of the cloud. */
+  /** Empty: the cloud's default network. */
   readonly networks: readonly string[];
 }
 /** A compiled pool of the openstack driver. */

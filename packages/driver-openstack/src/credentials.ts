@@ -2,7 +2,7 @@ import { type Account, type Clock, type Random, RateLimiter, SharedAccounts } fr
 import { CloudConfigError, Keystone, Session, type TlsOptions, type Transport } from "./client/index.ts";
 import type { Cloud } from "./clouds/index.ts";
 
-/** A provider's hold on the session of its credential. */
+/** A provider's share of the session of its credential. */
 export interface Lease {
   readonly cloud: Cloud;
   readonly session: Session;
@@ -13,10 +13,10 @@ export interface LeaseOrder {
   readonly clock: Clock;
   readonly random: Random;
   readonly cloud: Cloud;
-  /** Reads the cloud's entry anew, for each login. */
+  /** Reads the cloud's entry again; called for each login. */
   readonly reread: () => Cloud;
   readonly tls: TlsOptions;
-  /** The provider's own limit between two calls, milliseconds; null: none. */
+  /** The provider's own limit: least time between two calls, milliseconds; null for none. */
   readonly intervalMs: number | null;
 }
 
@@ -24,7 +24,7 @@ interface Customer extends Account {
   readonly session: Session;
 }
 
-/** Sessions by credential: a token, connections and one rate limit each. */
+/** The sessions by credential. Each has one token, its connections and one rate limit. */
 export class Credentials {
   readonly #connect: (tls: TlsOptions) => Transport;
   readonly #customers = new SharedAccounts<Customer>();
@@ -58,7 +58,7 @@ export class Credentials {
   }
 }
 
-/** Whose quota and whose rate it is. Secrets are not part of it: a changed one is the same customer. */
+/** Identifies the customer that has the quota and the rate limit. Secrets are left out: a changed secret is still the same customer. */
 function keyOf({ cloud, tls }: LeaseOrder): string {
   const { password, token, application_credential_secret, ...rest } = cloud.credential.values;
   const who = Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));

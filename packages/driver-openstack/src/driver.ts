@@ -8,16 +8,16 @@ import { Credentials } from "./credentials.ts";
 import { mapError } from "./errors.ts";
 import { openstackProvider } from "./provider.ts";
 
-/** What the driver needs of its host; tests hand out their own. */
+/** What the driver uses of its host; tests provide their own. */
 export interface OpenstackHost {
   readonly around: CloudConfigPaths;
   connect(tls: TlsOptions): Transport;
   readonly openFile: OpenFile;
-  /** Whether this host has an IPv6 address that routes. */
+  /** Whether this host has a routable IPv6 address. */
   hasIpv6(): boolean;
 }
 
-/** The driver over a given machine. Providers with the same credentials share one session with the cloud. */
+/** Makes the driver for a host. Providers with the same credentials share one session with the cloud. */
 export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProviderConfig> {
   const credentials = new Credentials((tls) => host.connect(tls));
   return {
@@ -30,7 +30,7 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
       const parts = { lease, ipv6: host.hasIpv6(), openFile: host.openFile };
       const provider = openstackProvider(config, context, parts);
       try {
-        // A wrong credential or region shows here, and not at the first launch.
+        // Checks credential and region now, so that an error shows when the provider opens and not at the first launch.
         const { signal } = new AbortController();
         await lease.session.token(signal);
         await provider.quota(signal);

@@ -2,9 +2,9 @@ import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driv
 import type { Server } from "./api/compute.ts";
 import { ApiError, CloudConfigError, NoAnswer, OddAnswer } from "./client/index.ts";
 
-/** The one place where the cloud's errors become the driver's. */
+/** Translates all errors of the driver's code into DriverErrors; no other place does so. */
 export function mapError(error: unknown, place: string): DriverError {
-  // What a shared load rejected with has been wrapped on its way.
+  // A shared load may already have wrapped the error as `fatal`.
   const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
   const kind = kindOf(own);
   if (kind === undefined) return asDriverError(error, place);
@@ -18,7 +18,7 @@ function kindOf(error: unknown): DriverErrorKind | undefined {
   return error instanceof ApiError ? kindOfAnswer(error) : undefined;
 }
 
-/** neutron names its faults (neutron_lib.exceptions); the other services only have a status. */
+/** neutron names the types of its errors (neutron_lib.exceptions); the other services have only a status. */
 const TYPES: Readonly<Record<string, DriverErrorKind>> = {
   OverQuota: "quota",
   IpAddressGenerationFailure: "capacity",
@@ -28,7 +28,7 @@ const TYPES: Readonly<Record<string, DriverErrorKind>> = {
   PolicyNotAuthorized: "configuration",
 };
 
-/** A text says "quota" where a status alone would not tell a limit from a missing right. */
+/** The text distinguishes a limit from a missing permission when the status is the same. */
 const QUOTA = /quota|number of ports exceeded|exceeded.*(limit|maximum)/i;
 
 function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
@@ -56,7 +56,7 @@ function remedyOf({ status }: ApiError, kind: DriverErrorKind): string {
     : "";
 }
 
-/** What a server in ERROR died of. nova's `fault.code` is the status that its exception has; 500 says nothing. */
+/** The error for a server in state ERROR. nova's `fault.code` is the HTTP status of the exception; 500 is not specific. */
 export function faultError(server: Server, place: string): DriverError {
   const { code = 500, message = "no fault is given" } = server.fault ?? {};
   return new DriverError(

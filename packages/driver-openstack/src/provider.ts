@@ -24,7 +24,7 @@ import { type Workshop, workshop } from "./machines/workshop.ts";
 
 const CONSOLE_LINES = 200;
 
-/** One provider of one cloud. */
+/** Makes a provider of the cloud. */
 export function openstackProvider(
   config: OpenstackProviderConfig,
   context: DriverContext,
@@ -52,7 +52,7 @@ export function openstackProvider(
         return undefined;
       },
       async list(signal) {
-        // Servers last: what belongs to one that is made meanwhile then finds it.
+        // Servers are listed last, so that parts of a server that is created meanwhile find their server in the list.
         const [ports, ips, volumes, images] = await Promise.all([
           neutron.ports(signal),
           neutron.floatingIps(signal),
@@ -76,7 +76,7 @@ export function openstackProvider(
         await servers.gone(name, config.name, signal);
       },
       async quota(signal) {
-        // Where the file says so of every pool, the cloud is not asked.
+        // When every pool ignores the cloud's quota, the cloud is not asked.
         if (config.pools.every(({ ignoreProviderQuota }) => ignoreProviderQuota)) return {};
         const [compute, volume, network] = await Promise.all([
           nova.limits(signal),
@@ -118,7 +118,7 @@ async function consoleOf({ servers, nova }: Workshop, tag: Tag, step: StepContex
   return server === undefined ? null : nova.console(server.id, CONSOLE_LINES, step.signal);
 }
 
-/** Inline since microversion 2.47; before, and for flavors that are gone, as far as they are known. */
+/** Cores and RAM of servers. Flavors are inline since microversion 2.47; before, or for deleted flavors, only if the flavor is known. */
 async function amountsOf(
   lookups: Lookups,
   servers: readonly Server[],

@@ -5,10 +5,10 @@ export function tagKey({ installation, provider, nodeId }: Tag): string {
 }
 
 const MARK = "nodeyard";
-/** neutron's `description` holds this many characters. */
+/** Longest `description` of neutron, in characters. */
 const LONGEST_MARK = 255;
 
-/** The tag as one text, for what has no metadata: the `description` of a floating IP. */
+/** The tag as one text, for resources without metadata: the `description` of a floating IP. */
 export function markOf({ installation, provider, pool, nodeId }: Tag): string {
   const mark = [MARK, installation, provider, pool, nodeId].map(encodeURIComponent).join("/");
   if (mark.length <= LONGEST_MARK) return mark;
@@ -18,7 +18,7 @@ export function markOf({ installation, provider, pool, nodeId }: Tag): string {
   );
 }
 
-/** Null for any other text. */
+/** Reads a mark; null for any other text. */
 export function tagOfMark(mark: string | null | undefined): Tag | null {
   const parts = (mark ?? "").split("/");
   if (parts.length !== 5 || parts[0] !== MARK) return null;

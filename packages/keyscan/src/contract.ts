@@ -1,28 +1,28 @@
-/** Where a connection goes. */
+/** The address of a connection. */
 export interface Address {
   readonly address: string;
   readonly family: 4 | 6;
 }
 
-/** A TCP connection that is open. All failures are errors of the socket, or the signal's reason. */
+/** An open TCP connection. It fails with errors of the socket, or with the signal's reason. */
 export interface Wire {
   write(bytes: Uint8Array): void;
-  /** The next bytes; undefined when the peer has ended. */
+  /** The next bytes; undefined when the server has closed its side. */
   read(): Promise<Uint8Array | undefined>;
-  /** Twice: nothing. */
+  /** A second call has no effect. */
   close(): void;
 }
 
-/** Opens a connection. When `signal` aborts, also later, the connection ends at once. */
+/** Opens a connection. It ends when `signal` aborts, also after it was opened. */
 export type Connect = (to: Address, port: number, signal: AbortSignal) => Promise<Wire>;
 
-/** All addresses of a host name, in the order in which they should be tried. */
+/** All addresses of a host name, in the order in which to try them. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly Address[]>;
 
-/** Our half of one Diffie-Hellman exchange; `publicValue` and `agree` speak the method's own encoding. */
+/** The client's half of a Diffie-Hellman exchange. `publicValue` and the argument of `agree` have the encoding of the method. */
 export interface Agreement {
   readonly publicValue: Uint8Array;
-  /** The shared secret, big-endian. Throws when the peer's value is not valid. */
+  /** The shared secret, big-endian. Throws when the server's value is invalid. */
   agree(peer: Uint8Array): Uint8Array;
 }
 
@@ -30,7 +30,7 @@ export interface Agreement {
 export interface ExchangeMethod {
   readonly name: string;
   readonly hash: "sha1" | "sha256" | "sha384" | "sha512";
-  /** How public values travel: `mpint` for the classic groups, `string` for the curves. */
+  /** Encoding of public values: `mpint` for the classic groups, `string` for the curves. */
   readonly encoding: "mpint" | "string";
   start(): Agreement;
 }
@@ -39,24 +39,24 @@ export interface ExchangeMethod {
 export interface ScanTarget {
   readonly host: string;
   readonly port: number;
-  /** True: the SSH host keys are wanted. False: an open port is enough. */
+  /** True: read the SSH host keys. False: only check that the port accepts connections. */
   readonly keys: boolean;
-  /** For the whole scan, milliseconds, counted from the moment it leaves the queue. */
+  /** Time limit of the scan in milliseconds. Waiting in the queue does not count. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
 
-/** What was found: the address that answered, and its keys. */
+/** The address that answered, and its host keys. */
 export interface ScanResult extends Address {
-  /** "<type> <base64>", each key once: ed25519, the ECDSA curves by size, RSA. Empty when no keys were wanted. */
+  /** "<type> <base64>", without duplicates, in the order ed25519, ECDSA by size of the curve, RSA. Empty when no keys were requested. */
   readonly hostKeys: readonly string[];
 }
 
 /** Scans hosts, many at once. */
 export interface Scanner {
   /**
-   * Rejects with a KeyscanError, or with the signal's reason as soon as it aborts.
-   * Refused, unreachable, unresolved or silent targets are tried again, with back-off, until `timeoutMs` has passed.
+   * Rejects with a KeyscanError, or with the signal's reason as soon as it aborts. A target that refuses, is unreachable,
+   * cannot be resolved or does not answer is tried again with back-off until `timeoutMs` has passed.
    */
   scan(target: ScanTarget): Promise<ScanResult>;
 }

@@ -1,29 +1,29 @@
 import { errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 
-/** Base of what a scan rejects with. `code` is stable and meant for programs. */
+/** Base class of the errors of a scan. `code` is stable and meant for programs. */
 export class KeyscanError extends NodeyardError {}
 
-/** The target was not ready in time; `cause` is the last failure. */
+/** The target was not ready in time. `cause` is the last failure. */
 export class ScanTimeoutError extends errorClass("keyscan.timeout", KeyscanError) {}
 
-/** The peer answers, but not as an SSH server should. Tried again until the time is up. */
+/** The target answers, but not like an SSH server. The scan tries again until its time is up. */
 export class ScanProtocolError extends errorClass("keyscan.protocol", KeyscanError) {}
 
-/** The server cannot prove that it owns the host key it shows. Never tried again. */
+/** The server cannot prove that it owns the host key it shows. The scan does not try again. */
 export class HostKeyProofError extends errorClass("keyscan.host_key_proof", KeyscanError) {}
 
-/** The server and this scanner have no algorithm in common. Never tried again. */
+/** The server and this scanner have no algorithm in common. The scan does not try again. */
 export class NoCommonAlgorithmError extends errorClass("keyscan.no_common_algorithm", KeyscanError) {}
 
 /** The queue of scans is full. */
 export class ScanQueueFullError extends errorClass("keyscan.queue_full", KeyscanError) {}
 
-/** Whether another try cannot help. */
+/** Whether another try would fail in the same way. */
 export function isFinal(error: unknown): boolean {
   return error instanceof HostKeyProofError || error instanceof NoCommonAlgorithmError;
 }
 
-/** The text of whatever was thrown, with the reason where the runtime gives a code only. */
+/** The text of an error, or its code when Node provides no text. */
 export function describe(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describe).join("; ");
   return messageOf(error) || String((error as { code?: unknown }).code ?? "unknown error");

@@ -4,23 +4,23 @@ import { HostKeyProofError, NoCommonAlgorithmError } from "./errors.ts";
 import { type Greeting, readHostKey, type Secrets } from "./ssh/handshake.ts";
 import { type KeyType, keyTypesOf } from "./ssh/proof.ts";
 
-/** A connection that answered: it accepted and, where keys are wanted, greeted as an SSH server. */
+/** A connection that was accepted and, when keys are requested, greeted like an SSH server. */
 export interface Opened {
   readonly to: Address;
   readonly greeting: Greeting | undefined;
   close(): void;
 }
 
-/** Failed exchanges per further key, after which the server evidently does not have it. */
+/** After this many failed exchanges for a key type, the server is taken not to have such a key. */
 const EXCHANGES = 3;
 const RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2_000;
 
 /**
- * Every key of the server, each once: the greeting's own connection shows the first, one connection each, all at
- * once, the others. A connection that fails before the server greets is tried again for as long as `signal` allows:
- * busy servers refuse some of many callers (sshd's MaxStartups), which says nothing about their keys. A further
- * key whose exchange fails three times is left out.
+ * Reads every host key of a server. The first key comes from the connection of `greeting`; each other type needs a connection of its
+ * own, and these run in parallel. A connection that fails before the server greets is retried until `signal` aborts, because busy
+ * servers refuse some connections (sshd's MaxStartups), which says nothing about their keys. A further type whose exchange fails
+ * three times is left out.
  */
 export async function readKeys(
   greeting: Greeting,

@@ -11,15 +11,15 @@ export interface Handles {
   readonly secrets: Secrets;
 }
 
-/** How long one connection may take to open and, where keys are wanted, to show one. */
+/** Time limit for one connection to open and, when keys are requested, to show one (milliseconds). */
 export const CONNECTION_MS = 10_000;
-/** Between the starts of connections to the addresses of one host (RFC 8305 section 5). */
+/** Delay between the starts of connections to several addresses of a host (RFC 8305 section 5). */
 const ADDRESS_DELAY_MS = 250;
 const MAX_ADDRESSES = 8;
 
 /**
- * One round: resolve, reach one address, read its keys. Rejects with whatever went wrong first. `patienceMs` is for the first
- * bytes of a server that is not known to be one yet.
+ * One try: resolves the name, connects to one address, reads its keys. Rejects with the first error. `patienceMs` is the time limit for
+ * the first bytes from the server.
  */
 export async function probe(
   target: ScanTarget,
@@ -30,7 +30,7 @@ export async function probe(
   const addresses = (await handles.resolve(target.host, signal)).slice(0, MAX_ADDRESSES);
   const opened = await reach(target, addresses, handles, patienceMs, signal);
   const { address, family } = opened.to;
-  // Ends the connections for the other keys when one of them fails the round.
+  // When reading one key fails, this ends the connections for the others.
   const round = new AbortController();
   const stop = AbortSignal.any([signal, round.signal]);
   try {
@@ -44,7 +44,7 @@ export async function probe(
   }
 }
 
-/** The first of the addresses that answers; the attempts at the others end with it. */
+/** Connects to all addresses, started one after the other, and returns the first that answers. The others are aborted. */
 async function reach(
   target: ScanTarget,
   addresses: readonly Address[],
@@ -106,7 +106,7 @@ async function open(
   }
 }
 
-/** The wire, which tells when the peer is no longer silent. */
+/** Wraps a connection so that `tell` is called at its first bytes. */
 function heard(wire: Wire, tell: () => void): Wire {
   return {
     write: (bytes) => wire.write(bytes),

@@ -7,15 +7,15 @@ const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2_000;
 const LEAST_PATIENCE_MS = 1_000;
 
-/** How much a scanner does at once. */
+/** Limits of a scanner. */
 export interface ScannerLimits {
-  /** Scans at once; further ones wait, and waiting does not count against their time-out. */
+  /** Scans at once. Further ones wait, and the wait does not count against their time limit. */
   readonly active: number;
-  /** Scans that may wait; one more is rejected with `keyscan.queue_full`. */
+  /** Scans that may wait. Further ones are rejected with `keyscan.queue_full`. */
   readonly waiting: number;
 }
 
-/** The scanner over explicit handles; `random` spreads retries, so that many scans of one host do not march in step. */
+/** Makes a scanner from explicit handles. `random` spreads retries, so that many scans of one host do not retry at the same moment. */
 export function scannerOver(handles: Handles, random: Random, { active, waiting }: ScannerLimits): Scanner {
   const gate = new Gate(active, (waits) => {
     if (waits >= waiting) throw new ScanQueueFullError(`${waits} scans wait already; try again later`);
@@ -52,9 +52,9 @@ async function scan(target: ScanTarget, handles: Handles, random: Random): Promi
 }
 
 /**
- * For the first bytes, after `waitedMs` of the scan. Something else than the server may have accepted (a forwarded port, a
- * proxy) and stay silent for ever, though the server listens a moment later: silence costs a boot a quarter of its time at
- * most, and a server that is slow to answer has its whole ten seconds in the end.
+ * Time limit for the first bytes, after `waitedMs` of the scan. A forwarded port or a proxy may accept the connection before the server
+ * listens, and then stay silent for ever. So the limit starts at a second and grows with the scan: such silence costs at most a quarter
+ * of the boot time, and a slow server gets its full ten seconds in the end.
  */
 function patience(waitedMs: number): number {
   return Math.min(CONNECTION_MS, Math.max(LEAST_PATIENCE_MS, waitedMs / 4));

@@ -7,7 +7,9 @@ const address = z.object({
   "OS-EXT-IPS:type": z.string().optional(),
 });
 
-/** What we read of a server (Compute API, "Show Server Details"). A cell that is down leaves out all but id and status. */
+/**
+ * The fields of a server that the driver reads (Compute API, "Show Server Details"). For a cell that is down nova sends only id and status.
+ */
 export const serverSchema = z.object({
   id: z.string(),
   name: z.string().default(""),
@@ -35,7 +37,7 @@ export function isGone({ status }: Server): boolean {
   return word === "DELETED" || word === "SOFT_DELETED";
 }
 
-/** What a shared listing of servers has to know of them. */
+/** The options of the shared listing of servers. */
 export const serverList = {
   what: "list of servers",
   idOf: ({ id }: Server) => id,
@@ -60,10 +62,10 @@ const limitsSchema = z.object({
   }),
 });
 
-/** A listing is followed by everybody who waits: it goes before single calls. */
+/** Many callers wait for a listing, so it goes before single calls at the rate limit. */
 const FIRST = { first: true } as const;
 
-/** The calls to nova that we make. */
+/** The driver's calls to nova. */
 export class Compute {
   readonly #nova: Service;
 
@@ -75,30 +77,30 @@ export class Compute {
     return this.#nova.microversion(signal);
   }
 
-  /** All servers of the project. With `since` (an ISO time), those that changed, deleted ones included. */
+  /** All servers of the project. With `since` (an ISO time), only those that changed, deleted ones included. */
   servers(signal: AbortSignal, since?: string): Promise<readonly Server[]> {
     const query = since === undefined ? {} : { query: { "changes-since": since } };
     return this.#nova.list("servers", serverSchema, "/servers/detail", signal, { ...FIRST, ...query });
   }
 
-  /** Undefined: it is not there. */
+  /** Undefined when the server does not exist. */
   async server(id: string, signal: AbortSignal): Promise<Server | undefined> {
     const schema = z.object({ server: serverSchema });
     return (await this.#nova.maybe(schema, "GET", `/servers/${encodeURIComponent(id)}`, signal))?.server;
   }
 
-  /** The id of the new server. */
+  /** Creates a server and returns its id. */
   async create(server: object, signal: AbortSignal): Promise<string> {
     const schema = z.object({ server: z.object({ id: z.string().min(1) }) });
     return (await this.#nova.json(schema, "POST", "/servers", signal, { json: { server } })).server.id;
   }
 
-  /** Orders the deletion; gone already is as good. */
+  /** Requests a deletion. A server that does not exist is no error. */
   async delete(id: string, signal: AbortSignal): Promise<void> {
     await this.#nova.gone(`/servers/${encodeURIComponent(id)}`, signal);
   }
 
-  /** Calls the server's state an error and ends what nova believes to be doing to it; an administrator's right by default. */
+  /** Sets the state of a server to error, which ends what nova believes to be in progress. By default only administrators may do so. */
   async resetState(id: string, signal: AbortSignal): Promise<void> {
     const json = { "os-resetState": { state: "error" } };
     await this.#nova.send("POST", `/servers/${encodeURIComponent(id)}/action`, signal, { json });
@@ -108,7 +110,7 @@ export class Compute {
     return this.#nova.list("flavors", flavorSchema, "/flavors/detail", signal);
   }
 
-  /** Names of the zones that take servers. */
+  /** Names of the zones that accept servers. */
   async zones(signal: AbortSignal): Promise<readonly string[]> {
     const path = "/os-availability-zone";
     const { availabilityZoneInfo } = await this.#nova.json(zonesSchema, "GET", path, signal);
@@ -118,17 +120,17 @@ export class Compute {
       .sort();
   }
 
-  /** -1 is no limit. */
+  /** The limits of the project; -1 means no limit. */
   async limits(signal: AbortSignal) {
     return (await this.#nova.json(limitsSchema, "GET", "/limits", signal)).limits.absolute;
   }
 
-  /** The end of the console's text; null: the server or its console is gone. */
+  /** The end of the console output; null when the server or its console does not exist. */
   async console(id: string, lines: number, signal: AbortSignal): Promise<string | null> {
     const schema = z.object({ output: z.string() });
     const json = { "os-getConsoleOutput": { length: lines } };
     const path = `/servers/${encodeURIComponent(id)}/action`;
-    // 409: not that far yet. 501: the hypervisor has none.
+    // 409: the server is not started yet. 501: the hypervisor has no console.
     const answer = await this.#nova.maybe(schema, "POST", path, signal, { json }, [404, 409, 501]);
     return answer?.output ?? null;
   }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Service } from "../client/index.ts";
 
-/** Custom properties stand beside the known ones (Image API v2), so all of it is kept. */
+/** Custom properties are on the same level as the standard ones (Image API v2), so unknown fields are kept. */
 const imageSchema = z.looseObject({
   id: z.string(),
   name: z.string().nullish(),
@@ -13,7 +13,7 @@ const imageSchema = z.looseObject({
 });
 export type Image = z.infer<typeof imageSchema>;
 
-/** The calls to glance that we make. */
+/** The driver's calls to glance. */
 export class Images {
   readonly #glance: Service;
   readonly #project: (signal: AbortSignal) => Promise<string | null>;
@@ -23,18 +23,18 @@ export class Images {
     this.#project = project;
   }
 
-  /** As `list`, without what others share with the project, or what an administrator sees of all projects. */
+  /** As `list`, without images that others share with the project, or that an administrator sees of other projects. */
   async own(filters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly Image[]> {
     const project = await this.#project(signal);
     return this.list(project === null ? filters : { owner: project, ...filters }, signal);
   }
 
-  /** Those that `filters` fit; a property is a filter as well. */
+  /** The images that match `filters`. Filters may be properties. */
   list(filters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly Image[]> {
     return this.#glance.list("images", imageSchema, "/images", signal, { query: filters });
   }
 
-  /** Undefined: it is not there. */
+  /** Undefined when the image does not exist. */
   get(id: string, signal: AbortSignal): Promise<Image | undefined> {
     return this.#glance.maybe(imageSchema, "GET", `/images/${encodeURIComponent(id)}`, signal);
   }
@@ -43,7 +43,7 @@ export class Images {
     return this.#glance.json(imageSchema, "POST", "/images", signal, { json: image });
   }
 
-  /** Streams the file's bytes; `ms` is for all of it. */
+  /** Streams the file to glance; `ms` is the time limit of the whole upload. */
   async upload(id: string, bytes: AsyncIterable<Uint8Array>, size: number, ms: number, signal: AbortSignal) {
     const headers = { "content-type": "application/octet-stream", "content-length": String(size) };
     await this.#glance.send("PUT", `/images/${encodeURIComponent(id)}/file`, signal, {

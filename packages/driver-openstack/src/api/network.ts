@@ -30,7 +30,7 @@ export type FloatingIp = z.infer<typeof floatingIpSchema>;
 
 const quotaSchema = z.object({ quota: z.record(z.string(), z.unknown()) });
 
-/** The calls to neutron that we make. An administrator sees all projects: lists name the one that is meant. */
+/** The driver's calls to neutron. Lists name the project, because an administrator would see all projects. */
 export class Networking {
   readonly #neutron: Service;
   readonly #project: (signal: AbortSignal) => Promise<string | null>;
@@ -44,7 +44,7 @@ export class Networking {
     return this.#neutron.exists(signal);
   }
 
-  /** All that the project may use, those of others that are shared with it too. */
+  /** All networks that the project may use, also shared ones of other projects. */
   async networks(signal: AbortSignal): Promise<readonly Network[]> {
     const project = await this.#project(signal);
     const visible = await this.#neutron.list("networks", networkSchema, "/networks", signal);
@@ -84,7 +84,7 @@ export class Networking {
     await this.#neutron.gone(`/floatingips/${encodeURIComponent(id)}`, signal);
   }
 
-  /** Limits by neutron's names ("port", "floatingip"); -1 is no limit. Null: there is no neutron, or it may not be asked. */
+  /** Limits by neutron's names ("port", "floatingip"); -1 means no limit. Null when there is no neutron or it may not be asked. */
   async quota(signal: AbortSignal): Promise<Readonly<Record<string, unknown>> | null> {
     const project = await this.#project(signal);
     if (project === null || !(await this.exists(signal))) return null;

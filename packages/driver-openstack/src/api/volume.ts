@@ -19,7 +19,7 @@ const limitsSchema = z.object({
   }),
 });
 
-/** The calls to cinder that we make. A cloud without it has no volumes. */
+/** The driver's calls to cinder. A cloud without cinder has no volumes. */
 export class BlockStorage {
   readonly #cinder: Service;
 
@@ -36,7 +36,7 @@ export class BlockStorage {
     return this.#cinder.list("volumes", volumeSchema, "/volumes/detail", signal);
   }
 
-  /** -1 is no limit; null: there is no block storage. */
+  /** The limits; -1 means no limit. Null when the cloud has no block storage. */
   async limits(signal: AbortSignal) {
     if (!(await this.exists(signal))) return null;
     return (await this.#cinder.json(limitsSchema, "GET", "/limits", signal)).limits.absolute;

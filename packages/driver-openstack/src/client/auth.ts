@@ -1,9 +1,9 @@
 import { CloudConfigError } from "./errors.ts";
 
-/** How to log in, as clouds.yaml has it under `auth`; names as in keystone's API. */
+/** The credentials under `auth` in clouds.yaml; names as in keystone's API. */
 export interface Credential {
   readonly authUrl: string;
-  /** `auth_type`, or null: inferred from the keys given. */
+  /** `auth_type`; null: it is inferred from the keys that are present. */
   readonly type: string | null;
   /** Values of `auth`, all text. */
   readonly values: Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, "password" | "token" | "application_credent
   v3applicationcredential: "application_credential",
 };
 
-/** The body of `POST /v3/auth/tokens` (identity API v3). Throws CloudConfigError for what is missing or not supported. */
+/** The body of `POST /v3/auth/tokens` (identity API v3). Throws CloudConfigError for missing or unsupported values. */
 export function authBody(credential: Credential): object {
   const { values } = credential;
   const method = methodOf(credential);
@@ -27,7 +27,7 @@ export function authBody(credential: Credential): object {
   };
 }
 
-/** The v3 root of keystone: `auth_url` with or without its version. */
+/** The v3 root of keystone, from an `auth_url` with or without version. */
 export function identityUrl(authUrl: string): string {
   const base = authUrl.replace(/\/+$/, "").replace(/\/v2\.0$/, "");
   return base.endsWith("/v3") ? base : `${base}/v3`;
@@ -67,7 +67,10 @@ function scopeOf(values: Credential["values"]): object {
   throw new CloudConfigError("auth names no project; add project_name or project_id to it in clouds.yaml");
 }
 
-/** `user_domain_id`, `user_domain_name`, the shared `domain_*` and `default_domain`, else the domain that every cloud has. */
+/**
+ * `user_domain_id`, `user_domain_name`, the common `domain_*`, then `default_domain`; otherwise the domain "default", which every cloud
+ * has.
+ */
 function domainOf(values: Credential["values"], of: "user" | "project"): object {
   const id = values[`${of}_domain_id`] ?? values.domain_id;
   if (id !== undefined) return { id };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CloudConfigError } from "./errors.ts";
 
-/** Services that we speak to, by the names of the service types authority, with the older spellings (oldest last). */
+/** The services that the driver uses, by the names of the service types authority. Older names follow, the oldest last. */
 export const SERVICES = {
   compute: ["compute"],
   network: ["network"],
@@ -9,7 +9,7 @@ export const SERVICES = {
   "block-storage": ["block-storage", "volumev3", "block-store", "volume"],
 } as const;
 
-/** The services that are looked for in the catalog. */
+/** Services that the driver looks up in the catalog. */
 export type ServiceName = keyof typeof SERVICES;
 
 export type Interface = "public" | "internal" | "admin";
@@ -33,11 +33,11 @@ export type Catalog = z.infer<typeof catalogSchema>;
 export interface Wanted {
   readonly service: ServiceName;
   readonly region: string | null;
-  /** In order of preference. */
+  /** The preferred interface first. */
   readonly interfaces: readonly string[];
 }
 
-/** The service's address without a slash at its end; undefined: the cloud has no such service there. */
+/** The service's address without a trailing slash; undefined when the catalog has none in this region. */
 export function endpointOf(catalog: Catalog, { service, region, interfaces }: Wanted): string | undefined {
   for (const type of SERVICES[service]) {
     const endpoints = catalog.filter((entry) => entry.type === type).flatMap((entry) => entry.endpoints);
@@ -50,7 +50,7 @@ export function endpointOf(catalog: Catalog, { service, region, interfaces }: Wa
   return undefined;
 }
 
-/** Why the service cannot be found, with what there is instead. */
+/** The error for a service that is missing in the catalog; it lists what the catalog has. */
 export function missing(catalog: Catalog, { service, region, interfaces }: Wanted): CloudConfigError {
   const types: readonly string[] = SERVICES[service];
   const endpoints = catalog.filter(({ type }) => types.includes(type)).flatMap((entry) => entry.endpoints);

@@ -1,14 +1,14 @@
 import { errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import type { HttpRequest, HttpResponse } from "./transport.ts";
 
-/** What a service says of a request that it refused. */
+/** The reason that a service gives for a refused request. */
 export interface Fault {
-  /** neutron names the kind of the fault: "OverQuota", "IpAddressGenerationFailure". */
+  /** Type of the error, which only neutron names: "OverQuota", "IpAddressGenerationFailure". */
   readonly type: string | null;
   readonly message: string;
 }
 
-/** A service answered, but not with success. Names the request by the id that its log has. */
+/** A service answered with an error status. The message has the request id, by which operators find the request in the service's log. */
 export class ApiError extends NodeyardError {
   readonly status: number;
   readonly fault: Fault;
@@ -35,21 +35,21 @@ export class NoAnswer extends NodeyardError {
   }
 }
 
-/** A service gave an answer that its API does not define. */
+/** A service sent an answer that its API does not define. */
 export class OddAnswer extends NodeyardError {
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, why: string, cause?: unknown) {
     super("openstack.odd_answer", `${at(service, request)}: ${why}`, { cause });
   }
 }
 
-/** The configuration does not fit the cloud: unknown cloud, region or service, or no way to log in. */
+/** The configuration does not fit the cloud: unknown cloud, region or service, or incomplete credentials. */
 export class CloudConfigError extends errorClass("openstack.configuration") {}
 
 const LONGEST = 500;
 
 /**
- * nova, cinder: {"forbidden": {"code": 403, "message": ..}}; neutron: {"NeutronError": {"type", "message", "detail"}} or a
- * text; keystone: {"error": {"message"}}; glance: a page of HTML. Anything else is shown as it is.
+ * Extracts the reason. nova and cinder: {"forbidden": {"code": 403, "message": ..}}. neutron: {"NeutronError": {"type", "message",
+ * "detail"}} or a string. keystone: {"error": {"message"}}. glance: a page of HTML. Any other text is shown as it is.
  */
 function faultOf(text: string): Fault {
   let body: unknown;
@@ -68,7 +68,7 @@ function faultOf(text: string): Fault {
   };
 }
 
-/** `x-openstack-request-id` everywhere since 2016; nova and glance have older names beside it. */
+/** `x-openstack-request-id` since 2016; nova and glance also have an older name. */
 function requestIdOf(headers: HttpResponse["headers"]): string | null {
   return headers["x-openstack-request-id"] ?? headers["x-compute-request-id"] ?? null;
 }
@@ -85,12 +85,12 @@ function short(text: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST)}...` : line;
 }
 
-/** What was asked: without the query, which may hold names, and without the host, which the configuration has. */
+/** The request for messages: without the query, which may contain names, and without the host, which the configuration shows. */
 function at(service: string, { method, url }: Pick<HttpRequest, "method" | "url">): string {
   return `${service}: ${method} ${URL.canParse(url) ? new URL(url).pathname : url}`;
 }
 
-/** undici says "fetch failed" or nothing at all, and the reason is in the cause. */
+/** undici says "fetch failed" or nothing; the reason is in the cause. */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return textOf(error.errors[0]);
   const text = messageOf(error);

@@ -9,7 +9,7 @@ export interface Token {
   readonly id: string;
   readonly catalog: Catalog;
   readonly projectId: string | null;
-  /** Monotonic, milliseconds; a new one is fetched before. */
+  /** Monotonic time in milliseconds from which a new token is fetched. */
   readonly renewAt: number;
 }
 
@@ -22,13 +22,13 @@ const answerSchema = z.object({
   }),
 });
 
-/** A token is renewed when this share of its life has passed. */
+/** A token is renewed when this share of its lifetime has passed. */
 const USED_SHARE = 0.8;
-/** Nobody logs in more often than this for a token that was refused, milliseconds. */
+/** Least time between two logins after a token was refused, milliseconds. Without it a cloud that refuses every token would be flooded. */
 const LEAST_MS = 1_000;
 
 /**
- * One login, shared by all who use the credential. The credential is read again for each login, so a secret that was
+ * The login of one credential, shared by all of its users. The credential is read again for each login, so a secret that was
  * changed in the file is used without a restart.
  */
 export class Keystone {
@@ -49,7 +49,7 @@ export class Keystone {
     this.#credential = parts.credential;
   }
 
-  /** A token that is good for a while. `signal` ends the login itself: hand over one that all share. */
+  /** A valid token. `signal` aborts the login itself, so pass one that belongs to no single caller. */
   async token(signal: AbortSignal): Promise<Token> {
     if (this.#token !== undefined && this.#clock.monotonic() < this.#token.renewAt) return this.#token;
     this.#login ??= this.#authenticate(signal).finally(() => {
@@ -58,7 +58,7 @@ export class Keystone {
     return this.#login;
   }
 
-  /** A service refused the token. False: it is so new that another will fare no better. */
+  /** Reports that a service refused the token. False: the token is so new that another one would be refused too. */
   reject(token: Token): boolean {
     if (this.#token !== token) return true;
     if (this.#clock.monotonic() - this.#since < LEAST_MS) return false;
@@ -82,7 +82,7 @@ export class Keystone {
     const id = response.headers["x-subject-token"];
     if (id === undefined) throw new OddAnswer("identity", request, "the answer has no X-Subject-Token");
     const { token } = parse(request, response.text);
-    // By the server's own times: our wall clock may be wrong.
+    // Computed from the server's own times, because this host's wall clock may be wrong.
     const life = Date.parse(token.expires_at) - Date.parse(token.issued_at);
     const now = this.#clock.monotonic();
     this.#since = now;

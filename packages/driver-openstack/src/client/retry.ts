@@ -1,35 +1,35 @@
 import { backoff, type Random } from "@nodeyard/runtime";
 import type { HttpRequest, HttpResponse } from "./transport.ts";
 
-/** How a try ended; `undefined` response: there was no answer. */
+/** Result of one try. `response` is undefined when there was no answer. */
 export interface Outcome {
   readonly method: HttpRequest["method"];
   readonly response: HttpResponse | undefined;
   /** 0 for the first try. */
   readonly attempt: number;
-  /** A body that was streamed cannot be sent again. */
+  /** False for a streamed body, which cannot be sent again. */
   readonly repeatable: boolean;
 }
 
 export interface RetryDecision {
-  /** Try again after this long, milliseconds; null: this is the answer. */
+  /** Delay before the next try, milliseconds; null: no further try. */
   readonly retryMs: number | null;
-  /** The server had too much; others on the same credential must wait as well. */
+  /** The server was overloaded, so other calls with the same credential must wait as well. */
   readonly overloaded: boolean;
 }
 
 const RETRIES = 4;
 const BASE_MS = 500;
 const CAP_MS = 15_000;
-/** A Retry-After beyond this is the caller's to know of, not ours to sleep through. */
+/** A longer Retry-After is returned to the caller as an error instead of waiting. */
 const LONGEST_WAIT_MS = 60_000;
 
 const LATER = new Set([413, 429, 503]);
 const BROKEN = new Set([500, 502, 504]);
 
 /**
- * What to do after a try. 429, and 413 or 503 with Retry-After, say that nothing was done: any call is tried again. After other
- * failures of the server nobody knows, so only calls that may be repeated are.
+ * Decides what follows a try. 429, and 413 or 503 with Retry-After, mean that the server did nothing, so every call is retried. After
+ * other errors of the server the outcome is unknown, so only calls that are safe to repeat are retried.
  */
 export function judge(outcome: Outcome, now: number, random: Random): RetryDecision {
   const { response, method, attempt, repeatable } = outcome;
@@ -43,12 +43,12 @@ export function judge(outcome: Outcome, now: number, random: Random): RetryDecis
   return { retryMs: asked ?? backoff(random, attempt, BASE_MS, CAP_MS), overloaded };
 }
 
-/** `Retry-After` as milliseconds from `now` (wall time): seconds or a date (RFC 9110 10.2.3). Null: none, or not to be read. */
+/** `Retry-After` in milliseconds from `now` (wall time): seconds or a date (RFC 9110 10.2.3). Null when absent or unreadable. */
 export function retryAfter(response: Pick<HttpResponse, "headers">, now: number): number | null {
   const value = response.headers["retry-after"]?.trim();
   if (value === undefined || value === "") return null;
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
-  // Date.parse takes "-1" for a year.
+  // A guard, because Date.parse reads "-1" as a year.
   const at = /^[a-z]/i.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - now);
 }

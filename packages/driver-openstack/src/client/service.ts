@@ -8,45 +8,45 @@ import type { Call, Session } from "./session.ts";
 import type { HttpRequest } from "./transport.ts";
 import { chosenMicroversion, rangeSchema } from "./versions.ts";
 
-/** Where a cloud's services are, as clouds.yaml says. */
+/** How to find a cloud's services, from clouds.yaml. */
 export interface ServiceLocation {
   readonly region: string | null;
   readonly interfaces: readonly string[];
-  /** `<service>_endpoint_override`. */
+  /** `<service>_endpoint_override` of clouds.yaml. */
   readonly overrides: Readonly<Partial<Record<ServiceName, string>>>;
-  /** `<service>_default_microversion`. */
+  /** `<service>_default_microversion` of clouds.yaml. */
   readonly microversions: Readonly<Partial<Record<ServiceName, string>>>;
 }
 
-/** What a call has beside method and path. */
+/** Options of a call besides method and path. */
 export interface ServiceCall extends Pick<Call, "headers" | "body" | "first" | "tryMs"> {
   readonly query?: Readonly<Record<string, string>>;
   readonly json?: object;
 }
 
 interface Dialect {
-  /** What the endpoint's path must end in; catalogs have it with and without. */
+  /** The endpoint's path must end in this. Catalogs contain it or omit it. */
   readonly suffix: string;
-  /** Name in `OpenStack-API-Version`, and the newest that we were written for; null: has no microversions. */
+  /** Name in `OpenStack-API-Version`, and the newest version that this code supports; null: the service has no microversions. */
   readonly microversion: { readonly name: string; readonly newest: string } | null;
 }
 
 const DIALECTS: Readonly<Record<ServiceName, Dialect>> = {
-  // 2.79: flavors inline (2.47), networks "auto" (2.37), cells that are down are told (2.69).
+  // 2.79: flavors inline (2.47), networks "auto" (2.37), servers of cells that are down are listed (2.69).
   compute: { suffix: "", microversion: { name: "compute", newest: "2.79" } },
   network: { suffix: "/v2.0", microversion: null },
   image: { suffix: "/v2", microversion: null },
   "block-storage": { suffix: "", microversion: null },
 };
 
-/** A service may be updated while we run; milliseconds. */
+/** How long the negotiated version is kept, milliseconds. A service may be updated while the launcher runs. */
 const VERSIONS_MS = 3_600_000;
-/** A page that repeats is an error, and so is an end that never comes. */
+/** Most pages of a listing, as a bound for a service whose pages never end. */
 const MOST_PAGES = 10_000;
 
 const LINKS = z.array(z.object({ rel: z.string(), href: z.string() }));
 
-/** One service of one cloud: finds it in the catalog, speaks its microversion, and follows its pages. */
+/** One service of one cloud: finds it in the catalog, negotiates the microversion, and follows the pages of listings. */
 export class Service {
   readonly name: ServiceName;
   readonly #session: Session;
@@ -74,7 +74,7 @@ export class Service {
     });
   }
 
-  /** Whether the cloud has it at all. */
+  /** Whether the cloud has the service. */
   async exists(signal: AbortSignal): Promise<boolean> {
     if (this.#place.overrides[this.name] !== undefined) return true;
     const { catalog } = await this.#session.token(signal);
@@ -96,7 +96,7 @@ export class Service {
     return this.#session.send(await this.#call(method, path, signal, call));
   }
 
-  /** As `json`; undefined when the answer has one of these statuses. Default: 404, not there (any more). */
+  /** As `json`; undefined for one of these statuses. Default: 404, the object does not exist. */
   async maybe<S extends z.ZodType>(
     schema: S,
     method: HttpRequest["method"],
@@ -113,7 +113,7 @@ export class Service {
     }
   }
 
-  /** Deletes; gone already is as good. */
+  /** Deletes an object. An object that does not exist is no error. */
   async gone(path: string, signal: AbortSignal): Promise<void> {
     try {
       await this.send("DELETE", path, signal);
@@ -123,8 +123,9 @@ export class Service {
   }
 
   /**
-   * All pages of a listing, in order; `kind` is its name in the answer. The address of the next page is in `<kind>_links` (nova, cinder;
-   * neutron, where its administrator sets `pagination_max_limit`) or in `next` (glance).
+   * All pages of a listing, in order. `kind` is the name of the list in the answer. The address of the next page is in `<kind>_links`
+   * (nova,
+   * cinder; neutron, when its administrator sets `pagination_max_limit`) or in `next` (glance).
    */
   async list<S extends z.ZodType>(
     kind: string,
@@ -149,7 +150,7 @@ export class Service {
       const next = body.next ?? further?.find(({ rel }) => rel === "next")?.href;
       all.push(...items);
       if (next === undefined || items.length === 0) return all;
-      // Only the query is taken over: behind a proxy, links often have a host that nobody can reach.
+      // Only the query is used: behind a proxy, links often name a host that clients cannot reach.
       query = Object.fromEntries(new URL(next, "http://cloud").searchParams);
       const marker = JSON.stringify(query);
       if (seen.has(marker)) throw new OddAnswer(this.name, { method: "GET", url: path }, "a page repeats");
@@ -158,7 +159,7 @@ export class Service {
     throw new OddAnswer(this.name, { method: "GET", url: path }, `more than ${MOST_PAGES} pages`);
   }
 
-  /** The version that is spoken, such as "2.79"; null: the service's oldest. */
+  /** The negotiated version, such as "2.79"; null for the oldest version of the service. */
   microversion(signal: AbortSignal): Promise<string | null> {
     return this.#microversion.get(signal);
   }
@@ -175,13 +176,13 @@ export class Service {
       const { version } = await this.#session.json(call, rangeSchema);
       return chosenMicroversion(version, microversion.newest);
     } catch (error) {
-      // A cloud that hides the document still speaks the oldest version.
+      // A cloud that hides the version document still supports the oldest version.
       if (error instanceof OddAnswer || (error instanceof ApiError && error.status < 500)) return null;
       throw error;
     }
   }
 
-  /** Where the service is. Throws CloudConfigError where the catalog does not have it. */
+  /** The address of the service. Throws CloudConfigError when the catalog does not have it. */
   url(token: Token): string {
     const override = this.#place.overrides[this.name]?.replace(/\/+$/, "");
     const wanted = { ...this.#place, service: this.name };
@@ -222,8 +223,8 @@ export class Service {
 }
 
 /**
- * What a path is of, as Nodepool's metrics call it: one of many is in the singular and has no id, so that `servers.detail` is a list,
- * `server` one server, and `server.action` something done to it.
+ * The resource of a path, in the words of Nodepool's metrics: `servers.detail` is a list, `server` (singular, without its id) is one
+ * server, `server.action` is an action on it.
  */
 export function resourceOf(path: string): string {
   const parts = path.split("/").filter((part) => part !== "");
@@ -236,7 +237,7 @@ export function resourceOf(path: string): string {
     .join(".");
 }
 
-/** ".../v2.1/<project>" has its version document at ".../v2.1". */
+/** The version document of ".../v2.1/<project>" is at ".../v2.1". */
 function versionRoot(url: string): string {
   return url.replace(/(\/v\d+(?:\.\d+)?)\/[^/]+$/, "$1");
 }

@@ -6,20 +6,20 @@ import type { Keystone, Token } from "./keystone.ts";
 import { judge } from "./retry.ts";
 import type { HttpRequest, HttpResponse, Send } from "./transport.ts";
 
-/** A request as a service sees it; the token, the rate limit and retries are added here. */
+/** A request as a service makes it. The session adds the token, the rate limit and retries. */
 export interface Call {
   readonly service: string;
   readonly method: HttpRequest["method"];
-  /** Where, once the catalog is known. May throw CloudConfigError. */
+  /** The address, once the catalog is known. May throw CloudConfigError. */
   url(token: Token): string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: HttpRequest["body"];
   readonly signal: AbortSignal;
-  /** Many wait for this one: before others at the rate limit. */
+  /** Many callers wait for this call, so it goes before others at the rate limit. */
   readonly first?: boolean;
-  /** For one try, milliseconds; default 60,000. */
+  /** Time limit of one try, milliseconds; default 60,000. */
   readonly tryMs?: number;
-  /** Called after each try with the status, or `none`, and how long it took. */
+  /** Called after each try with the status, or `none`, and the duration in milliseconds. */
   readonly observe?: (result: string, ms: number) => void;
 }
 
@@ -27,8 +27,8 @@ const TRY_MS = 60_000;
 const LOGIN_MS = 30_000;
 
 /**
- * One credential of one cloud: its token, its connections and its limit, shared by every provider that uses it. All requests
- * go through `send`. Rejects with ApiError, NoAnswer, CloudConfigError, or the signal's reason.
+ * One credential of one cloud: its token, its connections and its rate limit, shared by every provider that uses it. All requests go
+ * through `send`. Rejects with ApiError, NoAnswer, CloudConfigError, or the signal's reason.
  */
 export class Session {
   readonly limiter: RateLimiter;
@@ -52,7 +52,7 @@ export class Session {
     this.#random = parts.random;
   }
 
-  /** Any answer below 400. */
+  /** Sends a request; resolves with any answer below 400. */
   async send(call: Call): Promise<HttpResponse> {
     const repeatable = call.body === undefined || typeof call.body === "string";
     let loggedInAgain = false;
@@ -76,7 +76,7 @@ export class Session {
     }
   }
 
-  /** As `send`, with the answer's body checked against what we need of it. */
+  /** As `send`, and checks the answer's body against the schema. */
   async json<S extends z.ZodType>(call: Call, schema: S): Promise<z.infer<S>> {
     const response = await this.send(call);
     try {

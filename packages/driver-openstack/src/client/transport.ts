@@ -1,4 +1,4 @@
-/** One HTTP exchange; the only thing of the client that touches the network, so it is passed in. */
+/** An HTTP request. The transport is the client's only access to the network, so it is passed in. */
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly url: string;
@@ -8,18 +8,18 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** A response, read whole. */
+/** A response with its complete body. */
 export interface HttpResponse {
   readonly status: number;
-  /** Names in lower case; the first value of each. */
+  /** Names in lower case; of a repeated header the first value. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
-/** Rejects with the signal's reason, or with whatever the network says. */
+/** Sends a request. Rejects with the signal's reason or with the network's error. */
 export type Send = (request: HttpRequest) => Promise<HttpResponse>;
 
-/** How to speak TLS to a cloud; contents of files, not paths. */
+/** TLS options of a cloud; contents of files, not paths. */
 export interface TlsOptions {
   readonly verify: boolean;
   readonly ca: string | null;
@@ -27,7 +27,7 @@ export interface TlsOptions {
   readonly key: string | null;
 }
 
-/** A transport and its connections. */
+/** An HTTP client and its connections. */
 export interface Transport {
   readonly send: Send;
   close(): Promise<void>;

@@ -6,7 +6,7 @@ import {
 } from "../client/index.ts";
 import { type CloudConfigPaths, flag, isMapping, type Mapping, text } from "./files.ts";
 
-/** A network that clouds.yaml says something of (openstacksdk manual, "Network config"). */
+/** An entry of `networks` in clouds.yaml (openstacksdk manual, "Network config"). */
 export interface NetworkHint {
   /** Name or id. */
   readonly name: string;
@@ -15,9 +15,9 @@ export interface NetworkHint {
   readonly defaultInterface: boolean;
 }
 
-/** One cloud of clouds.yaml, with its region chosen and every default applied. */
+/** A cloud of clouds.yaml with its region chosen and all defaults applied. */
 export interface Cloud {
-  /** What nodes show as their `cloud`. */
+  /** Shown as `cloud` on nodes. */
   readonly name: string;
   readonly credential: Credential;
   readonly place: ServiceLocation;
@@ -28,16 +28,16 @@ export interface Cloud {
     readonly cert: string | null;
     readonly key: string | null;
   };
-  /** What uploads shall be: "qcow2", "raw". */
+  /** Format of uploads: "qcow2", "raw". */
   readonly imageFormat: string;
   readonly floatingIps: boolean;
-  /** Private addresses are the ones to use. */
+  /** Nodes are reached by their private addresses. */
   readonly private: boolean;
   readonly forceIpv4: boolean;
   readonly networks: readonly NetworkHint[];
-  /** Properties that the vendor wants on every image. */
+  /** Properties that the vendor requires on every image. */
   readonly imageProperties: Readonly<Record<string, string>>;
-  /** Calls per second that the file allows; null: it says nothing. */
+  /** Calls per second that the file allows; null when it sets no limit. */
   readonly rateLimit: number | null;
 }
 
@@ -50,10 +50,10 @@ const SERVICE_KEYS: Readonly<Record<string, ServiceName>> = {
   volumev3: "block-storage",
 };
 
-/** Where people put what belongs under `auth`. */
+/** Keys that belong under `auth` and that people often write outside of it. */
 const OUTSIDE_AUTH = ["username", "password", "project_name", "project_id", "auth_url", "token"];
 
-/** Applies every default; what cannot be used is an error. */
+/** Applies all defaults. Throws CloudConfigError for unusable values. */
 export function compileCloud(name: string, raw: Mapping, { home }: Pick<CloudConfigPaths, "home">): Cloud {
   const values = authValues(raw);
   const authUrl = values.auth_url;
@@ -93,7 +93,7 @@ function authValues(raw: Mapping): Readonly<Record<string, string>> {
     const word = text(value);
     if (word !== undefined) values[key] = word;
   }
-  // "tenant" is the old word for "project".
+  // "tenant" is the old name of "project".
   if (values.tenant_name !== undefined) values.project_name ??= values.tenant_name;
   if (values.tenant_id !== undefined) values.project_id ??= values.tenant_id;
   return values;
@@ -133,7 +133,7 @@ function networksOf(raw: Mapping): readonly NetworkHint[] {
   });
 }
 
-/** `disable_vendor_agent`: properties that keep a vendor's agent out of images that have none. */
+/** `disable_vendor_agent`: properties that keep a vendor's agent from being expected in images that do not contain it. */
 function imageProperties(raw: Mapping): Readonly<Record<string, string>> {
   const properties = isMapping(raw.disable_vendor_agent) ? raw.disable_vendor_agent : {};
   return Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, text(value) ?? ""]));

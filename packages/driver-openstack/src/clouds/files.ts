@@ -2,15 +2,15 @@ import { messageOf } from "@nodeyard/runtime";
 import { parse } from "yaml";
 import { CloudConfigError } from "../client/index.ts";
 
-/** Any mapping of such a file. */
+/** A mapping in such a file. */
 export type Mapping = Readonly<Record<string, unknown>>;
 
-/** Where the cloud files are looked for (openstacksdk manual, "Configuration files"). */
+/** Where the cloud files are searched (openstacksdk manual, "Configuration files"). */
 export interface CloudConfigPaths {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;
-  /** Text of a file; undefined when there is none. Throws when it may not be read. */
+  /** Text of a file; undefined when it does not exist. Throws when it cannot be read. */
   read(path: string): string | undefined;
 }
 
@@ -22,7 +22,7 @@ const OVERRIDES: Readonly<Record<CloudFile, string>> = {
   "clouds-public": "OS_CLIENT_VENDOR_FILE",
 };
 
-/** Paths in the order in which they are tried; the first that exists counts. */
+/** Paths in the order in which they are tried; the first existing file is used. */
 function candidates(file: CloudFile, { env, cwd, home }: CloudConfigPaths): readonly string[] {
   const folders = [cwd, `${env.XDG_CONFIG_HOME || `${home}/.config`}/openstack`, "/etc/openstack"];
   const named = env[OVERRIDES[file]];
@@ -32,7 +32,7 @@ function candidates(file: CloudFile, { env, cwd, home }: CloudConfigPaths): read
   return named === undefined || named === "" ? paths : [named, ...paths];
 }
 
-/** A file's mapping under `key` ("clouds", "public-clouds"); empty when there is no such file. Throws CloudConfigError. */
+/** The mapping under `key` ("clouds", "public-clouds"); empty when the file does not exist. Throws CloudConfigError. */
 export function readMapping(
   file: CloudFile,
   key: string,
@@ -56,7 +56,7 @@ function attempt<T>(what: string, work: () => T): T {
   }
 }
 
-/** `over` laid upon `base`; mappings are merged key by key, anything else is replaced. Dashes in keys are underscores. */
+/** Merges `over` into `base`: mappings key by key, other values by replacement. Dashes in keys become underscores. */
 export function overlay(base: Mapping, over: Mapping): Mapping {
   const result: Record<string, unknown> = { ...normalized(base) };
   for (const [key, value] of Object.entries(normalized(over))) {
@@ -70,13 +70,13 @@ export function isMapping(value: unknown): value is Mapping {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Text of a scalar; undefined for nothing and for what is no scalar. */
+/** The text of a scalar; undefined for no value and for lists and mappings. */
 export function text(value: unknown): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
 }
 
-/** True and false as people write them, quoted or not. */
+/** A boolean in the ways in which people write it, quoted or not. */
 export function flag(value: unknown, missing: boolean): boolean {
   if (typeof value === "boolean") return value;
   const word = text(value)?.toLowerCase();

@@ -2,7 +2,7 @@ import { CloudConfigError } from "../client/index.ts";
 import { type Cloud, compileCloud } from "./cloud.ts";
 import { type CloudConfigPaths, isMapping, type Mapping, overlay, readMapping, text } from "./files.ts";
 
-/** What the name of a variable means; the names that openstackclient documents. */
+/** Names of the `OS_*` variables about authentication, as openstackclient documents them. */
 const AUTH = [
   "auth_url",
   "username",
@@ -10,7 +10,7 @@ const AUTH = [
   "password",
   "project_name",
   "project_id",
-  // Older words for the same.
+  // Older names of the same.
   "tenant_name",
   "tenant_id",
   "user_domain_name",
@@ -27,9 +27,9 @@ const AUTH = [
 ];
 const TOP = ["auth_type", "region_name", "interface", "cacert", "cert", "key"];
 
-/** What nodepool.yaml says of where a provider is. */
+/** The cloud and region that nodepool.yaml names for a provider. */
 export interface Choice {
-  /** `cloud`; null: OS_CLOUD, the only one there is, or the one that OS_* variables describe. */
+  /** `cloud`; null: OS_CLOUD, the only cloud of the file, or the one that the OS_* variables describe. */
   readonly cloud: string | null;
   /** `region-name`. */
   readonly region: string | null;
@@ -38,8 +38,8 @@ export interface Choice {
 const ENVIRONMENT = "envvars";
 
 /**
- * The cloud that is meant, from clouds.yaml, secure.yaml, the vendor's profile and the environment. Throws CloudConfigError
- * that says which file lacks what.
+ * Finds the cloud in clouds.yaml, secure.yaml, the vendor's profile and the environment. Throws CloudConfigError, which says what is
+ * missing in which file.
  */
 export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
   const clouds = readMapping("clouds", "clouds", around);
@@ -74,7 +74,7 @@ function only(known: Readonly<Record<string, Mapping>>): string {
   );
 }
 
-/** `profile` (or the older `cloud`) inside an entry names a vendor's part in clouds-public.yaml. */
+/** The vendor's profile in clouds-public.yaml that an entry names by `profile` (or the older `cloud`). */
 function profileOf(cloud: Mapping, around: CloudConfigPaths): Mapping {
   const name = text(cloud.profile) ?? text(cloud.cloud);
   if (name === undefined) return {};
@@ -86,7 +86,7 @@ function profileOf(cloud: Mapping, around: CloudConfigPaths): Mapping {
   );
 }
 
-/** The region's own settings over the cloud's. `regions` is a list of names, or of mappings with `name` and `values`. */
+/** Merges the settings of a region into those of the cloud. `regions` is a list of names, or of mappings with `name` and `values`. */
 function inRegion(cloudName: string, cloud: Mapping, wanted: string | undefined): Mapping {
   const regions = (Array.isArray(cloud.regions) ? cloud.regions : []).map((region) =>
     isMapping(region)
@@ -105,7 +105,7 @@ function inRegion(cloudName: string, cloud: Mapping, wanted: string | undefined)
   return { ...overlay(cloud, values), region_name: name };
 }
 
-/** The cloud that `OS_*` variables describe; undefined when they name none. */
+/** The cloud that `OS_*` variables describe; undefined when they do not. */
 function cloudOfEnvironment(env: CloudConfigPaths["env"]): Mapping | undefined {
   const value = (name: string) => env[`OS_${name.toUpperCase()}`] || undefined;
   const pick = (names: readonly string[]) =>

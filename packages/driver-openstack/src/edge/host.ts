@@ -3,10 +3,10 @@ import { homedir, networkInterfaces } from "node:os";
 import { createOpenstackDriver, type OpenstackHost } from "../driver.ts";
 import { connect } from "./http.ts";
 
-/** Bytes that are read at once for an upload. */
+/** Bytes per read of an upload. */
 const CHUNK = 1 << 20;
 
-/** This machine: its files, environment, network. Read when it is asked for, so that changes are seen. */
+/** Files, environment and network of this host. They are read when needed, so that changes take effect. */
 export const thisHost: OpenstackHost = {
   around: {
     env: process.env,

@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse, TlsOptions, Transport } from "../client
 const CONNECTIONS = 16;
 const CONNECT_MS = 15_000;
 
-/** HTTP with kept connections. Time-outs but that of connecting are the caller's. */
+/** An HTTP client with persistent connections. It limits only the time of connecting; callers set all other limits. */
 export function connect({ verify, ca, cert, key }: TlsOptions): Transport {
   const agent = new Agent({
     connections: CONNECTIONS,

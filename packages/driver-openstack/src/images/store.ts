@@ -24,11 +24,11 @@ interface StoreParts {
   readonly cloud: Cloud;
   readonly clock: Clock;
   readonly openFile: OpenFile;
-  /** For one upload, milliseconds. */
+  /** Time limit of one upload, milliseconds. */
   readonly uploadMs: number;
 }
 
-/** Uploads to glance: made with our properties in the same call, so that they are found whatever happens next. */
+/** Uploads images to glance. The tag is set in the call that creates the image, so that the image can be found whatever happens next. */
 export function glanceStore(parts: StoreParts): ImageStore {
   return {
     formats: [parts.cloud.imageFormat],
@@ -45,7 +45,7 @@ async function* upload(
   yield { step: "find", deadlineMs: CALL_MS };
   let image: Image | undefined;
   for (const one of await imagesOf(glance, order.tag, signal)) {
-    // glance takes an image's data once and from the start: what was cut off is made anew.
+    // glance accepts data only once and from its start, so an incomplete image is deleted and created again.
     const whole = one.status === "active" && matches(one, order);
     if (whole && image === undefined) image = one;
     else await glance.delete(one.id, signal);
@@ -80,7 +80,7 @@ async function* remove(
   }
 }
 
-/** By two of our properties, and then by all of them: a filter that glance does not know would give everything. */
+/** Filters by two properties of the tag, then compares the whole tag: glance would ignore an unknown filter and return all images. */
 async function imagesOf(glance: Images, tag: ImageTag, signal: AbortSignal): Promise<readonly Image[]> {
   const { nodepool_build_id, nodepool_upload_id } = imageMetadata(tag);
   const listed = await glance.own(
@@ -97,7 +97,7 @@ function imageBody(cloud: Cloud, order: UploadOrder): object {
   return {
     ...cloud.imageProperties,
     ...order.metadata,
-    // What openstacksdk writes, so that its users recognise the image.
+    // Properties that openstacksdk writes, so that its users recognise the image.
     "owner_specified.openstack.md5": order.md5,
     "owner_specified.openstack.sha256": order.sha256,
     "owner_specified.openstack.object": `images/${order.name}`,
@@ -119,7 +119,7 @@ async function active(glance: Images, id: string, clock: Clock, signal: AbortSig
   }
 }
 
-/** glance reports an MD5 where FIPS rules allow one, and always a hash of a kind that it names. */
+/** Compares checksums. glance reports an MD5 only where FIPS rules allow it, and always a hash with its algorithm. */
 function matches(image: Image, { md5, sha256, size }: UploadOrder): boolean {
   if (image.size != null && image.size !== size) return false;
   if (image.os_hash_algo === "sha256" && image.os_hash_value != null) return image.os_hash_value === sha256;

@@ -13,7 +13,7 @@ import type { FloatingIp, Port } from "../api/network.ts";
 import type { Volume } from "../api/volume.ts";
 import { tagOfMark } from "../tags.ts";
 
-/** Everything of the project, listed by services of their own. */
+/** All resources of the project, as listed by the services. */
 export interface Inventory {
   readonly servers: readonly Server[];
   readonly ports: readonly Port[];
@@ -26,13 +26,13 @@ export interface Rules {
   readonly evidence: Evidence;
   /** Cores and RAM of a server. */
   readonly amounts: (server: Server) => Resources;
-  /** Ports of servers that are gone may be told as ours. */
+  /** Whether ports of deleted servers may be reported with a tag of Nodeyard. */
   readonly ports: boolean;
 }
 
 /**
- * What there is, with the tag of its node where there is evidence. What belongs to a server that is there is left out: it goes
- * with its server. Everything without evidence has no tag, so nobody ever deletes it.
+ * The resources, with the tag of their node when there is evidence for it. Parts of an existing server are left out, because they are
+ * deleted with it. A resource without evidence has no tag, so it is never deleted (rule 5).
  */
 export function resourcesOf(all: Inventory, rules: Rules): readonly Resource[] {
   const servers = new Map(all.servers.map((server) => [server.id, server]));
@@ -68,7 +68,7 @@ function instance(server: Server, ports: readonly Port[], all: Inventory, rules:
   };
 }
 
-/** Evidence: the port names a server that we made, and that is gone. Routers' and others' ports only take of the quota. */
+/** Evidence: the port names a deleted server that Nodeyard made. Ports of routers and of others only count for the quota. */
 function portResource(port: Port, servers: ReadonlyMap<string, Server>, rules: Rules): readonly Resource[] {
   const { device_id: device, device_owner: owner } = port;
   if (device && servers.has(device)) return [];
@@ -77,7 +77,7 @@ function portResource(port: Port, servers: ReadonlyMap<string, Server>, rules: R
   return [{ type: "port", id: port.id, tag, resources: { ports: 1 } }];
 }
 
-/** Evidence: our mark in `description`, set when it was made. */
+/** Evidence: the mark in `description`, which is set when the floating IP is made. */
 function floatingIpResource(
   ip: FloatingIp,
   servers: ReadonlyMap<string, Server>,
@@ -87,14 +87,14 @@ function floatingIpResource(
   const device = ports.find(({ id }) => id === ip.port_id)?.device_id;
   const server = device ? servers.get(device) : undefined;
   if (mark !== null && server !== undefined && sameNode(tagOf(server.metadata), mark)) return [];
-  // Still on somebody's port: not ours to take away, whatever its mark says.
+  // Still attached to a port of another party, so it must not be deleted, even with a mark.
   const tag = ip.port_id ? null : mark;
-  // What is on a server counts with the server.
+  // A floating IP on a server counts with the server.
   const resources: Resources = server === undefined ? { "floating-ips": 1 } : {};
   return [{ type: "floatingip", id: ip.id, tag, resources }];
 }
 
-/** Evidence: recorded while it was attached to a server of ours. */
+/** Evidence: recorded while the volume was attached to a server of Nodeyard. */
 function volumeResource(
   volume: Volume,
   servers: ReadonlyMap<string, Server>,
@@ -106,7 +106,7 @@ function volumeResource(
   return [{ type: "volume", id: volume.id, tag, resources: { volumes: 1, "volume-gb": volume.size } }];
 }
 
-/** Evidence: the properties that we gave it. Others' images are nobody's business here. */
+/** Evidence: the properties set by the upload. Images of others are left out. */
 function imageResource(image: Image): readonly Resource[] {
   const tag = imageTagOf(image);
   return tag === null ? [] : [{ type: "image", id: image.id, tag: null, imageTag: tag, resources: {} }];

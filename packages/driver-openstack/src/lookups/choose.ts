@@ -3,11 +3,11 @@ import type { Image } from "../api/image.ts";
 import type { Network } from "../api/network.ts";
 import type { OpenstackLabelOwn } from "../config.ts";
 
-/** Each gives what is meant, or a text that says why nothing is. */
+/** Each function returns the chosen object, or a text with the reason why there is none. */
 
 /**
- * With `min-ram` the smallest flavor that has it, in the order of RAM and name, whose name contains `flavor-name`; without, the
- * flavor of exactly that name or id (docs/contract/drivers.md, "OpenStack: what is chosen").
+ * With `min-ram`: the smallest flavor with that much RAM, ordered by RAM and name, whose name contains `flavor-name`. Without it: the
+ * flavor with exactly that name or id (docs/contract/drivers.md, "OpenStack: what is chosen").
  */
 export function chooseFlavor(
   flavors: readonly Flavor[],

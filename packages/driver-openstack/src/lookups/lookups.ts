@@ -6,10 +6,10 @@ import type { Network, Networking } from "../api/network.ts";
 import type { OpenstackLabelOwn } from "../config.ts";
 import { chooseFlavor, chooseImage, chooseNetwork } from "./choose.ts";
 
-/** What a cloud has that seldom changes. A refusal of a create may mean that it has: `forget` then. */
+/** How long facts of the cloud that seldom change are kept, milliseconds. After a refused create they may be outdated: call `forget`. */
 const FRESH_MS = 60_000;
 const STALE_MS = 240_000;
-/** Names of images that are looked up; more than a configuration has. */
+/** Most image names whose lookups are kept; more than a configuration has. */
 const MOST_IMAGES = 1_000;
 
 export class Lookups {
@@ -28,13 +28,13 @@ export class Lookups {
     this.#networks = this.#shared("list of networks", (signal) => apis.networking.networks(signal));
   }
 
-  /** Rejects with `configuration` when there is none that fits. */
+  /** The flavor of a label. Rejects with `configuration` when none fits. */
   async flavor(label: LabelConfig<OpenstackLabelOwn>, signal: AbortSignal): Promise<Flavor> {
     const flavors = await this.#flavors.get(signal);
     return orMissing(chooseFlavor(flavors, label.own), `label ${label.name}`);
   }
 
-  /** A flavor by its id, for servers whose listing does not describe it. */
+  /** A flavor by its id, for servers whose listing does not contain it. */
   async flavorById(id: string, signal: AbortSignal): Promise<Flavor | undefined> {
     return (await this.#flavors.get(signal)).find((flavor) => flavor.id === id);
   }
@@ -57,7 +57,7 @@ export class Lookups {
     return (await this.#chosen(names, signal)).map(({ name }) => name);
   }
 
-  /** The id of the image that a label's cloud image means; only names are looked up. */
+  /** The image id of a label's cloud image. Only names are looked up. */
   async cloudImage(
     image: NonNullable<OpenstackLabelOwn["cloudImage"]>,
     signal: AbortSignal,
@@ -73,7 +73,7 @@ export class Lookups {
     return orMissing(chooseImage(await shared.get(signal), name), `cloud image ${name}`).id;
   }
 
-  /** What is known may be out of date. */
+  /** Discards what is known, because it may be outdated. */
   forget(): void {
     this.#flavors.invalidate();
     this.#zones.invalidate();

@@ -2,14 +2,14 @@ import type { Server } from "../api/compute.ts";
 import type { Network } from "../api/network.ts";
 import type { NetworkHint } from "../clouds/index.ts";
 
-/** What decides which address is which. */
+/** The facts by which a server's addresses are classified. */
 export interface Reach {
   readonly networks: readonly Network[];
   readonly hints: readonly NetworkHint[];
   /** `private` of clouds.yaml. */
   readonly private: boolean;
   readonly forceIpv4: boolean;
-  /** This host has an IPv6 address that routes. */
+  /** This host has a routable IPv6 address. */
   readonly ipv6: boolean;
 }
 
@@ -28,8 +28,8 @@ interface Address {
 }
 
 /**
- * The addresses of a server by their use (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not
- * show yet.
+ * Classifies the addresses of a server (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not show
+ * yet.
  */
 export function addressesOf(
   server: Pick<Server, "addresses">,
@@ -60,7 +60,7 @@ export function addressesOf(
   const named = all.find(({ network, version }) => network === byDefault && version === 4)?.addr;
   const first = named ?? (reach.private ? privateIpv4 : null) ?? (reach.ipv6 ? publicIpv6 : null);
   return {
-    // Without any public address the private one is the only one there is.
+    // Without a public address the private one is the only choice.
     interfaceIp: first ?? publicIpv4 ?? privateIpv4 ?? publicIpv6,
     publicIpv4,
     privateIpv4,
@@ -68,14 +68,14 @@ export function addressesOf(
   };
 }
 
-/** Whether the server cannot be reached from outside and a floating IP would help. */
+/** Whether the server is not reachable from outside and a floating IP would change that. */
 export function wantsFloatingIp(server: Pick<Server, "addresses">, reach: Reach): boolean {
   if (reach.private) return false;
   const { publicIpv4, privateIpv4 } = addressesOf(server, reach, null);
   return publicIpv4 === null && privateIpv4 !== null && poolOfFloatingIps(reach) !== undefined;
 }
 
-/** The external network that floating IPs come from: the one that clouds.yaml calls so, else the first there is. */
+/** The external network of floating IPs: the one that clouds.yaml marks as external, otherwise the first one. */
 export function poolOfFloatingIps(reach: Reach): string | undefined {
   const external = reach.networks.filter((network) => network["router:external"]);
   const hinted = reach.hints.find(({ external: yes }) => yes === true)?.name;

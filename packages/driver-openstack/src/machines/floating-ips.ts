@@ -3,10 +3,10 @@ import type { Clock } from "@nodeyard/runtime";
 import type { FloatingIp, Networking, Port } from "../api/network.ts";
 import { markOf, tagOfMark } from "../tags.ts";
 
-/** A list this old is read by those who made no change; milliseconds. */
+/** Up to this age (milliseconds) a list serves callers that changed nothing themselves. */
 const FRESH_MS = 1_000;
 
-/** Floating IPs of nodes: made with their mark in the same call, found by it afterwards. */
+/** Floating IPs of nodes. The mark is set in the call that creates one, and used to find it later. */
 export class FloatingIps {
   readonly #neutron: Networking;
   readonly #list: SharedValue<readonly FloatingIp[]>;
@@ -27,11 +27,11 @@ export class FloatingIps {
     });
   }
 
-  /** The address of the tag's floating IP on the server, making or attaching what is not there yet. */
+  /** The address of the tag's floating IP on the server; creates or attaches one if needed. */
   async ensure(tag: Tag, server: string, pool: string, signal: AbortSignal): Promise<string> {
     const existing = (await this.of(tag, signal)).at(0);
     if (existing?.port_id) return existing.floating_ip_address;
-    // One that lost its port was never handed out; a new one costs less than finding out why.
+    // It lost its port, so it was never delivered. Replacing it is cheaper than finding out why.
     if (existing !== undefined) await this.#neutron.deleteFloatingIp(existing.id, signal);
     const { port, address } = await this.#portOf(server, signal);
     const made = await this.#neutron.createFloatingIp(
@@ -47,7 +47,7 @@ export class FloatingIps {
     return made.floating_ip_address;
   }
 
-  /** Those that carry the tag's mark. */
+  /** The floating IPs with the tag's mark. */
   async of(tag: Tag, signal: AbortSignal): Promise<readonly FloatingIp[]> {
     return (await this.#list.get(signal)).filter((one) => sameNode(tagOfMark(one.description), tag));
   }
@@ -66,7 +66,7 @@ export class FloatingIps {
 
   async #portOf(server: string, signal: AbortSignal): Promise<{ port: string; address: string }> {
     let ports = (await this.#ports.get(signal)).filter((port) => port.device_id === server);
-    // The shared list may be older than the server.
+    // The shared list may be older than the server, so ask for its ports directly.
     if (ports.length === 0) ports = [...(await this.#neutron.portsOf(server, signal))];
     for (const { id, fixed_ips } of ports) {
       const address = fixed_ips.find(({ ip_address }) => ip_address.includes("."))?.ip_address;

@@ -14,14 +14,14 @@ export interface Resolved {
   readonly flavorId: string;
   readonly imageId: string;
   readonly networkIds: readonly string[];
-  /** Null: the oldest. */
+  /** Null: the oldest version. */
   readonly microversion: string | null;
 }
 
-/** From this microversion on nova requires `networks`, and knows "auto". */
+/** From this microversion on nova requires `networks` and supports "auto". */
 const AUTO_NETWORKS = "2.37";
 
-/** What `POST /servers` is sent (docs/contract/drivers.md, "OpenStack: creating a server"). */
+/** The body of `POST /servers` (docs/contract/drivers.md, "OpenStack: creating a server"). */
 export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
   const { securityGroups } = order.pool.own as OpenstackPoolOwn;
@@ -57,7 +57,7 @@ function bootVolume(imageId: string, size: number): object {
   return { imageRef: "", block_device_mapping_v2: [volume] };
 }
 
-/** The tag is last: no property of a user's can make a server look like another's. */
+/** The tag comes last, so that no property of a user can overwrite it and make a server look like another node's. */
 function metadataOf(order: CreateOrder, label: LabelConfig<OpenstackLabelOwn>, log: Pick<Log, "warn">) {
   const { own } = label;
   return {
@@ -68,7 +68,7 @@ function metadataOf(order: CreateOrder, label: LabelConfig<OpenstackLabelOwn>, l
   };
 }
 
-/** A template that cannot be filled in costs its property, not the node. */
+/** Fills in templates. A template that cannot be filled in omits its property; the launch goes on. */
 function dynamicProperties(order: CreateOrder, own: OpenstackLabelOwn, log: Pick<Log, "warn">) {
   const fields = { request: requestFields(order.request) };
   const properties: Record<string, string> = {};

@@ -15,29 +15,35 @@ import { ApiError, NoAnswer } from "../client/index.ts";
 import { faultError } from "../errors.ts";
 import { tagKey } from "../tags.ts";
 
-/** A create whose caller gave up may go on for this long, so that its end is known; milliseconds. */
+/** Time limit of a create whose caller gave up, milliseconds. It continues so that its outcome becomes known. */
 const CREATE_MS = 120_000;
-/** A deletion that nova gave up is told after this long, milliseconds. */
+/** After this time a server in ERROR without a task is taken for a deletion that nova gave up, milliseconds. */
 const GIVEN_UP_MS = 5_000;
-/** What nova calls DELETED counts until its database has it no more, half a minute on a busy host; believed after this, milliseconds. */
+/**
+ * A server that nova calls DELETED still counts for the quota until it leaves nova's database: half a minute on a busy host. After this
+ * time it is taken for gone, milliseconds.
+ */
 const LINGERS_MS = 120_000;
 const LOOK_MS = 500;
 const SLOW_LOOK_MS = 8_000;
-/** One that it gave up without saying so. */
+/** The same for a server in ERROR whose task never ends, milliseconds. */
 const STUCK_MS = 60_000;
-/** A deletion that nova has accepted and does nothing about: its API died before it notified the host. It ignores all further ones. */
+/**
+ * After this time a deletion that nova accepted is taken for lost, milliseconds: its API process died before it notified the host, and nova
+ * ignores further requests.
+ */
 const FORGOTTEN_MS = 120_000;
-/** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
+/** How many tags are remembered for which this process made calls. Without earlier calls for a tag, a recent list is complete for it. */
 const MOST_KNOWN = 10_000;
 
 interface Order {
-  /** Monotonic time, milliseconds. */
+  /** Monotonic time of the request, milliseconds. */
   readonly at: number;
-  /** It was given again already. */
+  /** The deletion was already requested again. */
   readonly last: boolean;
 }
 
-/** Servers of nodes: made once, found by id or tag, deleted until they are gone. */
+/** The servers of nodes: created once, found by id or tag, deleted until they are gone. */
 export class Servers {
   readonly #nova: Compute;
   readonly #watch: ListWatch<Server>;
@@ -61,26 +67,26 @@ export class Servers {
     this.#closed = parts.closed;
   }
 
-  /** The tag's server, whatever its state: by the stored id where that is really its own, else by the tag. */
+  /** The tag's server in any state: by the stored id if that server has the tag, otherwise by the tag. */
   async existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
-    // A create that was given up still makes its server; only then it can be found.
+    // A create whose caller gave up still makes its server, which can be found only after the create has ended.
     await this.#creating.get(tagKey(tag))?.catch(() => {});
     signal.throwIfAborted();
     const known = idOf(externalId);
     const before = this.#touch(tag);
     const found = pick(await this.#watch.all(signal, false), tag, known);
-    // Nothing was ever made for a tag that nobody asked for, so the list of a moment ago is good enough.
+    // Without a stored id and without earlier calls for this tag there can be no newer server, so a recent list is enough.
     if (found !== undefined || (known === undefined && !before)) return found;
     const fresh = pick(await this.#watch.all(signal, true), tag, known);
     if (fresh !== undefined || known === undefined) return fresh;
-    // A listing may miss a server that is just handed to its host; a look at the server itself does not.
+    // A listing may miss a server that is just being assigned to its host; a read of the single server does not.
     const single = await this.#nova.server(known, signal);
     return single === undefined || isGone(single) ? undefined : pick(new Map([[known, single]]), tag, known);
   }
 
   /**
-   * The id of a new server. The call goes on when the caller gives up: nova would make the server anyway, and whoever looks
-   * for it next waits for the answer.
+   * Creates a server and returns its id. The call continues when the caller gives up, because nova would make the server anyway. The next
+   * search for the tag's server waits for its end.
    */
   async create(tag: Tag, body: object, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
@@ -102,7 +108,7 @@ export class Servers {
     return abortable(creating, signal);
   }
 
-  /** The server once it is up. Rejects with what its fault means. */
+  /** Resolves with the server once it is up. Rejects with the error that its fault stands for. */
   async active(id: string, place: string, signal: AbortSignal): Promise<Server> {
     const server = await this.#booted(id, place, signal);
     if (server.status === "ERROR") throw faultError(await this.#withFault(server, signal), place);
@@ -126,8 +132,8 @@ export class Servers {
   }
 
   /**
-   * nova lists faults out of one cell alone, and those of servers that found no host are in another (cell0): without this look "No
-   * valid host" would be an error that says nothing.
+   * Adds the fault. nova's listing contains the faults of one cell only, and servers that found no host are in another one (cell0).
+   * Without a read of the single server, the message "No valid host" would be missing.
    */
   async #withFault(server: Server, signal: AbortSignal): Promise<Server> {
     if (server.fault) return server;
@@ -145,8 +151,8 @@ export class Servers {
   }
 
   /**
-   * Until the server is away and its quota free. A deletion that nova gave up is an error: it has to be ordered anew. `seen`: the
-   * server as it was before.
+   * Resolves when the server is gone and its quota is free. A deletion that nova gave up is an error, and must be requested again. `seen`:
+   * the server before the deletion.
    */
   async gone(id: string, place: string, signal: AbortSignal, seen?: Server): Promise<void> {
     let order: Order = { at: this.#clock.monotonic(), last: false };
@@ -160,7 +166,7 @@ export class Servers {
     }
   }
 
-  /** Its host takes two orders for one, should the first only have been slow. */
+  /** Requests the deletion again. When the first request was only slow, the host treats both as one. */
   async #deleteAnew(id: string, place: string, signal: AbortSignal): Promise<void> {
     try {
       await this.#nova.resetState(id, signal);
@@ -178,9 +184,10 @@ export class Servers {
   }
 
   /**
-   * nova says DELETED before it counts one less, under load by seconds: "freed" is a server that a listing of all shows no more.
-   * "doubtful": only changes were listed, or it may be on its way to its host, when a listing can miss it. "forgotten": nova has
-   * called it "deleting" for so long that its host was probably never notified.
+   * Waits for the end of a deletion. nova says DELETED before it frees the quota, seconds before under load: "freed" means that a complete
+   * listing no longer contains the server. "doubtful": only changes were listed, or the server may be on its way to its host, when a
+   * listing
+   * can miss it. "forgotten": nova has called it "deleting" for so long that its host was probably never notified.
    */
   #leaving(
     id: string,
@@ -214,7 +221,7 @@ export class Servers {
     );
   }
 
-  /** By looks at the server itself: only 404 is the end. A cloud that goes on saying DELETED is believed after a while. */
+  /** Polls the single server: only 404 means that it is gone. A cloud that keeps saying DELETED is believed after LINGERS_MS. */
   async #freed(id: string, signal: AbortSignal): Promise<boolean> {
     const started = this.#clock.monotonic();
     for (let pause = LOOK_MS; ; pause = Math.min(SLOW_LOOK_MS, pause * 2)) {
@@ -226,12 +233,12 @@ export class Servers {
     }
   }
 
-  /** The node is gone; its tag comes back only in another process's tree. */
+  /** Forgets a tag when its node is gone. Node ids are not reused, except in another tree by another process. */
   forget(tag: Tag): void {
     this.#touched.delete(tagKey(tag));
   }
 
-  /** Volumes have no mark: what they belong to is known only while they are attached. */
+  /** Records the tag for the server's volumes, which carry none: their owner is known only while they are attached. */
   #remember(server: Server): void {
     const tag = tagOf(server.metadata);
     if (tag === null) return;
@@ -239,7 +246,7 @@ export class Servers {
       this.#evidence.record("volume", id, tag);
   }
 
-  /** True: calls were made for this tag before. */
+  /** Records a call for a tag. Returns whether there were earlier ones. */
   #touch(tag: Tag): boolean {
     const key = tagKey(tag);
     const before = this.#touched.has(key);
@@ -249,13 +256,13 @@ export class Servers {
   }
 }
 
-/** Today's ids are strings; an object with an `id` is the shape of an older version. */
+/** The server id. Older versions stored an object with `id` instead of a string. */
 export function idOf(externalId: ExternalId | null): string | undefined {
   const id = typeof externalId === "object" ? externalId?.id : externalId;
   return typeof id === "string" && id !== "" ? id : undefined;
 }
 
-/** How long after the order a server that looks like this may still leave, milliseconds. */
+/** How long after the request a server in this state may still be deleted, milliseconds. */
 function patience(status: string, task: string | null | undefined): number {
   if (status === "ERROR") return task ? STUCK_MS : GIVEN_UP_MS;
   return task === "deleting" ? FORGOTTEN_MS : Number.POSITIVE_INFINITY;

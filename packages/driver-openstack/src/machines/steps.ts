@@ -18,7 +18,7 @@ import type { Workshop } from "./workshop.ts";
 const CALL_MS = 120_000;
 const GONE_MS = 600_000;
 
-/** Makes the machine of an order; see `Provider.create`. */
+/** Creates the machine of an order; see `Provider.create`. */
 export async function* createMachine(
   shop: Workshop,
   order: CreateOrder,
@@ -54,7 +54,7 @@ export async function* createMachine(
   return describeMachine(shop, active, addressesOf(active, reach, floatingIp));
 }
 
-/** Unmakes the machine of a tag; see `Provider.remove`. */
+/** Deletes the machine of a tag; see `Provider.remove`. */
 export async function* removeMachine(
   shop: Workshop,
   tag: Tag,
@@ -76,13 +76,13 @@ export async function* removeMachine(
   servers.forget(tag);
 }
 
-/** A pool that never asks for one leaves none; should it have asked before a reload, the leak sweep finds its mark. */
+/** Whether to look for floating IPs. If the pool used them only before a reload of the configuration, the leak sweep finds the mark. */
 function mayHaveFloatingIp({ config }: Workshop, tag: Tag): boolean {
   const pool = config.pools.find(({ name }) => name === tag.pool);
   return pool === undefined || (pool.own as OpenstackPoolOwn).autoFloatingIp;
 }
 
-/** What the scan and the record need to know of the networks. */
+/** The facts by which addresses are classified. */
 export async function reachOf(
   shop: Pick<Workshop, "cloud" | "ipv6" | "lookups">,
   signal: AbortSignal,
@@ -106,7 +106,7 @@ async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSigna
     return await shop.servers.create(order.tag, body, signal);
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 400)) throw error;
-    // A flavor, image, network or zone that was known may be gone; only fresh data shows whether it is back.
+    // A flavor, image, network or zone may have been replaced. Only fresh data shows whether it exists again.
     lookups.forget();
     if (order.attempt > 1) throw error;
     throw new DriverError("transient", `${shop.config.name}: ${error.message}`, { cause: error });

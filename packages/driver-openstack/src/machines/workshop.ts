@@ -12,12 +12,12 @@ import { Lookups } from "../lookups/lookups.ts";
 import { FloatingIps } from "./floating-ips.ts";
 import { Servers } from "./servers.ts";
 
-/** What a provider works with; all that it knows is in the cloud. */
+/** The handles of a provider. It keeps no state of its own: all state is in the cloud. */
 export interface Workshop {
   readonly config: OpenstackProviderConfig;
   readonly cloud: Cloud;
   readonly log: Log;
-  /** This host has an IPv6 address that routes. */
+  /** This host has a routable IPv6 address. */
   readonly ipv6: boolean;
   readonly evidence: Evidence;
   readonly nova: Compute;
@@ -30,7 +30,7 @@ export interface Workshop {
   readonly floatingIps: FloatingIps;
 }
 
-/** `closed` ends what goes on without its caller. */
+/** Makes the handles. `closed` ends calls that continue without their caller. */
 export function workshop(
   config: OpenstackProviderConfig,
   context: DriverContext,

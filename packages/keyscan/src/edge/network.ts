@@ -9,7 +9,7 @@ export const connect: Connect = (to, port, signal) =>
     const onAbort = () => socket.destroy(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     socket.once("close", () => signal.removeEventListener("abort", onAbort));
-    // Also keeps a late error of a connection that nobody reads from ending the process.
+    // Stays registered after connecting: a later error without a listener would end the process.
     socket.on("error", reject);
     socket.once("connect", () => {
       const chunks: AsyncIterator<Buffer> = socket[Symbol.asyncIterator]();
@@ -21,7 +21,7 @@ export const connect: Connect = (to, port, signal) =>
     });
   });
 
-/** The system's resolver, hosts file included. It cannot be stopped, so an abort only stops the waiting for it. */
+/** The system's resolver, including the hosts file. A lookup cannot be cancelled, so an abort only ends the wait for it. */
 export const resolve: Resolve = async (host, signal) => {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

@@ -9,7 +9,9 @@ import {
 import type { ExchangeMethod } from "../contract.ts";
 import type { Secrets } from "../ssh/handshake.ts";
 
-/** Cheapest first: one X25519 exchange costs a tenth of a classic group's. The SHA-1 ones are for old switches. */
+/**
+ * The cheapest method first: an X25519 exchange costs a tenth of one with a classic group. The SHA-1 methods are for old network switches.
+ */
 const METHODS: readonly ExchangeMethod[] = [
   x25519("curve25519-sha256"),
   x25519("curve25519-sha256@libssh.org"),

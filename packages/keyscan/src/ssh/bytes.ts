@@ -1,6 +1,6 @@
 import { ScanProtocolError } from "../errors.ts";
 
-/** Reads the data types of RFC 4251 section 5. Throws ScanProtocolError where the bytes end too early. */
+/** Reads the data types of RFC 4251 section 5. Throws ScanProtocolError when the bytes end early. */
 export class Fields {
   readonly #bytes: Buffer;
   #at = 0;
@@ -52,7 +52,7 @@ export function nameList(names: readonly string[]): Buffer {
   return string(names.join(","));
 }
 
-/** A positive number: no leading zeroes, but one where the first bit would read as a sign. */
+/** A positive number without leading zeroes, except for one zero byte when the first bit would otherwise mark it as negative. */
 export function mpint(bigEndian: Uint8Array): Buffer {
   const bytes = withoutLeadingZeroes(bigEndian);
   return string((bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
@@ -64,7 +64,7 @@ export function withoutLeadingZeroes(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(start);
 }
 
-/** Exactly `length` bytes, zeroes in front. */
+/** Exactly `length` bytes, with leading zeroes. */
 export function padded(bytes: Uint8Array, length: number): Buffer {
   const bare = withoutLeadingZeroes(bytes);
   if (bare.length > length) {

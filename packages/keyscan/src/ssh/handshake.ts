@@ -10,24 +10,24 @@ const EXCHANGE_INIT = 30;
 const EXCHANGE_REPLY = 31;
 const COOKIE_BYTES = 16;
 
-/** The chance that a handshake needs, made at the edge. */
+/** The cryptographic functions of a handshake; they need randomness, so they are made in `edge/`. */
 export interface Secrets {
-  /** Key exchange methods, best first. */
+  /** Key exchange methods, the preferred one first. */
   readonly methods: readonly ExchangeMethod[];
   cookie(): Uint8Array;
 }
 
-/** A server that has said which algorithms it has; nothing is chosen yet. */
+/** A server that has sent its list of algorithms. No algorithm is chosen yet. */
 export interface Greeting {
   readonly transport: Transport;
   readonly serverVersion: string;
-  /** The server's KEXINIT, whole: part of what it signs. */
+  /** The server's complete KEXINIT, because the server's signature covers it. */
   readonly kexinit: Buffer;
   /** The ten name lists of the KEXINIT (RFC 4253 7.1); the first is key exchange, the second host keys. */
   readonly lists: readonly (readonly string[])[];
 }
 
-/** Exchanges versions and reads the server's KEXINIT, which it sends unasked: this costs the server no arithmetic. */
+/** Exchanges versions and reads the server's KEXINIT, which it sends without being asked. This needs no cryptography of the server. */
 export async function greet(wire: Wire): Promise<Greeting> {
   const transport = new Transport(wire);
   const serverVersion = await transport.version();
@@ -41,8 +41,8 @@ export async function greet(wire: Wire): Promise<Greeting> {
 }
 
 /**
- * Runs the key exchange up to the server's reply, which holds its key of `type` and the proof of it, and stops
- * there: nothing is ever encrypted. Returns "<type> <base64>".
+ * Runs the key exchange up to the server's reply, which contains its key of `type` and the proof of ownership, and stops
+ * there, before encryption would begin. Returns "<type> <base64>".
  */
 export async function readHostKey(greeting: Greeting, type: KeyType, secrets: Secrets): Promise<string> {
   const { transport, lists } = greeting;
@@ -87,7 +87,7 @@ function sharedSecret(agree: (peer: Uint8Array) => Uint8Array, peer: Buffer): Ui
   }
 }
 
-/** Ciphers, MACs and compressions are the server's own lists: they must be in common, though none is ever used. */
+/** Repeats the server's own ciphers, MACs and compressions: both sides must agree on them, although none is used. */
 function ourKexinit(greeting: Greeting, method: string, type: KeyType, cookie: Uint8Array): Buffer {
   const keyAlgorithms = type.algorithms.filter((name) => greeting.lists[1]!.includes(name));
   const lists = [[method], keyAlgorithms, ...greeting.lists.slice(2, 8), [], []];

@@ -2,15 +2,15 @@ import { createPublicKey, type JsonWebKey, type KeyObject, verify } from "node:c
 import { HostKeyProofError, ScanProtocolError } from "../errors.ts";
 import { Fields, padded, withoutLeadingZeroes } from "./bytes.ts";
 
-/** A kind of host key: one handshake shows one key, whatever the number of signature algorithms it serves. */
+/** A type of host keys. A handshake shows one key, which may serve several signature algorithms. */
 export interface KeyType {
   /** The name in the key itself and in `known_hosts`. */
   readonly name: string;
-  /** Signature algorithms for such a key, best first. */
+  /** Signature algorithms for keys of this type, the preferred one first. */
   readonly algorithms: readonly string[];
 }
 
-/** In the order in which keys are reported. Certificates and hardware keys show the same key again, or none. */
+/** In the order in which keys are reported. Certificates and hardware keys are left out: they show the same keys again, or none. */
 export const KEY_TYPES: readonly KeyType[] = [
   { name: "ssh-ed25519", algorithms: ["ssh-ed25519"] },
   { name: "ecdsa-sha2-nistp256", algorithms: ["ecdsa-sha2-nistp256"] },
@@ -19,7 +19,7 @@ export const KEY_TYPES: readonly KeyType[] = [
   { name: "ssh-rsa", algorithms: ["rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"] },
 ];
 
-/** The key types of which a server with these host key algorithms has a key. */
+/** The types of keys that a server with these host key algorithms has. */
 export function keyTypesOf(algorithms: readonly string[]): readonly KeyType[] {
   return KEY_TYPES.filter((type) => type.algorithms.some((name) => algorithms.includes(name)));
 }
@@ -44,8 +44,8 @@ const RSA_HASHES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks that the server signed `exchangeHash` with the key that it shows: without this anyone on the way could
- * show anyone's key. Throws HostKeyProofError, or ScanProtocolError where the bytes are no key of `type`.
+ * Checks that the server signed `exchangeHash` with the key that it shows. Without this check anyone on the network path could show a
+ * key of another server. Throws HostKeyProofError, or ScanProtocolError when the bytes are no key of `type`.
  */
 export function checkProof(type: KeyType, key: Buffer, signature: Buffer, exchangeHash: Buffer): void {
   const fields = new Fields(signature);

@@ -3,9 +3,9 @@ import { ScanProtocolError } from "../errors.ts";
 import { Fields, uint32 } from "./bytes.ts";
 
 const OUR_VERSION = "SSH-2.0-nodeyard_keyscan";
-/** RFC 4253 4.2 allows lines before the version; a peer that sends more than this is no SSH server. */
+/** RFC 4253 4.2 allows lines before the version. A server that sends more than this before it is no SSH server. */
 const MAX_GREETING = 8 * 1024;
-/** RFC 4253 6.1: what every implementation must take; larger packets do not occur before encryption. */
+/** RFC 4253 6.1: the size that every implementation must accept. Larger packets do not occur before encryption. */
 const MAX_PACKET = 35_000;
 
 const DISCONNECT = 1;
@@ -23,7 +23,7 @@ export class Transport {
     this.#wire = wire;
   }
 
-  /** Sends our version and returns the server's, without its line end. */
+  /** Sends the client's version and returns the server's, without its line end. */
   async version(): Promise<string> {
     this.#wire.write(Buffer.from(`${OUR_VERSION}\r\n`, "latin1"));
     let read = 0;
@@ -46,13 +46,13 @@ export class Transport {
   }
 
   send(payload: Uint8Array): void {
-    // Five bytes of header; padding of at least four up to a multiple of eight.
+    // Five bytes of header, and at least four of padding, up to a multiple of eight (RFC 4253 section 6).
     const padding = 4 + ((8 - ((payload.length + 5 + 4) % 8)) % 8);
     const header = Buffer.concat([uint32(payload.length + padding + 1), Buffer.from([padding])]);
     this.#wire.write(Buffer.concat([header, payload, Buffer.alloc(padding)]));
   }
 
-  /** The payload of the next packet that means something to us. */
+  /** The payload of the next packet; IGNORE, UNIMPLEMENTED and DEBUG are skipped. */
   async receive(): Promise<Buffer> {
     for (;;) {
       const payload = await this.#packet();
