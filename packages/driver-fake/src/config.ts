@@ -18,7 +18,7 @@ import {
 } from "@nodeyard/driver";
 import { fakeSection } from "./knobs.ts";
 
-/** What the old fake's flavors have: `Fake Flavor` and `Unreal Flavor` alike. */
+/** Size of a machine of Nodepool's fake cloud, for `Fake Flavor` and `Unreal Flavor` alike. */
 const FLAVOR = { cores: 4, ram: 8192 };
 
 const NOT_READ = "Accepted; nothing in a fake cloud reads it.";
@@ -30,7 +30,7 @@ const poolTable = {
   "auto-floating-ip": flag("Accepted; a fake cloud has no floating addresses.", { default: true }).unread(),
 };
 
-/** The keys of openstack (docs/contract/config.md, "OpenStack keys"), and `fake`, which is ours. */
+/** The keys of openstack (docs/contract/config.md, "OpenStack keys"), and `fake`, which only Nodeyard has. */
 const table = {
   cloud: text("Name of the cloud; providers that name one cloud share it.", {
     needed: "validator",
@@ -71,19 +71,19 @@ const table = {
   fake: inner(fakeSection, "How the fake cloud behaves; Nodeyard's own."),
 };
 
-/** What only this driver understands of a provider. */
+/** The driver's part of a provider. */
 export interface FakeProviderOwn extends Omit<ReturnType<typeof fakeSection.defaults>, "images"> {
-  /** Providers of one process with the same name see one cloud. */
+  /** Providers of one process with the same name share one cloud. */
   readonly cloud: string;
-  /** Where uploaded images are kept; absent: this cloud takes none. */
+  /** Folder of uploaded images; absent: the cloud accepts no uploads. */
   readonly images?: { readonly folder: string; readonly formats: readonly string[] };
 }
-/** `fake-ipv6-network-name` and `no-auto-ip-network-name` shape the addresses. */
+/** `fake-ipv6-network-name` and `no-auto-ip-network-name` decide which addresses machines get. */
 export type FakePoolOwn = Values<typeof poolTable>;
 
-/** What a label says to the fake driver alone. */
+/** The driver's part of a label. */
 export interface FakeLabelOwn {
-  /** What one node takes beside `instances: 1`. */
+  /** Resources of a node besides `instances: 1`. */
   readonly cores: number;
   /** MiB. */
   readonly ram: number;

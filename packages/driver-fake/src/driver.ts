@@ -5,16 +5,16 @@ import type { FakeProviderConfig, FakeProviderOwn } from "./config.ts";
 import { cloudShelf, type Shelf } from "./images.ts";
 import { fakeProvider } from "./provider.ts";
 
-/** What the driver's clouds are made of. */
+/** The handles of the driver. */
 export interface FakeDriverOptions {
   readonly config: DriverConfig<FakeProviderConfig>;
-  /** The cloud of a provider; tests and simulations hand out their own. Throws when its journal cannot be opened. */
+  /** The cloud of a provider; tests and simulations provide their own. Throws when its journal cannot be opened. */
   readonly cloudOf: (own: FakeProviderOwn, clock: Clock, random: Random) => FakeCloud;
-  /** Where images go whose provider names a folder; absent: into the cloud's memory. */
+  /** The image store of a provider with a folder; absent: images are kept in the cloud's memory. */
   readonly shelfOf?: (folder: string, random: Random) => Shelf;
 }
 
-/** A `fake` driver over clouds of one's own; `fakeDriver` is the one that configurations name. */
+/** Makes a `fake` driver on given clouds. Configurations use `fakeDriver`. */
 export function createFakeDriver({
   config,
   cloudOf,

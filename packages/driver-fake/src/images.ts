@@ -7,33 +7,33 @@ import type { FakeCloud } from "./cloud/fake-cloud.ts";
 const CALL_MS = 60_000;
 const DATA_MS = 3_600_000;
 
-/** An image as it lies there. */
+/** A stored image. */
 export interface ShelfImage {
   readonly id: string;
-  /** Null for images that others uploaded. */
+  /** Null for images that other programs uploaded. */
   readonly tag: ImageTag | null;
-  /** Whether its data have come: it is usable then. */
+  /** Whether its data is complete, so that it can be used. */
   readonly whole: boolean;
 }
 
-/** Where a fake cloud has its images: in its memory, or as files in a folder. */
+/** The storage of a fake cloud's images: its memory, or files in a folder. */
 export interface Shelf {
-  /** Whether the cloud lists them together with its machines. */
+  /** Whether the cloud lists the images together with its machines. */
   readonly inCloud: boolean;
   list(signal: AbortSignal): Promise<readonly ShelfImage[]>;
-  /** What a list does not show yet is found, too. */
+  /** Also finds an image that lists do not show yet. */
   get(id: string, signal: AbortSignal): Promise<ShelfImage | undefined>;
-  /** Without data; the one that the tag has already, if there is one. */
+  /** Creates an image without data, or returns the one that the tag already has. */
   create(order: UploadOrder, signal: AbortSignal): Promise<ShelfImage>;
-  /** With its data, whole or not at all. */
+  /** Stores the data, completely or not at all. */
   fill(id: string, order: UploadOrder, signal: AbortSignal): Promise<void>;
-  /** Not there: nothing, or CloudError 404. */
+  /** For an image that does not exist: no effect, or CloudError 404. */
   delete(id: string, signal: AbortSignal): Promise<void>;
-  /** For how long a list may lag behind, milliseconds. */
+  /** Longest lag of lists, milliseconds. */
   lagMs(): number;
 }
 
-/** In the cloud's own memory, with its delays and faults; nothing reads the file. */
+/** Images in the cloud's memory, with its delays and faults. The image file is not read. */
 export function cloudShelf(cloud: FakeCloud): Shelf {
   return {
     inCloud: true,
@@ -46,7 +46,7 @@ export function cloudShelf(cloud: FakeCloud): Shelf {
   };
 }
 
-/** Images of a fake cloud: a record with the tag first, then the data, as with real ones. */
+/** The image store of a fake cloud. As in real clouds, a record with the tag is created first, then the data is uploaded. */
 export function imageStore(shelf: Shelf, formats: readonly string[], clock: Clock): ImageStore {
   return {
     formats,
@@ -55,7 +55,7 @@ export function imageStore(shelf: Shelf, formats: readonly string[], clock: Cloc
   };
 }
 
-/** Gone already is as good. */
+/** A 404 is no error: the object is gone. */
 export async function deleted(deletion: Promise<void>): Promise<void> {
   await deletion.catch((error) => {
     if (!(error instanceof CloudError && error.status === 404)) throw error;
@@ -72,7 +72,7 @@ async function* upload(
   let image = await existing(shelf, order.tag, context);
   if (image === undefined) {
     yield { step: "image", deadlineMs: CALL_MS };
-    // The tag is the request's idempotency token: what a list does not show yet is returned.
+    // The tag serves as idempotency token: an image that lists do not show yet is returned.
     image = await shelf.create(order, signal);
   }
   const { id } = image;
@@ -92,7 +92,7 @@ async function* remove(
   let image = await existing(shelf, tag, context);
   const lag = shelf.lagMs();
   if (image === undefined && lag > 0) {
-    // What was uploaded a moment ago may not be listed yet; after this long it is.
+    // An image that was uploaded a moment ago may not be listed yet; it is after this time.
     yield { step: "settle", deadlineMs: lag + CALL_MS };
     await sleep(clock, lag, context.signal);
     image = await existing(shelf, tag, context);
@@ -102,7 +102,7 @@ async function* remove(
   await deleted(shelf.delete(image.id, context.signal));
 }
 
-/** By the stored id where that is really the tag's own, else by the tag. */
+/** The tag's image: by the stored id if that image has the tag, otherwise by the tag. */
 async function existing(
   shelf: Shelf,
   tag: ImageTag,
@@ -114,6 +114,6 @@ async function existing(
   }
   const images = await shelf.list(signal);
   const shown = images.find((image) => image.tag !== null && sameImage(image.tag, tag));
-  // A list may still show what has gone.
+  // A list may still show a deleted image, so read it by its id.
   return shown && shelf.get(shown.id, signal);
 }

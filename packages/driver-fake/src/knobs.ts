@@ -15,7 +15,7 @@ import {
 } from "@nodeyard/driver";
 import { z } from "zod";
 
-/** Milliseconds; each call takes a time in between, drawn from the cloud's seed. Both 0: no timer at all. */
+/** Milliseconds. Each call takes a time in this range, drawn from the cloud's seed. Both 0: no timer is set. */
 export interface Latency {
   readonly minMs: number;
   readonly maxMs: number;
@@ -56,16 +56,16 @@ const share = (what: string) =>
     (at, key) => at.number(key, 0),
   );
 
-/** Infinity: always. */
+/** A number of faults; Infinity: always. */
 const count = (what: string) =>
   integer(`How many from the start: ${what}. -1: always.`, { default: 0 }).map((times) =>
     times < 0 ? Number.POSITIVE_INFINITY : times,
   );
 
-/** How the cloud behaves; everything has a value. */
+/** How the cloud behaves; every knob has a default. */
 const knobTable = {
   seed: integer("The same seed gives the same cloud.", { default: 1 }),
-  // The quota of the old fake.
+  // The quota of Nodepool's fake cloud.
   quota: inner(
     section({
       instances: integer("Machines; -1: no limit.", { default: 20 }),
@@ -116,14 +116,14 @@ const knobTable = {
   }).as("consistencyDelayMs"),
 };
 
-/** What the fake cloud does: quota, zones, latencies in milliseconds, and faults. */
+/** Behaviour of the fake cloud: quota, zones, latencies in milliseconds, and faults. */
 export interface FakeKnobs extends Values<typeof knobTable> {
-  /** Whether a create that is repeated with its tag makes a second machine, as clouds do that know no idempotency tokens. */
+  /** Whether a repeated create with the same tag makes a second machine, as in clouds without idempotency tokens. */
   readonly repeatsCreates: boolean;
 }
-/** Shares of calls that fail, by call, from 0 to 1. */
+/** Shares of calls that fail, from 0 to 1, by call. */
 export type ErrorRates = FakeKnobs["errors"];
-/** Calls that fail from now on, counted down by each; Infinity: always. */
+/** Numbers of calls that fail from now on; each failure counts down. Infinity: always. */
 export type FaultCounts = FakeKnobs["faults"];
 
 /** The optional `fake:` mapping of a provider. */
@@ -142,10 +142,10 @@ export const fakeSection = section({
   journal: text("File that keeps the cloud beyond the process and shares it between processes."),
 });
 
-/** No delay and no faults: what a provider has without `fake:`. */
+/** No delays and no faults: the behaviour without `fake:`. */
 export const INSTANT: FakeKnobs = fakeSection.defaults().knobs;
 
-/** A negative limit is none; its name is then left out. */
+/** Leaves out negative limits, which mean no limit. */
 function limits<Q extends Readonly<Record<string, number>>>(quota: Q): Partial<Q> {
   return Object.fromEntries(Object.entries(quota).filter(([, value]) => value >= 0)) as Partial<Q>;
 }

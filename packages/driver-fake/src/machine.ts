@@ -6,8 +6,8 @@ const IPV6_NETWORK = "fake-ipv6-network-name";
 const NO_PUBLIC_NETWORK = "no-auto-ip-network-name";
 
 /**
- * A machine that is up. Addresses come from ranges that no network routes (RFC 2544, 3849), and the host key with
- * the machine, so that nobody ever connects to what does not exist.
+ * The description of a machine that is up. Addresses come from ranges that no network routes (RFC 2544, 3849), and the host key
+ * is made up, so that no client ever connects to a real host by mistake.
  */
 export function describeMachine(server: FakeServer, order: CreateOrder, cloud: string): Machine {
   const chance = seededRandom(hash(server.id));
@@ -36,14 +36,14 @@ export function describeMachine(server: FakeServer, order: CreateOrder, cloud: s
   };
 }
 
-/** What a machine has written to its console, in the way that real ones do: with colours, and without an end while it boots. */
+/** Console output in the style of real machines: with colours, and incomplete while the machine boots. */
 export function consoleOf({ name, id, fate }: FakeServer, status: Status): string {
   const began = [`\u001b[0;32mBooting\u001b[0m ${name}`, `machine-id ${id}`];
   if (status === "ACTIVE") return [...began, `${name} login: `].join("\r\n");
   return [...began, fate === "error" ? "Kernel panic - not syncing" : "Waiting for the network"].join("\r\n");
 }
 
-/** An Ed25519 key in form, owned by nobody: 4 bytes of length, the type, 4 bytes of length, 32 bytes. */
+/** A well-formed Ed25519 key without a private key: 4 bytes of length, the type, 4 bytes of length, 32 bytes. */
 function hostKey(octet: () => number): string {
   const type = Buffer.from("ssh-ed25519");
   const key = Buffer.from(Array.from({ length: 32 }, octet));
@@ -51,7 +51,7 @@ function hostKey(octet: () => number): string {
   return `ssh-ed25519 ${blob.toString("base64")}`;
 }
 
-/** FNV-1a, for a seed. */
+/** FNV-1a hash, for a seed. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (const unit of text) value = Math.imul(value ^ unit.codePointAt(0)!, 0x01000193) >>> 0;

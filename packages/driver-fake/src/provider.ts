@@ -22,10 +22,10 @@ import { consoleOf, describeMachine } from "./machine.ts";
 
 const CALL_MS = 60_000;
 const POLL_MS = 100;
-/** Of images, where the configuration says nothing. */
+/** Default formats of images. */
 const FORMATS = ["qcow2", "raw"];
 
-/** One fake provider: everything it knows is in the cloud. */
+/** A provider of a fake cloud. It keeps no state: all state is in the cloud. */
 export function fakeProvider(
   cloud: FakeCloud,
   config: FakeProviderConfig,
@@ -121,7 +121,7 @@ async function* remove(
   let server = await existing(cloud, tag, context);
   const lag = cloud.knobs.consistencyDelayMs;
   if (server === undefined && lag > 0) {
-    // What was made a moment ago may not be listed yet; after this long it is.
+    // A machine that was created a moment ago may not be listed yet; it is after this time.
     yield { step: "settle", deadlineMs: lag + CALL_MS };
     await sleep(clock, lag, context.signal);
     server = await existing(cloud, tag, context);
@@ -131,7 +131,7 @@ async function* remove(
   await deleted(cloud.delete(server.id, context.signal));
 }
 
-/** By the stored id where that is really the tag's own and alive, else by the tag. */
+/** The tag's machine: by the stored id if that machine lives and has the tag, otherwise by the tag. */
 async function existing(
   cloud: FakeCloud,
   tag: Tag,
@@ -159,7 +159,7 @@ function needOf(label: LabelConfig<FakeLabelOwn>): Resources {
   return { instances: 1, cores: label.own.cores, ram: label.own.ram };
 }
 
-/** Today's ids are strings; an object with an `id` is the shape of an older version. */
+/** The server id. Older versions stored an object with `id` instead of a string. */
 function idOf(externalId: ExternalId | null): string | undefined {
   if (externalId === null || typeof externalId === "string") return externalId ?? undefined;
   return typeof externalId.id === "string" ? externalId.id : undefined;

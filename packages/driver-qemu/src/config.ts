@@ -32,15 +32,17 @@ import {
 import { parseSubnet, type Subnet } from "./machine/bridge.ts";
 import type { NumberRange } from "./machine/firewall.ts";
 
-/** sshd(8), AUTHORIZED_KEYS: type, base64, comment. Options are left out: what root's file may say is not ours to judge. */
+/**
+ * sshd(8), AUTHORIZED_KEYS: type, base64, comment. Lines with options are refused, because options decide what root may do in the guest.
+ */
 const KEY = /^(ssh-[a-z0-9-]+|ecdsa-sha2-[a-z0-9-]+|sk-[a-z0-9@.-]+) [A-Za-z0-9+/]+={0,2}( [\x20-\x7e]*)?$/;
 
-/** Of a label, what it boots; `authorized-keys` of the provider are those of labels that name none. */
+/** Keys of a label. `authorized-keys` of the provider apply to labels without their own. */
 const labelTable = {
   cores: integer("Virtual processors.", { default: 1 }).check(wholeFromOne),
   ram: integer("Memory of the guest.", { default: 1024, unit: "MiB" }).check(wholeFromOne),
   disk: integer("Size of the disk; not below the image's.", { default: 10, unit: "GiB" }).check(wholeFromOne),
-  // How the guest hears of its name and keys.
+  // How the guest gets its name and keys.
   seed: choice("`nocloud`: a disk that cloud-init reads. `fw_cfg`: only the files that every machine gets.", [
     "nocloud",
     "fw_cfg",
@@ -55,7 +57,7 @@ const labelTable = {
   userdata: text("User data for cloud-init, handed on as it is.").as("userData"),
 };
 
-/** A kernel that QEMU loads itself, instead of what the disk's boot sector loads. */
+/** A kernel that QEMU loads directly, instead of booting from the disk. */
 const bootTable = {
   kernel: text("Kernel on this host that QEMU loads; absolute path.", {
     shown: "the disk's boot sector",
@@ -73,7 +75,7 @@ const boot = group(bootTable).map((files, at): BootFiles | null => {
   return null;
 });
 
-/** An image that is a file of this host. The format is never guessed: a raw image could pretend to be any. */
+/** An image file on this host. The format is never guessed: the content of a raw image could pretend to be any format. */
 const fileTable = {
   path: text("Absolute path of the image on this host; it is copied before its first use.", {
     needed: true,
@@ -171,12 +173,12 @@ export interface BootFiles extends Values<typeof bootTable> {
   readonly kernel: string;
 }
 
-/** What only this driver understands of a provider; one host and one set of limits for all that name the folder. */
+/** The driver's part of a provider. All providers with the same folder share one host and one set of limits. */
 export type QemuProviderOwn = Values<typeof ownTable>;
 export interface QemuLabelOwn extends Values<typeof labelTable> {
-  /** Null: the label boots an upload. */
+  /** Null: the label boots an uploaded image. */
   readonly file: FileImage | null;
-  /** Null: from the disk. */
+  /** Null: boot from the disk. */
   readonly boot: BootFiles | null;
   readonly authorizedKeys: readonly string[];
 }
@@ -209,14 +211,14 @@ export const qemuConfig = driverConfig("qemu", table, (provider, context): QemuP
   return { ...commonOf(provider), pools, own: provider.own };
 });
 
-/** A machine without an image boots nothing. */
+/** A machine needs an image to boot. */
 function hasOneImage({ at }: Entry<object>): boolean {
   if (at.has("diskimage") !== at.has("cloud-image")) return true;
   at.error(undefined, "needs exactly one of diskimage and cloud-image");
   return false;
 }
 
-/** Lines that a guest's root can be handed; any other is an error. */
+/** Keys that may be written into a guest's authorized_keys; other lines are errors. */
 function readKeys(lines: readonly string[], at: Reader): readonly string[] {
   return lines.flatMap((line, index) => {
     if (KEY.test(line.trim())) return [line.trim()];
@@ -237,7 +239,7 @@ function readUsers(text: string | null, at: Reader): NumberRange | null {
   return { first, last };
 }
 
-/** Null: each machine is a port of `address`. */
+/** Null: machines are reached through ports of `address`. */
 function readSubnet(text: string | null, at: Reader): Subnet | null {
   if (text === null) return null;
   const subnet = parseSubnet(text);

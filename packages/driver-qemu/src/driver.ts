@@ -6,7 +6,7 @@ import { qemuProvider } from "./provider.ts";
 
 const OPEN_MS = 60_000;
 
-/** The `qemu` driver: virtual machines of this host. */
+/** The `qemu` driver: virtual machines on this host. */
 export const qemuDriver: Driver<QemuProviderConfig> = {
   name: "qemu",
   contract: 1,

@@ -5,7 +5,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   EPERM: "configuration",
   ENAMETOOLONG: "configuration",
   EROFS: "configuration",
-  // The host's disk is full: another host may have room.
+  // The disk of this host is full, but another host may have room.
   ENOSPC: "capacity",
   EDQUOT: "capacity",
   ENOMEM: "capacity",
@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   EBUSY: "transient",
 };
 
-/** What the system says of files and processes. */
+/** Translates errors of files and processes. */
 export function mapError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;
   const code = (error as NodeJS.ErrnoException | null)?.code ?? "";

@@ -1,14 +1,15 @@
 import type { ImageTag, Tag } from "@nodeyard/driver";
 
 /**
- * A folder's name is its whole tag: making the folder tags it in the same call, and one tag never has two. No comma, slash or
- * leading dot comes out of the parts.
+ * The folder's name is the whole tag, so that creating the folder also tags it, and a tag cannot have two folders. The encoded parts
+ * contain
+ * no comma, slash or leading dot.
  */
 export function nodeName({ installation, provider, pool, nodeId }: Tag): string {
   return join([installation, provider, pool, nodeId]);
 }
 
-/** Null for a folder that is none of ours. */
+/** Null for a folder that Nodeyard did not make. */
 export function nodeTag(name: string): Tag | null {
   const [installation, provider, pool, nodeId, ...more] = split(name);
   if (installation === undefined || provider === undefined || pool === undefined || nodeId === undefined)
@@ -35,7 +36,7 @@ function split(name: string): readonly string[] {
   try {
     return name.startsWith(".") ? [] : name.split(",").map(decodeURIComponent);
   } catch {
-    // A stray % is no name that we wrote.
+    // A % without two hexadecimal digits does not occur in names that this driver makes.
     return [];
   }
 }

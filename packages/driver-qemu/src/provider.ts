@@ -15,10 +15,10 @@ import { createSteps, removeSteps } from "./steps.ts";
 
 const STEP_MS = 60_000;
 const UPLOAD_MS = 3_600_000;
-/** Formats that QEMU boots here. */
+/** Formats that QEMU can boot. */
 const FORMATS: readonly string[] = ["qcow2", "raw"];
 
-/** Machines of one folder of this host. It remembers nothing: all there is to know is in the folder. */
+/** The machines of a folder on this host. The provider keeps no state: all state is in the folder. */
 export function qemuProvider(host: HostFolder): Provider {
   return provide(
     host.config.name,
@@ -55,7 +55,7 @@ export function qemuProvider(host: HostFolder): Provider {
   );
 }
 
-/** The upload's name is its whole tag, so the id can be made again by whoever knows the tag. */
+/** The upload's name is its whole tag, so the id follows from the tag. */
 async function* upload(
   { uploads }: HostFolder,
   order: UploadOrder,

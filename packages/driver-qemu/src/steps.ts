@@ -17,12 +17,12 @@ import { needOf } from "./machine/amounts.ts";
 import { nodeName } from "./names.ts";
 
 const STEP_MS = 60_000;
-/** Beside the guest's own boot: its state is written and read. */
+/** Time limit for continuing from a saved state, in addition to the guest's own boot: the state is written and read. Milliseconds. */
 const RESUME_MS = 180_000;
-/** The first machine of an image waits until it is copied. */
+/** Time limit of copying an image, milliseconds: the first machine of an image waits for it. */
 const IMAGE_MS = 30 * 60_000;
 
-/** From nothing, or from whatever an earlier call left. */
+/** Makes a machine, starting with whatever an earlier call left. */
 export async function* createSteps(
   host: HostFolder,
   order: CreateOrder,
@@ -72,8 +72,9 @@ async function* coldStart(
 }
 
 /**
- * Has the machine go on from a saved state. False: it has to boot, because its label says so, its disk is there already, no
- * verdict about KVM is known yet, or this failed, which is said and leaves nothing.
+ * Continues the machine from a saved state. False when it must boot: the label says so, its disk exists already, it is not known yet
+ * whether
+ * KVM works, or continuing failed, which is logged and cleaned up.
  */
 async function* resume(
   host: HostFolder,
@@ -100,7 +101,7 @@ async function* resume(
     signal.throwIfAborted();
     const facts = { provider: config.name, label: order.label.name, why: messageOf(error) };
     context.log.warn(facts, "cannot start from a saved state: the machine boots");
-    // As a step of its own it is counted with all others, and seen in the node's story.
+    // A step of its own, so that it is counted in the metrics and shown in the node's history.
     yield { step: "saved-state-failed", deadlineMs: STEP_MS };
     if (state !== undefined) await host.saving.spoiled(state.key);
     await host.reset(boot.name, signal);
@@ -108,7 +109,7 @@ async function* resume(
   }
 }
 
-/** In time for the machine to boot instead, within its step. */
+/** Limits the time, so that the machine can still boot within its step. */
 async function resumeInTime(
   saved: SavedBoot,
   state: SavedState,
@@ -126,7 +127,7 @@ async function resumeInTime(
   }
 }
 
-/** From whatever is left. The tag says all: an id from an older version, or of another node, is not even looked at. */
+/** Removes a machine, whatever is left of it. The tag identifies it; the stored id is not used. */
 export async function* removeSteps(
   host: HostFolder,
   tag: Tag,
@@ -140,7 +141,7 @@ export async function* removeSteps(
   await host.discard(name);
 }
 
-/** Under `auto` the first machine of an image is its probe: when it answers under KVM, it runs already. */
+/** With `auto` the first machine of an image is the probe. If it answers under KVM it keeps running. */
 async function* accelerate(
   host: HostFolder,
   order: CreateOrder,
@@ -164,11 +165,11 @@ async function* accelerate(
   return { accelerator: found, runs: found === "kvm" };
 }
 
-/** What the machine runs under; undefined where a probe has to tell. */
+/** The accelerator of the machine; undefined when a probe must decide. */
 async function settled(host: HostFolder, order: CreateOrder, boot: Boot): Promise<"kvm" | "tcg" | undefined> {
   const { accelerator } = host.config.own;
   if (accelerator !== "auto") return accelerator;
-  // Only a host key proves that a guest runs: user-mode networking takes a connection for any port that it forwards.
+  // Only a host key proves that the guest runs: user-mode networking accepts connections on every forwarded port.
   if (!showsKeys(order) || !(await host.kvm())) return "tcg";
   return host.accelerators.get(await host.accelerators.key(boot.files()));
 }
@@ -194,7 +195,7 @@ async function describe(
     hostname: order.hostname,
     hostId: host.host.name,
     resources: needOf(order.label),
-    // The guest's own port is behind one of this host.
+    // The guest's port is reached through a port of this host.
     ...(forwarded === null ? {} : { connection: { port } }),
   };
 }

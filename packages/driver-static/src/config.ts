@@ -48,10 +48,10 @@ const hostTable = {
     .map(slotsOf),
 };
 
-/** One host of a pool; (name, username, connection.port) is unique in the provider. */
+/** A host of a pool. The combination of name, username and connection.port is unique in the provider. */
 export type StaticHost = Values<typeof hostTable>;
 
-/** What a pool says to the static driver alone. */
+/** The driver's part of a pool. */
 export interface StaticPoolOwn {
   readonly hosts: readonly StaticHost[];
 }
@@ -80,7 +80,7 @@ export const staticConfig = driverConfig(
     return {
       ...common,
       pools: compilePools({ at, pools, ...common }, pool),
-      // Nothing is launched, so these only have to be sensible.
+      // The driver launches nothing, so these values are never used.
       launchTimeoutMs: 3_600_000,
       bootTimeoutMs: 60_000,
       launchAttempts: 1,
@@ -89,7 +89,7 @@ export const staticConfig = driverConfig(
   },
 );
 
-/** None of a host that the provider has already; `seen` holds the places of those. */
+/** The host, or nothing when the provider lists it already; `seen` contains the hosts so far and where they are listed. */
 function hostOf(
   { at, ...host }: Entry<StaticHost>,
   seen: Map<string, string>,
@@ -111,7 +111,7 @@ function hostOf(
   return [host];
 }
 
-/** What the pool offers: the labels of all its hosts, each with the settings of the first host that has it. */
+/** The labels of all hosts of the pool. A label has the settings of the first host that has it. */
 function labelsOf(hosts: readonly StaticHost[]): ReadonlyMap<string, LabelConfig> {
   const labels = new Map<string, LabelConfig>();
   for (const { labels: names, connection, hostKeyChecking } of hosts) {
@@ -123,7 +123,7 @@ function labelsOf(hosts: readonly StaticHost[]): ReadonlyMap<string, LabelConfig
   return labels;
 }
 
-/** Labels split the same way for the pool and for its nodes. */
+/** Splits labels in the same way for the pool and for its nodes. */
 function splitLabels(written: readonly string[], at: Reader): readonly string[] {
   const isOneText = typeof at.raw.labels === "string";
   const labels = isOneText

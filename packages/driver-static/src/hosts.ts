@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import type { InventoryItem, Machine } from "@nodeyard/driver";
 import type { StaticHost, StaticProviderConfig } from "./config.ts";
 
-/** A host with the pool that offers it. */
+/** A host and its pool. */
 interface PlacedHost {
   readonly host: StaticHost;
   readonly item: InventoryItem;
 }
 
-/** All hosts of a provider by user, name and port, in the order of the file. A host without slots is not offered. */
+/** All hosts of a provider by user, name and port, in the order of the file. A host without slots is left out. */
 export function placedHosts(config: StaticProviderConfig): ReadonlyMap<string, PlacedHost> {
   const hosts = new Map<string, PlacedHost>();
   for (const pool of config.pools) {
@@ -23,7 +23,7 @@ export function placedHosts(config: StaticProviderConfig): ReadonlyMap<string, P
   return hosts;
 }
 
-/** What the node record shows of a host; `resolved` is the address that answered. */
+/** The host in the form of a node record; `resolved` is the address that answered. */
 export function machineOf(
   host: StaticHost,
   hostKeys: readonly string[],
@@ -35,14 +35,14 @@ export function machineOf(
     hostname: host.name,
     publicIpv4: resolved?.family === 4 ? resolved.address : null,
     publicIpv6: resolved?.family === 6 ? resolved.address : null,
-    // Counts in tenant accounting as each node of a label does.
+    // Counts for the tenant's limits like any other node.
     resources: { instances: 1 },
     connection: host.connection,
     hostKeys,
   };
 }
 
-/** Why the host's configured keys are not all among those that it shows; undefined when they are. */
+/** Why a configured key is missing among the keys that the host shows; undefined when all are shown. */
 export function mismatch(
   { name, connection, hostKeys }: StaticHost,
   shown: readonly string[],
@@ -56,12 +56,12 @@ export function mismatch(
   return `host key mismatch: ${where} does not show the configured ${wanted}; it shows ${seen}`;
 }
 
-/** Type and key; a comment at the end says nothing about the key. */
+/** Type and key without the comment, which does not belong to the key. */
 function bare(key: string): string {
   return key.trim().split(/\s+/, 2).join(" ");
 }
 
-/** As `ssh-keygen -l` writes it, so that a person can compare. */
+/** The fingerprint in the form of `ssh-keygen -l`, so that people can compare. */
 function fingerprint(key: string): string {
   const [type = "", data = ""] = bare(key).split(" ");
   const digest = createHash("sha256").update(Buffer.from(data, "base64")).digest("base64");

@@ -12,10 +12,10 @@ import { machineOf, mismatch, placedHosts } from "./hosts.ts";
 
 type Scanned = Awaited<ReturnType<Scanner["scan"]>>;
 
-/** For a wait in the scanner's queue, milliseconds: a scan itself ends by the host's own time-out. */
+/** Time limit for the wait in the scanner's queue, milliseconds. The scan itself has the host's own time limit. */
 const QUEUE_MS = 60_000;
 
-/** Hosts that exist. It makes and unmakes nothing; it says which there should be, and whether they answer. */
+/** A provider of existing hosts. It creates and deletes nothing: it lists the hosts and checks whether they answer. */
 export function staticProvider(
   config: StaticProviderConfig,
   { clock, scan: scanner }: Pick<DriverContext, "clock" | "scan">,
@@ -24,7 +24,7 @@ export function staticProvider(
   const items = Array.from(hosts.values(), ({ item }) => item);
   const scans = new Map<string, SharedValue<Scanned>>();
 
-  /** One scan at a time per host and port, shared by all who ask meanwhile; never kept for later. */
+  /** Scans a host. Callers that ask at the same time share one scan; results are not kept. */
   function scan(host: StaticHost, signal: AbortSignal): Promise<Scanned> {
     const { port } = host.connection;
     const target = { host: host.name, port, keys: hasKeys(host), timeoutMs: host.timeoutMs };
@@ -62,7 +62,7 @@ export function staticProvider(
       const host = hosts.get(key)?.host;
       if (host === undefined)
         return { alive: false, why: `${key} is not in the configuration of ${config.name}` };
-      // Nobody asked for proof, so the host is left alone, whatever its connection type.
+      // The file asks for no check of host keys, so the host is not contacted, whatever its connection type is.
       if (!host.hostKeyChecking) return { alive: true, machine: machineOf(host, host.hostKeys, undefined) };
       let scanned: Scanned;
       try {
@@ -81,7 +81,7 @@ export function staticProvider(
   });
 }
 
-/** Connection types that speak SSH; any other only has a port. */
+/** Connection types that use SSH. For other types only the port is checked. */
 function hasKeys({ connection }: StaticHost): boolean {
   return connection.type === "ssh" || connection.type === "network_cli";
 }

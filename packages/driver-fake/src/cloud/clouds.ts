@@ -7,8 +7,8 @@ import type { Journal } from "./journal.ts";
 export type OpenJournal = (path: string) => Journal;
 
 /**
- * The clouds of one process by name, so that a reloaded provider, and a builder beside a launcher, see the same machines. They
- * are kept per clock: two simulations in one process never meet.
+ * The fake clouds of a process by name, so that a reloaded provider, and a builder besides a launcher, see the same machines. Clouds
+ * are kept per clock, so that two simulations in one process do not share any.
  */
 export class Clouds {
   readonly #openJournal: OpenJournal;
@@ -18,7 +18,7 @@ export class Clouds {
     this.#openJournal = openJournal;
   }
 
-  /** The cloud of that name, with the provider's knobs from now on. */
+  /** The cloud with the provider's name. It uses the provider's knobs from now on. */
   open(own: FakeProviderOwn, clock: Clock, random: Random): FakeCloud {
     const clouds = this.#byClock.get(clock) ?? new Map<string, FakeCloud>();
     this.#byClock.set(clock, clouds);

@@ -1,6 +1,6 @@
 import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
 
-/** What the fake cloud answers when it does not do what was asked, with the status that a real one would use. */
+/** An error of the fake cloud, with the HTTP status that a real cloud would send. */
 export class CloudError extends Error {
   readonly status: 400 | 403 | 404 | 500 | 503;
 
@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<CloudError["status"], DriverErrorKind>> = {
   503: "capacity",
 };
 
-/** The one place where the cloud's errors become the driver's. */
+/** Translates the cloud's errors into DriverErrors; no other place does so. */
 export function mapError(error: unknown, place: string): unknown {
   if (!(error instanceof CloudError)) return asDriverError(error, place);
   return new DriverError(KINDS[error.status], `${place}: ${error.message}`, { cause: error });

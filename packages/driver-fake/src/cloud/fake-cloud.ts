@@ -6,16 +6,16 @@ import { type FakeImage, type ImageEvent, Images } from "./images.ts";
 import { decodeEvent, type Journal } from "./journal.ts";
 import { type CloudEvent, type FakeServer, type Fate, Servers, type Status } from "./servers.ts";
 
-/** What a fake cloud runs on. Clouds of several processes are one if they share a journal. */
+/** The handles of a fake cloud. Processes that share a journal see the same cloud. */
 export interface CloudOptions {
   readonly clock: Clock;
-  /** Gives machines their ids; must differ between processes that share a journal. */
+  /** Makes machine ids. It must differ between processes that share a journal. */
   readonly random: Random;
   readonly knobs?: FakeKnobs;
   readonly journal?: Journal;
 }
 
-/** What a create asks the fake cloud for. */
+/** A request for a machine. */
 export interface NewServer {
   readonly name: string;
   readonly tag: Tag | null;
@@ -33,12 +33,11 @@ export interface NewImage {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * A cloud in memory. A request that was sent takes effect whether or not its caller still waits, as with real clouds. All
- * chance comes from the knobs' seed, all time from the clock; with the instant knobs no timer is set and no call
- * takes more than a microtask.
+ * A cloud in memory. As in real clouds, a request that was sent takes effect whether or not its caller still waits. Randomness
+ * comes from the knobs' seed, time from the clock. With the instant knobs no timer is set and a call takes one microtask.
  */
 export class FakeCloud {
-  /** Faults still to come; tests may set them at any time. */
+  /** Remaining faults; tests may set them at any time. */
   readonly faults: Mutable<FaultCounts>;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -62,21 +61,22 @@ export class FakeCloud {
     return this.#knobs;
   }
 
-  /** New knobs for the machines that are there, as after a change of the configuration; the faults start anew. */
+  /** Changes the knobs for existing machines too, as after a change of the configuration. The fault counts restart. */
   adjust(knobs: FakeKnobs): void {
     this.#knobs = knobs;
     Object.assign(this.faults, knobs.faults);
   }
 
   /**
-   * Makes a machine, or returns the one that the tag has already: the tag is the request's idempotency token, unless the knobs say that
-   * the cloud knows none.
+   * Creates a machine, or returns the one that the tag already has: the tag serves as idempotency token, unless the knobs say that the
+   * cloud
+   * supports none.
    */
   create(order: NewServer, signal: AbortSignal): Promise<FakeServer> {
     return this.#call("create", signal, () => this.#create(order));
   }
 
-  /** Rejects with 404 for a machine that is not there. */
+  /** Rejects with 404 for a machine that does not exist. */
   delete(id: string, signal: AbortSignal): Promise<void> {
     return this.#call("delete", signal, () => this.#delete(id));
   }
@@ -85,7 +85,7 @@ export class FakeCloud {
     return this.#call("find", signal, () => this.#servers.get(id));
   }
 
-  /** What carries the tag, as far as a listing shows it yet. */
+  /** The machine with the tag, once listings show it. */
   findByTag(tag: Tag, signal: AbortSignal): Promise<FakeServer | undefined> {
     return this.#call("find", signal, () => {
       const server = this.#servers.ofTag(tag);
@@ -94,12 +94,12 @@ export class FakeCloud {
     });
   }
 
-  /** Machines that a listing shows now, those with status DELETED included. */
+  /** Machines that a listing shows now, including those with status DELETED. */
   list(signal: AbortSignal): Promise<readonly FakeServer[]> {
     return this.#call("list", signal, () => this.#listed(this.#clock.now()));
   }
 
-  /** Machines and images in one call, as `list` shows them. */
+  /** Machines and images in one call, with the lag of listings. */
   listAll(
     signal: AbortSignal,
   ): Promise<{ readonly servers: readonly FakeServer[]; readonly images: readonly FakeImage[] }> {
@@ -109,7 +109,7 @@ export class FakeCloud {
     });
   }
 
-  /** Makes an image without data, or returns the one that the tag has already. */
+  /** Creates an image without data, or returns the one that the tag already has. */
   createImage(order: NewImage, signal: AbortSignal): Promise<FakeImage> {
     return this.#call("create", signal, () => {
       const existing = order.tag === null ? undefined : this.#images.ofTag(order.tag);
@@ -118,12 +118,12 @@ export class FakeCloud {
       const id = this.#random.uuid();
       const image = { ...order, id, size: 0, sha256: "", whole: false, createdAt, lagMs: this.#lag() };
       this.#record({ op: "image", at: createdAt, image });
-      // With a journal another process may have been first; then the tag's image is the other's.
+      // Another process may have written to the journal first; then its image is the tag's image.
       return order.tag === null ? image : (this.#images.ofTag(order.tag) ?? image);
     });
   }
 
-  /** Sends an image's data, whole. Rejects with 404 for an image that is not there. */
+  /** Uploads the complete data of an image. Rejects with 404 for an image that does not exist. */
   fillImage(
     id: string,
     data: { readonly size: number; readonly sha256: string },
@@ -135,7 +135,7 @@ export class FakeCloud {
     });
   }
 
-  /** Rejects with 404 for an image that is not there. */
+  /** Rejects with 404 for an image that does not exist. */
   deleteImage(id: string, signal: AbortSignal): Promise<void> {
     return this.#call("delete", signal, () => {
       this.#needImage(id);
@@ -151,13 +151,13 @@ export class FakeCloud {
     return this.#servers.status(server, this.#clock.now());
   }
 
-  /** The truth, for checks: every live machine, at once and without lag. */
+  /** All live machines, without lag, for checks by tests. */
   inspect(): readonly FakeServer[] {
     this.#catchUp();
     return this.#servers.live();
   }
 
-  /** The truth of images, as `inspect` is of machines. */
+  /** All images, without lag, for checks by tests. */
   inspectImages(): readonly FakeImage[] {
     this.#catchUp();
     return this.#images.live();
@@ -197,7 +197,7 @@ export class FakeCloud {
     this.#record({ op: "create", at: now, server, ...(repeatsCreates && { again: true }) });
     if (this.#due("createFailsWithExternalId"))
       throw new CloudError(500, `scripted: no reply for ${server.id}`);
-    // With a journal another process may have been first; then the tag's machine is the other's.
+    // Another process may have written to the journal first; then its machine is the tag's machine.
     return order.tag === null || repeatsCreates ? server : (this.#servers.ofTag(order.tag) ?? server);
   }
 
@@ -208,7 +208,7 @@ export class FakeCloud {
     this.#record({ op: "delete", at: this.#clock.now(), id, keepsRecord });
   }
 
-  /** The zone for a new machine; throws where quota, zone or its room say no. */
+  /** Chooses the zone of a new machine. Throws when the quota, the zone or its capacity does not allow the machine. */
   #place(order: NewServer): string {
     const { quota, availabilityZones, capacity } = this.#knobs;
     const over = exceeded(quota as Resources, this.#servers.used, order.resources);
@@ -243,13 +243,13 @@ export class FakeCloud {
     return maxMs <= 0 ? 0 : minMs + Math.floor(this.#chance.float() * (maxMs - minMs + 1));
   }
 
-  /** Sends a request: it takes effect after its latency even when the caller has gone by then. */
+  /** Runs a request. It takes effect after its latency, even when its caller has gone. */
   async #call<T>(name: keyof FakeKnobs["errors"], signal: AbortSignal, effect: () => T): Promise<T> {
     signal.throwIfAborted();
     const { latency, errors } = this.#knobs;
     const ms = this.#draw(name === "create" || name === "delete" ? latency[name] : latency.read);
     const fails = errors[name] > 0 && this.#chance.float() < errors[name];
-    // Half of the failures are replies that get lost after the work was done.
+    // Half of the failures are lost replies: the request has taken effect.
     const lost = fails && this.#chance.float() < 0.5;
     const run = () => {
       if (fails && !lost) throw new CloudError(500, `scripted: ${name} failed`);

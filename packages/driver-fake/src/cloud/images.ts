@@ -1,28 +1,28 @@
 import { type ImageTag, sameImage } from "@nodeyard/driver";
 
-/** An image as the cloud knows it. */
+/** An image of the cloud. */
 export interface FakeImage {
   readonly id: string;
   readonly name: string;
-  /** Null for images that others uploaded. */
+  /** Null for images that other programs uploaded. */
   readonly tag: ImageTag | null;
-  /** Bytes that have come so far; an image is usable when `whole`. */
+  /** Bytes received so far. The image can be used when `whole` is true. */
   readonly size: number;
   readonly sha256: string;
   readonly whole: boolean;
   /** Wall time, milliseconds. */
   readonly createdAt: number;
-  /** How long a list lags behind for this image, milliseconds. */
+  /** Lag of lists for this image, milliseconds. */
   readonly lagMs: number;
 }
 
-/** What changes the images of a cloud, beside the lines of its machines. */
+/** A journal line about images. */
 export type ImageEvent =
   | { readonly op: "image"; readonly at: number; readonly image: FakeImage }
   | { readonly op: "image-data"; readonly id: string; readonly size: number; readonly sha256: string }
   | { readonly op: "image-delete"; readonly at: number; readonly id: string };
 
-/** The images of a cloud as a fold over its events; one tag has at most one, the first in the journal. */
+/** The images of a cloud, computed from its events. A tag has at most one image: the first in the journal. */
 export class Images {
   readonly #byId = new Map<string, { image: FakeImage; goneAt: number | undefined }>();
 
@@ -53,7 +53,7 @@ export class Images {
     return [...this.#byId.values()].flatMap(({ image, goneAt }) => (goneAt === undefined ? [image] : []));
   }
 
-  /** As a list shows it at `now`: late by each image's lag, for what appears and for what goes. */
+  /** The list at `now`. Each image appears and disappears with its lag. */
   listed(now: number): readonly FakeImage[] {
     const shown: FakeImage[] = [];
     for (const [id, { image, goneAt }] of this.#byId) {

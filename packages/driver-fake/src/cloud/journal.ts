@@ -1,16 +1,16 @@
 import type { ImageEvent } from "./images.ts";
 import type { CloudEvent } from "./servers.ts";
 
-/** Where a cloud keeps its events beyond the process. Calls are synchronous: one event is one line. */
+/** Stores a cloud's events beyond the process. Calls are synchronous; one event is one line. */
 export interface Journal {
   append(line: string): void;
-  /** Whole lines that were appended, by anyone, since the last call. */
+  /** Complete lines that any process has appended since the last call. */
   unread(): readonly string[];
 }
 
 const OPS: ReadonlySet<unknown> = new Set(["create", "delete", "image", "image-data", "image-delete"]);
 
-/** The event of a line; undefined for a line that a killed process left unfinished, and for what is no event. */
+/** The event of a line; undefined for a line that a killed process left incomplete, and for other text. */
 export function decodeEvent(line: string): CloudEvent | ImageEvent | undefined {
   try {
     const event = JSON.parse(line) as CloudEvent | ImageEvent | null;
@@ -20,7 +20,7 @@ export function decodeEvent(line: string): CloudEvent | ImageEvent | undefined {
   }
 }
 
-/** All events of machines in a journal's text, for whoever checks afterwards what was made and unmade. */
+/** All machine events in a journal's text, for tests that check afterwards what was created and deleted. */
 export function readJournal(text: string): readonly CloudEvent[] {
   return text
     .split("\n")

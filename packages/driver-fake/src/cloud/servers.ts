@@ -1,13 +1,13 @@
 import { add, type Resources, subtract, type Tag } from "@nodeyard/driver";
 
-/** What becomes of a machine after its BUILD. */
+/** What a machine becomes after BUILD. */
 export type Fate = "active" | "never" | "error";
 
-/** A machine as the cloud knows it. Times are wall time, milliseconds. */
+/** A machine of the cloud. Times are wall time in milliseconds. */
 export interface FakeServer {
   readonly id: string;
   readonly name: string;
-  /** Metadata as given; null for machines that others made. */
+  /** The tag in its metadata; null for machines of other programs. */
   readonly tag: Tag | null;
   readonly az: string;
   readonly resources: Resources;
@@ -15,17 +15,17 @@ export interface FakeServer {
   readonly createdAt: number;
   readonly bootMs: number;
   readonly fate: Fate;
-  /** How long find and list lag behind for this machine, milliseconds. */
+  /** Lag of find and list for this machine, milliseconds. */
   readonly lagMs: number;
 }
 
-/** One line of the journal: everything that changes the cloud, in the order in which it did. */
+/** A line of the journal: a change of the cloud, in order. */
 export type CloudEvent =
   | {
       readonly op: "create";
       readonly at: number;
       readonly server: FakeServer;
-      /** Made though its tag may have a machine. */
+      /** Created although its tag may have a machine already. */
       readonly again?: boolean;
     }
   | { readonly op: "delete"; readonly at: number; readonly id: string; readonly keepsRecord: boolean };
@@ -36,16 +36,16 @@ interface Entry {
   keepsRecord: boolean;
 }
 
-/** Life of a fake machine: BUILD becomes ACTIVE or ERROR, and each may become DELETED. */
+/** States of a fake machine: BUILD becomes ACTIVE or ERROR; each may become DELETED. */
 export type Status = "BUILD" | "ACTIVE" | "ERROR" | "DELETED";
 
 /**
- * The state of a cloud as a fold over its events, so that every process that reads the same journal sees the same machines.
- * One tag has at most one live machine: of two creates for a tag the first in the journal counts, unless the cloud repeats creates.
+ * The machines of a cloud, computed from its events, so that every process that reads the same journal sees the same machines. A tag has at
+ * most one live machine: of two creates the first in the journal counts, unless the cloud repeats creates.
  */
 export class Servers {
   readonly #entries = new Map<string, Entry>();
-  /** Live machines of each tag, the oldest first: it is the tag's. */
+  /** Live machines of each tag, the oldest first. The oldest one is the tag's machine. */
   readonly #byTag = new Map<string, Set<Entry>>();
   readonly #live = new Set<Entry>();
   readonly #zones = new Map<string, number>();
@@ -56,7 +56,7 @@ export class Servers {
     else this.#delete(event.id, event.at, event.keepsRecord);
   }
 
-  /** Strongly consistent, as a read by id is. Undefined when it never was, or is gone. */
+  /** Strongly consistent, as a read by id is. Undefined when the machine never existed or is gone. */
   get(id: string): FakeServer | undefined {
     const entry = this.#entries.get(id);
     return entry === undefined || (entry.deletedAt !== undefined && !entry.keepsRecord)
@@ -69,12 +69,12 @@ export class Servers {
     return this.#byTag.get(tagKey(tag))?.values().next().value?.server;
   }
 
-  /** What the live machines take together. */
+  /** Resources of all live machines together. */
   get used(): Resources {
     return this.#used;
   }
 
-  /** Live machines in a zone. */
+  /** Number of live machines in a zone. */
   inZone(az: string): number {
     return this.#zones.get(az) ?? 0;
   }
@@ -83,7 +83,7 @@ export class Servers {
     return Array.from(this.#live, (entry) => entry.server);
   }
 
-  /** As a listing shows it at `now`: late by each machine's lag, for what appears and for what goes. */
+  /** The list at `now`. Each machine appears and disappears with its lag. */
   listed(now: number): readonly FakeServer[] {
     const shown: FakeServer[] = [];
     for (const { server, deletedAt, keepsRecord } of this.#entries.values()) {
@@ -100,7 +100,7 @@ export class Servers {
     return server.fate === "error" ? "ERROR" : "ACTIVE";
   }
 
-  /** Forgets the gone ones that no listing can still show, so that a long run does not grow. */
+  /** Drops deleted machines that no list can still show, so that memory does not grow in a long run. */
   forget(now: number): void {
     for (const [id, { server, deletedAt, keepsRecord }] of this.#entries) {
       if (deletedAt !== undefined && !keepsRecord && now >= deletedAt + server.lagMs)
@@ -138,7 +138,7 @@ export class Servers {
   }
 }
 
-/** A pool may change its name; installation, provider and node do not. */
+/** Pools may be renamed, so the key consists of installation, provider and node only. */
 export function tagKey(tag: Tag): string {
   return `${tag.installation} ${tag.provider} ${tag.nodeId}`;
 }

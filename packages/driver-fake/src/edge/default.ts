@@ -6,7 +6,7 @@ import { folderShelf } from "./folder-shelf.ts";
 
 const clouds = new Clouds((path) => new FileJournal(path));
 
-/** The `fake` driver: clouds are shared by name within the process, and by their journal beyond it. */
+/** The `fake` driver. Clouds are shared by name within the process, and by their journal between processes. */
 export const fakeDriver = createFakeDriver({
   config: fakeConfig,
   shelfOf: folderShelf,

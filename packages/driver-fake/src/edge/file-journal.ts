@@ -2,20 +2,20 @@ import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import type { Journal } from "../cloud/journal.ts";
 
 /**
- * A journal in a file that several processes append to at once. Each line is one write at the end of the file, which the kernel
- * does not interleave; nothing is synced, for it must survive a killed process, not a power cut.
+ * A journal in a file to which several processes append. Each line is one write at the end of the file, and the kernel does not interleave
+ * such writes. Nothing is synced: the journal must survive a killed process, but no power loss.
  */
 export class FileJournal implements Journal {
   readonly #file: number;
   #offset = 0;
 
-  /** Throws what `open` throws when the file cannot be written. */
+  /** Throws the error of `open` when the file cannot be written. */
   constructor(path: string) {
     this.#file = openSync(path, "a+", 0o600);
   }
 
   append(line: string): void {
-    // The newline in front ends the line that a killed process may have left open.
+    // The leading newline ends an incomplete line that a killed process may have left.
     writeSync(this.#file, `\n${line}\n`);
   }
 
@@ -29,7 +29,7 @@ export class FileJournal implements Journal {
       if (count === 0) break;
       read += count;
     }
-    // Only whole lines are taken over, so that no character is cut in two.
+    // Only complete lines, so that no multi-byte character is split.
     const end = bytes.lastIndexOf(0x0a, read - 1) + 1;
     this.#offset += end;
     const lines = bytes.toString("utf8", 0, end).split("\n");

@@ -6,18 +6,18 @@ import { DriverError, type ImageTag, sameImage } from "@nodeyard/driver";
 import type { Random } from "@nodeyard/runtime";
 import type { Shelf } from "../images.ts";
 
-/** What `<id>.json` says of `<id>.image`. */
+/** Content of `<id>.json`, which describes `<id>.image`. */
 interface StoredImage {
   readonly id: string;
   readonly name: string;
   readonly tag: ImageTag;
   readonly format: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Whether its copy is there as the builder made it. */
+  /** Whether the copy is complete and has the builder's checksum. */
   readonly whole: boolean;
 }
 
-/** Images as real copies in a folder, which outlive the process. */
+/** Stores images as copies in a folder, which outlive the process. */
 export function folderShelf(folder: string, random: Random): Shelf {
   const file = (id: string, kind: string) => join(folder, `${id}.${kind}`);
   const get = async (id: string) => (await list(folder)).find((image) => image.id === id);
@@ -69,7 +69,7 @@ async function list(folder: string): Promise<readonly StoredImage[]> {
   return (await Promise.all(facts)).map((text) => JSON.parse(text) as StoredImage);
 }
 
-/** The sha256 of what was copied. */
+/** Copies the file and returns the sha256 of the copied bytes. */
 async function copied(
   from: string,
   to: string,

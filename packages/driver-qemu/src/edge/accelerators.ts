@@ -9,8 +9,8 @@ import { stamp } from "./image-files.ts";
 export type Accelerator = "kvm" | "tcg";
 
 /**
- * What probe boots found, a file each: whether an image boots under the KVM of this host's kernel. Another image or another
- * kernel is judged anew; so is all when the folder is removed.
+ * Results of probe boots, one file each: whether an image boots under the KVM of this host's kernel. Another image or another
+ * kernel is probed again. Removing the folder makes the driver probe everything again.
  */
 export class Accelerators {
   readonly #root: string;
@@ -20,10 +20,10 @@ export class Accelerators {
     this.#root = root;
   }
 
-  /** What the verdict is about, by the files that are booted. */
+  /** The key of a result: a hash over the booted files and the kernel. */
   async key(files: readonly string[]): Promise<string> {
     const stamps = await Promise.all(files.map(stamp));
-    // The count of names, and with it the time of change, moves with every machine that is linked to the file.
+    // Without the number of links and the time of change: both change with every machine that is linked to the file.
     const content = stamps.map((text) => text.split(" ").slice(0, 4).join(" "));
     return createHash("sha256")
       .update(JSON.stringify([release(), ...content]))
@@ -35,13 +35,13 @@ export class Accelerators {
     return text === "kvm" || text === "tcg" ? text : undefined;
   }
 
-  /** The verdict that another machine's probe is about to find, if one is under way. */
+  /** The result of a probe in progress, if there is one. */
   awaited(key: string, signal: AbortSignal): Promise<Accelerator> | undefined {
     const underWay = this.#underWay.get(key);
     return underWay === undefined ? undefined : abortable(underWay, signal);
   }
 
-  /** Probes; what it finds is kept. A probe that fails for another reason is no verdict. */
+  /** Runs a probe and stores its result. A probe that fails for another reason has no result. */
   async probe(key: string, boot: () => Promise<Accelerator>): Promise<Accelerator> {
     const probing = boot();
     this.#underWay.set(key, probing);

@@ -10,13 +10,13 @@ import { opened, removeIfUnused, removeUnused } from "./unused-bridges.ts";
 
 const CLOSE_MS = 20_000;
 
-/** What a machine has of the host that no other has at the same time. */
+/** Resources of the host that belong to one machine at a time. */
 export interface Allotment {
   readonly uid?: number;
   readonly number?: number;
 }
 
-/** Users and places on the bridge, and that this host is closed to those who have them. */
+/** User ids and bridge ports of machines. It also closes this host to those users and ports (rule 11). */
 export class Allotments {
   readonly bridge: Bridge | null;
   readonly #close: () => Promise<void>;
@@ -35,7 +35,7 @@ export class Allotments {
     this.#places = places;
   }
 
-  /** Rejects with kind `configuration` for what a launcher that is not root cannot have, or the host has not. */
+  /** Rejects with kind `configuration` for what needs root, or a feature that the host lacks. */
   static async open(
     config: QemuProviderConfig,
     account: Account,
@@ -56,7 +56,7 @@ export class Allotments {
     if (network === "outbound" && bridge === null)
       await run("nft", ["-f", "-"], { signal, input: rules(account.uid, users) });
     const numbers = users === null ? null : await Numbers.open(join(folder, "users"), users, "users");
-    // Those of providers that are gone, whose launchers were killed.
+    // Bridges of providers that no longer exist and whose launchers were killed.
     const warn = (error: unknown) =>
       context.log.warn(
         { error: messageOf(error) },
@@ -105,7 +105,7 @@ export class Allotments {
   }
 }
 
-/** An end has no signal of its caller's. */
+/** Closing has no signal of a caller, so it gets a time limit of its own. */
 async function inTime({ clock }: DriverContext, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const late = () => new DriverError("timeout", `the bridge was not removed within ${CLOSE_MS} ms`);
   const limit = deadline(clock, CLOSE_MS, late);

@@ -13,7 +13,7 @@ import type { StoredImage } from "./uploads.ts";
 
 const GIB = 1024 ** 3;
 
-/** One machine on its way up. Each part may be done again. */
+/** The boot of one machine. Each part may be repeated. */
 export class Boot {
   readonly #host: HostFolder;
   readonly #order: CreateOrder;
@@ -31,13 +31,13 @@ export class Boot {
     return this.#host.nodes.folder(this.name);
   }
 
-  /** The machine's own names for what it boots from. */
+  /** Paths, in the machine's folder, of the files that it boots from. */
   files(): readonly string[] {
     const names = this.own.boot === null ? ["base"] : ["base", "kernel"];
     return names.map((name) => join(this.folder, name));
   }
 
-  /** Links what the machine boots from into its folder. */
+  /** Links the files that the machine boots from into its folder. */
   async images(signal: AbortSignal): Promise<Sources> {
     const { copies } = this.#host;
     const { boot, file, disk } = this.own;
@@ -50,13 +50,13 @@ export class Boot {
     const kernel = boot === null ? undefined : await copies.plain(boot.kernel, signal);
     const initrd = boot?.initrd == null ? undefined : await copies.plain(boot.initrd, signal);
     const sources = { base: image, kernel, initrd };
-    // What an earlier attempt linked may be of another image; only a disk that is there belongs to it.
+    // An earlier attempt may have linked files of another image. Links are kept only if there is a disk, which is based on them.
     if (!(await this.hasDisk())) await unlink(this.folder);
     await link(this.folder, sources);
     return sources;
   }
 
-  /** A disk of its own and its seed. A disk that is there already stays as it is. */
+  /** Makes the machine's disk and its seed. An existing disk is kept. */
   async disk({ base }: Sources, signal: AbortSignal): Promise<void> {
     const account = await this.#host.accountOf(this.name);
     const there = await this.hasDisk();
@@ -70,7 +70,7 @@ export class Boot {
     return succeeds(access(join(this.#host.nodes.run(this.name), FILES.disk)));
   }
 
-  /** Where clients find a machine that runs. */
+  /** The address at which clients reach a running machine. */
   reached(wanted: Wanted, port: number | null): { readonly host: string; readonly port: number } {
     const own = this.#host.allotments.portOf(wanted);
     const { address } = this.#host.config.own;
@@ -94,7 +94,7 @@ export class Boot {
     await host.nodes.setUp(this.name);
   }
 
-  /** What the machine's seed says, and what it was made with. */
+  /** The content of the machine's seed, and the record that it was made from. */
   async facts(): Promise<{ readonly wanted: Wanted; readonly facts: SeedFacts }> {
     const wanted = await this.#wanted();
     const port = this.#host.allotments.portOf(wanted);
@@ -130,7 +130,7 @@ export class Boot {
     return { kind: "user", reach, address, guestPort: this.#order.label.connection.port };
   }
 
-  /** Whether the guest shows a host key under KVM in time. If not, nothing of the attempt is left. */
+  /** Tests whether the guest shows a host key under KVM in time. If it does not, the attempt is removed completely. */
   async probe(signal: AbortSignal): Promise<"kvm" | "tcg"> {
     const host = this.#host;
     const { config, context } = host;

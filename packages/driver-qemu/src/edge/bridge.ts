@@ -15,8 +15,8 @@ import {
 import { type Account, run } from "./tools.ts";
 
 /**
- * A bridge in a network namespace of its own, with one link to the host. The machines' programs are in there too: whoever breaks out
- * of one has no network but what the machine had. It stays when the launcher ends, as long as there are machines.
+ * A bridge in its own network namespace, with one link to the host. QEMU's processes run in that namespace too, so a process that breaks
+ * out of QEMU has only the network of its machine. The bridge outlives the launcher for as long as there are machines.
  */
 export class Bridge {
   readonly namespace: string;
@@ -27,7 +27,7 @@ export class Bridge {
     this.#subnet = subnet;
   }
 
-  /** Makes what is not there. Rejects with kind `configuration` for what the host lacks. */
+  /** Creates what is missing. Rejects with kind `configuration` when the host lacks a feature. */
   static async open(
     folder: string,
     subnet: Subnet,
@@ -41,12 +41,12 @@ export class Bridge {
         "this host forwards no packets, which outbound over a bridge needs; set net.ipv4.ip_forward=1, or use restricted",
       );
     const { namespace, link } = bridgeNames(folder);
-    // Rules first: there is no moment in which a machine is linked and the host is open to it.
+    // Rules first, so that no machine is linked while the host is open to it.
     await run("nft", ["-f", "-"], { signal, input: hostRules(link, subnet, network) });
     const { gateway, prefix } = portOf(subnet, 2);
     await named(namespace, signal);
     if (!(await answers(["link", "show", "dev", link], signal))) await linked(namespace, link, signal);
-    // Also where a launcher died in between.
+    // Also when an earlier launcher died between the steps.
     await run("ip", ["-n", namespace, "link", "set", "dev", "uplink", "master", "br0", "up"], { signal });
     const mark = bridgeMark(folder);
     await run("ip", ["link", "set", "dev", link, "up", ...(mark === undefined ? [] : ["alias", mark])], {
@@ -57,10 +57,10 @@ export class Bridge {
     return new Bridge(namespace, subnet);
   }
 
-  /** Folders that bridges of this host are marked with, whoever made them. */
+  /** Folders named by the marks of all bridges on this host, whichever provider made them. */
   static async folders(signal: AbortSignal): Promise<readonly string[]> {
     const text = await run("ip", ["-json", "link", "show", "type", "veth"], { signal }).catch((error) => {
-      // A host without iproute2 never had one.
+      // Without iproute2 the host never had a bridge.
       if (error instanceof DriverError && error.kind === "configuration") return "";
       throw error;
     });
@@ -71,12 +71,13 @@ export class Bridge {
     });
   }
 
-  /** Takes the folder's bridge away, with the host's rules for it. Not there: nothing. */
+  /** Removes the bridge of a folder, then the host's rules for it. A bridge that does not exist is no error. */
   static async remove(folder: string, signal: AbortSignal): Promise<void> {
     const { namespace, link } = bridgeNames(folder);
     await answers(["link", "del", "dev", link], signal);
     await answers(["netns", "del", namespace], signal);
-    // Rules last, as they are made first; deleting what is not there is an error, making what is there is none.
+    // Rules are removed last, as they are made first. nft fails to delete a missing table but accepts to add an existing one, so add it
+    // first.
     const table = `table ${hostTable(link)}`;
     await run("nft", ["-f", "-"], { signal, input: `${table} {}\ndelete ${table}\n` });
   }
@@ -85,7 +86,7 @@ export class Bridge {
     return portOf(this.#subnet, number);
   }
 
-  /** A tap that only the account's QEMU opens, apart from all others: machines see the host, and no other machine. */
+  /** Makes a tap that only the account's QEMU may open. Taps are isolated from each other: machines reach the host but no other machine. */
   async attach(number: number, account: NonNullable<Account>, signal: AbortSignal): Promise<void> {
     const port = this.port(number);
     await this.detach(number, signal);
@@ -96,10 +97,10 @@ export class Bridge {
     await this.#element("add", port, signal);
   }
 
-  /** Not there: nothing. */
+  /** Removes a tap. One that does not exist is no error. */
   async detach(number: number, signal: AbortSignal): Promise<void> {
     const port = this.port(number);
-    // Deleting what is not there is an error, adding what is there is none.
+    // nft fails to delete a missing element but accepts to add an existing one, so add it first.
     await this.#element("add", port, signal);
     await this.#element("delete", port, signal);
     await answers(["-n", this.namespace, "link", "del", "dev", port.tap], signal);
@@ -115,7 +116,7 @@ export class Bridge {
   }
 }
 
-/** The name alone proves nothing: it stays as an empty file when its namespace was another's mount. */
+/** Makes the namespace. Its name alone proves nothing: it remains as an empty file when its mount belonged to another mount namespace. */
 async function named(namespace: string, signal: AbortSignal): Promise<void> {
   const there = await answers(["-n", namespace, "link", "show", "dev", "lo"], signal);
   if (there) return;

@@ -11,8 +11,8 @@ import type { StoredImage } from "./uploads.ts";
 const COPY_MS = 30 * 60_000;
 
 /**
- * Copies of files that labels name: images, and kernels with their initial RAM disks. Whoever may write the file changes
- * nothing of a machine that boots from it, and nothing between its check and its use.
+ * Copies of files that labels name: images, kernels, initial RAM disks. Machines boot from copies, so that a user who can write the
+ * original changes neither a running machine nor a file between its check and its use.
  */
 export class Copies {
   readonly #root: string;
@@ -29,17 +29,17 @@ export class Copies {
     this.#random = random;
   }
 
-  /** The checked copy of the image as it is now. One copy is under way for all who ask. */
+  /** The checked copy of the image in its present state. Concurrent callers share one copy in progress. */
   image({ path, format }: FileImage, signal: AbortSignal): Promise<StoredImage> {
     return this.#get(path, format, signal);
   }
 
-  /** A file that is handed over as it is. */
+  /** The copy of a file that is not inspected. */
   plain(path: string, signal: AbortSignal): Promise<StoredImage> {
     return this.#get(path, "plain", signal);
   }
 
-  /** Names of the copies that are whole. */
+  /** Names of the complete copies. */
   names(): Promise<readonly string[]> {
     return folders(this.#root);
   }
@@ -76,7 +76,7 @@ export class Copies {
 
   async #copy(name: string, path: string, format: string, now: string, signal: AbortSignal) {
     let virtualSize = 0;
-    // Another provider of the folder may copy the same file.
+    // Another provider with the same folder may copy the same file at the same time.
     await placed(join(this.#root, name), join(this.#root, `.${this.#random.uuid()}`), async (draft) => {
       const file = join(draft, "file");
       await copied(path, file, this.#account, signal);
@@ -91,7 +91,7 @@ export class Copies {
     return { file: join(this.#root, name, "file"), id: name, format, virtualSize };
   }
 
-  /** What the path held before: machines have their own names for it. */
+  /** Removes copies of earlier contents of the path. Machines keep them by hard links of their own. */
   async #forget(name: string): Promise<void> {
     const [of] = name.split("-");
     for (const other of await folders(this.#root))

@@ -4,7 +4,7 @@ import { type FileHandle, link, open, readdir, readFile, rm, stat, writeFile } f
 import { join } from "node:path";
 import type { Account } from "./tools.ts";
 
-/** Undefined where the system says `code`. */
+/** Undefined when the work fails with the system error `code`. */
 export async function ignoring<T>(code: string, work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
@@ -14,7 +14,7 @@ export async function ignoring<T>(code: string, work: Promise<T>): Promise<T | u
   }
 }
 
-/** False where the work fails, for whatever reason. */
+/** False when the work fails, for any reason. */
 export function succeeds(work: Promise<unknown>): Promise<boolean> {
   return work.then(
     () => true,
@@ -22,7 +22,7 @@ export function succeeds(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** What a file of ours holds as JSON; undefined where it is not there, or was cut off. */
+/** The JSON content of a file of this driver; undefined when the file is missing or incomplete. */
 export async function readFacts<T>(path: string): Promise<T | undefined> {
   const text = await ignoring("ENOENT", readFile(path, "utf8"));
   try {
@@ -38,7 +38,7 @@ export async function folders(path: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Puts what was written to a file or folder on the disk. */
+/** fsyncs a file or a folder. */
 export async function sync(path: string): Promise<void> {
   const file = await open(path, flags.O_RDONLY);
   try {
@@ -48,7 +48,7 @@ export async function sync(path: string): Promise<void> {
   }
 }
 
-/** The end of a file that code which is not trusted may have replaced; undefined: no file, or none that is a plain one. */
+/** The end of a file that untrusted code may have replaced; undefined when there is no plain file. */
 export function tail(path: string, bytes: number): Promise<string | undefined> {
   return untrusted(path, flags.O_RDONLY, async (file, { size }) => {
     const length = Math.min(bytes, size);
@@ -57,14 +57,14 @@ export function tail(path: string, bytes: number): Promise<string | undefined> {
   });
 }
 
-/** Empties a plain file that has grown beyond `bytes`; who appends to it goes on at its start. */
+/** Truncates a plain file that has grown beyond `bytes`. A process that appends to it continues at its start. */
 export async function trim(path: string, bytes: number): Promise<void> {
   await untrusted(path, flags.O_WRONLY, async (file, { size, nlink }) => {
     if (nlink === 1 && size > bytes) await file.truncate(0);
   });
 }
 
-/** Neither follows a link nor waits for a pipe that is there instead of the file. */
+/** Opens a file without following links and without blocking on a pipe that may be in its place. */
 async function untrusted<T>(
   path: string,
   mode: number,
@@ -80,7 +80,7 @@ async function untrusted<T>(
   }
 }
 
-/** Of a file's content, hexadecimal. */
+/** SHA-256 of a file's content, hexadecimal. */
 export async function sha256(
   path: string,
   signal: AbortSignal,
@@ -96,14 +96,14 @@ export async function sha256(
   return hash.digest("hex");
 }
 
-/** A file that QEMU may read and not change. */
+/** Writes a file that QEMU may read but not change. */
 export async function writeFor(account: Account, path: string, text: string): Promise<void> {
   await rm(path, { force: true });
   await writeFile(path, text, { mode: 0o440, flag: "wx" });
   await readable(account, path);
 }
 
-/** Lets the account read the file, by its group: who owns a file can give itself more. */
+/** Lets the account read the file by its group. The account must not own the file, because an owner can add permissions. */
 export async function readable(account: Account, path: string): Promise<void> {
   const file = await open(path, flags.O_RDONLY | flags.O_NOFOLLOW);
   try {
@@ -114,12 +114,12 @@ export async function readable(account: Account, path: string): Promise<void> {
   }
 }
 
-/** A second name of the file; there already: nothing. */
+/** Makes a hard link. An existing one is kept. */
 export async function linked(from: string, to: string): Promise<void> {
   await ignoring("EEXIST", link(from, to));
 }
 
-/** Removes drafts that launchers left half done which died meanwhile: folders with a leading dot, unchanged since. */
+/** Removes drafts of launchers that died: folders with a leading dot that were not changed since `since`. */
 export async function tidy(folder: string, since: number): Promise<void> {
   for (const name of await folders(folder)) {
     if (!name.startsWith(".")) continue;

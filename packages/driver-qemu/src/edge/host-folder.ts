@@ -23,17 +23,17 @@ import { States } from "./states.ts";
 import { type Account, run } from "./tools.ts";
 import { Uploads } from "./uploads.ts";
 
-/** Twice what a copy may take. */
+/** Twice the time limit of a copy. */
 const DRAFT_AGE_MS = 3_600_000;
 const UNKNOWN: Resources = { instances: 1 };
 
-/** The folder of a provider and the host that it is on: machines, images, and what there is of both. */
+/** The folder of a provider on its host: machines, images, and their resources. */
 export class HostFolder {
   readonly nodes: Nodes;
   readonly uploads: Uploads;
   readonly copies: Copies;
   readonly accelerators: Accelerators;
-  /** Guests that are about to be saved. */
+  /** Guests that are being saved. */
   readonly guests: Nodes;
   readonly saving: Saving;
   readonly #states: States;
@@ -64,7 +64,7 @@ export class HostFolder {
     this.accelerators = new Accelerators(join(folder, "accelerators"));
   }
 
-  /** Rejects with kind `configuration` when the folder is another host's, or this host lacks something. */
+  /** Rejects with kind `configuration` when the folder belongs to another host, or this host lacks a feature. */
   static async open(
     config: QemuProviderConfig,
     context: DriverContext,
@@ -78,7 +78,7 @@ export class HostFolder {
     const allotments = await Allotments.open(config, account, context, signal);
     try {
       const opened = new HostFolder(config, context, { account, host, allotments });
-      // Not those of uploads: they are listed, and go as leaks do.
+      // Drafts of uploads are not removed here: they are listed, and the leak sweep removes them.
       for (const drafts of ["nodes", "copies", "saving", "saved"])
         await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
       await opened.saving.tidy(signal);
@@ -89,7 +89,7 @@ export class HostFolder {
     }
   }
 
-  /** Counted after it was made: two at once may both be refused, but there is never one too many. */
+  /** Claims a machine's folder, then counts. Two concurrent claims may both be refused, but the limit is never exceeded (rule 3). */
   async claim(name: string, wanted: Pick<Wanted, "hostname" | "resources">): Promise<void> {
     if (await this.nodes.has(name)) return;
     const alive = (machine: string) => this.nodes.has(machine);
@@ -108,30 +108,30 @@ export class HostFolder {
     throw new DriverError("quota", `${this.config.name}: ${folder} does not have enough ${lacking} left`);
   }
 
-  /** Removes what is left of a machine that does not run, and gives back what it had of the host. */
+  /** Removes a machine that does not run, and frees its user id and port. */
   async discard(name: string): Promise<void> {
     const own = (await this.nodes.wanted(name)) ?? {};
     await this.nodes.discard(name);
     await this.allotments.free(name, own);
   }
 
-  /** Who the machine's programs run as. */
+  /** The account of the machine's processes. */
   async accountOf(name: string): Promise<Account> {
     return this.nodes.accountOf((await this.nodes.wanted(name)) ?? {});
   }
 
-  /** Ends the machine. Returns when its process is gone. */
+  /** Ends the machine. Resolves when its process is gone. */
   async stop(name: string, signal: AbortSignal): Promise<void> {
     await this.nodes.end(name, this.context.clock, signal);
   }
 
-  /** Gives the machine's disk up, for another start from its image. */
+  /** Removes the machine's disk, so that it starts from its image again. */
   async reset(name: string, signal: AbortSignal): Promise<void> {
     await this.stop(name, signal);
     await this.nodes.clear(name);
   }
 
-  /** Rejects rather than leave one out. */
+  /** All machines. Rejects rather than return an incomplete list. */
   async machines(): Promise<readonly Resource[]> {
     const found: Resource[] = [];
     for (const name of await this.nodes.names()) {
@@ -164,7 +164,7 @@ export class HostFolder {
     return quotaOf(own, await amountsOf(own.folder));
   }
 
-  /** Whether there is a KVM to try. That it opens proves nothing yet. */
+  /** Whether KVM can be opened. Only a probe shows whether guests run under it. */
   async kvm(): Promise<boolean> {
     if (this.account === null) return succeeds(access("/dev/kvm", constants.R_OK | constants.W_OK));
     const { signal } = new AbortController();
@@ -177,7 +177,7 @@ export class HostFolder {
     await this.allotments.close();
   }
 
-  /** Saved states of images that are gone. */
+  /** Removes saved states of images that no longer exist. */
   async #retire(): Promise<void> {
     const { emulator } = this.config.own;
     const images = new Set([...(await this.uploads.ids()), ...(await this.copies.names())]);

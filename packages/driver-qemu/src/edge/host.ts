@@ -10,7 +10,7 @@ import { type Account, run } from "./tools.ts";
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
-/** What the host is called: by its machine id where it has one, which no other host has. */
+/** Identity of the host: its machine id if it has one, because host names may not be unique. */
 export interface HostId {
   readonly id: string;
   readonly name: string;
@@ -21,7 +21,7 @@ export async function thisHost(): Promise<HostId> {
   return { id: text.trim() || hostname(), name: hostname() };
 }
 
-/** Folders of a provider: made when they are not there. Rejects when they are another host's. */
+/** Creates the provider's folders. Rejects when they belong to another host. */
 export async function enter(folder: string, host: HostId, wanted: string | null): Promise<void> {
   if (wanted !== null && wanted !== host.id && wanted !== host.name)
     throw new DriverError(
@@ -42,7 +42,7 @@ export async function enter(folder: string, host: HostId, wanted: string | null)
 
 const FOLDERS = ["nodes", "uploads", "copies", "saving", "saved"] as const;
 
-/** Which QEMU a program is: what it says, and the file that it is, for two builds may say the same. */
+/** Identity of a QEMU program: its version and its file, because two builds may report the same version. */
 export async function emulatorOf(program: string, signal: AbortSignal): Promise<string> {
   const path = await located(program);
   const file = await stamp(path);
@@ -62,7 +62,7 @@ async function located(program: string): Promise<string> {
   throw new DriverError("configuration", `${program} is not installed on this host`);
 }
 
-/** What guests see of the host's processor, and who shows it to them. */
+/** The host's processor and kernel, as guests under KVM see them. */
 export async function processorOf(): Promise<string> {
   const text = await readFile("/proc/cpuinfo", "utf8").catch(() => "");
   const lines = text.split("\n\n", 1)[0]?.split("\n") ?? [];
@@ -83,7 +83,7 @@ export async function amountsOf(folder: string): Promise<HostAmounts> {
   };
 }
 
-/** Who QEMU runs as. Never root: a guest that breaks out of QEMU is then nobody on the host. */
+/** The account of QEMU. It is never root, so that a guest that breaks out of QEMU gets no rights on the host (rule 11). */
 export async function accountOf(user: string | null, signal: AbortSignal): Promise<Account> {
   const root = process.getuid?.() === 0;
   if (user === null) {
@@ -115,7 +115,7 @@ async function lookedUp(user: string, signal: AbortSignal): Promise<NonNullable<
   try {
     const ask = async (what: string) => (await run("id", [what, "--", user], { signal })).trim();
     const [uid, gid, all] = await Promise.all([ask("-u"), ask("-g"), ask("-G")]);
-    // A process is started with one group: the one that opens KVM counts, if the user is in it.
+    // A process starts with one group. Use the group of /dev/kvm if the user is a member.
     const kvm = (await stat("/dev/kvm").catch(() => undefined))?.gid;
     const counts = kvm !== undefined && kvm !== 0 && all.split(" ").includes(String(kvm));
     return { uid: Number(uid), gid: counts ? kvm : Number(gid) };

@@ -8,15 +8,15 @@ import { type Account, run } from "./tools.ts";
 
 const INSPECT_MS = 60_000;
 
-/** Copies a file, holes and shared blocks kept, to where only we can change it. */
+/** Copies a file to a place that only the launcher can change, keeping holes and shared blocks. */
 export async function copied(from: string, to: string, account: Account, signal: AbortSignal): Promise<void> {
   await run("cp", ["--reflink=auto", "--sparse=auto", "--no-preserve=all", "--", from, to], { signal });
   await readable(account, to);
 }
 
 /**
- * What an image is, asked as the user that is not trusted: the answer comes from a parser of a format that has had its holes.
- * Rejects with kind `configuration` for an image that reaches beyond its own file.
+ * Inspects an image with qemu-img as the untrusted user, because parsers of image formats have had security holes. Rejects with kind
+ * `configuration` for an image that refers to other files.
  */
 export async function inspected(
   file: string,
@@ -28,7 +28,7 @@ export async function inspected(
   const limit = deadline(ctx.clock, INSPECT_MS, late, ctx.signal);
   try {
     const words = ["info", "--output=json", "-f", format, file];
-    // From within the folder: the way to it may be closed to the account.
+    // Started in the image's folder, because the account may not be able to enter its parents.
     return judge(
       await run("qemu-img", words, { signal: limit.signal, account: ctx.account, cwd: dirname(file) }),
       format,
@@ -45,7 +45,7 @@ export async function inspected(
   }
 }
 
-/** Fills `draft` and gives it its name when it is whole and on the disk. There already: what is there stays. */
+/** Fills the folder `draft`, makes it durable and renames it to `folder`. An existing `folder` is kept. */
 export async function placed(
   folder: string,
   draft: string,
@@ -63,7 +63,7 @@ export async function placed(
   }
 }
 
-/** What tells one content of a path from the next, without reading it. */
+/** A text that changes when the content of a path changes, without reading the content. */
 export async function stamp(path: string): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join(" ");

@@ -6,7 +6,7 @@ import { dialled, lines } from "./socket.ts";
 const ANSWER_MS = 5_000;
 const NOBODY = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
 
-/** One line of QEMU's QMP. */
+/** A message of QEMU's QMP. */
 interface Message {
   readonly return?: { readonly status?: string };
   readonly error?: { readonly desc?: string };
@@ -14,7 +14,7 @@ interface Message {
   readonly data?: { readonly status?: string };
 }
 
-/** What QEMU says of its guest ("running", "inmigrate", "paused"); undefined: it cannot be asked (yet). QEMU's QMP. */
+/** The state of the guest by QEMU's QMP ("running", "inmigrate", "paused"); undefined while QEMU does not answer. */
 export async function status(folder: string): Promise<string | undefined> {
   try {
     return await dialled(folder, FILES.monitor, async (socket) => {
@@ -26,18 +26,18 @@ export async function status(folder: string): Promise<string | undefined> {
       return undefined;
     });
   } catch (error) {
-    // Not there yet, or gone while it was asked.
+    // The socket does not exist yet, or QEMU ended meanwhile.
     if (NOBODY.includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
   }
 }
 
-/** Has QEMU do these one after the other. Rejects with what it says to the first that fails. */
+/** Runs QMP commands in order. Rejects with the error of the first that fails. */
 export function order(folder: string, commands: readonly Command[], signal: AbortSignal): Promise<void> {
   return monitored(folder, commands, async () => {}, signal);
 }
 
-/** Stops the guest and has QEMU write it to a socket of its folder. Resolves when QEMU has written all of it. */
+/** Stops the guest and makes QEMU write its state to a socket in its folder. Resolves when the whole state is written. */
 export function save(folder: string, socket: string, signal: AbortSignal): Promise<void> {
   const commands: readonly Command[] = [
     ["stop"],

@@ -6,24 +6,24 @@ import { folders, ignoring, readFacts, sync, tail, trim } from "./files.ts";
 import { type Maker, processOf } from "./process.ts";
 import type { Account } from "./tools.ts";
 
-/** Written before anything else of a machine, and never changed. */
+/** The record of a machine. It is written before anything else is made for the machine, and never changed. */
 export interface Wanted {
   readonly v: 1;
   readonly uuid: string;
   readonly hostname: string;
   readonly resources: Resources;
-  /** A user of its own that it runs as; absent: that of all. */
+  /** User id of the machine's processes; absent: the provider's account. */
   readonly uid?: number;
-  /** Its place on the bridge, where there is one. */
+  /** Number of its port on the bridge, if there is a bridge. */
   readonly number?: number;
-  /** Who makes it, where it lives only as long as somebody does. */
+  /** The process that makes it, for a guest that must end with that process. */
   readonly maker?: Maker;
 }
 
-/** A QEMU that is proven to be of this machine. */
+/** A process that is proven to be this machine's QEMU. */
 export interface Running {
   readonly pid: number;
-  /** Of the host; null: the machine has an address of its own. */
+  /** The host's forwarded port; null: the machine has an address of its own. */
   readonly port: number | null;
 }
 
@@ -33,8 +33,8 @@ const CONSOLE_MAX = 8 * 1024 * 1024;
 const CONSOLE_TAIL = 256 * 1024;
 
 /**
- * The machines of a host: one folder each. `wanted.json`, `base`, `kernel`, `initrd` and `seed` are the launcher's; `run` is
- * the user's that QEMU runs as, and nothing in it is believed.
+ * The machines of a host, one folder each. `wanted.json`, `base`, `kernel`, `initrd` and `seed` belong to the launcher. `run` belongs to
+ * the user of QEMU, so its contents are not trusted.
  */
 export class Nodes {
   readonly #root: string;
@@ -59,13 +59,13 @@ export class Nodes {
     return (await folders(this.#root)).filter((name) => !name.startsWith("."));
   }
 
-  /** Who the machine's programs run as. Its group is its own too, and that of all is one more: it reads the images, and no seeds. */
+  /** The account of the machine's processes. Its primary group is its own, for its seed; the common group lets it read the images. */
   accountOf({ uid }: Pick<Wanted, "uid">): Account {
     if (uid === undefined || this.#account === null) return this.#account;
     return { uid, gid: uid, groups: [this.#account.gid] };
   }
 
-  /** Makes the folder of a machine; false when there is one already. It is there with all that says what it is, or not at all. */
+  /** Creates the folder of a machine; false when it exists. By the rename it appears with its complete record or not at all. */
   async claim(name: string, wanted: Omit<Wanted, "v" | "uuid">): Promise<boolean> {
     const uuid = this.#random.uuid();
     const draft = join(this.#root, `.${uuid}`);
@@ -77,7 +77,7 @@ export class Nodes {
       if (account !== null) await chown(join(draft, "run"), account.uid, account.gid);
       const text = JSON.stringify({ v: 1, uuid, ...wanted } satisfies Wanted);
       await writeFile(join(draft, "wanted.json"), text, { mode: 0o600, flush: true });
-      // A folder that is not empty is not replaced.
+      // rename(2) does not replace a folder that is not empty.
       await rename(draft, this.folder(name));
       await sync(this.#root);
       return true;
@@ -90,7 +90,7 @@ export class Nodes {
     }
   }
 
-  /** Remembers that the machine was up: from now on, one without a process has ended. */
+  /** Records that the machine was up. From now on a missing process means that the machine has ended. */
   async setUp(name: string): Promise<void> {
     await writeFile(join(this.folder(name), UP), "", { flush: true });
   }
@@ -99,14 +99,14 @@ export class Nodes {
     return (await ignoring("ENOENT", stat(join(this.folder(name), UP)))) !== undefined;
   }
 
-  /** Forgets that it was, and with what. */
+  /** Removes the mark and the disk, so that the machine can boot again. */
   async clear(name: string): Promise<void> {
     for (const file of [FILES.disk, FILES.console]) await rm(join(this.run(name), file), { force: true });
     for (const mark of [UP, "frozen"])
       await rm(join(this.folder(name), mark), { recursive: true, force: true });
   }
 
-  /** Undefined: no folder, or one that somebody else made. */
+  /** Undefined when there is no folder, or another program made it. */
   async wanted(name: string): Promise<Wanted | undefined> {
     const wanted = await readFacts<Partial<Wanted>>(join(this.folder(name), "wanted.json"));
     return wanted?.v === 1 && typeof wanted.uuid === "string" ? (wanted as Wanted) : undefined;
@@ -116,7 +116,7 @@ export class Nodes {
     return (await ignoring("ENOENT", stat(this.folder(name)))) !== undefined;
   }
 
-  /** The process behind the pid file, if it is this machine's: the file is QEMU's, so its arguments have to prove it. */
+  /** The process of the pid file, if its arguments prove that it is this machine: QEMU's user can write the pid file. */
   async running(name: string): Promise<Running | undefined> {
     const wanted = await this.wanted(name);
     const text = await tail(join(this.run(name), FILES.pid), 32);
@@ -126,10 +126,10 @@ export class Nodes {
     return { pid: process.pid, port: forwardedPort(process.argv) ?? null };
   }
 
-  /** Kills the machine's process and returns when it is gone. */
+  /** Kills the machine's process and resolves when it is gone. */
   async end(name: string, clock: Clock, signal: AbortSignal): Promise<void> {
-    // QEMU writes its pid file before it opens the disk. One that a launcher started just before it died either has written
-    // it by now, or finds no disk and ends.
+    // Deletes the disk first. QEMU writes its pid file before it opens the disk. A QEMU that was started just before its launcher died has
+    // either written the pid file by now, or finds no disk and ends.
     await rm(join(this.run(name), FILES.disk), { force: true });
     const machine = await this.running(name);
     if (machine === undefined) return;
@@ -137,17 +137,17 @@ export class Nodes {
     while ((await this.running(name)) !== undefined) await sleep(clock, POLL_MS, signal);
   }
 
-  /** Removes what is left of a machine that does not run. Gone already: nothing. */
+  /** Removes the folder of a machine that does not run. A missing folder is no error. */
   async discard(name: string): Promise<void> {
     await rm(this.folder(name), { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** The end of what the guest wrote to its serial port; undefined: nothing (any more). */
+  /** The end of the guest's output on its serial port; undefined when there is none. */
   async console(name: string): Promise<string | undefined> {
     return tail(join(this.run(name), FILES.console), CONSOLE_TAIL);
   }
 
-  /** A guest may write without end. */
+  /** Truncates the console and the log, because a guest may write without end. */
   async trimConsole(name: string): Promise<void> {
     for (const file of [FILES.console, FILES.log]) await trim(join(this.run(name), file), CONSOLE_MAX);
   }

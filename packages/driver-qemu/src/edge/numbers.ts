@@ -4,12 +4,12 @@ import { DriverError } from "@nodeyard/driver";
 import type { NumberRange } from "../machine/firewall.ts";
 import { ignoring } from "./files.ts";
 
-/** A number is taken before the folder of its machine is there: one this old without a folder is of none. Milliseconds. */
+/** A number is taken before the folder of its machine exists. After this time without a folder it is free again, milliseconds. */
 const UNUSED_MS = 600_000;
 
 /**
- * A number of its own for each machine, to be a user or an address: one file each, which names the machine. Whoever makes the file has
- * the number, in this process and in others.
+ * Assigns each machine a number for its user id or address. A number is a file that names the machine. Creating the file takes the
+ * number, for this process and all others.
  */
 export class Numbers {
   readonly #root: string;
@@ -23,7 +23,7 @@ export class Numbers {
     this.#what = what;
   }
 
-  /** `what` is the key of the configuration that they come from. */
+  /** `what`: the configuration key of the range, for messages. */
   static async open(root: string, range: NumberRange, what: string): Promise<Numbers> {
     await mkdir(root, { recursive: true, mode: 0o700 });
     return new Numbers(root, range, what);
@@ -43,13 +43,13 @@ export class Numbers {
     }
   }
 
-  /** When nothing of the machine is left. */
+  /** Frees a number. Call it when the machine is removed completely. */
   async free(uid: number, machine: string): Promise<void> {
     const file = join(this.#root, String(uid));
     if ((await ignoring("ENOENT", readFile(file, "utf8"))) === machine) await rm(file, { force: true });
   }
 
-  /** Gives back what launchers had when they died. */
+  /** Frees the numbers of machines whose launchers died. */
   async #sweep(alive: (machine: string) => Promise<boolean>, now: number): Promise<boolean> {
     let freed = false;
     for (const name of await readdir(this.#root)) {
@@ -65,7 +65,7 @@ export class Numbers {
   }
 }
 
-/** Rejects with kind `configuration` when one of them is somebody's already. */
+/** Rejects with kind `configuration` when a user of this host already has one of the ids. */
 export async function assertIdsUnused({ first, last }: NumberRange): Promise<void> {
   const passwd = await readFile("/etc/passwd", "utf8").catch(() => "");
   for (const line of passwd.split("\n")) {

@@ -1,24 +1,24 @@
 import { readFile } from "node:fs/promises";
 
-/** A process, identified also when its id is reused. */
+/** A process with an identity, because the system reuses process ids. */
 export interface Process {
   readonly pid: number;
-  /** Boot of the machine, and the tick it was started at. */
+  /** Boot id of the host and start time of the process in ticks. */
   readonly identity: string;
   readonly argv: readonly string[];
 }
 
-/** Undefined when there is no such process, or only what is left of one that has ended. */
+/** Undefined when the process does not exist or is a zombie. */
 export async function processOf(pid: number): Promise<Process | undefined> {
   const identity = await identityOf(pid);
   if (identity === undefined) return undefined;
   const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-  // Arguments and start may be of two processes, when the id went from one to the next in between.
+  // If the id was reused in between, the arguments belong to another process than the start time.
   if ((await identityOf(pid)) !== identity) return undefined;
   return { pid, identity, argv: text.split("\0").slice(0, -1) };
 }
 
-/** A process that makes something: its id alone would be another's one day. */
+/** The process that makes something, with its identity, because its id will be reused. */
 export interface Maker {
   readonly pid: number;
   readonly identity: string;
@@ -37,10 +37,10 @@ async function identityOf(pid: number): Promise<string | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 1) return undefined;
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The second field is the command's name, which may hold spaces and brackets (proc_pid_stat(5)).
+  // The second field is the command's name, which may contain spaces and parentheses (proc_pid_stat(5)).
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, threads, started] = [fields[0], Number(fields[17]), fields[19]];
-  // While other threads of it live, its files and sockets are still open.
+  // A zombie whose other threads still live has its files and sockets open.
   if ((state === "Z" || state === "X") && threads <= 1) return undefined;
   const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
   return `${boot.trim()} ${started}`;

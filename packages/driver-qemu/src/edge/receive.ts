@@ -16,8 +16,8 @@ export interface Received {
 }
 
 /**
- * Takes one stream from a QEMU that runs as the account, over a socket in its folder, into a file that is never the account's:
- * nobody that it could be handed to later writes it. More than `most` bytes are an error.
+ * Receives a stream from a QEMU of the account, over a socket in its folder, and stores it in a file that the account never owns, so that
+ * no later machine of the account can change it. More than `most` bytes are an error.
  */
 export async function received(
   folder: string,
@@ -34,7 +34,7 @@ export async function received(
     try {
       server.listen(`${short}/${socket}`);
       await once(server, "listening", { signal });
-      // Not through a link that the account may have put there meanwhile.
+      // lchown, because the account may have replaced the socket by a link.
       if (account !== null) await lchown(join(folder, socket), account.uid, account.gid);
       const connection = once(server, "connection", { signal });
       const sent = send();

@@ -18,23 +18,23 @@ import type { SavedState } from "./states.ts";
 import { run } from "./tools.ts";
 
 const MIB = 1024 ** 2;
-/** What a state holds beside the guest's memory, MiB. */
+/** Size of a state besides the guest's memory, MiB. */
 const DEVICES_MIB = 64;
-/** For writing the state and reading it back, on a busy disk. */
+/** Time limit for writing a state and reading it back on a busy disk, milliseconds. */
 const STATE_MS = 120_000;
-/** Scans by which a machine is awaited that should answer at once, each as long as all before it. */
+/** Time limits of the scans after a machine continued. It should answer at once, so they start short. Each is as long as all before it. */
 const SCANS_MS = [400, 800, 1_600, 3_200] as const;
 
 const SCRIPT = new URL("../guest/parked.sh", import.meta.url);
 let script: Promise<string> | undefined;
 
-/** The script that parks a guest. Read once: a guest is released by the one that parked it. */
+/** The script that parks a guest. Read once per process: the script that releases a guest must match the one that parked it. */
 export function parkedScript(): Promise<string> {
   script ??= readFile(SCRIPT, "utf8");
   return script;
 }
 
-/** A machine that goes on from a saved state instead of booting. */
+/** A machine that continues from a saved state instead of booting. */
 export class SavedBoot {
   readonly #host: HostFolder;
   readonly #boot: Boot;
@@ -44,13 +44,13 @@ export class SavedBoot {
     this.#boot = boot;
   }
 
-  /** Whether a launcher died between the restore of this machine and its release: nobody will ever release it. */
+  /** Whether a launcher died after restoring this machine and before releasing it. Such a guest would stay parked for ever. */
   async halfway(): Promise<boolean> {
     const { folder, name } = this.#boot;
     return (await succeeds(access(join(folder, "frozen")))) && !(await this.#host.nodes.wasUp(name));
   }
 
-  /** The state that the machine can go on from; it is made when there is none. Rejects where there will be none for a while. */
+  /** The state for the machine; it is made if needed. Rejects when none can be made for some time. */
   async state(sources: Sources, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<SavedState> {
     const host = this.#host;
     const { config } = host;
@@ -71,7 +71,7 @@ export class SavedBoot {
     return host.saving.get({ key, limitMs: config.bootTimeoutMs + STATE_MS, run: make }, signal);
   }
 
-  /** Restores the guest as this machine and has it go on. Resolves when it has taken what makes it another than its siblings. */
+  /** Restores the guest as this machine and releases it. Resolves when the guest has applied its identity (name, keys, entropy). */
   async resume({ state, disk }: SavedState, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
     const host = this.#host;
     const { config, context } = host;
@@ -109,7 +109,7 @@ export class SavedBoot {
     await host.nodes.setUp(this.#boot.name);
   }
 
-  /** The keys that the machine shows, if it does so soon; whoever needs them scans else. */
+  /** The machine's host keys, if it answers quickly. Otherwise the caller scans. */
   async hostKeys(port: number | null, signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { context } = this.#host;
     const { wanted } = await this.#boot.facts();
@@ -125,7 +125,7 @@ export class SavedBoot {
     return undefined;
   }
 
-  /** Boots a guest that is nobody's until it parks, and saves it with its disk. */
+  /** Boots a guest without an identity until it parks, and saves it with its disk. */
   async #save(
     name: string,
     draft: SavedState,
@@ -152,7 +152,7 @@ export class SavedBoot {
     const store = () =>
       received(cwd, FILES.state, draft.state, most, () => save(cwd, FILES.state, signal), ctx);
     const found = await this.#parked(cwd, store, signal);
-    // QEMU has given its disk up when it has written its guest.
+    // After QEMU has written the state it no longer writes to the disk.
     await this.#frozen(join(cwd, FILES.disk), draft.disk, signal);
     return found;
   }
@@ -172,7 +172,7 @@ export class SavedBoot {
     return store();
   }
 
-  /** A copy that is ours alone of a file that was QEMU's: it goes below the disks of others. */
+  /** Copies a file of QEMU's user to one that only the launcher can change, because disks of other machines will be based on it. */
   async #frozen(from: string, to: string, signal: AbortSignal): Promise<void> {
     const { account } = this.#host;
     const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -185,7 +185,7 @@ export class SavedBoot {
     }
   }
 
-  /** Made here and not in the guest: with ours it need not wait for its own, and shows nobody else's. */
+  /** Makes the host key outside of the guest: the guest need not generate one, and no two machines share a key. */
   async #hostKey(signal: AbortSignal): Promise<string> {
     const file = join(this.#boot.folder, "host-key");
     try {

@@ -7,7 +7,7 @@ const POLL_MS = 200;
 const RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 3_600_000;
 
-/** One guest that is to be saved: `run` starts it in the folder of that name, saves it into `draft`, and says what it is. */
+/** A guest to save: `run` starts it in the folder of that name, saves it into `draft`, and returns its facts. */
 export interface SaveOrder {
   readonly key: string;
   readonly limitMs: number;
@@ -16,13 +16,13 @@ export interface SaveOrder {
 
 interface Failure {
   readonly count: number;
-  /** On the monotonic clock. */
+  /** Monotonic time, milliseconds. */
   readonly until: number;
 }
 
 /**
- * Has each state made once, however many ask for it, in this process and in others of the folder. A state that cannot be made
- * is tried again later and later: meanwhile machines boot.
+ * Makes each saved state once, however many machines need it, in this process and in others with the same folder. After a failure the next
+ * attempt waits for a growing time, in which machines boot normally.
  */
 export class Saving {
   readonly #guests: Nodes;
@@ -38,7 +38,7 @@ export class Saving {
     this.#context = context;
   }
 
-  /** Rejects with why there is none, and none will be made before a while has passed. */
+  /** Rejects with the reason when there is no state and none will be made for some time. */
   async get(order: SaveOrder, signal: AbortSignal): Promise<SavedState> {
     const failed = this.#failed.get(order.key);
     if (failed !== undefined && this.#context.clock.monotonic() < failed.until)
@@ -47,15 +47,15 @@ export class Saving {
     return abortable(underWay, signal);
   }
 
-  /** A state that QEMU or its guest would not go on from is made anew, not at once if that happens again. */
+  /** Reports a state from which a machine could not continue. It is made again; after repeated failures only later. */
   async spoiled(key: string): Promise<void> {
     await this.#states.forget(key);
-    // Of many machines that went on from it at once all find it spoiled.
+    // Of several machines that used the state at the same time, only the first report counts.
     const { until = 0 } = this.#failed.get(key) ?? {};
     if (this.#context.clock.monotonic() >= until) this.#fail(key);
   }
 
-  /** Ends what launchers left that died over it, for states that nobody may ask for again. */
+  /** Removes guests of launchers that died while saving them, because no machine may need their state any more. */
   async tidy(signal: AbortSignal): Promise<void> {
     for (const key of await this.#guests.names()) {
       const { maker } = (await this.#guests.wanted(key)) ?? {};
@@ -63,7 +63,7 @@ export class Saving {
     }
   }
 
-  /** Machines go on from it. */
+  /** Reports that a machine has continued from the state: resets the count of failures. */
   proven(key: string): void {
     this.#failed.delete(key);
   }
@@ -98,7 +98,7 @@ export class Saving {
       if (await this.#guests.claim(key, { hostname: "parked", resources: {}, maker: await thisMaker() }))
         break;
       const { maker } = (await this.#guests.wanted(key)) ?? {};
-      // Of a launcher that died over it: its guest goes, and the next turn of the loop claims.
+      // The launcher that made the guest has died: remove the guest. The next round of the loop claims the folder.
       if (maker === undefined || !(await makerAlive(maker))) await this.#clear(key, signal);
       else await sleep(this.#context.clock, POLL_MS, signal);
     }

@@ -5,12 +5,12 @@ import { connect, type Socket } from "node:net";
 import { DriverError } from "@nodeyard/driver";
 import { FILES } from "../machine/command-line.ts";
 
-/** A line that is longer is of nobody that is meant to speak here, bytes. */
+/** Longest line, bytes. A longer one does not come from QEMU or the guest's script. */
 const LINE_MAX = 64 * 1024;
-/** Of what a guest says about itself, characters. */
+/** How many characters of a guest's message appear in an error. */
 const SAID_MAX = 200;
 
-/** What the peer says, line by line. Rejects with the reason when the connection is broken off. */
+/** The peer's lines. Rejects with the reason when the connection breaks. */
 export async function* lines(socket: Socket): AsyncGenerator<string> {
   let rest = "";
   for await (const chunk of socket) {
@@ -21,7 +21,9 @@ export async function* lines(socket: Socket): AsyncGenerator<string> {
   }
 }
 
-/** Works with a path below the folder that fits into a socket's address, which has room for 107 bytes: through the folder, held open. */
+/**
+ * Gives access to a socket by a short path. A socket's address has room for 107 bytes, so the path goes through a descriptor of the folder.
+ */
 export async function within<T>(folder: string, work: (short: string) => Promise<T>): Promise<T> {
   const at = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -31,7 +33,7 @@ export async function within<T>(folder: string, work: (short: string) => Promise
   }
 }
 
-/** Works with a connection to a socket in the folder, and ends it. Where nobody listens (any more), `work` fails when it reads. */
+/** Connects to a socket in the folder and closes the connection after `work`. When nothing listens, reads in `work` fail. */
 export function dialled<T>(
   folder: string,
   name: string,
@@ -54,12 +56,12 @@ export function dialled<T>(
   });
 }
 
-/** Waits until the guest is parked. To be called before it can be: what it says to nobody is lost. */
+/** Waits until the guest is parked. Call it before the guest can reach that point: a message without a listener is lost. */
 export function parked(folder: string, signal: AbortSignal): Promise<void> {
   return dialled(folder, FILES.agent, (socket) => expected(socket, "parked 1"), signal);
 }
 
-/** Lets a guest go on that was restored and does not run yet: `run` has it run. Resolves when it has taken all it was told. */
+/** Releases a restored guest: `run` lets it run. Resolves when the guest has applied all orders. */
 export function released(
   folder: string,
   orders: string,

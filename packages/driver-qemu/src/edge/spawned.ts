@@ -11,9 +11,9 @@ export interface SpawnContext {
   readonly account: Account;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** The network namespace that QEMU is started in, by name; absent: the host's. */
+  /** Network namespace in which QEMU starts, by name; absent: the host's. */
   readonly namespace?: string;
-  /** A descriptor that QEMU reads its guest from: it is up when that is done, and its guest stands still then. */
+  /** Descriptor from which QEMU reads its guest. QEMU is then up when it has read the state, with the guest stopped. */
   readonly state?: number;
 }
 
@@ -21,8 +21,8 @@ const POLL_MS = 20;
 const LAST_WORDS = 2_000;
 
 /**
- * Starts a QEMU that is no child of any terminal or group of ours, and waits until its guest runs. Not with QEMU's own
- * `-daemonize`: its sandbox forbids the call that this needs.
+ * Starts QEMU detached from the launcher's terminal and process group, and waits until its guest runs. QEMU's own `-daemonize` is not
+ * used, because QEMU's sandbox forbids the system call that it needs.
  */
 export async function spawned(
   emulator: string,
@@ -63,7 +63,7 @@ export async function spawned(
   }
 }
 
-/** Filled in when the process ends, or was never there. */
+/** An object whose `reason` is set when the process ends or could not start. */
 function ended(child: ChildProcess): { reason: Error | undefined } {
   const end: { reason: Error | undefined } = { reason: undefined };
   child.once("error", (error) => {

@@ -10,17 +10,17 @@ import { type Account, run } from "./tools.ts";
 import type { StoredImage } from "./uploads.ts";
 
 const PORT_ATTEMPTS = 5;
-/** The smallest FAT that all readers take: a floppy of 1440 KiB. */
+/** Size of the seed disk in KiB: that of a 1440 KiB floppy, the smallest FAT that all readers support. */
 const SEED_KIB = "1440";
 
-/** What a machine boots from, where it is stored. */
+/** The stored files that a machine boots from. */
 export interface Sources {
   readonly base: StoredImage;
   readonly kernel?: StoredImage | undefined;
   readonly initrd?: StoredImage | undefined;
 }
 
-/** Gives the machine its own names for what it boots from, so that nothing that is retired breaks it. */
+/** Makes hard links in the machine's folder to the files that it boots from, so that removing the originals does not affect it. */
 export async function link(folder: string, sources: Sources): Promise<void> {
   for (const name of ["base", "kernel", "initrd"] as const) {
     const from = sources[name];
@@ -30,12 +30,12 @@ export async function link(folder: string, sources: Sources): Promise<void> {
 
 const GIB = 1024 ** 3;
 
-/** Takes the machine's names away from what it was to boot from. */
+/** Removes these links. */
 export async function unlink(folder: string): Promise<void> {
   for (const name of ["base", "kernel", "initrd"]) await rm(join(folder, name), { force: true });
 }
 
-/** A disk of `gib` that holds what the guest changes on top of a file beside its folder. */
+/** Makes a disk of `gib` GiB for the guest's changes, based on a file of its folder. */
 export async function overlay(
   folder: string,
   base: { readonly file: string; readonly format: string },
@@ -43,20 +43,20 @@ export async function overlay(
   ctx: { readonly account: Account; readonly signal: AbortSignal },
 ): Promise<void> {
   const cwd = join(folder, "run");
-  // In the header the way to the base is relative to the overlay, and its format is said: qemu never guesses.
+  // The header has the base by a path relative to the overlay, and the base's format, because qemu must not guess it.
   const words = ["create", "-q", "-f", "qcow2", "-F", base.format, "-b", base.file, `${FILES.disk}.new`];
   await rm(join(cwd, `${FILES.disk}.new`), { force: true });
   await run("qemu-img", [...words, String(gib * GIB)], { ...ctx, cwd });
   await rename(join(cwd, `${FILES.disk}.new`), join(cwd, FILES.disk));
 }
 
-/** Writes the seed anew. With `disk`, a FAT file system that cloud-init knows by its label. */
+/** Writes the seed files. With `disk` also a FAT file system that cloud-init recognises by its label. */
 export async function seed(
   folder: string,
   facts: SeedFacts,
   options: {
     readonly disk: boolean;
-    /** The script for a guest that is to be parked. */
+    /** The script for a guest that will be parked. */
     readonly parked?: string;
     readonly account: Account;
     readonly signal: AbortSignal;
@@ -71,20 +71,20 @@ export async function seed(
   if (parked !== undefined) await writeFor(account, join(cwd, PARKED_FILE), parked);
   if (!disk) return;
   await rm(join(cwd, "disk"), { force: true });
-  // Not mtools' own mformat: it writes a table of partitions into the first sector, and guests believe it.
+  // Not mformat of mtools, which writes a partition table into the first sector, and guests use it.
   await run("mkfs.fat", ["-C", "-n", "CIDATA", "disk", SEED_KIB], { signal, cwd });
   await run("mcopy", ["-i", "disk", ...files.map(([name]) => name), "::"], { signal, cwd });
   await readable(account, join(cwd, "disk"));
 }
 
-/** A machine whose port of the host is not chosen yet. */
+/** A machine whose port on the host is not chosen yet. */
 export type PortlessSpec = Omit<MachineSpec, "network"> & { readonly network: PortlessNetwork };
 
 type PortlessNetwork =
   | Omit<Extract<Network, { readonly kind: "user" }>, "port">
   | Extract<Network, { readonly kind: "tap" }>;
 
-/** Starts QEMU, which goes on when the launcher ends, and answers when it runs. Rejects with what QEMU said. */
+/** Starts QEMU, which outlives the launcher, and resolves when it runs. Rejects with QEMU's error message. */
 export async function start(
   emulator: string,
   folder: string,
@@ -101,7 +101,7 @@ export async function start(
       await spawned(emulator, words, join(folder, "run"), ctx);
       return;
     } catch (error) {
-      // Somebody else may take a port that was free a moment ago; QEMU's own bind decides.
+      // Another program may have taken a port that was free a moment ago, which shows when QEMU binds it.
       const taken = error instanceof DriverError && /host forwarding rule/.test(error.message);
       if (!taken || attempt >= PORT_ATTEMPTS) throw error;
     }

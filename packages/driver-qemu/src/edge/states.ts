@@ -4,7 +4,7 @@ import { DriverError, type Random } from "@nodeyard/driver";
 import { folders, ignoring, readFacts, sha256, sync } from "./files.ts";
 import { placed, stamp } from "./image-files.ts";
 
-/** A guest that was saved before it had an identity, and its disk at that moment. */
+/** A guest that was saved before it got an identity, and its disk at that moment. */
 export interface SavedState {
   readonly key: string;
   readonly state: string;
@@ -13,10 +13,10 @@ export interface SavedState {
 
 interface Entry {
   readonly v: 1;
-  /** Of the image that it was started from. */
+  /** Image from which it was started. */
   readonly image: string;
   readonly emulator: string;
-  /** The version of it that can read the state. */
+  /** Version of QEMU that can read the state. */
   readonly qemu: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -24,11 +24,11 @@ interface Entry {
 
 export type StateFacts = Omit<Entry, "v">;
 
-/** Saved states as folders, named by their key: `state`, `disk`, and `saved.json` that says what they are of. */
+/** Saved states, one folder for each key: `state`, `disk`, and `saved.json` with the facts. */
 export class States {
   readonly #root: string;
   readonly #random: Random;
-  /** What was read and found whole, as it was then. */
+  /** Checksums of the states that were checked, with their file stamps at that time. */
   readonly #whole = new Map<string, string>();
 
   constructor(root: string, random: Random) {
@@ -37,8 +37,8 @@ export class States {
   }
 
   /**
-   * Undefined where there is none. A state that is not what was written is removed and said to be damaged: QEMU would take most
-   * of it for a guest's memory. It is read whole by the first who asks, and again when the file was touched.
+   * Undefined when there is no state. A state whose checksum is wrong is removed and reported as damaged, because QEMU would accept most of
+   * it as a guest's memory. The first caller checks the whole file; it is checked again after the file was touched.
    */
   async get(key: string, signal: AbortSignal): Promise<SavedState | undefined> {
     const entry = await this.#entry(key);
@@ -55,7 +55,7 @@ export class States {
     return found;
   }
 
-  /** There already: what is there stays. */
+  /** Adds a state. An existing one is kept. */
   async add(key: string, fill: (draft: SavedState) => Promise<StateFacts>): Promise<void> {
     await placed(join(this.#root, key), join(this.#root, `.${this.#random.uuid()}`), async (draft) => {
       const facts = await fill({ key, state: join(draft, "state"), disk: join(draft, "disk") });
@@ -65,13 +65,13 @@ export class States {
     });
   }
 
-  /** Machines that go on from it have names of their own for its files. Gone already: nothing. */
+  /** Removes a state. Machines that use it keep its files by hard links. A missing state is no error. */
   async forget(key: string): Promise<void> {
     this.#whole.delete(key);
     await rm(join(this.#root, key), { recursive: true, force: true });
   }
 
-  /** Removes those of images that are gone, and of older versions of the emulator. */
+  /** Removes states of images that no longer exist, and of older versions of the emulator. */
   async retire(images: ReadonlySet<string>, emulator: string, qemu: string): Promise<void> {
     for (const key of await folders(this.#root)) {
       if (key.startsWith(".")) continue;
@@ -87,7 +87,7 @@ export class States {
   }
 
   async #entry(key: string): Promise<Entry | undefined> {
-    // One that was cut off, or is another's, is as good as none, and replaced by none until it is retired.
+    // An incomplete entry, or one of another version, counts as missing. It stays until it is retired.
     const entry = await readFacts<Entry>(join(this.#root, key, "saved.json"));
     return entry?.v === 1 ? entry : undefined;
   }

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { DriverError, messageOf } from "@nodeyard/driver";
 
-/** Who a program runs as, with further groups; null: as the launcher. */
+/** The account of a program, with additional groups; null: the launcher's account. */
 export type Account = {
   readonly uid: number;
   readonly gid: number;
@@ -9,8 +9,8 @@ export type Account = {
 } | null;
 
 /**
- * How a program is started as the account. Node gives a child one group and our own namespace: setpriv(1) and nsenter(1) give it others,
- * and are replaced by it.
+ * The command that starts a program as the account. Node gives a child one group and the launcher's namespaces, so setpriv(1) and
+ * nsenter(1) set the others and then exec the program.
  */
 export function as(account: Account, program: string, words: readonly string[], namespace?: string) {
   const { groups = [], ...ids } = account ?? {};
@@ -28,16 +28,16 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   readonly account?: Account;
   readonly cwd?: string;
-  /** Written to its standard input. */
+  /** Written to the program's standard input. */
   readonly input?: string;
 }
 
-/** Output that is kept of a program, bytes; more is an error. */
+/** Most output of a program in bytes; more is an error. */
 const MAX_OUTPUT = 1024 * 1024;
 
 /**
- * Runs a program of the host to its end and returns what it wrote. Rejects with kind `configuration` where the program is
- * missing, else with `transient` and its last words, or with the signal's reason.
+ * Runs a program of the host and returns its output. Rejects with kind `configuration` when the program is missing, otherwise with
+ * `transient` and the end of its error output, or with the signal's reason.
  */
 export function run(program: string, words: readonly string[], options: RunOptions): Promise<string> {
   const { signal, account = null, cwd, input = "" } = options;
@@ -60,7 +60,7 @@ export function run(program: string, words: readonly string[], options: RunOptio
         else reject(signal.aborted ? signal.reason : failure(program, error, stderr));
       },
     );
-    // A program that ends without reading shows that by its exit code.
+    // A program that ends without reading its input is judged by its exit code, so EPIPE is ignored.
     child.stdin?.on("error", () => {});
     child.stdin?.end(input);
   });

@@ -5,15 +5,15 @@ import { Bridge } from "./bridge.ts";
 import { folders, ignoring, readFacts } from "./files.ts";
 import { type Maker, makerAlive, thisMaker } from "./process.ts";
 
-/** Folders of guests that a bridge is there for. */
+/** Folders of guests that use the bridge. */
 const GUESTS = ["nodes", "saving"] as const;
 const POLL_MS = 50;
 
 /**
- * A bridge goes when no process has its folder open. Whoever comes marks that in the folder and then looks for those who take the bridge
- * away; whoever does that marks it and then looks for those who came: of two that meet, each sees the other.
+ * Marks the folder as open and waits until no process is removing its bridge. Resolves with the function that removes the mark.
  *
- * Marks the folder as open, and waits until nobody takes its bridge away. Resolves with what ends it.
+ * A bridge may be removed when no process has its folder open. A process that opens the folder first writes its mark and then looks for
+ * removers; a remover first writes its mark and then looks for openers. So of two that meet, each sees the other.
  */
 export async function opened(
   folder: string,
@@ -32,8 +32,8 @@ export async function opened(
 }
 
 /**
- * Removes the bridges of this host that carry our mark, that no provider has open in any process, and that no machine is on.
- * `but`: a folder that is about to be opened.
+ * Removes the bridges of this host with Nodeyard's mark that no process has open and that no machine uses. `but`: a folder that is about to
+ * be opened.
  */
 export async function removeUnused(
   context: Pick<DriverContext, "random" | "log">,
@@ -44,13 +44,13 @@ export async function removeUnused(
     if (folder !== but) await removeIfUnused(folder, context, signal);
 }
 
-/** Nothing while somebody has the folder open, or a machine is in it. */
+/** Removes a bridge unless a process has the folder open or a machine uses it. */
 export async function removeIfUnused(
   folder: string,
   { random, log }: Pick<DriverContext, "random" | "log">,
   signal: AbortSignal,
 ): Promise<void> {
-  // Without its folder nobody can have it open: there is no place to say so.
+  // Without the folder no process can have it open, because the marks are in it.
   const isThere = (await ignoring("ENOENT", folders(folder))) !== undefined;
   const mark = isThere ? await marked(folder, "leaving", random.uuid()) : undefined;
   try {
@@ -70,7 +70,7 @@ async function marked(folder: string, kind: "open" | "leaving", id: string): Pro
   return mark;
 }
 
-/** Marks of processes that have ended are removed on the way; one that cannot be read (yet) is of a process that is about to write it. */
+/** Whether a process of a mark lives. Marks of ended processes are removed. An unreadable mark is about to be written. */
 async function anyAlive(root: string): Promise<boolean> {
   let found = false;
   for (const name of (await ignoring("ENOENT", readdir(root))) ?? []) {

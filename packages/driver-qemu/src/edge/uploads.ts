@@ -5,10 +5,10 @@ import { folders, readFacts, sha256, sync } from "./files.ts";
 import { copied, inspected, placed } from "./image-files.ts";
 import type { Account } from "./tools.ts";
 
-/** An image of this host, ready to be linked to a machine. */
+/** An image on this host, ready to be linked to a machine. */
 export interface StoredImage {
   readonly file: string;
-  /** Of its content: another has another. */
+  /** Identifies the content. */
   readonly id: string;
   readonly format: string;
   /** Bytes. */
@@ -22,7 +22,7 @@ interface Entry {
   readonly sha256: string;
 }
 
-/** Uploads as folders, named by their tag: `image`, and `image.json` that says what it is. */
+/** Uploaded images, one folder for each tag: `image`, and `image.json` with its facts. */
 export class Uploads {
   readonly #root: string;
   readonly #account: Account;
@@ -34,13 +34,13 @@ export class Uploads {
     this.#clock = clock;
   }
 
-  /** Names of what is there, half copied ones included. */
+  /** Names of the uploads, incomplete ones included. */
   async names(): Promise<readonly string[]> {
     const all = await folders(this.#root);
     return [...new Set(all.map((name) => name.replace(/^\./, "")))];
   }
 
-  /** Of the contents of all that are whole. */
+  /** Ids of the contents of all complete uploads. */
   async ids(): Promise<readonly string[]> {
     const all = await Promise.all((await this.names()).map((name) => this.get(name)));
     return all.flatMap((image) => (image === undefined ? [] : [image.id]));
@@ -54,10 +54,10 @@ export class Uploads {
     return { file: join(folder, "image"), id, format, virtualSize };
   }
 
-  /** Copies the file and reads the copy back: what is stored is what the builder made, or nothing is. */
+  /** Copies the file and checks the copy, so that what is stored is what the builder made. */
   async add(name: string, order: UploadOrder, signal: AbortSignal): Promise<void> {
     const { file, format } = order;
-    // Only one uploads for a tag: what it left half done has a name that its removal knows.
+    // Only one process uploads for a tag. The draft has a fixed name, by which `remove` finds it.
     await placed(join(this.#root, name), join(this.#root, `.${name}`), async (draft) => {
       const image = join(draft, "image");
       await copied(file, image, this.#account, signal);
@@ -76,7 +76,7 @@ export class Uploads {
     });
   }
 
-  /** Machines that boot from it have a name of their own for the file. Gone already: nothing. */
+  /** Removes an upload. Machines that boot from it keep the file by hard links. A missing upload is no error. */
   async remove(name: string): Promise<void> {
     for (const folder of [name, `.${name}`])
       await rm(join(this.#root, folder), { recursive: true, force: true });

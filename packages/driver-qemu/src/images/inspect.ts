@@ -1,6 +1,6 @@
 import { DriverError } from "@nodeyard/driver";
 
-/** What `qemu-img info --output=json` says of an image. */
+/** The facts in the output of `qemu-img info --output=json`. */
 export interface ImageInfo {
   readonly format: string;
   /** Bytes. */
@@ -8,8 +8,8 @@ export interface ImageInfo {
 }
 
 /**
- * Judges the answer for an image that came from outside. A header that names another file would make QEMU open that file of the
- * host for the guest, so an image with a backing or a data file is refused.
+ * Checks the facts of an uploaded image. If its header named another file, QEMU would open that file of the host for the guest, so an
+ * image with a backing file or a data file is refused (rule 11).
  */
 export function judge(text: string, format: string, what: string): ImageInfo {
   const info = parse(text, what);

@@ -1,12 +1,12 @@
 import type { LabelConfig, Resources } from "@nodeyard/driver";
 import type { QemuLabelOwn, QemuProviderOwn } from "../config.ts";
 
-/** MiB that QEMU takes beside the guest's memory: translated code (64) and its own (measured: 20 to 40). */
+/** Memory of QEMU besides the guest's, in MiB: translated code (64) and its own (measured: 20 to 40). */
 export const OVERHEAD_MIB = 112;
 const CORES_PER_PROCESSOR = 4;
 const HOST_MIB = 1024;
 
-/** What there is of the host. */
+/** Resources of the host. */
 export interface HostAmounts {
   readonly processors: number;
   /** MiB */
@@ -15,7 +15,7 @@ export interface HostAmounts {
   readonly disk: number;
 }
 
-/** Disks are counted as large as they may become. */
+/** Disks count with the largest size that they can reach. */
 export function needOf(label: LabelConfig): Resources {
   const { cores, ram, disk } = label.own as QemuLabelOwn;
   return { instances: 1, cores, ram: ram + OVERHEAD_MIB, "disk-gb": disk };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { METADATA } from "./firewall.ts";
 
-/** What a machine on the bridge is there; all follows from its number. */
+/** Names and addresses of a machine on the bridge, all derived from its number. */
 export interface Port {
   readonly tap: string;
   readonly mac: string;
@@ -10,14 +10,14 @@ export interface Port {
   readonly prefix: number;
 }
 
-/** A network of IPv4 for machines: the first address is the host's, each further one a machine's. */
+/** An IPv4 network of machines. The first address is the host's; each further one is a machine's. */
 export interface Subnet {
-  /** As a number; its host part is 0. */
+  /** The network address as a number; the host part is 0. */
   readonly base: number;
   readonly prefix: number;
 }
 
-/** "10.93.0.0/24"; undefined for what is no network of 2 to 16,384 machines. */
+/** Parses "10.93.0.0/24"; undefined for a text that is not a network of 2 to 16,384 machines. */
 export function parseSubnet(text: string): Subnet | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (match === null) return undefined;
@@ -27,7 +27,7 @@ export function parseSubnet(text: string): Subnet | undefined {
   return prefix < 18 || prefix > 29 || base % 2 ** (32 - prefix) !== 0 ? undefined : { base, prefix };
 }
 
-/** Numbers of machines: neither the network, nor the host, nor the broadcast. */
+/** Numbers of machines, without the network address, the host and the broadcast address. */
 export function numbersOf({ prefix }: Subnet): { readonly first: number; readonly last: number } {
   return { first: 2, last: 2 ** (32 - prefix) - 2 };
 }
@@ -36,7 +36,7 @@ export function portOf(subnet: Subnet, number: number): Port {
   const hex = (subnet.base + number).toString(16).padStart(8, "0");
   return {
     tap: `tap${number}`,
-    // Locally administered; unique as long as the address is.
+    // Locally administered; unique because the address is.
     mac: ["02", "4e", ...(hex.match(/../g) as string[])].join(":"),
     address: dotted(subnet.base + number),
     gateway: dotted(subnet.base + 1),
@@ -44,38 +44,39 @@ export function portOf(subnet: Subnet, number: number): Port {
   };
 }
 
-/** Names of the folder's namespace and of the link that leads into it. */
+/** Names of the folder's namespace and of its link. */
 export function bridgeNames(folder: string): { readonly namespace: string; readonly link: string } {
   const id = createHash("sha256").update(folder).digest("hex").slice(0, 8);
   return { namespace: `nodeyard-qemu-${id}`, link: `nyq${id}` };
 }
 
 /**
- * What the link is marked with on the host: a name alone would be taken for ours whoever chose it. Undefined for a folder whose path is
- * longer than an alias may be: its bridge goes with who has it open only.
+ * The alias of the link on the host. The link's name alone would not prove that Nodeyard made it. Undefined for a folder with a path that
+ * is
+ * too long for an alias: such a bridge is removed only by the process that has it open.
  */
 export function bridgeMark(folder: string): string | undefined {
   const mark = `${MARK}${folder}`;
   return Buffer.byteLength(mark) <= MOST_BYTES ? mark : undefined;
 }
 
-/** The folder that a mark of ours names. */
+/** The folder that a mark names; undefined for any other alias. */
 export function markedFolder(mark: string): string | undefined {
   return mark.startsWith(`${MARK}/`) ? mark.slice(MARK.length) : undefined;
 }
 
 const MARK = "nodeyard-qemu ";
-/** Of an interface's alias (IFALIASZ of linux/if.h, with its last byte). */
+/** Longest alias of an interface (IFALIASZ of linux/if.h, without its final zero). */
 const MOST_BYTES = 255;
 
-/** The host's rules for what comes by the link. */
+/** The nftables table with the host's rules for the link. */
 export function hostTable(link: string): string {
   return `inet nodeyard_${link}`;
 }
 
 /**
- * On the host: what comes from the machines reaches none of its addresses, but as an answer. `outbound` lets it pass on to
- * anywhere else, under the host's address. One transaction: there is no moment without rules.
+ * Rules on the host: packets from machines reach no address of the host, except for answers. `outbound` forwards them to any other address,
+ * translated to the host's address. They are loaded in one transaction, so that there is no moment without rules.
  */
 export function hostRules(link: string, subnet: Subnet, network: "restricted" | "outbound"): string {
   const table = hostTable(link);
@@ -118,7 +119,10 @@ function masquerade(link: string, subnet: Subnet): readonly string[] {
   ];
 }
 
-/** On the bridge: a machine sends as itself, or nothing. Its set is filled as machines come, and outlives launchers as they do. */
+/**
+ * Rules on the bridge: a machine may send only with its own addresses. The set is filled as machines start, and outlives launchers like
+ * they do.
+ */
 export function bridgeRules(): string {
   const table = "bridge nodeyard";
   return [
@@ -134,7 +138,7 @@ export function bridgeRules(): string {
   ].join("\n");
 }
 
-/** As the set has it. */
+/** The element of a port in the set. */
 export function portElement({ tap, mac, address }: Port): string {
   return `element bridge nodeyard ports { "${tap}" . ${mac} . ${address} }`;
 }

@@ -1,23 +1,23 @@
-/** QEMU's command line for one machine. Paths are relative to the folder that QEMU is started in. */
+/** The facts from which QEMU's command line is made. Paths are relative to the folder in which QEMU starts. */
 export interface MachineSpec {
-  /** Made anew for every machine; what its process is recognised by. */
+  /** New for every machine; identifies its process. */
   readonly uuid: string;
-  /** For people who look at a list of processes. */
+  /** For people who read the list of processes. */
   readonly name: string;
   readonly cores: number;
   /** MiB */
   readonly ram: number;
   readonly accelerator: "kvm" | "tcg";
   readonly boot: { readonly initrd: boolean; readonly arguments: string } | null;
-  /** For a guest that parks at its start, to be saved there or to go on from there; null: it starts as every other. */
+  /** For a guest that parks at its start, to be saved or to continue; null: it boots normally. */
   readonly parking: Parking | null;
-  /** Whether there is a NoCloud disk beside the files. */
+  /** Whether there is a NoCloud disk besides the fw_cfg files. */
   readonly seedDisk: boolean;
   readonly network: Network;
 }
 
 export type Network =
-  /** QEMU's own network: the host listens for the guest's port. */
+  /** QEMU's user-mode network: the host listens on a port and forwards it to the guest. */
   | {
       readonly kind: "user";
       readonly reach: "restricted" | "outbound";
@@ -25,18 +25,18 @@ export type Network =
       readonly port: number;
       readonly guestPort: number;
     }
-  /** A tap that is there already, in the network namespace that QEMU is started in. */
+  /** An existing tap in the network namespace in which QEMU starts. */
   | { readonly kind: "tap"; readonly tap: string; readonly mac: string };
 
-/** What a machine that is saved and those that are made of it have in common, device by device, and no other has. */
+/** Devices of a guest that is saved and of the machines that continue from it. They must be the same for both. */
 export interface Parking {
-  /** Differs in each: tells a guest that knows the device (VMGENID) that it is a copy. */
+  /** Different in each machine: tells a guest that supports VMGENID that it is a copy. */
   readonly generation: string;
-  /** Whether the guest is read from `STATE_FD` instead of started. */
+  /** Whether the guest is read from `STATE_FD` instead of booted. */
   readonly resume: boolean;
 }
 
-/** Where QEMU finds a saved state: a file that it may read through this descriptor, and nowhere else. */
+/** Descriptor from which QEMU reads a saved state, so that it needs no access to the file by its path. */
 export const STATE_FD = 3;
 
 export const FILES = {
@@ -44,14 +44,14 @@ export const FILES = {
   console: "console.log",
   pid: "qemu.pid",
   monitor: "qmp.sock",
-  /** The guest's second serial port, while it is parked. */
+  /** The guest's second serial port, used while it is parked. */
   agent: "agent.sock",
-  /** Where QEMU writes its guest to. */
+  /** Socket to which QEMU writes the guest's state. */
   state: "state.sock",
-  /** What QEMU itself says. */
+  /** QEMU's own output. */
   log: "qemu.log",
   base: "../base",
-  /** The disk as it was when the guest was saved; its own base is `base`, by the same way. */
+  /** The disk at the time of saving; its base is `base`, by the same relative path. */
   frozen: "../frozen/disk",
   kernel: "../kernel",
   initrd: "../initrd",
@@ -59,21 +59,21 @@ export const FILES = {
   seedDisk: "../seed/disk",
 } as const;
 
-/** Files of the seed, by name; each is handed over by fw_cfg and is on the NoCloud disk. */
+/** Files of the seed. Each is passed by fw_cfg and is also on the NoCloud disk. */
 const SEED_FILES = ["meta-data", "user-data", "vendor-data", "authorized-keys"] as const;
-/** Where nobody but us gives the guest its address. */
+/** Added when the guest gets its address from the seed, because there is no DHCP on the bridge. */
 const NETWORK_FILE = "network-config";
 
 export function seedNames(addressed: boolean): readonly string[] {
   return addressed ? [...SEED_FILES, NETWORK_FILE] : SEED_FILES;
 }
 
-/** The script that parks a guest; only guests that are to be parked are handed it. */
+/** The script that parks a guest. Only guests that will be parked get it. */
 export const PARKED_FILE = "parked";
 
 /**
- * Arguments of QEMU: a `pc` without any device but what is named here. Everything that a guest can talk
- * to is one more way out of it.
+ * QEMU's arguments: a `pc` machine with only the devices named here. Every further device would be another way for a guest to attack
+ * QEMU.
  */
 export function commandLine(spec: MachineSpec): readonly string[] {
   return [
@@ -97,7 +97,7 @@ export function commandLine(spec: MachineSpec): readonly string[] {
   ];
 }
 
-/** The host's port, read back from the arguments of a running process; undefined when they are none of ours. */
+/** The host's port from the arguments of a running process; undefined when they are not Nodeyard's. */
 export function forwardedPort(argv: readonly string[]): number | undefined {
   const netdev = argv[argv.indexOf("-netdev") + 1] ?? "";
   const [, port] = /hostfwd=tcp:[^,]*:(\d+)-:\d+$/.exec(netdev) ?? [];
@@ -110,8 +110,8 @@ export function isMachine(argv: readonly string[], uuid: string): boolean {
 }
 
 function accelerator(which: MachineSpec["accelerator"]): readonly string[] {
-  // The cache of translated code is QEMU's own memory: its default of up to 1 GiB is far more than what is counted for a
-  // machine beside the guest's (`OVERHEAD_MIB`).
+  // By default QEMU's cache of translated code may take 1 GiB, far more than what is counted for a machine besides the guest's
+  // memory (`OVERHEAD_MIB`).
   return which === "kvm" ? ["-accel", "kvm", "-cpu", "host"] : ["-accel", "tcg,tb-size=64", "-cpu", "max"];
 }
 
@@ -131,7 +131,7 @@ function network({ network }: MachineSpec): readonly string[] {
       ...["-device", `virtio-net-pci,netdev=net,romfile=,mac=${network.mac}`],
     ];
   const { address, port, guestPort } = network;
-  // Restricted: the guest sends answers to who came through the port, and nothing else to anywhere.
+  // Restricted: the guest can only answer connections that come through the forwarded port.
   const restrict = network.reach === "restricted" ? "on" : "off";
   return [
     ...["-netdev", `user,id=net,restrict=${restrict},hostfwd=tcp:${address}:${port}-:${guestPort}`],
@@ -155,7 +155,7 @@ function parking(parking: MachineSpec["parking"]): readonly string[] {
   ];
 }
 
-/** In QEMU's option lists a comma is written twice. */
+/** A comma in a value of QEMU's option lists is written twice. */
 function escaped(text: string): string {
   return text.replaceAll(",", ",,");
 }

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { QemuLabelOwn } from "../config.ts";
 
-/** What a saved state is of. Nothing in it is a node's or a label's alone: the guest is saved before it knows either. */
+/** What a saved state depends on. It contains nothing of a node or label, because the guest is saved before it has an identity. */
 export interface SavedSubject {
-  /** The image, the kernel and the initial RAM disk, by their contents. */
+  /** Contents of the image, the kernel and the initial RAM disk. */
   readonly files: readonly string[];
-  /** As QEMU says it: a state is read by the version that wrote it. */
+  /** QEMU's version. Only the version that wrote a state reads it. */
   readonly qemu: string;
-  /** Processor and kernel of the host where guests use the processor itself. */
+  /** Processor and kernel of the host, for guests under KVM. */
   readonly host: string;
   readonly accelerator: "kvm" | "tcg";
   /** The script that parks the guest. */
@@ -16,7 +16,7 @@ export interface SavedSubject {
 
 type Shape = Pick<QemuLabelOwn, "boot" | "cores" | "ram" | "disk" | "seed">;
 
-/** Names a state: two machines have one name only where one state serves both. */
+/** The key of a state. Two machines have the same key only if one state serves both. */
 export function savedKey(subject: SavedSubject, { boot, cores, ram, disk, seed }: Shape): string {
   const shape = { arguments: boot?.arguments ?? null, cores, ram, disk, seed };
   return createHash("sha256")
@@ -25,10 +25,10 @@ export function savedKey(subject: SavedSubject, { boot, cores, ram, disk, seed }
     .slice(0, 40);
 }
 
-/** Of the devices that a state holds: one more whenever the command line changes what the guest sees. */
+/** Version of the devices in a state. Increase it whenever the command line changes what the guest sees. */
 const LAYOUT = 1;
 
-/** What makes a guest that was saved a machine of its own. */
+/** The identity that a restored guest gets. */
 export interface Identity {
   /** 64 bytes, hexadecimal. */
   readonly entropy: string;
@@ -37,13 +37,14 @@ export interface Identity {
   /** 32 hexadecimal digits. */
   readonly machineId: string;
   readonly hostname: string;
-  /** OpenSSH's file of a private key. */
+  /** The content of OpenSSH's private key file. */
   readonly hostKey: string;
 }
 
 /**
- * The lines that the script in the guest reads. Its shell reads words: whatever is not plainly one is refused here.
- * Entropy comes first, so that nothing is done with what all siblings have.
+ * The lines for the script in the guest. The script's shell reads words, so any value that does not match its grammar is refused here.
+ * Entropy
+ * comes first, so that the guest does nothing with the random state that all copies share.
  */
 export function orders({ entropy, time, machineId, hostname, hostKey }: Identity): string {
   const lines = [

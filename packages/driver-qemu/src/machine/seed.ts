@@ -1,18 +1,19 @@
 import type { Port } from "./bridge.ts";
 
 export interface SeedFacts {
-  /** Of the machine; cloud-init does its first boot again for each new one. */
+  /** The machine's id. cloud-init repeats its first-boot steps when it changes. */
   readonly uuid: string;
   readonly hostname: string;
   readonly authorizedKeys: readonly string[];
   readonly userData: string | null;
-  /** Its place on the bridge, where it is on one. */
+  /** Its port on the bridge, if it is on one. */
   readonly port?: Port;
 }
 
 /**
- * The seed of the guest, in NoCloud's files (cloud-init's datasource reference). Ours go to the vendor data, so that user
- * data of a label stay as they are and win over them. JSON is YAML, and quotes what nobody foresaw.
+ * The guest's seed in the files of NoCloud (cloud-init's datasource reference). Nodeyard's settings are vendor data, so that the label's
+ * user
+ * data stay unchanged and override them. The files are JSON, which is valid YAML and quotes every value.
  */
 export function seedFiles(facts: SeedFacts): Readonly<Record<string, string>> {
   const { uuid, hostname, authorizedKeys, userData, port } = facts;
@@ -27,7 +28,7 @@ export function seedFiles(facts: SeedFacts): Readonly<Record<string, string>> {
   };
 }
 
-/** Version 2 of cloud-init's network configuration. */
+/** cloud-init's network configuration, version 2. */
 function networkConfig({ mac, address, prefix, gateway }: Port) {
   const match = { macaddress: mac };
   const routes = [{ to: "0.0.0.0/0", via: gateway }];
