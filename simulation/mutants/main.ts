@@ -22,7 +22,7 @@ const HELP = `npm run mutate -- [options]
 Applies small faults to the product, one at a time, and reports which of them the simulation's seeds and the tests catch.
 
   --mutant NAME     only this one; can be repeated
-  --tenth N         only those of a tenth of the list: N modulo 10, for instance the number of commits
+  --part N/M        only one of M parts of the list: the one with the number N modulo M, for instance the number of commits
   --new             only those that were not tried yet, and those that survived
   --seeds N         seeds for each mutant, at most (default ${ENOUGH})
   --workers N       mutants at once (default: the number of cores)
@@ -55,7 +55,7 @@ function options() {
       options: {
         help: { type: "boolean" },
         mutant: { type: "string", multiple: true },
-        tenth: { type: "string" },
+        part: { type: "string" },
         new: { type: "boolean", default: false },
         seeds: { type: "string", default: String(ENOUGH) },
         workers: { type: "string", default: String(availableParallelism()) },
@@ -79,6 +79,11 @@ function refuse(why: string): never {
 function number(text: string): number {
   const value = Number(text);
   return Number.isSafeInteger(value) && value >= 0 ? value : refuse(`${text} is not a number`);
+}
+
+function partOf(text: string): readonly [turn: number, parts: number] {
+  const [, turn, parts] = /^(\d+)\/([1-9]\d*)$/.exec(text) ?? refuse(`${text} is not a part such as 3/10`);
+  return [number(turn!), number(parts!)];
 }
 
 /** All mutants, whichever are run: a mutant that no longer fits its source tests nothing. */
@@ -115,17 +120,18 @@ function told({ survives }: Mutant, verdict: Verdict | undefined): string {
 }
 
 function chosen(state: MutantState): readonly Mutant[] {
-  const { mutant: names, tenth } = values;
+  const { mutant: names, part } = values;
   if (names !== undefined)
     return names.map(
       (name) => MUTANTS.find((each) => each.name === name) ?? refuse(`there is no mutant ${name}`),
     );
   if (values.new) return MUTANTS.filter(({ name }) => !isCaught(state[name]));
-  if (tenth === undefined) return MUTANTS;
+  if (part === undefined) return MUTANTS;
+  const [turn, parts] = partOf(part);
   // Known survivors are tried when the whole list is.
   return MUTANTS.filter(
     ({ name }, index) =>
-      index % 10 === number(tenth) % 10 && (state[name] === undefined || isCaught(state[name])),
+      index % parts === turn % parts && (state[name] === undefined || isCaught(state[name])),
   );
 }
 
