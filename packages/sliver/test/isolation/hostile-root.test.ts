@@ -46,7 +46,7 @@ describe("an image that somebody hostile filled", { timeout: 20_000 }, () => {
   ];
   const unpacked = (members: readonly TarMember[]) => {
     writeFileSync(archive, tarOf(members));
-    return unpackInJail(archive, root, signal);
+    return unpackInJail([archive], root, signal);
   };
   const put: Readonly<Record<string, Omit<TarMember, "name">>> = {
     "a FIFO": { type: "6" },
@@ -98,7 +98,9 @@ describe("an image that somebody hostile filled", { timeout: 20_000 }, () => {
       `ls ${folder}`,
       `cat /etc/passwd`,
       `ls /proc/1`,
-      `echo x >/archive`,
+      `echo x >/archives/100`,
+      `touch /taken`,
+      `rm /bin`,
       `: >/dev/tcp/127.0.0.1/1`,
       `setpriv --reuid=65534 true`,
       `unshare -U true`,
@@ -106,7 +108,7 @@ describe("an image that somebody hostile filled", { timeout: 20_000 }, () => {
       `kill -0 ${process.pid}`,
     ];
     const script = attempts.map((one, at) => `if (${one}) >/dev/null 2>&1; then echo ${at}; fi`).join("\n");
-    const through = (await inJail(script, archive, root, signal)).split("\n").filter((line) => line !== "");
+    const through = (await inJail(script, [archive], root, signal)).split("\n").filter((line) => line !== "");
     expect(through.map((at) => attempts[Number(at)])).toEqual([]);
     expect(existsSync("/usr/taken")).toBe(false);
     expect(existsSync(outside)).toBe(false);
@@ -118,7 +120,7 @@ describe("an image that somebody hostile filled", { timeout: 20_000 }, () => {
     async () => {
       writeFileSync(archive, "");
       const stop = new AbortController();
-      const work = inJail("echo x >/image/began; sleep 1000 & sleep 1000", archive, root, stop.signal);
+      const work = inJail("echo x >/image/began; sleep 1000 & sleep 1000", [archive], root, stop.signal);
       work.catch(() => undefined);
       await expect.poll(() => existsSync(join(root, "began"))).toBe(true);
       stop.abort(new Error("late"));
@@ -127,7 +129,7 @@ describe("an image that somebody hostile filled", { timeout: 20_000 }, () => {
         execFileSync("sh", ["-c", "ps -eo args | grep '[s]leep 1000' || true"], { encoding: "utf8" });
       await expect.poll(left).toBe("");
       await expect(
-        inJail("perl -e 'my $x = \"x\" x (600 << 20)'", archive, root, signal),
+        inJail("perl -e 'my $x = \"x\" x (600 << 20)'", [archive], root, signal),
       ).rejects.toMatchObject({ code: "sliver.command" });
     },
   );

@@ -99,7 +99,7 @@ describe("what a configuration says of images and the pool", () => {
       "pool must have bytes (268435456 at least) or folder, and nothing else",
     ]);
     expect(issues({ images: { ours: { tr: "/srv/ours.tar" } } })).toEqual([
-      "images.ours must have tar (with sha256, or not), folder, or debian (with packages, or not), and nothing else",
+      "images.ours must have tar (and sha256), folder, debian (and packages), oci (and tag) or registry (and authFile), and nothing else",
     ]);
     const ours = { ours: { tar: "/srv/ours.tar" } };
     expect(issues({ images: ours, defaultImage: "our" })).toEqual([

@@ -99,7 +99,7 @@ export async function startDaemon(
   });
   undo.defer(() => budget.flush());
   const handler = createHandler(manager, config.profile, audit);
-  const intakeOf = (whose: keyof typeof OWN_IDS): Intake => {
+  const intakeOf = (whose: "slivers" | "tcp"): Intake => {
     const reader = new Reader({
       program: readerProgram,
       folder: join(config.runFolder, readerFolder(whose)),

@@ -15,6 +15,7 @@ const PACKAGES = {
   setpriv: "util-linux",
   useradd: "passwd",
   mmdebstrap: "mmdebstrap",
+  skopeo: "skopeo",
 } as const;
 /** A program that slivers or their image need on the machine. */
 export type Program = keyof typeof PACKAGES;

@@ -30,7 +30,7 @@ export const LOGIN_ID = 1000;
  */
 export const FIRST_ID = 0x7000_0000;
 /** Of processes of ours that need no rights: the ids before those of the first sliver. */
-export const OWN_IDS = { slivers: FIRST_ID + 1, tcp: FIRST_ID + 2 } as const;
+export const OWN_IDS = { slivers: FIRST_ID + 1, tcp: FIRST_ID + 2, images: FIRST_ID + 3 } as const;
 /** Slivers that a machine can have at most: so many addresses and id ranges are set aside. */
 export const HIGHEST_INDEX = 4000;
 /** Who holds its lock makes and ends the slivers of this machine. One for all: so are the names. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { IMAGE_DIGEST } from "../storage/edge/archives.ts";
+import { REFERENCE } from "../storage/edge/registry.ts";
 
 /** Image of slivers that name none, where the configuration does not either. */
 const PRESET = "debian";
@@ -21,6 +22,17 @@ const image = z.union(
     }),
     z.strictObject({ folder: path }),
     z.strictObject({
+      oci: path,
+      tag: z
+        .string()
+        .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/)
+        .optional(),
+    }),
+    z.strictObject({
+      registry: z.string().max(512).regex(REFERENCE),
+      authFile: path.optional(),
+    }),
+    z.strictObject({
       debian: z.string().regex(/^[a-z]{1,20}$/),
       packages: z
         .array(z.string().regex(/^[a-z0-9][a-z0-9+.-]{0,63}$/))
@@ -28,7 +40,7 @@ const image = z.union(
         .default([]),
     }),
   ],
-  "must have tar (with sha256, or not), folder, or debian (with packages, or not), and nothing else",
+  "must have tar (and sha256), folder, debian (and packages), oci (and tag) or registry (and authFile), and nothing else",
 );
 
 const fields = z.strictObject({

@@ -5,6 +5,7 @@ import { CommandError, ImageError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
 import { type AccountFiles, unpackInJail } from "./jail.ts";
 import { exists } from "./pool.ts";
+import type { RegistryImage } from "./registry.ts";
 
 /** Where a root comes from: an archive, a folder, or a Debian release that is made here once. */
 export type ImageSource =
@@ -14,7 +15,16 @@ export type ImageSource =
       readonly sha256?: string | undefined;
     }
   | { readonly folder: string }
-  | { readonly debian: string; readonly packages: readonly string[] };
+  | { readonly debian: string; readonly packages: readonly string[] }
+  | LayeredSource;
+
+/** An image in layers: an OCI layout, as a folder or in an archive, or of a registry. */
+export type LayeredSource =
+  | { readonly oci: string /** Which image, where there are several. */; readonly tag?: string | undefined }
+  | RegistryImage;
+
+/** What has one archive. */
+export type ArchiveSource = Exclude<ImageSource, LayeredSource>;
 
 /** Of an image that is asked for by what is in it: the digest of its archive. */
 export const IMAGE_DIGEST = /^sha256:([0-9a-f]{64})$/;
@@ -23,7 +33,7 @@ export const IMAGE_DIGEST = /^sha256:([0-9a-f]{64})$/;
 const ALWAYS = ["openssh-server", "iproute2", "sudo"];
 
 /** Of an archive that is made here: equal sources share it. */
-export function archiveName(source: Exclude<ImageSource, { readonly tar: string }>): string {
+export function archiveName(source: Exclude<ArchiveSource, { readonly tar: string }>): string {
   const key = createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 16);
   return "debian" in source ? `debian-${source.debian}-${key}.tar` : `${key}.tar`;
 }
@@ -60,7 +70,7 @@ export class Archives {
   }
 
   /** The file of an archive, made if need be; one at a time for equal sources. Throws ImageError, CommandError. */
-  async ensure(source: ImageSource, signal: AbortSignal): Promise<string> {
+  async ensure(source: ArchiveSource, signal: AbortSignal): Promise<string> {
     if ("tar" in source) return source.tar;
     // Said here: what tar says of it is an error as any other, which would be tried again and again.
     if ("folder" in source) await demandFolder(source.folder);
@@ -93,7 +103,7 @@ export class Archives {
   }
 
   async #debian(
-    source: Extract<ImageSource, { readonly debian: string }>,
+    source: Extract<ArchiveSource, { readonly debian: string }>,
     half: string,
     signal: AbortSignal,
   ): Promise<void> {
@@ -140,7 +150,7 @@ async function aptSources(): Promise<string[]> {
 const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
 
 /**
- * Unpacks an archive into a new subvolume, and makes that read only. An archive is hostile: GNU tar takes names as relative, refuses those
+ * Unpacks archives, of which one is all or each is a layer, into a new subvolume, and makes that read only. They are hostile: GNU tar takes names as relative, refuses those
  * with `..`, writes through no link that it unpacked, and fails when it left something out; it runs where it could reach nothing else. Only
  * regular files, folders and links stay: a sliver's devices are made by LXC, and a FIFO would hold whoever reads it. Host keys are removed,
  * because all copies would share them. Set-uid programs stay set-uid, for ids that are of no user of this machine, in a pool that only root
@@ -148,19 +158,25 @@ const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
  */
 export async function unpack(
   name: string,
-  tar: string,
+  archives: readonly string[],
   root: string,
   room: number,
   signal: AbortSignal,
 ): Promise<AccountFiles> {
   await run(["btrfs", "subvolume", "create", root], { signal });
   await run(["btrfs", "qgroup", "limit", String(room), root], { signal });
-  const accounts = await unpackInJail(tar, root, signal).catch((cause) => {
+  const accounts = await unpackInJail(archives, root, signal).catch((cause) => {
     if (!(cause instanceof CommandError)) throw cause;
-    throw new ImageError(`image ${name} cannot be unpacked from ${tar}: ${cause.message}`, { cause });
+    throw new ImageError(
+      `image ${name} cannot be unpacked from ${archives.join(", ").slice(0, 500)}: ${cause.message}`,
+      { cause },
+    );
   });
   for (const program of NEEDED)
-    if (!(await isWithin(root, program))) throw new ImageError(`image ${name} has no /${program}`);
+    if (!(await isWithin(root, program)))
+      throw new ImageError(
+        `image ${name} has no /${program}, without which it is no machine: install openssh-server and util-linux in it`,
+      );
   await run(["btrfs", "property", "set", root, "ro", "true"], { signal });
   return accounts;
 }

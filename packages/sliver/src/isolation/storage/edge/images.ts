@@ -1,12 +1,21 @@
-import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
-import { ImageError, PoolFullError } from "../../../errors.ts";
+import { ImageError } from "../../../errors.ts";
 import { unlessAborted } from "../../../in-turn.ts";
 import { writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
-import { Archives, IMAGE_DIGEST, type ImageSource, unpack } from "./archives.ts";
+import {
+  type ArchiveSource,
+  Archives,
+  IMAGE_DIGEST,
+  type ImageSource,
+  type LayeredSource,
+  unpack,
+} from "./archives.ts";
 import { type AccountFiles, MEMORY } from "./jail.ts";
+import { readLayout } from "./layout.ts";
+import { Layouts, type Noted, roomFor, statOf, versionOf } from "./layouts.ts";
 import { exists, type Pool } from "./pool.ts";
 import { freeSubvolume, imagesInUse } from "./subvolumes.ts";
 
@@ -21,8 +30,6 @@ export interface ImageOptions {
 
 /** Milliseconds for one image, from nothing to unpacked. */
 const LIMIT = 1_200_000;
-/** Bytes of the pool that no image may take: what a full file system needs to get out of that again. */
-const SPARE = 67_108_864;
 /** Milliseconds to remove one image. */
 const REMOVAL = 60_000;
 
@@ -33,6 +40,7 @@ export class Images {
   readonly #archives: Archives;
   readonly #digests = new Map<string, string>();
   readonly #making = new Map<string, Promise<string>>();
+  readonly #layouts: Layouts;
   /** By digest: names may share an archive. */
   readonly #unpacking = new Map<string, Promise<void>>();
 
@@ -40,6 +48,7 @@ export class Images {
     this.#pool = pool;
     this.#options = options;
     this.#archives = new Archives(options);
+    this.#layouts = new Layouts(pool, options);
   }
 
   /**
@@ -73,7 +82,7 @@ export class Images {
     const keep = new Set<string>();
     for (const name of await readdir(this.#names).catch(() => [])) {
       if (!Object.hasOwn(this.#options.sources, name)) await rm(join(this.#names, name), { force: true });
-      else keep.add((await readFile(join(this.#names, name), "utf8")).trim());
+      else keep.add((await this.#noted(name))?.digest ?? "");
     }
     const rest = (await this.list()).filter((digest) => !keep.has(digest));
     if (rest.length === 0) return;
@@ -128,21 +137,60 @@ export class Images {
       const names = Object.keys(this.#options.sources).join(", ") || "none";
       throw new ImageError(`there is no image ${JSON.stringify(name)}; there is ${names}`);
     }
+    const made =
+      "oci" in source || "registry" in source
+        ? await this.#ofLayout(name, source, signal)
+        : { digest: await this.#ofArchive(name, source, signal), from: "" };
+    await mkdir(this.#names, { recursive: true });
+    await writeAtomic(join(this.#names, name), `${made.digest}\n${made.from}\n`);
+    return join(this.#folder, made.digest);
+  }
+
+  async #ofArchive(name: string, source: ArchiveSource, signal: AbortSignal): Promise<string> {
     const tar = await this.#archives.ensure(source, signal);
     const digest = await this.#digest(tar, signal);
     if ("tar" in source && source.sha256 !== undefined && source.sha256 !== digest)
       throw new ImageError(
         `image ${name}: ${tar} has sha256 ${digest}, and should have ${source.sha256}; replace the file or the digest`,
       );
-    const path = join(this.#folder, digest);
+    await this.#once(name, digest, [tar], signal);
+    return digest;
+  }
+
+  /** The digest is that of its manifest. */
+  async #ofLayout(name: string, source: LayeredSource, signal: AbortSignal): Promise<Noted> {
+    const noted = await this.#noted(name);
+    const known =
+      noted !== undefined && (await isWhole(join(this.#folder, noted.digest))) ? noted : undefined;
+    const take = async (folder: string) => {
+      const { digest, layers } = await readLayout(folder, "oci" in source ? source.tag : undefined);
+      if (await isWhole(join(this.#folder, digest))) return digest;
+      for (const { file, sha256 } of layers)
+        if ((await sha256sum(file, signal)) !== sha256)
+          throw new ImageError(`image ${name}: layer ${file} is damaged: it has another sha256`);
+      const files = layers.map(({ file }) => file);
+      await this.#once(name, digest, files, signal);
+      return digest;
+    };
+    return await this.#layouts.resolve(name, source, known, take, signal);
+  }
+
+  /** What a name stood for last. */
+  async #noted(name: string): Promise<Noted | undefined> {
+    const text = await readFile(join(this.#names, name), "utf8").catch(() => undefined);
+    const [digest, from = ""] = text?.split("\n") ?? [];
+    return digest === undefined ? undefined : { digest, from };
+  }
+
+  /** One at a time for equal digests. */
+  async #once(name: string, digest: string, archives: readonly string[], signal: AbortSignal): Promise<void> {
     const unpacking =
       this.#unpacking.get(digest) ??
-      this.#unpack(name, tar, path, signal).finally(() => this.#unpacking.delete(digest));
+      this.#unpack(name, archives, join(this.#folder, digest), signal).finally(() =>
+        this.#unpacking.delete(digest),
+      );
     this.#unpacking.set(digest, unpacking);
     await unpacking;
-    await mkdir(this.#names, { recursive: true });
-    await writeAtomic(join(this.#names, name), `${digest}\n`);
-    return path;
   }
 
   /** By what is in it: unpacked already, or an archive that a configured name stands for. Nothing is made to find out. */
@@ -161,23 +209,22 @@ export class Images {
   /** Digest that a name stands for; undefined: its archive is not made yet, or cannot be read. */
   async #known(name: string, source: ImageSource, signal: AbortSignal): Promise<string | undefined> {
     if ("tar" in source) return source.sha256 ?? (await this.#digest(source.tar, signal).catch(unreadable));
-    const noted = await readFile(join(this.#names, name), "utf8").catch(() => undefined);
-    return noted?.trim();
+    return (await this.#noted(name))?.digest;
   }
 
   /** Under another name until it is whole and read only, so that what has a digest for a name is that. */
-  async #unpack(name: string, tar: string, path: string, signal: AbortSignal): Promise<void> {
+  async #unpack(name: string, archives: readonly string[], path: string, signal: AbortSignal): Promise<void> {
     if (await isWhole(path)) return;
     await this.#free(path, signal);
-    this.#options.onProgress(`image ${name}: unpacking ${tar}`);
+    const [first, ...more] = archives;
+    this.#options.onProgress(
+      `image ${name}: unpacking ${more.length === 0 ? first : `${archives.length} layers`}`,
+    );
     const half = `${path}.new`;
     await this.#free(half, signal);
-    const { size, used } = await this.#pool.space();
-    const room = size - used - Math.max(size / 20, SPARE);
-    if (room <= 0)
-      throw new PoolFullError(`image ${name} does not fit: the pool has ${size - used} bytes left`);
+    const room = await roomFor(name, this.#pool);
     try {
-      const accounts = await unpack(name, tar, half, Math.floor(room), signal);
+      const accounts = await unpack(name, archives, half, room, signal);
       await mkdir(dirname(accountsOf(path)), { recursive: true, mode: 0o700 });
       await writeAtomic(accountsOf(path), JSON.stringify(accounts));
       await rename(half, path);
@@ -202,17 +249,19 @@ export class Images {
   }
 
   async #digest(tar: string, signal: AbortSignal): Promise<string> {
-    const info = await stat(tar).catch((cause) => {
-      throw new ImageError(`${tar} cannot be read: ${(cause as Error).message}`, { cause });
-    });
-    const key = `${tar} ${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}`;
+    const key = `${tar} ${versionOf(await statOf(tar))}`;
     const known = this.#digests.get(key);
     if (known !== undefined) return known;
-    const said = await run(["sha256sum", "-z", tar], { signal, diesWithUs: true, memory: MEMORY });
-    const digest = said.slice(0, 64);
+    const digest = await sha256sum(tar, signal);
     this.#digests.set(key, digest);
     return digest;
   }
+}
+
+/** Read as bytes, by a process that can be ended. */
+async function sha256sum(path: string, signal: AbortSignal): Promise<string> {
+  const said = await run(["sha256sum", "-z", path], { signal, diesWithUs: true, memory: MEMORY });
+  return said.slice(0, 64);
 }
 
 /** Beside the images, so that nothing of one is read when a sliver is made of it. */

@@ -1,0 +1,139 @@
+import type { Stats } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { CommandError, ImageError, PoolFullError } from "../../../errors.ts";
+import { run } from "../../edge/run.ts";
+import type { LayeredSource } from "./archives.ts";
+import { inJail } from "./jail.ts";
+import type { Pool } from "./pool.ts";
+import { fetchLayout, lookUp, type RegistryImage } from "./registry.ts";
+import { deleteSubvolume, freeSubvolume } from "./subvolumes.ts";
+
+/** What a name stands for: the digest of an image, and what tells whether that is still the same. */
+export interface Noted {
+  readonly digest: string;
+  readonly from: string;
+}
+
+/** Makes the image of a layout's folder and resolves to its digest. */
+export type Take = (folder: string) => Promise<string>;
+
+/** Milliseconds for which a registry is not asked again what a tag stands for. */
+const LOOK = 300_000;
+/** Milliseconds to remove a layout. */
+const REMOVAL = 60_000;
+/** Bytes of the pool that no image may take: what a full file system needs to get out of that again. */
+const SPARE = 67_108_864;
+/** An archive of a layout into a folder: only what is read of one stays. */
+const UNPACK = "tar -x --no-same-owner -f /archives/100 -C /image; find /image ! -type f ! -type d -delete";
+
+/** Bytes that an image may take. Throws PoolFullError. */
+export async function roomFor(name: string, pool: Pool): Promise<number> {
+  const { size, used } = await pool.space();
+  const room = size - used - Math.max(size / 20, SPARE);
+  if (room > 0) return Math.floor(room);
+  throw new PoolFullError(`image ${name} does not fit: the pool has ${size - used} bytes left`);
+}
+
+/** Of a file. Throws ImageError. */
+export function statOf(path: string): Promise<Stats> {
+  return stat(path).catch((cause) => {
+    throw new ImageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+  });
+}
+
+/** What changes with a file's content. */
+export function versionOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+}
+
+/** OCI layouts from where they are; what has to be unpacked or fetched is in the pool for a while, and limited. */
+export class Layouts {
+  readonly #pool: Pool;
+  readonly #clock: Clock;
+  readonly #say: (line: string) => void;
+  /** When the registry of each name was asked last, by the monotonic clock. */
+  readonly #looked = new Map<string, number>();
+
+  constructor(
+    pool: Pool,
+    { clock, onProgress }: { readonly clock: Clock; readonly onProgress: (line: string) => void },
+  ) {
+    this.#pool = pool;
+    this.#clock = clock;
+    this.#say = onProgress;
+  }
+
+  /**
+   * What the source is now. `noted`: what it was last, if that image is whole; the same is neither unpacked nor fetched again. Throws
+   * ImageError, CommandError.
+   */
+  async resolve(
+    name: string,
+    source: LayeredSource,
+    noted: Noted | undefined,
+    take: Take,
+    signal: AbortSignal,
+  ): Promise<Noted> {
+    if ("registry" in source) {
+      const known = noted?.from.startsWith(`${source.registry} `) === true ? noted : undefined;
+      return await this.#fetched(name, source, known, take, signal);
+    }
+    const info = await statOf(source.oci);
+    if (info.isDirectory()) return { digest: await take(source.oci), from: "" };
+    const from = `${source.oci} ${source.tag ?? ""} ${versionOf(info)}`;
+    if (noted?.from === from) return noted;
+    return await this.#within(name, signal, async (scratch) => {
+      await inJail(UNPACK, [source.oci], scratch, signal).catch((cause) => {
+        if (!(cause instanceof CommandError)) throw cause;
+        throw new ImageError(`${source.oci} is no OCI archive: ${cause.message}`, { cause });
+      });
+      return { digest: await take(scratch), from };
+    });
+  }
+
+  async #fetched(
+    name: string,
+    source: RegistryImage,
+    known: Noted | undefined,
+    take: Take,
+    signal: AbortSignal,
+  ): Promise<Noted> {
+    const now = this.#clock.monotonic();
+    const looked = this.#looked.get(name);
+    if (known !== undefined && looked !== undefined && now - looked < LOOK) return known;
+    this.#looked.set(name, now);
+    return await this.#within(name, signal, async (scratch) => {
+      const digest = await lookUp(source, scratch, signal);
+      const from = `${source.registry} ${digest}`;
+      if (known?.from === from) return known;
+      this.#say(`image ${name}: fetching ${source.registry}`);
+      await fetchLayout(source, digest, scratch, signal);
+      return { digest: await take(join(scratch, "layout")), from };
+    }).catch((error) => {
+      // A registry that does not answer must not keep slivers from an image that is here.
+      if (!(error instanceof CommandError) || known === undefined) throw error;
+      this.#say(`image ${name}: the last one is used: ${messageOf(error)}`);
+      return known;
+    });
+  }
+
+  async #within<T>(name: string, signal: AbortSignal, work: (scratch: string) => Promise<T>): Promise<T> {
+    // By that name a start finds it, too.
+    const scratch = join(this.#pool.folder, "images", `${name}.layout.new`);
+    await freeSubvolume(scratch, this.#pool.groups, signal);
+    const room = await roomFor(name, this.#pool);
+    try {
+      await run(["btrfs", "subvolume", "create", scratch], { signal });
+      await run(["btrfs", "qgroup", "limit", String(room), scratch], { signal });
+      return await work(scratch);
+    } finally {
+      const cleanUp = deadline(this.#clock, REMOVAL, () => new ImageError(`${scratch} stays`));
+      await deleteSubvolume(scratch, this.#pool.groups, cleanUp.signal).catch((failure) =>
+        this.#say(`image ${name}: ${scratch} cannot be removed: ${messageOf(failure)}`),
+      );
+      cleanUp.cancel();
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto";
+import { CommandError } from "../../../errors.ts";
+import { howToInstall, run } from "../../edge/run.ts";
+import { OWN_IDS } from "../../lxc/names.ts";
+
+/** Where an image is: `host[:port]/name`, and a tag or a digest; without either the tag `latest`. */
+export const REFERENCE =
+  /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::\d{1,5})?(?:\/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)+(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})?$/;
+
+/** An image of a registry. */
+export interface RegistryImage {
+  readonly registry: string;
+  /** File of logins as podman and Docker keep them; absent: none are sent. */
+  readonly authFile?: string | undefined;
+}
+
+/** Bytes of memory that it may write to. */
+const MEMORY = 1_073_741_824;
+/** Of hosts that are this machine: they are asked over HTTP, too. */
+const LOCAL = /^(?:localhost|127(?:\.\d+){3})[:/]/;
+
+/**
+ * What a registry answers is hostile: it is read by a process of a user of its own without rights, which sees one folder that it can write to. That
+ * one is over /sys, as in the jail; the file of logins, which is root's alone, is copied there.
+ */
+const SCRIPT = `set -e
+command -v skopeo >/dev/null || { echo "${howToInstall("skopeo")}" >&2; exit 1; }
+folder=$1 auth=$2 uid=$3
+shift 3
+mount --bind "$folder" /sys
+if [ -n "$auth" ]; then install -m 400 -o "$uid" "$auth" /sys/auth.json; set -- "$@" --authfile /sys/auth.json; fi
+chown "$uid" /sys
+cd /sys
+exec env TMPDIR=/sys HOME=/sys setpriv --reuid="$uid" --regid="$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all skopeo --insecure-policy "$@"`;
+
+/** The digest, in hexadecimal, of what the reference stands for now: an index or a manifest. Throws CommandError. */
+export async function lookUp(image: RegistryImage, folder: string, signal: AbortSignal): Promise<string> {
+  const pinned = /@sha256:(.*)$/.exec(image.registry)?.[1];
+  if (pinned !== undefined) return pinned;
+  const flags = LOCAL.test(image.registry) ? ["--tls-verify=false"] : [];
+  const raw = await skopeo(
+    ["inspect", "--raw", ...flags, `docker://${image.registry}`],
+    image,
+    folder,
+    signal,
+  );
+  return createHash("sha256").update(raw).digest("hex");
+}
+
+/** Fetches what has that digest into an OCI layout, the folder `layout` in `folder`. Throws CommandError. */
+export async function fetchLayout(
+  image: RegistryImage,
+  digest: string,
+  folder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const name = image.registry.replace(/(?::[^:/]+|@[^@]+)$/, "");
+  const flags = LOCAL.test(image.registry) ? ["--src-tls-verify=false"] : [];
+  const from = `docker://${name}@sha256:${digest}`;
+  await skopeo(["copy", "--quiet", ...flags, from, "oci:/sys/layout"], image, folder, signal);
+}
+
+async function skopeo(
+  words: readonly string[],
+  { registry, authFile = "" }: RegistryImage,
+  folder: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const apart = ["unshare", "--mount", "--ipc", "--pid", "--fork", "--kill-child"] as const;
+  const script = ["sh", "-c", SCRIPT, "sh", folder, authFile, String(OWN_IDS.images), ...words];
+  const options = { signal, diesWithUs: true } as const;
+  return run(["prlimit", `--data=${MEMORY}`, ...apart, ...script], options).catch((cause) => {
+    if (!(cause instanceof CommandError)) throw cause;
+    throw new CommandError(`${registry}: ${cause.message.replace(/^.*?: /, "")}`, { cause });
+  });
+}
