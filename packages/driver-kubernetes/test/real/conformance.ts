@@ -5,7 +5,7 @@ import { KubernetesSite } from "../../../../testing/kubernetes/site.ts";
 
 let site: KubernetesSite;
 beforeAll(async () => {
-  site = await KubernetesSite.start();
+  site = await KubernetesSite.start({ hasty: true });
 });
 afterAll(() => site?.stop());
 

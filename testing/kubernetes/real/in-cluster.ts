@@ -1,0 +1,164 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { type Job, Zuul } from "../../openstack/zuul.ts";
+import { startZooKeeper, type ZooKeeperServer } from "../../zookeeper/index.ts";
+import { rendered, requireHelm } from "../helm.ts";
+import { ProcessKubelet } from "../process-kubelet.ts";
+import { KubernetesSite } from "../site.ts";
+
+const run = promisify(execFile);
+const BIN = fileURLToPath(new URL("../../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const JOB_MS = 300_000;
+
+let site: KubernetesSite;
+let zookeeper: ZooKeeperServer;
+let crowd: Zuul;
+let stream: Zuul;
+let kubelet: ProcessKubelet;
+
+beforeAll(async () => {
+  requireHelm();
+  [site, zookeeper] = await Promise.all([KubernetesSite.start({ nodes: 6 }), startZooKeeper()]);
+  crowd = new Zuul(`127.0.0.1:${zookeeper.port}`);
+  stream = new Zuul(`127.0.0.1:${zookeeper.port}`);
+  // The strictest profile: what the chart makes has to meet it.
+  const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+  await site.api("POST", "/api/v1/namespaces", { metadata: { name: "ci", labels } });
+  for (const name of ["a", "b", "c"])
+    await site.api("POST", "/api/v1/persistentvolumes", {
+      metadata: { name },
+      spec: { capacity: { storage: "100Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/none" } },
+    });
+  kubelet = new ProcessKubelet(site, "ci");
+});
+afterAll(async () => {
+  await kubelet?.stop();
+  await Promise.all([crowd?.kill(), stream?.kill()]);
+  await zookeeper?.stop();
+  await site?.stop();
+});
+
+const config = () => `zookeeper-servers: [{host: 127.0.0.1, port: ${zookeeper.port}}]
+zookeeper-timeout: 8.0
+images-dir: /var/lib/nodeyard/images
+build-log-dir: /var/lib/nodeyard/logs
+labels: [{name: small}, {name: huge}]
+providers:
+  - name: kube
+    driver: kubernetes
+    pools:
+      - name: main
+        max-servers: 15
+        labels:
+          - {name: small, type: pod, image: i, cpu: 1, memory: 64}
+          - {name: huge, type: pod, image: i, cpu: 64, memory: 64}
+`;
+
+/** Writes what the chart makes of these values where kubectl finds it. */
+function manifests(values: object): string {
+  const path = join(site.folder, "chart.json");
+  const items = rendered(values, "ci").filter(({ kind }) => kind !== "ServiceMonitor");
+  writeFileSync(path, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+  return path;
+}
+
+const kubectl = (...words: readonly string[]) => site.kubectl(["--namespace", "ci", ...words]);
+
+async function nodeyard(...words: readonly string[]): Promise<string> {
+  const path = join(site.folder, "client.yaml");
+  writeFileSync(path, config());
+  const all = ["--disable-warning=ExperimentalWarning", BIN, "-c", path, ...words];
+  return (await run(process.execPath, all)).stdout;
+}
+
+test("the API server accepts everything that the chart can make", async () => {
+  const values = {
+    config: config(),
+    rbac: { create: true },
+    files: { zookeeper: { secret: { secretName: "zookeeper-client" } } },
+    webappTokenSecret: "webapp",
+    builder: { privileged: true, storageClass: "fast" },
+    networkPolicy: { enabled: true },
+  };
+  const said = await kubectl(
+    "apply",
+    "--server-side",
+    "--dry-run=server",
+    "--validate=strict",
+    "-f",
+    manifests(values),
+  );
+  expect(said.match(/serverside-applied/g)).toHaveLength(13);
+});
+
+test("launchers and a builder by the chart, with its service account: a rolling update loses no request", async () => {
+  const values = { config: config(), rbac: { create: true } };
+  await kubectl("apply", "--server-side", "--validate=strict", "-f", manifests(values));
+  const isUp = () =>
+    Promise.all(
+      ["launcher", "builder"].map((role) =>
+        kubectl("rollout", "status", `statefulset/yard-${role}`, "--timeout=300s"),
+      ),
+    );
+  await isUp();
+
+  const before = await stream.jobs(Array(6).fill(["small"]), JOB_MS);
+  // A crowd that waits in line for 15 places all the time, and beside it some that come and go.
+  const jobs: Promise<readonly Job[]>[] = [crowd.jobs(Array(60).fill(["small"]), JOB_MS)];
+  let isOver = false;
+  const waves = (async () => {
+    const ended: Job[] = [];
+    while (!isOver) ended.push(...(await stream.jobs(Array(3).fill(["small"]), JOB_MS)));
+    return ended;
+  })();
+  jobs.push(waves);
+  await site.until(
+    "some are served",
+    async () => (await crowd.asked()).length === 60 && (await left()) <= 50,
+  );
+  try {
+    await kubectl("rollout", "restart", "statefulset/yard-launcher");
+    await isUp();
+  } finally {
+    isOver = true;
+  }
+  await waves;
+  const after = await stream.jobs(Array(6).fill(["small"]), JOB_MS);
+
+  const all = [before, ...(await Promise.all(jobs)), after].flat();
+  expect(all.filter(({ state }) => state !== "used")).toEqual([]);
+  const nodes = all.flatMap(({ nodes }) => nodes);
+  expect(new Set(nodes.map(({ external_id: id }) => id)).size).toBe(all.length);
+  expect(servers(after).filter((one) => servers(before).includes(one))).toEqual([]);
+  expect(kubelet.problems).toEqual([]);
+  const account = "system:serviceaccount:ci:yard-launcher";
+  const calls = site.audit().filter(({ user }) => user === account);
+  expect(calls.length).toBeGreaterThan(all.length * 5);
+  expect(calls.filter(({ code }) => code === 401 || code === 403)).toEqual([]);
+});
+
+test("a cluster without room: its scheduler's words are what explain gives as the reason", async () => {
+  const zuul = new Zuul(`127.0.0.1:${zookeeper.port}`);
+  onTestFinished(() => zuul.kill());
+  const waiting = zuul.jobs([["huge"]], 30_000);
+  await site.until("the refusal is explained", async () => {
+    const [request] = await zuul.asked();
+    if (request === undefined) return false;
+    const said = await nodeyard("explain", request);
+    return /no room|capacity/i.test(said) && said.includes("Insufficient cpu");
+  });
+  // It waits, and is neither declined nor served.
+  expect(await waiting).toMatchObject([{ state: expect.stringMatching(/^still (requested|pending)$/) }]);
+});
+
+const servers = (jobs: readonly Job[]) =>
+  jobs.flatMap(({ nodes }) => nodes.map(({ launcher }) => String(launcher)));
+
+/** Requests that have not got their nodes yet; before the first was made, there is no folder of them. */
+async function left(): Promise<number> {
+  return (await crowd.children("/nodepool/requests").catch(() => [])).length;
+}
