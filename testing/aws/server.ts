@@ -133,6 +133,18 @@ export class AwsServer {
     return this.#ask("POST", "/interrupt", { instance, action, noticeMs });
   }
 
+  /** Instances of nodes, without a call of the API; terminated ones until they are forgotten. */
+  machines(): Promise<
+    readonly { readonly id: string; readonly node: string | null; readonly state: string }[]
+  > {
+    return this.#ask("GET", "/machines");
+  }
+
+  /** Volumes of nodes that no instance has. */
+  volumes(): Promise<readonly string[]> {
+    return this.#ask("GET", "/volumes");
+  }
+
   /** What EBS direct has of a snapshot: SHA-256 of each block by its index, in base64. */
   blocks(snapshot: string): Promise<{
     readonly blocks: Readonly<Record<string, string>>;

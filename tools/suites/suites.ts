@@ -14,6 +14,7 @@ export const SLOW: readonly Suite[] = [
       "packages/nodeyard/test/images/killed*.test.ts",
       "packages/nodeyard/test/slivers/killed.test.ts",
       "packages/nodeyard/test/rules/rule-10-durable.test.ts",
+      "testing/aws/test/launchers.test.ts",
       "testing/chaos/**/*.test.ts",
     ],
   },

@@ -75,6 +75,27 @@ def alive(backend: EC2Backend) -> list[Instance]:
     return [one for one in found if one.state in ALIVE]
 
 
+def tag_of(backend: EC2Backend, resource: str, key: str) -> str | None:
+    return backend.tags.get(resource, {}).get(key)
+
+
+def each_backend() -> list[EC2Backend]:
+    return [backend for regions in ec2_backends.values() for backend in regions.values()]
+
+
+def made() -> list[dict[str, Any]]:
+    """Every instance of a node that is still listed, terminated ones included; without a call of the API."""
+    found = [(b, one) for b in each_backend() for r in b.reservations.values() for one in r.instances]
+    all_made = [{"id": one.id, "node": tag_of(b, one.id, "nodepool_node_id"), "state": one.state} for b, one in found]
+    return [one for one in all_made if one["node"] is not None]
+
+
+def idle_volumes() -> list[str]:
+    """Volumes of nodes that no instance has."""
+    volumes = [(b, one) for b in each_backend() for one in b.volumes.values()]
+    return [one.id for b, one in volumes if one.attachment is None and tag_of(b, one.id, "nodepool_node_id") is not None]
+
+
 def market_of(instance: Instance) -> str:
     return "spot" if instance.lifecycle == "spot" else "on-demand"
 

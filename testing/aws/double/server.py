@@ -106,6 +106,10 @@ def route(method: str, path: str, given: dict[str, Any], base: str) -> Any:
         if (method, path) == ("POST", "/interrupt"):
             action, notice = given.get("action", "terminate"), given.get("noticeMs", 120_000)
             return {"found": instances.interrupt(given["instance"], action, notice)}
+        if (method, path) == ("GET", "/machines"):
+            return instances.made()
+        if (method, path) == ("GET", "/volumes"):
+            return instances.idle_volumes()
         if method == "GET" and path.startswith("/snapshots/"):
             return blocks_of(path.removeprefix("/snapshots/"))
     return None
