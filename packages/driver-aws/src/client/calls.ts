@@ -49,6 +49,7 @@ export const CALLS = {
     "s3.abortMultipartUpload",
     "s3.listMultipartUploads",
     "s3.headObject",
+    "s3.getObjectTagging",
     "s3.deleteObject",
     "s3.listObjectsV2",
   ],

@@ -1,6 +1,7 @@
 import type { CompletedPart } from "@aws-sdk/client-s3";
-import { type ImageTag, inParallel, pieces, type Resource, streamed } from "@nodeyard/driver";
+import { type ImageTag, imageTagOf, inParallel, pieces, type Resource, streamed } from "@nodeyard/driver";
 import { type Aws, allPages } from "../client/index.ts";
+import { metadataOf } from "../tags.ts";
 import { isGone, type Upload, unlessGone } from "./parts.ts";
 import { keyOf, keysOf, objectTagging, tagOfKey } from "./tags.ts";
 
@@ -82,11 +83,30 @@ export async function listObjects(
     ({ keys }) => keys,
   );
   const begun = await multipartUploads(aws, bucket, Prefix, signal);
-  const keys = new Set([...objects, ...begun].flatMap(({ Key }) => Key ?? []));
+  // Objects are there only while they are imported, so few are asked for their tags. What was begun has none yet that can be read.
+  const finished = await Promise.all(
+    objects.map(async ({ Key = "" }) => ((await isTagged(aws, bucket, Key, signal)) ? [Key] : [])),
+  );
+  const keys = new Set([...finished.flat(), ...begun.flatMap(({ Key }) => Key ?? [])]);
   return [...keys].flatMap((id) => {
     const imageTag = tagOfKey(id);
     return imageTag === null ? [] : [{ type: "object", id, tag: null, imageTag, resources: {} }];
   });
+}
+
+/** Whether an object says of itself what its key says: what somebody else puts there is never ours. */
+async function isTagged(aws: Aws, bucket: string, key: string, signal: AbortSignal): Promise<boolean> {
+  const named = tagOfKey(key);
+  if (named === null) return false;
+  try {
+    const at = { Bucket: bucket, Key: key };
+    const { TagSet } = await aws.s3((s3, to) => s3.getObjectTagging(at, to), signal);
+    const found = imageTagOf(metadataOf(TagSet));
+    return found !== null && keyOf(found) === key;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
 }
 
 async function multipartUploads(aws: Aws, Bucket: string, Prefix: string, signal: AbortSignal) {

@@ -3,6 +3,7 @@ import { S3 } from "@aws-sdk/client-s3";
 import { imageMetadata } from "@nodeyard/driver";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAws } from "../../../../testing/aws/index.ts";
+import { keyOf } from "../../src/images/tags.ts";
 import { tagListOf } from "../../src/tags.ts";
 import { BLOCK, ImageRig, listed, orderOf, PROVIDER, remove, tagOf, upload } from "./rig.ts";
 
@@ -179,6 +180,18 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     );
     await remove(provider, tag);
     expect((await s3().listMultipartUploads({ Bucket: rig.site.bucket })).Uploads ?? []).toEqual([]);
+  });
+
+  test("an object is ours by its tags, not by its key alone", async () => {
+    const provider = await rig.openWith({});
+    const tag = tagOf("0000000010");
+    await s3().putObject({ Bucket: rig.site.bucket, Key: keyOf(tag), Body: "x" });
+    expect(await listed(provider)).not.toContainEqual(expect.objectContaining({ upload: tag.uploadId }));
+    const Tagging = new URLSearchParams(imageMetadata(tag)).toString();
+    await s3().putObject({ Bucket: rig.site.bucket, Key: keyOf(tag), Body: "x", Tagging });
+    const ours = (await provider.list(new AbortController().signal)).find(({ id }) => id === keyOf(tag));
+    await provider.removeResource(ours!, new AbortController().signal);
+    expect(await keys()).not.toContain(keyOf(tag));
   });
 
   test("uploads of another installation stay, and are not listed as ours", async () => {
