@@ -37,7 +37,7 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
       try {
         // A provider whose credentials or network do not work is not served at all.
         await shop.account.instances.all(signal, false);
-        await shop.templates.reconcile(signal);
+        await shop.templates.reconcile((label) => shop.rootOf(label, signal), signal);
         return provider;
       } catch (error) {
         await provider.close();

@@ -88,6 +88,31 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect(await templates()).toContain(name);
   });
 
+  test("a fleet changes the root volume of an image whose root device has another name", async () => {
+    const { ImageId } = await ec2.registerImage({ Name: "with-xvda", RootDeviceName: "/dev/xvda" });
+    const volume = { "volume-type": "gp3", "volume-size": 21 };
+    const images = [
+      { name: "ubuntu", "image-id": rig.site.images[0], username: "ubuntu" },
+      { name: "amazon", "image-id": ImageId, username: "ec2-user" },
+    ];
+    const config = compile(
+      rig.site,
+      { a: { fleet: FLEET, ...volume }, b: { fleet: FLEET, ...volume, "cloud-image": "amazon" } },
+      { provider: { "cloud-images": images } },
+    );
+    const provider = await rig.open(config);
+    const before = await templates();
+    const machine = await rig.create(provider, rig.order(config, "b", nextId()));
+    // It was made when the provider opened, beside that of the other image.
+    expect(await templates()).toEqual(before);
+    const { instance } = machine.externalId as { instance: string };
+    const { Reservations } = await ec2.describeInstances({ InstanceIds: [instance] });
+    const [device, ...others] = Reservations![0]!.Instances![0]!.BlockDeviceMappings!;
+    expect([device!.DeviceName, others]).toEqual(["/dev/xvda", []]);
+    const { Volumes } = await ec2.describeVolumes({ VolumeIds: [device!.Ebs!.VolumeId!] });
+    expect(Volumes![0]).toMatchObject({ Size: 21, VolumeType: "gp3" });
+  });
+
   test("a template is called as Nodepool calls it", () => {
     const config = compile(
       rig.site,

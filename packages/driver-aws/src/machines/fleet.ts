@@ -5,7 +5,7 @@ import { codeOf } from "../client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
 import { kindOfFault } from "../errors.ts";
 import { type Resolved, tagSpecifications, tagsOf } from "./run-body.ts";
-import { ROOT, type Template, type Templates, templateOf } from "./templates.ts";
+import { type Template, type Templates, templateOf } from "./templates.ts";
 
 /** A fleet of one machine, which EC2 chooses among the label's types. */
 export async function runFleet(
@@ -20,12 +20,7 @@ export async function runFleet(
   signal: AbortSignal,
 ): Promise<string> {
   const label = order.label as LabelConfig<AwsLabelOwn>;
-  if (resolved.root.name !== ROOT)
-    throw new DriverError(
-      "configuration",
-      `label ${label.name}: the root device of image ${resolved.imageId} is ${resolved.root.name}, and a fleet can change only ${ROOT}; use instance-type`,
-    );
-  const template = templateOf(label, order.pool.own as AwsPoolOwn, order.tag.provider);
+  const template = templateOf(label, order.pool.own as AwsPoolOwn, order.tag.provider, resolved.root.name);
   const body = fleetBody(order, resolved, template, token, log);
   for (let again = false; ; again = true) {
     await templates.ensure(template, signal);

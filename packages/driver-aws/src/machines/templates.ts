@@ -8,7 +8,7 @@ import { base64, metadataOptions, volumeOptions } from "./run-body.ts";
 
 const PREFIX = "nodepool-launch-template-";
 /** The root device of images that we register, and of most others. */
-export const ROOT = "/dev/sda1";
+const ROOT = "/dev/sda1";
 const PROVIDER = "nodepool_provider_name";
 const INSTALLATION = "nodeyard_installation";
 
@@ -20,13 +20,18 @@ export interface Template {
   readonly tags: TagSpecification[];
 }
 
-/** The template of a label with a fleet. */
-export function templateOf(label: LabelConfig<AwsLabelOwn>, pool: AwsPoolOwn, provider: string): Template {
+/** The template of a label with a fleet, for images with this root device. */
+export function templateOf(
+  label: LabelConfig<AwsLabelOwn>,
+  pool: AwsPoolOwn,
+  provider: string,
+  root = ROOT,
+): Template {
   const { own } = label;
   const data: RequestLaunchTemplateData = {
     ...(own.keyName !== null && { KeyName: own.keyName }),
     ...networkOf(pool),
-    BlockDeviceMappings: [{ DeviceName: ROOT, Ebs: { DeleteOnTermination: true, ...volumeOptions(own) } }],
+    BlockDeviceMappings: [{ DeviceName: root, Ebs: { DeleteOnTermination: true, ...volumeOptions(own) } }],
     ...(own.imdsv2 !== null && { MetadataOptions: metadataOptions(own.imdsv2) }),
     ...(own.userData !== null && { UserData: base64(own.userData) }),
     ...(own.ebsOptimized && { EbsOptimized: true }),
@@ -97,9 +102,19 @@ export class Templates {
     this.#made.delete(name);
   }
 
-  /** Makes what the configuration needs and is not there, and deletes what this provider of this installation made for an earlier one. */
-  async reconcile(signal: AbortSignal): Promise<void> {
-    const needed = new Map(fleetsOf(this.#config).map((template) => [template.name, template]));
+  /**
+   * Makes what the configuration needs and is not there, and deletes what this provider of this installation made for an earlier one.
+   * `rootOf`: the root device of what a label boots; undefined: not known yet, and the next launch makes the template.
+   */
+  async reconcile(
+    rootOf: (label: LabelConfig<AwsLabelOwn>) => Promise<string | undefined>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const needed = new Map<string, Template>();
+    for (const [label, pool] of fleetsOf(this.#config)) {
+      const template = templateOf(label, pool, this.#config.name, await rootOf(label));
+      needed.set(template.name, template);
+    }
     for (const { LaunchTemplateName: name = "", Tags } of await this.#list(signal)) {
       if (needed.has(name)) this.#made.add(name);
       const tags = metadataOf(Tags);
@@ -123,11 +138,11 @@ export class Templates {
   }
 }
 
-function fleetsOf(config: AwsProviderConfig): readonly Template[] {
+function fleetsOf(config: AwsProviderConfig): readonly [LabelConfig<AwsLabelOwn>, AwsPoolOwn][] {
   const pools: readonly PoolConfig<AwsPoolOwn, AwsLabelOwn>[] = config.pools;
-  return pools.flatMap((pool) =>
-    [...pool.labels.values()].flatMap((label) =>
-      label.own.fleet === null ? [] : [templateOf(label, pool.own, config.name)],
+  return pools.flatMap(({ labels, own }) =>
+    [...labels.values()].flatMap((label): [LabelConfig<AwsLabelOwn>, AwsPoolOwn][] =>
+      label.own.fleet === null ? [] : [[label, own]],
     ),
   );
 }

@@ -4,6 +4,7 @@ import {
   DriverError,
   type LabelConfig,
   type Log,
+  messageOf,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
 import type { AwsLabelOwn, AwsProviderConfig } from "../config.ts";
@@ -21,6 +22,8 @@ export interface Workshop {
   readonly templates: Templates;
   /** The AMI that an order boots. */
   imageOf(order: CreateOrder, signal: AbortSignal): Promise<string>;
+  /** The root device of what a label boots; undefined: its image is an upload, or is not to be had now. */
+  rootOf(label: LabelConfig<AwsLabelOwn>, signal: AbortSignal): Promise<string | undefined>;
 }
 
 /** `closed` ends what goes on without its caller. */
@@ -43,6 +46,16 @@ export function workshop(
       if (own.source !== null) return account.sources.id(own.source, signal);
       const why = `no upload of ${image?.name ?? "any image"} is ready`;
       throw new DriverError("configuration", `label ${name} has no image here: ${why}`);
+    },
+    async rootOf({ name, own: { source } }, signal) {
+      if (source === null) return undefined;
+      try {
+        return (await account.lookups.root(await account.sources.id(source, signal), signal)).name;
+      } catch (error) {
+        // One label's image keeps no provider from being opened; its launches say what is wrong.
+        log.warn({ label: name, error: messageOf(error) }, "cannot look an image up");
+        return undefined;
+      }
     },
   };
 }
