@@ -2,9 +2,9 @@ import { GrammarError } from "./errors.ts";
 
 /**
  * Names of slivers and accounts. Nothing of it has a meaning to a shell, a path, nft or passwd. Three names are those of
- * callers that are no sliver's.
+ * callers that are no sliver's. As long as names of PlanetLab's slices may be.
  */
-export const NAME = /^(?!(?:root|control|policy)$)[a-z][a-z0-9_]{0,30}$/;
+export const NAME = /^(?!(?:root|control|policy)$)[a-z][a-z0-9_]{0,31}$/;
 
 /** Ids of nodes: host names, UUIDs, the numbers of PLC. */
 export const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

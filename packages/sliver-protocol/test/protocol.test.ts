@@ -203,7 +203,7 @@ describe("the grammar of documents", () => {
         ),
         (name) => {
           try {
-            expect(parseSliver({ ...good, name }).name).toMatch(/^[a-z][a-z0-9_]{0,30}$/);
+            expect(parseSliver({ ...good, name }).name).toMatch(/^[a-z][a-z0-9_]{0,31}$/);
             expect(["root", "control", "policy"]).not.toContain(name);
           } catch (error) {
             expect(error).toBeInstanceOf(GrammarError);

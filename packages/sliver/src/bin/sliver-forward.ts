@@ -2,7 +2,7 @@
 import { writeSync } from "node:fs";
 import { forward } from "../api/edge/forward.ts";
 
-const NAME = /^[a-z][a-z0-9_]{0,30}$/;
+const NAME = /^[a-z][a-z0-9_]{0,31}$/;
 const FOLDER = process.env.NODEYARD_SLIVER_RUN ?? "/run/nodeyard-sliver";
 
 /** A forced command: `sliver-forward ACCOUNT`, one call on standard input, its answer on standard output. */

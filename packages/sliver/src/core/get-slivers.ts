@@ -1,4 +1,5 @@
 import {
+  IMAGE,
   INSTANTIATIONS,
   MAX_AMOUNT,
   type Malformed,
@@ -28,14 +29,31 @@ export function readGetSlivers(value: unknown, node: string, profile: WireProfil
     throw new WrongDocumentError("the reply has no timestamp or no slivers");
   const number = reply.timestamp;
   const scripts = initscripts(reply.initscripts);
+  const common = isUnshaped(reply.slivers) ? UNSHAPED : {};
   const records: Incoming[] = [];
   const malformed: Malformed[] = [];
   for (const sliver of reply.slivers) {
     const result = readSliver(sliver, number, scripts, profile);
     if ("reason" in result) malformed.push(result);
-    else records.push(result);
+    else records.push({ ...result, rspec: { ...result.rspec, ...common } });
   }
   return { version: { ...NO_VERSION, number }, digest: "", records, malformed };
+}
+
+/** What all slivers get where nothing of the network is to be limited: their caps end at the machine's link, and no day is counted. */
+const UNSHAPED: Partial<Rspec> = {
+  netCap: MAX_AMOUNT,
+  net2Cap: MAX_AMOUNT,
+  netDay: 0,
+  netDayThreshold: 0,
+  net2Day: 0,
+  net2DayThreshold: 0,
+};
+
+/** A slice `PREFIX_default` overrides what holds for all: a `net_max_rate` of -1 turns the shaping of the network off. */
+function isUnshaped(slivers: readonly unknown[]): boolean {
+  const one = slivers.find((value) => isStruct(value) && /^[a-z0-9]+_default$/.test(String(value.name)));
+  return isStruct(one) && Number(attributesOf(one.attributes).get("net_max_rate")) === -1;
 }
 
 function readSliver(
@@ -59,6 +77,9 @@ function readSliver(
   const initscript =
     textTag(attributes, "initscript_code") ?? initscriptOf(textTag(attributes, "initscript"), scripts);
   if (initscript.includes("\0")) return bad("the initscript holds NUL");
+  // The name of an image, as `default` was that of the one for all.
+  const vref = textTag(attributes, "vref");
+  if (vref !== undefined && !IMAGE.test(vref)) return bad(`vref ${JSON.stringify(vref)}`);
   const delegate = textTag(attributes, "delegations");
   return {
     name,
@@ -68,6 +89,7 @@ function readSliver(
     instantiation,
     ...(expires === undefined ? {} : { expiresAt: expires }),
     keys,
+    ...(vref === undefined || vref === "default" ? {} : { image: vref }),
     initscript,
     delegations: delegate !== undefined && NAME.test(delegate) ? [{ caller: delegate }] : [],
     rspec: rspecOf(attributes, profile),

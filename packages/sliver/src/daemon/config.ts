@@ -81,9 +81,16 @@ const schema = z.strictObject({
       url: httpsUrl,
       /** PEM file, read for each poll; absent: the system's authorities. */
       caFile: path.optional(),
-      session: z.string().min(1).max(512),
+      /** Of a session that is made by others; or `nodeKeyFile`. */
+      session: z.string().min(1).max(512).optional(),
+      /** File with the node's key (of `plnode.txt`, NODE_KEY): sessions are made with it, and made anew when they end. `node` is its id. */
+      nodeKeyFile: path.optional(),
       periodSeconds: z.number().min(1).max(86_400).default(600),
     })
+    .refine(
+      ({ session, nodeKeyFile }) => (session === undefined) !== (nodeKeyFile === undefined),
+      "must have session or nodeKeyFile, and not both",
+    )
     .optional(),
   /** Fetches signed documents, where no launcher brings them; both may be. */
   documents: z

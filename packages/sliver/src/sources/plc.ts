@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import type { Clock, Random } from "@nodeyard/runtime";
 import { parseResponse } from "../api/xmlrpc/parse.ts";
 import { writeCall, type XmlRpcValue } from "../api/xmlrpc/write.ts";
@@ -11,13 +12,15 @@ import { Poller } from "./poller.ts";
 /** Sends one XML-RPC call and brings the text of its answer. */
 export type Post = (call: string, signal: AbortSignal) => Promise<string>;
 
+/** A session that somebody made, or the node's id and key, with which sessions are made when there is none or it has ended. */
+export type PlcAuth = { readonly session: string } | { readonly nodeId: string; readonly key: string };
+
 /** How PLC is polled. */
 export interface PlcOptions {
   readonly manager: Manager;
   readonly profile: WireProfile;
   readonly post: Post;
-  /** First argument of each call: `{AuthMethod: "session", session: ...}`. */
-  readonly auth: XmlRpcValue;
+  readonly auth: PlcAuth;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;
@@ -27,9 +30,29 @@ export interface PlcOptions {
 
 /** Longest answer, characters. */
 const MAX_REPLY = 16 * 1024 * 1024;
+/** PLC's code of a fault: it does not know who calls. */
+const NOT_AUTHENTICATED = 103;
 
 /** Documents as PlanetLab's centre gives them: polled, trusted for where they come from, ordered by timestamp. */
 export function plcSource({ manager, profile, post, auth, ...times }: PlcOptions): Poller {
+  let session = "session" in auth ? auth.session : undefined;
+  const call = async (method: string, struct: Readonly<Record<string, XmlRpcValue>>, signal: AbortSignal) =>
+    parseResponse(await post(writeCall(method, [struct]), signal), MAX_REPLY);
+  const getSlivers = async (signal: AbortSignal) => {
+    session ??= await newSession(signal);
+    return call("GetSlivers", { AuthMethod: "session", session }, signal);
+  };
+  /** The key signs the arguments, of which there are none beside it. */
+  const newSession = async (signal: AbortSignal): Promise<string> => {
+    if (!("key" in auth)) throw new PlcFaultError("the session has ended");
+    const { nodeId, key } = auth;
+    const value = createHmac("sha1", key).update("[]").digest("hex");
+    const node_id = /^\d{1,9}$/.test(nodeId) ? Number(nodeId) : nodeId;
+    const response = await call("GetSession", { AuthMethod: "hmac", node_id, value }, signal);
+    if ("fault" in response) throw faultError(response.fault);
+    if (typeof response.value !== "string") throw new PlcFaultError("GetSession answered with no session");
+    return response.value;
+  };
   return new Poller({
     ...times,
     name: "GetSlivers",
@@ -37,10 +60,23 @@ export function plcSource({ manager, profile, post, auth, ...times }: PlcOptions
     limit: times.period / 2,
     aborted: (message) => new PlcTimeoutError(message),
     async poll(signal) {
-      const response = parseResponse(await post(writeCall("GetSlivers", [auth]), signal), MAX_REPLY);
-      if ("fault" in response) throw new PlcFaultError(JSON.stringify(response.fault).slice(0, 300));
+      let response = await getSlivers(signal);
+      // The old manager noticed only at its start that its session had ended.
+      if ("fault" in response && "key" in auth && codeOf(response.fault) === NOT_AUTHENTICATED) {
+        session = undefined;
+        response = await getSlivers(signal);
+      }
+      if ("fault" in response) throw faultError(response.fault);
       const delivery = readGetSlivers(response.value, manager.options.node, profile);
       await takeDocument(manager, () => delivery, times.period / 2);
     },
   });
+}
+
+function codeOf(fault: XmlRpcValue): unknown {
+  return (fault as { readonly faultCode?: unknown } | null)?.faultCode;
+}
+
+function faultError(fault: XmlRpcValue): PlcFaultError {
+  return new PlcFaultError(JSON.stringify(fault).slice(0, 300));
 }

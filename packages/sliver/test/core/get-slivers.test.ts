@@ -53,6 +53,28 @@ describe("documents of PLC", () => {
     expect(delegations).toEqual([{ caller: "other" }]);
   });
 
+  test("vref names an image, as `default` does not; a slice `..._default` turns the shaping of the network off for all", () => {
+    const vref = (value: string) =>
+      read(reply(sliver({ attributes: attributes({ vref: value }) }))).records[0]?.image;
+    expect([vref("planetlab-f8-i386"), vref("default"), vref("../etc")]).toEqual([
+      "planetlab-f8-i386",
+      undefined,
+      undefined,
+    ]);
+    const slow = sliver({ attributes: attributes({ net_max_rate: "100" }) });
+    const rest = { name: "pl_default", instantiation: "not-instantiated" };
+    const all = (rate: string) =>
+      read(reply(slow, { ...rest, attributes: attributes({ net_max_rate: rate }) }), "v2").records[0]!.rspec;
+    expect(all("100")).toMatchObject({ netCap: 100_000, netDay: 10_546_875 });
+    expect(all("-1").netCap).toBe(1e12);
+    expect(all("-1")).toMatchObject({ netDay: 0, net2Day: 0 });
+  });
+
+  test("a name may have 32 characters", () => {
+    expect(read(reply(sliver({ name: "a".repeat(32) }))).records).toHaveLength(1);
+    expect(read(reply(sliver({ name: "a".repeat(33) }))).malformed).toHaveLength(1);
+  });
+
   test("25: one sliver that is malformed is said, and the others are there", () => {
     const bad = [
       null,
@@ -131,7 +153,7 @@ describe("documents of PLC", () => {
           attributes: value,
         });
         for (const { name, keys } of read(reply(hostile, value, sliver({ keys: [text] }))).records) {
-          expect(name).toMatch(/^[a-z][a-z0-9_]{0,30}$/);
+          expect(name).toMatch(/^[a-z][a-z0-9_]{0,31}$/);
           for (const key of keys) expect(key).toBe(sshKey(key));
         }
       }),

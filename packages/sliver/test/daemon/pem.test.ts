@@ -27,6 +27,16 @@ describe("a daemon whose certificates cannot be read", () => {
     expect((error as Error).message).toContain(`error ${text}; name a PEM file`);
   });
 
+  test("the key of a node: one way to log in, from a file that can be read", async () => {
+    const nodeKeyFile = join(rig.folder, "node-key");
+    await rig.configure({ plc: { url, session, nodeKeyFile } });
+    await expect(rig.start()).rejects.toThrow("must have session or nodeKeyFile, and not both");
+    await rig.configure({ plc: { url, nodeKeyFile } });
+    await expect(rig.start()).rejects.toThrow(`plc.nodeKeyFile: ${nodeKeyFile} cannot be read (ENOENT)`);
+    writeFileSync(nodeKeyFile, "two\nlines\n");
+    await expect(rig.start()).rejects.toThrow(`plc.nodeKeyFile: ${nodeKeyFile} holds no key`);
+  });
+
   test("one that is no PEM", async () => {
     const file = join(rig.folder, "ca.der");
     writeFileSync(file, Buffer.from([0x30, 0x82, 1, 2]));

@@ -1,18 +1,36 @@
 """A centre that answers GetSlivers with Python's own XML-RPC server: prints its port, then serves.
 
-The session says what comes back: `good`, `fault`, or `other` (another node's reply).
+The session says what comes back: `good`, `fault`, or `other` (another node's reply). Sessions of GetSession serve one call.
 """
 
+import hashlib
+import hmac
+
+from xmlrpc.client import Fault
 from xmlrpc.server import SimpleXMLRPCServer
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f someone"
 COUNT = [0]
+SESSIONS = set()
+
+
+def GetSession(auth):
+    value = hmac.new(b"the key of node 7", b"[]", hashlib.sha1).hexdigest()
+    if auth != {"AuthMethod": "hmac", "node_id": 7, "value": value}:
+        raise Fault(103, "Failed to authenticate call")
+    COUNT[0] += 1
+    SESSIONS.add(f"made-{COUNT[0]}")
+    return f"made-{COUNT[0]}"
 
 
 def GetSlivers(auth):
     assert auth["AuthMethod"] == "session"
     if auth["session"] == "fault":
         raise ValueError("session has ended")
+    if auth["session"].startswith("made-"):
+        if auth["session"] not in SESSIONS:
+            raise Fault(103, "Failed to authenticate call")
+        SESSIONS.remove(auth["session"])
     COUNT[0] += 1
     slivers = [
         {
@@ -39,6 +57,7 @@ def GetSlivers(auth):
 
 
 server = SimpleXMLRPCServer(("127.0.0.1", 0), allow_none=True, logRequests=False)
+server.register_function(GetSession)
 server.register_function(GetSlivers)
 print(server.server_address[1], flush=True)
 server.serve_forever()

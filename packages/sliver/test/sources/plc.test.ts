@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { writeResponse } from "../../src/api/xmlrpc/write.ts";
 import { POLICIES, PROFILES } from "../../src/core/profiles.ts";
 import { httpPost } from "../../src/sources/edge/http.ts";
-import { type Post, plcSource } from "../../src/sources/plc.ts";
+import { type PlcAuth, type Post, plcSource } from "../../src/sources/plc.ts";
 import { Rig } from "../manager/rig.ts";
 
 let centre: ChildProcess;
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => void centre.kill("SIGKILL"));
 
-const started = async (session: string, post: Post, waits = true) => {
+const started = async (session: string | PlcAuth, post: Post, waits = true) => {
   const machine = { policy: POLICIES.v2, cpu: 4000, link: 1_000_000_000, siblings: [], highestIndex: 8 };
   const rig = new Rig({ node: "7", machine });
   await rig.start();
@@ -35,7 +35,7 @@ const started = async (session: string, post: Post, waits = true) => {
       polled();
       return answer;
     },
-    auth: { AuthMethod: "session", session },
+    auth: typeof session === "string" ? { session } : session,
     clock: rig.clock,
     random: seededRandom(1),
     log: { info: () => undefined, error: (text) => void rig.log.push(text) },
@@ -76,6 +76,27 @@ describe("a centre of PlanetLab's, Python's own XML-RPC server", () => {
     expect(rig.found).toEqual([]);
     expect([...rig.manager.state.records.keys()]).toEqual(["site_lazy"]);
     await source.close();
+  });
+
+  test("with the node's key it makes a session, and another one when that has ended", async () => {
+    const methods: string[] = [];
+    const send = httpPost(url, () => ({}));
+    const post: Post = (text, signal) => {
+      methods.push(/<methodName>(\w+)</.exec(text)![1]!);
+      return send(text, signal);
+    };
+    const { rig, source, next } = await started({ nodeId: "7", key: "the key of node 7" }, post, false);
+    await expect.poll(() => rig.manager.state.minimum.number > 0).toBe(true);
+    expect(methods).toEqual(["GetSession", "GetSlivers"]);
+    const { number } = rig.manager.state.minimum;
+    // Its sessions serve one call.
+    await next();
+    await expect.poll(() => rig.manager.state.minimum.number > number).toBe(true);
+    expect(methods.slice(2)).toEqual(["GetSlivers", "GetSession", "GetSlivers"]);
+    await source.close();
+    const wrong = await started({ nodeId: "7", key: "another key" }, send, false);
+    await expect.poll(() => wrong.rig.log.join()).toMatch(/103.*Failed to authenticate call/);
+    await wrong.source.close();
   });
 
   test("an empty answer ends four slivers when the next poll says the same, and not when it was a mistake", async () => {

@@ -51,15 +51,26 @@ function keyOf(text: string): KeyObject {
   return createPrivateKey(text);
 }
 
+/** A key that is a line of text. Throws DaemonConfigError. */
+export function readSecret(place: string, file: string): string {
+  const text = textOf(place, file, "the file with the key").trim();
+  if (!/^[\x21-\x7e]{1,512}$/.test(text))
+    throw new DaemonConfigError(`${place}: ${file} holds no key; write it there, on one line`);
+  return text;
+}
+
 function readPem(place: string, file: string): string {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new DaemonConfigError(`${place}: ${file} cannot be read (${code}); name a PEM file`, { cause });
-  }
+  const text = textOf(place, file, "a PEM file");
   if (!/^-----BEGIN [A-Z ]+-----$/m.test(text))
     throw new DaemonConfigError(`${place}: ${file} holds nothing in PEM; it begins with -----BEGIN`);
   return text;
+}
+
+function textOf(place: string, file: string, what: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new DaemonConfigError(`${place}: ${file} cannot be read (${code}); name ${what}`, { cause });
+  }
 }

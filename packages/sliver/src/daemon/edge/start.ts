@@ -25,7 +25,7 @@ import type { DaemonConfig } from "../config.ts";
 import { auditFile } from "./audit-file.ts";
 import { checkSiblings, linkOf, machineFacts, onlineCores } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
-import { readTls } from "./pem.ts";
+import { readSecret, readTls } from "./pem.ts";
 
 /** A sliver manager that runs, with its API and sources. */
 export interface Daemon {
@@ -160,7 +160,11 @@ function sourcesOf({ plc, documents, profile }: DaemonConfig, manager: Manager, 
   if (plc !== undefined) {
     const tls = () => readTls("plc", { ca: plc.caFile });
     tls();
-    const auth = { AuthMethod: "session", session: plc.session };
+    const { session = "", nodeKeyFile } = plc;
+    const auth =
+      nodeKeyFile === undefined
+        ? { session }
+        : { nodeId: manager.options.node, key: readSecret("plc.nodeKeyFile", nodeKeyFile) };
     const post = httpPost(plc.url, tls);
     const period = plc.periodSeconds * 1000;
     found.push(plcSource({ ...common, profile: PROFILES[profile], post, auth, period }));
