@@ -221,8 +221,8 @@ export const NODES: readonly Mutant[] = [
     {
       name: "marks-outlive-their-nodes",
       breaks: "rule 5",
-      find: "this.#tries.delete(node);\n    await this.#unmark(node);\n    return undefined;",
-      put: "this.#tries.delete(node);\n    return undefined;",
+      find: "this.#tries.end(node);\n    await this.#unmark(node);\n    return undefined;",
+      put: "this.#tries.end(node);\n    return undefined;",
       tests: [`${TESTS}/deletions`],
     },
   ]),

@@ -3,14 +3,13 @@ import { settledWithin } from "../coordination/index.ts";
 import type { Action, SchedulerEvent } from "../scheduler/index.ts";
 import type { LiveTask } from "../telemetry/index.ts";
 import type { MinReady } from "./clients/min-ready.ts";
+import { FailedTries } from "./failed-tries.ts";
 import type { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
 import { deallocateNode } from "./nodes/node-lock.ts";
 import { resetLost } from "./requests/finish.ts";
 import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
 
-/** Failures in a row per request, node or label, at most this many remembered. */
-const REMEMBERED = 50_000;
 /** Nodes of one provider that are deleted at once, at most: thousands may be given back together, and each holds memory. */
 const DELETING = 256;
 /** Time for work that was aborted to end, milliseconds. */
@@ -33,7 +32,7 @@ export class Tasks {
   readonly #deletions: Deletions;
   readonly #minReadyRequests: Pick<MinReady, "request">;
   readonly #running = new Map<Promise<void>, string>();
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new FailedTries();
   /** By provider, so that a cloud that hangs does not delay deletions of the others. */
   readonly #deleting = new Map<string, Gate>();
   #session = new AbortController();
@@ -178,7 +177,7 @@ export class Tasks {
       const [unsure, putBack] = [outcome === "lost", outcome === "replan"];
       return { type: "handled", request, retryMs, unsure, putBack };
     }
-    this.#failures.delete(request);
+    this.#failures.end(request);
     return { type: "handled", request };
   }
 
@@ -205,28 +204,28 @@ export class Tasks {
   async #deallocate(node: string): Promise<SchedulerEvent> {
     const done = await deallocateNode(this.#context, node).catch(() => false);
     if (!done) return { type: "deallocated", node, retryMs: this.#retry(node, 250, 30_000) };
-    this.#failures.delete(node);
+    this.#failures.end(node);
     return { type: "deallocated", node };
   }
 
   async #minReady(label: string, count: number): Promise<SchedulerEvent> {
+    const key = `label ${label}`;
     try {
       await this.#minReadyRequests.request(label, count);
+      this.#failures.end(key);
       return { type: "min-ready-requested", label };
     } catch (error) {
       this.#context.log.warn(
         { label, error: messageOf(error) },
         "cannot write min-ready requests; will retry",
       );
-      return { type: "min-ready-requested", label, retryMs: this.#retry(`label ${label}`, 1_000, 60_000) };
+      return { type: "min-ready-requested", label, retryMs: this.#retry(key, 1_000, 60_000) };
     }
   }
 
   #retry(key: string, base: number, cap: number): number {
-    const attempt = this.#failures.get(key) ?? 0;
-    if (this.#failures.size > REMEMBERED) this.#failures.clear();
-    this.#failures.set(key, attempt + 1);
-    return backoff(this.#context.random, attempt, base, cap);
+    const { failed } = this.#failures.add(key, this.#context.clock.monotonic());
+    return backoff(this.#context.random, failed - 1, base, cap);
   }
 }
 

@@ -5,6 +5,7 @@ import { TreeError } from "@nodeyard/tree";
 import { Controller, Election, FenceLost, settledWithin } from "../../coordination/index.ts";
 import { slotLabelOf } from "../../scheduler/index.ts";
 import type { Backing, ViewEvent } from "../../view/index.ts";
+import { FailedTries } from "../failed-tries.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { isServed } from "../providers/foreign.ts";
@@ -38,7 +39,7 @@ export class BackingController {
   readonly #lastUsed = new Map<string, number>();
   readonly #askAfter = new Map<string, number>();
   /** Backing requests that failed in a row, by label. */
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new FailedTries();
   /** Nodes whose record says ours and whose lock does not, by the version that was looked at. */
   readonly #disowned = new Map<string, number>();
   /** Claims that name no node, by path: they have been logged. */
@@ -181,10 +182,10 @@ export class BackingController {
     if (after?.record.state !== "failed" || before?.record.state === "failed") return;
     const label = slotLabelOf(after.record, this.#labels);
     if (label === undefined) return;
-    const failures = this.#failures.get(label) ?? 0;
-    this.#failures.set(label, failures + 1);
-    const pause = backoff(this.#context.random, failures, ASK_AGAIN_MS, RESYNC_MS);
-    this.#askAfter.set(label, this.#context.clock.monotonic() + pause);
+    const now = this.#context.clock.monotonic();
+    const { failed } = this.#failures.add(label, now);
+    const pause = backoff(this.#context.random, failed - 1, ASK_AGAIN_MS, RESYNC_MS);
+    this.#askAfter.set(label, now + pause);
     const facts = { provider: this.#provider, label, request: after.id, retryMs: Math.round(pause) };
     this.#context.log.warn(facts, "every pool declined to make a backing node");
   }
@@ -287,7 +288,7 @@ export class BackingController {
     try {
       if ((await carryOut(this.#parts, action, this.#election.check())) === "done") {
         this.#retries.delete(key);
-        if (action.type === "adopt") this.#failures.delete(action.label);
+        if (action.type === "adopt") this.#failures.end(action.label);
         return;
       }
     } catch (error) {

@@ -4,11 +4,10 @@ import { TreeError } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
 import type { LiveTask } from "../../telemetry/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
+import { FailedTries, type Tries } from "../failed-tries.ts";
 import { type Deleted, deleteNode } from "./delete-node.ts";
 import type { NodeHandles } from "./handles.ts";
 
-/** Nodes whose failed tries are remembered, at most. */
-const REMEMBERED = 50_000;
 /** A node that someone else has locked is looked at again after this, milliseconds. */
 const BUSY_MS = 1_000;
 
@@ -19,7 +18,7 @@ const BUSY_MS = 1_000;
 export class Deletions {
   readonly #context: NodeHandles;
   readonly #tryNow: (node: string) => void;
-  readonly #tries = new Map<string, Tries>();
+  readonly #tries = new FailedTries();
 
   /** `tryNow`: forget the pause of a node. */
   constructor(context: NodeHandles, tryNow: (node: string) => void) {
@@ -37,7 +36,7 @@ export class Deletions {
     const outcome = await this.#try(node, expected, signal, live);
     if (outcome.result === "failed") return signal.aborted ? 0 : this.#failed(node, outcome.error);
     if (outcome.result === "skipped") return BUSY_MS;
-    this.#tries.delete(node);
+    this.#tries.end(node);
     await this.#unmark(node);
     return undefined;
   }
@@ -46,7 +45,7 @@ export class Deletions {
     if (event.type !== "own" || event.after !== undefined) return;
     const node = nodeOf(event.path);
     if (node === undefined || !this.#context.view.nodes.byId.has(node)) return;
-    this.#tries.delete(node);
+    this.#tries.end(node);
     this.#tryNow(node);
   }
 
@@ -57,11 +56,11 @@ export class Deletions {
       const node = nodeOf(path);
       if (node !== undefined && view.complete && !view.hasNode(node)) await this.#unmark(node);
     }
-    for (const node of this.#tries.keys()) if (!view.nodes.byId.has(node)) this.#tries.delete(node);
+    this.#tries.keep((node) => view.nodes.byId.has(node));
   }
 
   async #try(node: string, expected: string, signal: AbortSignal, live: LiveTask): Promise<Deleted> {
-    const attempt = (this.#tries.get(node)?.failed ?? 0) + 1;
+    const attempt = this.#tries.count(node) + 1;
     return deleteNode(this.#context, node, { expected, attempt }, signal, live).catch((error: unknown) => ({
       result: "failed",
       error: messageOf(error),
@@ -72,10 +71,7 @@ export class Deletions {
     const { view, ages, clock, log, journal, random } = this.#context;
     const provider = view.nodes.byId.get(node)?.record.provider ?? null;
     const now = clock.monotonic();
-    const before = this.#tries.get(node);
-    const tries: Tries = { failed: (before?.failed ?? 0) + 1, since: before?.since ?? now };
-    if (this.#tries.size >= REMEMBERED) this.#tries.clear();
-    this.#tries.set(node, tries);
+    const tries = this.#tries.add(node, now);
     // A mark that another launcher set counts for us, too.
     const marked = view.own.get(deadLetterPath(node));
     const dead = marked !== undefined || isDeadLetter(tries, now);
@@ -128,12 +124,6 @@ const FIRST_MS = 1_000;
 const MOST_MS = 300_000;
 /** A marked node is still tried, milliseconds. */
 const DEAD_MS = 1_800_000;
-
-/** Failed tries to delete one node, as far as this process knows. `since`: steady milliseconds, of the first. */
-export interface Tries {
-  readonly failed: number;
-  readonly since: number;
-}
 
 /** Whether the deletion has failed so often, or for so long, that an operator should look. Pure. */
 export function isDeadLetter({ failed, since }: Tries, now: number): boolean {
