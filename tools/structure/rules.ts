@@ -236,6 +236,8 @@ export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "docs/how-to/autohold.md": ["testing/pages/steps.ts"],
   "docs/how-to/size-and-scale.md": ["testing/pages/steps.ts"],
   "docs/how-to/debug-a-stuck-request.md": ["testing/pages/steps.ts"],
+  "docs/how-to/follow-a-node.md": ["testing/pages/steps.ts"],
+  "docs/how-to/metastatic.md": ["testing/pages/steps.ts"],
   "docs/how-to/install.md": ["tools/build/verify.ts", "testing/debian/main.ts", "testing/oci/images.ts"],
 };
 

@@ -73,7 +73,10 @@ function globalOptions(): readonly Option[] {
       "default: text on a terminal or in a file, journald where stderr is systemd's journal, else json",
     ).choices(["text", "json", "journald"]),
     new Option("--log-level <levels>", "LEVEL or AREA=LEVEL, separated by commas; default: info"),
-    new Option("--log-file <file>", "log to this file instead of stderr; made anew when it was moved away"),
+    new Option(
+      "--log-file <file>",
+      "log to this file instead of stderr; created again when it was moved away",
+    ),
   ];
 }
 

@@ -26,9 +26,9 @@ export const journalEvents = {
     "Pools declined a request, with the reason",
     ...["pools", "reason", "state", "asked"],
   ),
-  "request.put-back": info("An accepted request was put back, to be planned anew", "why"),
+  "request.put-back": info("An accepted request was put back, to be planned again", "why"),
   "request.withdrawn": info("A request was deleted before it was served"),
-  "request.lost": warn("A request is given up, because its lock is no longer ours", "error"),
+  "request.lost": warn("A request was given up, because this launcher lost its lock", "error"),
   "request.reset": info("A request that had lost its launcher was put back"),
   "request.waits": debug("Why a request is not served now", "code", "facts", "since", "nextTry"),
   "offering.closed": warn(
@@ -44,7 +44,7 @@ export const journalEvents = {
     ...["label", "why", "until", "failures", "since", "kind", "error", "hopeless"],
   ),
   "label.open": info(
-    "A launch of a label whose budget was spent succeeded: it is launched again",
+    "A launch of a label whose budget of failures was spent succeeded: the label is launched again",
     ...["label", "since"],
   ),
   "node.created": info("The record of a node to be launched was written", "request", "az"),
@@ -72,7 +72,7 @@ export const journalEvents = {
   "node.held": info("A node was put on hold", "from", "ms"),
   "node.deleting": info("The deletion of a node began", "attempt", "from"),
   "node.deleted": info("A node's machine and record are gone", "from"),
-  "node.remark": warn("The driver learnt what may explain how its jobs fared", "remark"),
+  "node.remark": warn("The driver learnt what may explain why a job failed", "remark"),
   "node.delete-failed": warn("An attempt to delete a node failed", "attempt", "error", "retryMs"),
   "node.dead-letter": kind(null)(
     "Many tries to delete a node failed; it is retried rarely",

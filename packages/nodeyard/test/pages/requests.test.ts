@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { paths } from "@nodeyard/model";
 import { connect } from "@nodeyard/zookeeper";
@@ -95,6 +95,41 @@ describe.skipIf(requireZooKeeper())(
         } finally {
           server.resume();
           await zuul.close();
+          await site.close();
+        }
+      }));
+
+    test("follow-a-node.md", () =>
+      inFolder(async (folder) => {
+        const file = join(folder, "nodepool.yaml");
+        writeFileSync(file, onZooKeeper(server, await freePort()));
+        const site = new Site("");
+        try {
+          const words = ["--log-file", join(folder, "launcher.log"), "-c", file, "launcher", "--no-webapp"];
+          const launcher = site.start(...words);
+          await expect
+            .poll(async () => (await site.run("-c", file, "list")).code, { timeout: 60_000 })
+            .toBe(0);
+          const { out } = await site.run("-c", file, "request", "small", "--wait", "--json");
+          const [node] = (JSON.parse(out) as { nodes: { id: string }[] }).nodes;
+          await launcher.kill("SIGTERM");
+          const names = {
+            "0000000042": node!.id,
+            "provider=cloud": "provider=fake-cloud",
+            "/var/log/nodeyard/launcher.log": "second.log",
+          };
+          await follow("follow-a-node.md", names, folder, undefined, () =>
+            expect
+              .poll(
+                () =>
+                  existsSync(join(folder, "second.log"))
+                    ? readFileSync(join(folder, "second.log"), "utf8")
+                    : "",
+                { timeout: 60_000 },
+              )
+              .toContain("the launcher runs"),
+          );
+        } finally {
           await site.close();
         }
       }));
