@@ -45,7 +45,7 @@ describe("the process that parses what slivers write", () => {
     server = accountServer({ handler, reader, budget: new CallBudget({ clock, ...quiet }) }, sliver("ada"));
     await new Promise<void>((resolve) => server.listen(join(folder, "s"), resolve));
   };
-  const post = (body = CALL) =>
+  const post = (body = CALL, first = "HTTP/1.1\r\nhost: x\r\nconnection: close") =>
     new Promise<string>((resolve) => {
       const socket = connect(join(folder, "s"));
       let said = "";
@@ -53,9 +53,7 @@ describe("the process that parses what slivers write", () => {
         said += part.toString();
       });
       socket.on("error", () => undefined).on("close", () => resolve(said.split("\r\n")[0]!));
-      socket.write(
-        `POST /json HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      );
+      socket.write(`POST /json ${first}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
     });
   const pid = () => Number(execFileSync("pgrep", ["-f", `${folder}/r/in[.]sock`], { encoding: "utf8" }));
 
@@ -63,10 +61,14 @@ describe("the process that parses what slivers write", () => {
     await begin();
     expect(await post()).toBe("HTTP/1.1 200 OK");
     expect(await post("{")).toBe("HTTP/1.1 200 OK");
+    // The client of a sliver's script: without a host, which only HTTP/1.1 demands.
+    expect(await post(CALL, "HTTP/1.0")).toBe("HTTP/1.1 200 OK");
+    expect(await post(CALL, "HTTP/1.1")).toBe("HTTP/1.1 400 Bad Request");
     const request = { method: "POST", path: "/json" };
     expect(heard).toEqual([
       { ...request, call: { method: "Help", params: [] } },
       { ...request, wrong: "the body is not valid JSON" },
+      { ...request, call: { method: "Help", params: [] } },
     ]);
   });
 

@@ -241,7 +241,7 @@ const LOANS: readonly Input[] = [
   ...["disk", "memoryCap", "constructor", "cpu_share", "", 1].map((resource) =>
     loans(`of ${JSON.stringify(resource)}`, [loan({ resource })]),
   ),
-  ...["root", "control", "policy", "../bob", "bob\n", "b".repeat(32), "__proto__", 7].map((to) =>
+  ...["root", "control", "policy", "../bob", "bob\n", "b".repeat(33), "__proto__", 7].map((to) =>
     loans(`to ${JSON.stringify(to).slice(0, 20)}`, [loan({ to })]),
   ),
   ...[-1, "tomorrow", 1.5].map((until) => loans(`until ${JSON.stringify(until)}`, [loan({ until })])),
@@ -334,7 +334,7 @@ const TICKETS: readonly Input[] = [
     "Laz",
     "laz\n",
     "laz\0",
-    "l".repeat(32),
+    "l".repeat(33),
     "",
     "laz;id",
     "$(id)",

@@ -38,7 +38,8 @@ export function serveHttp(of: (socket: Socket) => Conversation | undefined, time
   const server = createServer(options, (request, response) => {
     const conversation = of(request.socket);
     if (conversation === undefined) return void response.destroy();
-    if (request.headers.host === undefined) {
+    // HTTP/1.0 has none: what a script of a few lines sends.
+    if (request.httpVersion !== "1.0" && request.headers.host === undefined) {
       conversation.malformed();
       return refuse(response, 400);
     }
