@@ -5,8 +5,8 @@ import type { SliverLabelOwn } from "./config.ts";
 type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
 /**
- * What is promised to a sliver and so is taken from its machine; whole numbers, since sums of fractions of cores are not
- * exact. Caps and shares promise nothing.
+ * The amounts that a sliver is guaranteed, which reduce what its machine can still guarantee (rule 9). Whole numbers, because sums of
+ * fractions of cores are not exact. Caps and shares guarantee nothing.
  */
 export function promised(rspec: Amounts): Resources {
   return {
@@ -23,7 +23,7 @@ export function needOf(label: LabelConfig): Resources {
   return promised((label.own as SliverLabelOwn).rspec);
 }
 
-/** How a machine's capacity is called there, and how many of its units are one of ours. */
+/** Names of the machine's capacities, and how many of the machine's units one unit of the driver is. */
 const CAPACITY: readonly (readonly [name: string, theirs: string, units: number])[] = [
   ["instances", "slivers", 1],
   ["millicores", "cpu", 1],
@@ -32,7 +32,7 @@ const CAPACITY: readonly (readonly [name: string, theirs: string, units: number]
   ["net-kbit", "net", 1000],
 ];
 
-/** What the machine promises at most; absent: it does not check. */
+/** The most that the machine can guarantee. A missing name means that the machine does not limit it. */
 export function capacityOf({ capacity }: NodeReport): Resources {
   const limits: Record<string, number> = {};
   for (const [name, theirs, units] of CAPACITY) {
@@ -44,14 +44,14 @@ export function capacityOf({ capacity }: NodeReport): Resources {
   return limits;
 }
 
-/** What one machine has no limit of has none together with others either. */
+/** Adds limits of machines. A resource that one machine does not limit has no limit in the sum. */
 export function together(limits: readonly Resources[]): Resources {
   const [first = {}, ...rest] = limits;
   const names = Object.keys(first).filter((name) => rest.every((one) => one[name] !== undefined));
   return Object.fromEntries(names.map((name) => [name, limits.reduce((sum, one) => sum + one[name]!, 0)]));
 }
 
-/** The part of the machine that is free when `need` is taken too: of what is scarcest. Undefined: it does not fit. */
+/** The free share of the machine after `need`, for the scarcest resource. Undefined when `need` does not fit. */
 export function freeShare(limits: Resources, used: Resources, need: Resources): number | undefined {
   if (exceeded(limits, used, need) !== undefined) return undefined;
   const shares = Object.entries(limits).flatMap(([name, limit]) =>

@@ -64,7 +64,7 @@ const labelTable = {
   connection: group({
     "python-path": text("Ansible's interpreter.", { default: "auto" }),
     "shell-type": text("Ansible's shell type."),
-    // The machine says which user, when it has given the sliver a place.
+    // The machine determines the user name when it places the sliver.
   }).map((ansible) => ({ ...ansible, username: null, type: "ssh", port: SSH_PORT })),
   "host-key-checking": flag("False: ready as soon as its manager says so.", { default: true }),
 };
@@ -99,31 +99,31 @@ const table = {
   ),
 };
 
-/** A machine with a sliver manager, and how its API is reached. */
+/** A machine with a sliver manager, and how to reach its API. */
 export interface MachineAt {
-  /** The node id that it was enrolled by: documents for it carry that. */
+  /** The node id with which it was enrolled. Documents for the machine contain it. */
   readonly name: string;
   readonly at: { readonly socket: string } | { readonly ssh: SshTarget };
-  /** What clients reach the machine by, each sliver at a port of it; null: slivers at their own addresses. */
+  /** Address by which clients reach the machine, with a port for each sliver; null: slivers are reached at their own addresses. */
   readonly address: string | null;
 }
 
-/** What only this driver understands of a provider. */
+/** The driver's part of a provider. */
 export interface SliverProviderOwn extends Pick<Values<typeof table>, "signingKeys" | "epoch"> {
   readonly machines: readonly MachineAt[];
 }
-/** What a label says to the sliver driver alone. */
+/** The driver's part of a label. */
 export interface SliverLabelOwn {
-  /** What a sliver of the label is given; the manager's defaults for what is absent. */
+  /** The rspec of the label's slivers. Missing amounts have the manager's defaults. */
   readonly rspec: Amounts;
-  /** Name or digest, as the machines know images; null: their default. */
+  /** Name or digest of an image on the machines; null: the machines' default image. */
   readonly image: string | null;
   readonly initscript: string;
-  /** Containers may be run in it. */
+  /** Containers may run in the sliver. */
   readonly nesting: boolean;
   /** `type base64`, each. */
   readonly authorizedKeys: readonly string[];
-  /** Its slivers lend their caps to each other while nobody uses them. */
+  /** Idle slivers lend their caps to busy ones. */
   readonly lends: boolean;
 }
 /** A compiled pool of the sliver driver. */
@@ -171,7 +171,7 @@ function machineAt({ at, ...machine }: Entry<Values<typeof machineTable>>): Mach
   const ssh = { host, port, ...(user === null ? {} : { user }), identityFile, hostKeys };
   try {
     for (const key of hostKeys) sshKey(key);
-    // What ssh would take for something else is found here, and not at the first call.
+    // Checked now, so that a target that ssh would misinterpret is reported with the configuration and not at the first call.
     sshArguments(ssh, "");
     return { name, at: { ssh }, address: address ?? host };
   } catch (error) {

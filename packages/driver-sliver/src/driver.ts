@@ -10,7 +10,7 @@ import { type Seen, SliverHosts } from "./sliver-hosts.ts";
 
 const OPEN_MS = 30_000;
 
-/** What the driver has of this host. */
+/** What the driver uses of its host. */
 export interface HostAccess {
   readonly connect: (machine: MachineAt) => SliverClient;
   /** Throws KeyFileError. */
@@ -42,7 +42,7 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
   };
 }
 
-/** Of a provider that lends no more: nobody waits for what its ready slivers lent when they are handed out. */
+/** Ends loans when the provider no longer lends: with lending off, a delivery does not wait until lent amounts are returned. */
 async function stopLending(
   seen: readonly Seen[],
   { installation, provider }: { readonly installation: string; readonly provider: string },

@@ -2,7 +2,7 @@ import { DriverError, type DriverErrorKind, messageOf } from "@nodeyard/driver";
 import { SliverFaultError } from "@nodeyard/sliver-protocol";
 
 const KINDS: Readonly<Record<string, DriverErrorKind>> = {
-  // Another writer, an old epoch, a key that the machine does not know: somebody has to mend it.
+  // Another writer, an old epoch, or a key that the machine does not know: an operator has to correct it.
   "sliver-protocol.owned": "configuration",
   "sliver-protocol.fenced": "configuration",
   "sliver-protocol.store_lost": "configuration",
@@ -15,7 +15,10 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   "sliver-protocol.busy": "transient",
 };
 
-/** Faults of the manager's API (docs/contract/slivers.md, "Calls and faults"): an argument or a permission is nothing that time mends. */
+/**
+ * Faults of the manager's API (docs/contract/slivers.md, "Calls and faults"). A wrong argument or a missing permission does not go away
+ * with time.
+ */
 const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
   1: "transient",
   100: "configuration",
@@ -23,7 +26,7 @@ const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
   108: "configuration",
 };
 
-/** What sliver managers and the way to them say. */
+/** Translates errors of sliver managers and of their transports. */
 export function mapError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;
   const code = String((error as { code?: unknown } | null)?.code ?? "");

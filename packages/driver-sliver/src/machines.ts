@@ -13,10 +13,10 @@ import { capacityOf, promised } from "./amounts.ts";
 import { FREE, isIdle } from "./lending/index.ts";
 import type { SliverHost } from "./sliver-host.ts";
 
-/** For one machine to say what it has, milliseconds: a person waits, and the others are shown without it. */
+/** Time limit for the answer of one machine, milliseconds. A person waits, and other machines are shown without it. */
 const ANSWER_MS = 3_000;
 
-/** What a machine has and lends, as its manager reports it now. */
+/** The resources and loans of a machine, from its manager's present report. */
 export async function machineOf(
   host: SliverHost,
   installation: string,
@@ -74,7 +74,7 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
   };
 }
 
-/** What explains how jobs in it fare; empty: nothing does. */
+/** Facts that explain how jobs in the sliver fared; empty when there are none. */
 export function remarksOf({ memoryKills = 0, effective, throttled }: SliverReport): readonly string[] {
   return [
     ...(memoryKills === 0 ? [] : [killsText(memoryKills, effective.memoryCap)]),
@@ -82,13 +82,13 @@ export function remarksOf({ memoryKills = 0, effective, throttled }: SliverRepor
   ];
 }
 
-/** `cap` in KiB; 0: only what all slivers have together limits it. */
+/** `cap` in KiB; 0: only the common limit of all slivers applies. */
 export function killsText(kills: number, cap: number): string {
   const whose = cap === 0 ? "the memory of all slivers" : `its memory (${Math.floor(cap / 1024)} MiB)`;
   return `${whose} was full: the kernel killed ${kills} ${kills === 1 ? "process" : "processes"}`;
 }
 
-/** Without what is zero: most of it is. */
+/** The amounts that are not zero; most are zero. */
 function given(amounts: Rspec): Readonly<Record<string, number>> {
   return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount > 0));
 }

@@ -3,33 +3,34 @@ import type { NodeReport } from "@nodeyard/sliver-protocol";
 import { promised } from "./amounts.ts";
 import { FREE } from "./lending/index.ts";
 
-/** Somebody who is about to ask machines what they have, and to choose one by the answers. */
+/** A caller that asks machines for their state and then chooses one by the answers. */
 export type Look = symbol;
 
 interface OnItsWay {
   readonly machine: string;
   readonly name: string;
   readonly need: Resources;
-  /** Once it is placed: who asked before that, and so may have been told what was before. */
+  /** Set once the sliver is in a document: the callers that asked before that, and so may have received an older state. */
   unseenBy?: Set<Look>;
 }
 
 /**
- * Slivers that are being placed and are in no document yet. One that was placed counts on for everybody whose question to the machine
- * is older than that, however late its answer is read.
+ * Slivers that are being placed and may not be in a report yet. A placed sliver keeps counting for every caller whose request to the
+ * machine
+ * is older than its placement, however late the answer arrives. Without this, two callers could use the same capacity (rule 9).
  */
 export class Placing {
   readonly #looks = new Set<Look>();
   readonly #onTheirWay = new Set<OnItsWay>();
 
-  /** To be called before the machines are asked. */
+  /** Call before the machines are asked. */
   begin(): Look {
     const look = Symbol("look");
     this.#looks.add(look);
     return look;
   }
 
-  /** To be called when the choice is made, and counted by `add`. */
+  /** Call when the choice has been made and counted by `add`. */
   end(look: Look): void {
     this.#looks.delete(look);
     for (const one of this.#onTheirWay) {
@@ -38,7 +39,7 @@ export class Placing {
     }
   }
 
-  /** Counts a sliver on a machine until what is returned is called: its document was taken, or will not be. */
+  /** Counts a sliver on a machine until the returned function is called, when the machine has taken or refused its document. */
   add(machine: string, name: string, need: Resources): () => void {
     const one: OnItsWay = { machine, name, need };
     this.#onTheirWay.add(one);
@@ -48,7 +49,7 @@ export class Placing {
     };
   }
 
-  /** What is promised on a machine: by its report, for which `look` asked, and to those that are on their way into it. */
+  /** Guaranteed amounts on a machine: those of its report, which `look` requested, and those of slivers being placed. */
   used({ slivers, node }: NodeReport, look: Look): Resources {
     const listed = new Set(slivers.map(({ name }) => name));
     let sum: Resources = {};

@@ -27,7 +27,7 @@ import { reconcileUses } from "./reconcile.ts";
 import { complete, type SliverHosts } from "./sliver-hosts.ts";
 import { createSteps, gone, handOver, removeSteps, unlist } from "./steps.ts";
 
-/** Slivers of some machines. It remembers nothing: all there is to know is in the machines' documents. */
+/** The slivers of some machines. The provider keeps no state: all state is in the machines' documents. */
 export class SliverProvider implements Provider {
   readonly offers: Offers;
   readonly #hosts: SliverHosts;
@@ -35,7 +35,7 @@ export class SliverProvider implements Provider {
   readonly #calls: Calls;
   readonly #clock: Clock;
 
-  /** `lends`: slivers of its labels lend, so that they are called back before they are handed out. */
+  /** `lends`: slivers of its labels lend, so lent amounts must be returned before a node is delivered. */
   constructor(
     hosts: SliverHosts,
     config: SliverProviderConfig,
@@ -136,7 +136,7 @@ export class SliverProvider implements Provider {
   }
 }
 
-/** Slivers of one image and one rspec start or fail alike, whatever their labels are called. */
+/** Slivers with the same image and rspec start or fail alike, whatever their labels are called. */
 function typeOf({ own }: LabelConfig): string {
   const { rspec, image } = own as SliverLabelOwn;
   const amounts = Object.entries(rspec).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -3,9 +3,11 @@ import type { Edit, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { lends, markUse } from "./lending/index.ts";
 import type { Seen, SliverHosts } from "./sliver-hosts.ts";
 
-/** Lets slivers lend whose nodes nobody uses, and takes back what others lent who are used; machines that do not answer are left out. */
+/**
+ * Marks slivers of unused nodes as idle, so that they lend, and slivers of used nodes as busy. Machines that do not answer are left out.
+ */
 export async function reconcileUses(hosts: SliverHosts, uses: NodeUses, signal: AbortSignal): Promise<void> {
-  // The machines before the tree: see Handover.
+  // The machines must be asked before the tree; `Handover.reconcile` says why.
   const seen = (await hosts.seen(signal)).filter(({ report }) => report.slivers.some(lends));
   if (seen.length === 0) return;
   const tags = seen.flatMap(({ report }) =>
@@ -15,7 +17,7 @@ export async function reconcileUses(hosts: SliverHosts, uses: NodeUses, signal: 
   await Promise.all(seen.map((one) => mark(one, known, signal)));
 }
 
-/** Where nothing changes nothing is written, and loans that should be others are mended by the way. */
+/** Writes only when something changes. Wrong loans are corrected by the same write. */
 async function mark(
   { host, report }: Seen,
   known: ReadonlyMap<string, NodeUse>,

@@ -3,12 +3,12 @@ import { IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-proto
 import { LENT } from "./lending/index.ts";
 
 interface AmountAbout {
-  /** How much of the resource one of the key is. */
+  /** How many units of the resource one unit of the key is. */
   readonly scale?: number;
   readonly unit?: string;
-  /** What is asked for when the key is absent; without it nothing is, and the manager's default holds. */
+  /** Amount for an absent key. Without it the manager's default applies. */
   readonly default?: number;
-  /** That default, for the page. */
+  /** The default for the reference page. */
   readonly shown?: string;
 }
 
@@ -21,8 +21,9 @@ const amount = (description: string, { scale = 1, ...about }: AmountAbout) =>
   });
 
 /**
- * All amounts of a label. What is promised is always said, so that what a label needs does not depend on the managers' defaults; of
- * the rest only what the file says.
+ * All amounts of a label. Guarantees always have a value, so that a label's need does not depend on defaults of the managers. Other amounts
+ * are
+ * only set when the file sets them.
  */
 const amounts = {
   "cpu-guarantee": amount("CPU that it has under any contention.", {
@@ -55,11 +56,11 @@ const amounts = {
 
 export type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
-/** What a sliver is given: keys of a label, or of the `sliver` mapping of a metastatic label. */
+/** Keys of a sliver: of a label, or of the `sliver` mapping of a metastatic label. */
 export const sliverKeys = {
   rspec: group(amounts).map((all, at): Amounts => {
     const { memoryGuarantee = 0, memoryCap = 0 } = all;
-    // A cap of CPU or of traffic goes up with its guarantee; what is above this one would be killed.
+    // Caps of CPU and traffic are raised to the guarantee. Memory above its cap would be killed, so this is an error.
     if (memoryCap > 0 && memoryGuarantee > memoryCap)
       at.error(
         "memory-guarantee",
@@ -81,7 +82,7 @@ export const sliverKeys = {
   initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
 };
 
-/** As `type base64`; any other line is an error. */
+/** Normalizes keys to `type base64`; other lines are errors. */
 export function readKeys(lines: readonly string[], at: Reader): readonly string[] {
   return lines.flatMap((line, index) => {
     try {
@@ -93,7 +94,7 @@ export function readKeys(lines: readonly string[], at: Reader): readonly string[
   });
 }
 
-/** Key `lend`: whether idle slivers lend their caps. */
+/** The key `lend`: whether idle slivers lend their caps. */
 export function readLend(lend: "none" | "idle", rspec: Amounts, at: Reader): boolean {
   if (lend === "idle" && LENT.every((name) => (rspec[name] ?? 0) === 0))
     at.warn(

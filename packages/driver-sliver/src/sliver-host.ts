@@ -16,14 +16,14 @@ import { lendingOfPool, withLoans } from "./lending/index.ts";
 import { WRITER } from "./names.ts";
 
 export interface SliverHostOptions {
-  /** The node id that the machine was enrolled by. */
+  /** The node id with which the machine was enrolled. */
   readonly name: string;
   readonly client: SliverClient;
   readonly keys: SigningKeys;
   readonly epoch: number;
-  /** Who writes; absent: this driver. */
+  /** Name of the writer; default: this driver's. */
   readonly writer?: string;
-  /** As in MachineAt; absent: null. */
+  /** As in MachineAt; default null. */
   readonly address?: string | null;
   readonly clock: Clock;
   readonly random: Random;
@@ -31,27 +31,27 @@ export interface SliverHostOptions {
   readonly closed: AbortSignal;
 }
 
-/** Where a sliver is logged in to. */
+/** Address at which a client logs in to a sliver. */
 export interface Door {
   readonly user: string;
   readonly address: string;
   readonly port: number;
-  /** By a port of its machine, not at an address of its own. */
+  /** A port of its machine, not an address of its own. */
   readonly published: boolean;
 }
 
-/** For one delivery with all of its attempts, milliseconds. */
+/** Time limit of one delivery with all of its attempts, milliseconds. */
 const DELIVERY_MS = 30_000;
-/** Above the half minute that a manager holds a watcher. */
+/** Longer than the half minute that a manager delays the answer to Watch, milliseconds. */
 const WATCH_MS = 45_000;
 
-/** One machine and its sliver manager. Nothing of its state is remembered here. */
+/** A machine and its sliver manager. Nothing of the machine's state is stored here, except its capacity. */
 export class SliverHost {
   readonly name: string;
   readonly #options: SliverHostOptions;
   readonly #writer: DocumentWriter;
   #keysKnown = false;
-  /** As it was told last. */
+  /** The capacity of the last report. */
   #capacity: NodeReport["capacity"] = {};
   #watch: { readonly sequence: number; readonly report: Promise<NodeReport> } | undefined;
 
@@ -73,7 +73,7 @@ export class SliverHost {
     });
   }
 
-  /** Where a client logs in to a sliver. Throws DriverError when no port of the machine leads there. */
+  /** The address for logging in to a sliver. Throws DriverError when the machine publishes no port for it. */
   door({ login }: SliverReport): Door {
     const { name, address = null } = this.#options;
     if (login === undefined)
@@ -87,7 +87,7 @@ export class SliverHost {
     );
   }
 
-  /** Rejects when the machine is not the one that is meant, or is another writer's. */
+  /** Rejects when the machine has another node id, or belongs to another writer. */
   async open(signal: AbortSignal): Promise<NodeReport> {
     const report = await this.status(signal);
     const { name, epoch, keys, client, writer: ours = WRITER } = this.#options;
@@ -111,26 +111,26 @@ export class SliverHost {
     );
   }
 
-  /** Durable on the machine when it resolves. */
+  /** Applies a change. It is durable on the machine when the promise resolves. */
   async change(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
-    // A machine that was away when the provider opened may not know the present key.
+    // A machine that was offline when the provider opened may not have the present key set.
     if (!this.#keysKnown) await this.open(signal);
     return this.#writer.change(edit, signal);
   }
 
-  /** The same, with the loans that follow from it where slivers lend by their tags. */
+  /** The same, with the loans that follow from the change, if slivers lend by their tags. */
   changeOfPool(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
-    // What it has is known when it is called: it opens the machine first.
+    // Evaluated when the edit is called, after `change` has opened the machine, so that the capacity is known.
     const withThem: Edit = (slivers, now) => withLoans(edit, lendingOfPool(this.#capacity), {})(slivers, now);
     return this.change(withThem, signal);
   }
 
-  /** Lends what has become free, where slivers lend and nobody has to wait for that. */
+  /** Lends what has become free. Nothing waits for it, and errors are ignored. */
   relend(): void {
     this.changeOfPool(() => undefined, this.#options.closed).catch(() => undefined);
   }
 
-  /** Resolves with what `check` finds, as soon as it finds something; while the machine is away it is waited for. */
+  /** Resolves with the first value that `check` returns for a report. While the machine does not answer, it is tried again. */
   async until<T>(check: (report: NodeReport) => T | undefined, signal: AbortSignal): Promise<T> {
     const { clock, random } = this.#options;
     let sequence: number | undefined;
@@ -148,7 +148,7 @@ export class SliverHost {
     }
   }
 
-  /** One call for all who wait for the same. */
+  /** Shares one Watch call between all callers that wait for the same sequence. */
   #next(sequence: number, signal: AbortSignal): Promise<NodeReport> {
     if (this.#watch?.sequence !== sequence) {
       const { client, clock, closed, name } = this.#options;

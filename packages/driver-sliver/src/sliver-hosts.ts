@@ -10,7 +10,7 @@ export interface Seen {
   readonly report: NodeReport;
 }
 
-/** Where a sliver is to be; `placed` is called when its document was taken, or will not be. */
+/** The machine of a sliver. Call `placed` when the machine has taken or refused its document. */
 export interface Placed {
   readonly host: SliverHost;
   placed(): void;
@@ -27,12 +27,12 @@ export class SliverHosts {
     this.#log = log;
   }
 
-  /** Rejects when one of them must not be used, or none answers. Resolves with those that answer. */
+  /** Resolves with the machines that answer. Rejects when one of them must not be used, or when none answers. */
   open(signal: AbortSignal): Promise<readonly Seen[]> {
     return this.#answering((host) => host.open(signal), signal);
   }
 
-  /** Throws DriverError for a machine that left the configuration: what is on it is not known to be gone. */
+  /** Throws DriverError for a machine that was removed from the configuration, because its slivers may still exist. */
   get(name: string): SliverHost {
     const host = this.all.find((one) => one.name === name);
     if (host !== undefined) return host;
@@ -42,12 +42,12 @@ export class SliverHosts {
     );
   }
 
-  /** Of every machine: rejects rather than leave one out. */
+  /** Reports of every machine. Rejects when one of them does not answer. */
   async reports(signal: AbortSignal): Promise<readonly Seen[]> {
     return Promise.all(this.all.map(async (host) => ({ host, report: await host.status(signal) })));
   }
 
-  /** Where the sliver of that name is in a document. */
+  /** Finds the sliver of that name in the machines' documents. */
   async find(name: string, signal: AbortSignal): Promise<Place | undefined> {
     for (const { host, report } of await this.reports(signal)) {
       const found = complete(report).slivers.find((one) => one.name === name);
@@ -56,18 +56,18 @@ export class SliverHosts {
     return undefined;
   }
 
-  /** Of those that answer, one at least. */
+  /** Reports of the machines that answer; at least one. */
   seen(signal: AbortSignal): Promise<readonly Seen[]> {
     return this.#answering((host) => host.status(signal), signal);
   }
 
-  /** All that the machines that answer promise at most. */
+  /** The sum of what the answering machines can guarantee. */
   async capacity(signal: AbortSignal): Promise<Resources> {
     const seen = await this.seen(signal);
     return together(seen.map(({ report }) => capacityOf(report)));
   }
 
-  /** Rejects with kind "configuration" when not even an empty machine has that much. Without any answer nothing is known. */
+  /** Rejects with kind "configuration" when not even an empty machine has that much. When no machine answers, nothing is known. */
   async judge(need: Resources, signal: AbortSignal): Promise<void> {
     const seen = await this.seen(signal);
     const lacks = seen.map(({ report }) => exceeded(capacityOf(report), {}, need));
@@ -75,7 +75,7 @@ export class SliverHosts {
     throw new DriverError("configuration", `no machine has the ${lacks[0]} that one sliver is guaranteed`);
   }
 
-  /** The machine that has the most left. The sliver is counted there until `placed` is called. */
+  /** Chooses the machine with the most free capacity. The sliver counts there until `placed` is called. */
   async choose(name: string, need: Resources, signal: AbortSignal): Promise<Placed> {
     const look = this.#placing.begin();
     try {
@@ -93,7 +93,7 @@ export class SliverHosts {
     }
   }
 
-  /** Counts a sliver on a machine, as `choose` does, where an earlier call has chosen it. */
+  /** Counts a sliver on a machine that an earlier call has chosen. */
   place(host: SliverHost, name: string, need: Resources): Placed {
     return { host, placed: this.#placing.add(host.name, name, need) };
   }
@@ -112,12 +112,12 @@ export class SliverHosts {
     };
     await Promise.all(this.all.map(one));
     if (seen.length === 0) throw failures[0];
-    // Whoever answers first must not be preferred.
+    // Sorted, so that the machine that answers first is not preferred.
     return seen.sort((a, b) => (a.host.name < b.host.name ? -1 : 1));
   }
 }
 
-/** Throws where the machine does not know what it has: nothing may be concluded from what it does not list. */
+/** Throws when the machine has lost its store: then a sliver that the report does not list may exist. */
 export function complete(report: NodeReport): NodeReport {
   if (!report.safeMode || report.unlisted.length === 0) return report;
   throw new DriverError(

@@ -26,11 +26,11 @@ import type { Door, SliverHost } from "./sliver-host.ts";
 import type { Placed, SliverHosts } from "./sliver-hosts.ts";
 
 const STEP_MS = 60_000;
-/** For a sliver to end and everything of it to be gone. */
+/** Time limit until a sliver and everything of it is gone, milliseconds. */
 const END_MS = 300_000;
-/** Who asks for nodes that nobody asked for (docs/contract/launcher.md, "min-ready"). */
+/** Requestor of min-ready nodes, which no client asked for (docs/contract/launcher.md, "min-ready"). */
 export const MIN_READY = "NodePool:min-ready";
-/** The manager tries again by itself; one that fails this often is given up. */
+/** The manager retries by itself. After this many failures the launch is given up. */
 const TRIES = 3;
 
 /** `now` in milliseconds. */
@@ -66,13 +66,13 @@ export async function* createSteps(
   const sliver = await host.until((report) => running(report, name), signal);
   if ((order.label.own as SliverLabelOwn).lends && order.request.requestor === MIN_READY) {
     yield { step: "lend", deadlineMs: STEP_MS };
-    // That it does not lend harms nobody.
+    // If lending fails, the next reconciliation tries again.
     await host.changeOfPool(rest(name), signal).catch(() => signal.throwIfAborted());
   }
   return describe(order, { ...place, generation: sliver.generation }, host.door(sliver), need);
 }
 
-/** The tag says all: an id that is of no sliver of this node is not even looked at. */
+/** Removes the tag's sliver. The tag identifies it; a stored id of the same sliver tells on which machine it is. */
 export async function* removeSteps(
   hosts: SliverHosts,
   tag: Tag,
@@ -94,11 +94,11 @@ export async function* removeSteps(
     if (found !== undefined)
       yield { step: "tell", deadlineMs: STEP_MS, remark: killsText(found.memoryKills, found.memoryCap) };
   }
-  // What is free now is lent, where anybody borrows; the next change makes up for it.
+  // Lends what is free now, where slivers lend. The next change repeats it if it fails.
   for (const [at, host] of where.entries()) if (reports[at]?.slivers.some(lends)) host.relend();
 }
 
-/** Before a ready sliver is handed out: resolves when the kernel has given it back what it lent. */
+/** Called before a ready node is delivered. Resolves when the kernel has given the sliver back what it lent. */
 export async function handOver(
   hosts: SliverHosts,
   tag: Tag,
@@ -118,7 +118,7 @@ export async function handOver(
   await host.until((report) => settled(report, name), signal);
 }
 
-/** Takes the tag's sliver out of the machine's document; where there is none, nothing is written. */
+/** Removes the tag's sliver from the machine's document. Writes nothing when it is not there. */
 export async function unlist(host: SliverHost, tag: Tag, signal: AbortSignal): Promise<void> {
   const name = sliverName(tag);
   const isOurs = (tags: SliverSpecInput["tags"]) => sameNode(tagOf(tags ?? {}), tag);
@@ -141,7 +141,7 @@ async function choose(
   now: () => number,
 ): Promise<Placed & { readonly place: Place }> {
   const known = placeOf(stored);
-  // Where an earlier call meant to make it, it stays: its document may have been taken without an answer.
+  // The machine that an earlier call chose is kept: it may have taken the document although its answer was lost.
   const place = known?.name === name ? known : await hosts.find(name, signal);
   if (place !== undefined) return { place, ...hosts.place(hosts.get(place.machine), name, need) };
   const { host, placed } = await hosts.choose(name, need, signal);
@@ -157,7 +157,7 @@ function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: 
     keys: [...authorizedKeys],
     ...(image === null ? {} : { image }),
     initscript,
-    // Managers that are older than this field refuse it.
+    // Managers that are older than this field refuse it, so it is sent only when needed.
     ...(nesting ? { nesting } : {}),
     rspec: { ...rspec },
     tags: {
@@ -168,7 +168,7 @@ function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: 
   };
 }
 
-/** Throws when the machine took the document and not this sliver of it. */
+/** Throws when the machine took the document but refused this sliver. */
 export function granted({ refused, node }: NodeReport, name: string): void {
   const refusal = refused.find((one) => one.name === name);
   if (refusal === undefined) return;
@@ -188,13 +188,16 @@ export function running({ slivers, node, trouble }: NodeReport, name: string): S
   return phase === "running" && error === undefined ? sliver : undefined;
 }
 
-/** Found when it runs and its machine has followed what was asked last; those who give back come before those who get. */
+/**
+ * True when the sliver runs and its machine has applied the last change. Amounts that are taken back are applied before amounts that are
+ * given.
+ */
 export function settled(report: NodeReport, name: string): true | undefined {
   const sliver = running(report, name);
   return sliver === undefined || sliver.settled === false ? undefined : true;
 }
 
-/** What another try does not mend (packages/sliver, isolation/errors.ts). */
+/** Errors that a retry does not resolve (packages/sliver, isolation/errors.ts). */
 const HOPELESS: Readonly<Record<string, "configuration" | "quota">> = {
   "sliver.image": "configuration",
   "sliver.machine": "configuration",
@@ -217,7 +220,7 @@ function describe(
     hostname: order.hostname,
     hostId: place.machine,
     resources,
-    // The login of its place on the machine, which nobody knows before.
+    // The machine assigns the user and port when it places the sliver, so they are known only now.
     connection: { username: user, port },
   };
 }

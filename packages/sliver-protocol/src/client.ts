@@ -2,12 +2,12 @@ import { SliverFaultError, SliverUnreachableError } from "./errors.ts";
 import type { NodeDocument, NodeReport } from "./report.ts";
 
 /**
- * Carries one request text to the sliver manager and brings the answer: over its Unix socket, or on the standard
- * input of the control account's forced command. Rejects with SliverUnreachableError.
+ * Sends the text of one request to the sliver manager and returns the answer: over its Unix socket, or through the forced
+ * command of the control account. Rejects with SliverUnreachableError.
  */
 export type Transport = (request: string, signal: AbortSignal) => Promise<string>;
 
-/** What a launcher says to one sliver manager. Every method rejects with SliverUnreachableError or SliverFaultError. */
+/** A launcher's client for one sliver manager. Every method rejects with SliverUnreachableError or SliverFaultError. */
 export class SliverClient {
   readonly #transport: Transport;
 
@@ -15,7 +15,7 @@ export class SliverClient {
     this.#transport = transport;
   }
 
-  /** `document` is signed. The answer comes when it is durable, not when it has been carried out. */
+  /** Delivers a signed document. The answer means that the document is stored durably, not that it has been carried out. */
   async deliver(document: string, signal: AbortSignal): Promise<NodeReport> {
     return (await this.call("Deliver", [document], signal)) as NodeReport;
   }
@@ -24,22 +24,22 @@ export class SliverClient {
     return (await this.call("Status", [], signal)) as NodeReport;
   }
 
-  /** The next report after the one that had this `sequence`, or, after half a minute, the same once more. */
+  /** The next report after the one with this `sequence`; after half a minute without changes, the same report again. */
   async watch(sequence: number, signal: AbortSignal): Promise<NodeReport> {
     return (await this.call("Watch", [sequence], signal)) as NodeReport;
   }
 
-  /** What a writer changes and delivers again. */
+  /** The document that a writer changes and delivers again. */
   async document(signal: AbortSignal): Promise<NodeDocument> {
     return (await this.call("GetDocument", [], signal)) as NodeDocument;
   }
 
-  /** `keySet` is signed by a key of the present one. */
+  /** Replaces the key set. `keySet` must be signed with a key of the present one. */
   async rotateKeys(keySet: string, signal: AbortSignal): Promise<void> {
     await this.call("RotateKeys", [keySet], signal);
   }
 
-  /** Any method of the manager's own vocabulary. */
+  /** Calls any method of the manager's own API. */
   async call(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown> {
     const text = await this.#transport(JSON.stringify({ method, params }), signal);
     const reply = replyOf(text);

@@ -14,26 +14,26 @@ import type { NodeDocument, NodeReport } from "./report.ts";
 import { type Signer, signText } from "./signed.ts";
 
 /**
- * Changes what a node is to have, in place, by name. It may be called several times for one change, each time with what
- * there is then; what it throws rejects its own change only. `now` is what the node has, without the changes before this one.
+ * Changes a node's slivers in place, by name. It may be called several times for one change, each time with the present slivers. An error
+ * that it throws rejects only its own change. `now` is the node's document without the changes before this one.
  */
 export type Edit = (slivers: Map<string, SliverSpecInput>, now: NodeDocument) => void;
 
-/** What a writer works with. */
+/** Options of a writer. */
 export interface DocumentWriterOptions {
   readonly client: SliverClient;
   readonly signer: Signer;
   readonly node: string;
-  /** The writer's name: the same for all processes that share the node, and for no other. */
+  /** Name of the writer: the same for all processes that share the node, and for no other process. */
   readonly writer: string;
   readonly epoch: number;
   /** Wall time, milliseconds since the Unix epoch. */
   readonly now: () => number;
-  /** Waits before trying again for the `attempt`-th time (0 is the first); rejects when `signal` aborts. */
+  /** Waits before attempt number `attempt` (0 is the first retry); rejects when `signal` aborts. */
   readonly wait: (attempt: number, signal: AbortSignal) => Promise<void>;
-  /** The time that one delivery has, with all of its attempts. */
+  /** Makes the time limit of one delivery with all of its attempts. */
   readonly limit: () => { readonly signal: AbortSignal; cancel(): void };
-  /** Deliveries that are tried for one batch of changes. */
+  /** Most attempts to deliver one batch of changes. */
   readonly attempts?: number;
 }
 
@@ -44,13 +44,13 @@ interface Waiting {
 }
 
 const ATTEMPTS = 8;
-/** Changes that may wait for the node; more are refused. */
+/** Most changes that may wait for the node; further ones are refused. */
 const MAX_WAITING = 1024;
 
 /**
- * Changes single slivers of a node whose document always is a full one. Each delivery is made from what the node has, and
- * follows its version: when another process was faster, the document is read and changed again, so that no change undoes another.
- * Changes that come while a delivery is under way go together with the next.
+ * Changes single slivers of a node, although the node's document is always complete. Each delivery starts from the node's present
+ * document and increases its version. If another process was faster, the document is read and changed again, so that no change undoes
+ * another. Changes that arrive during a delivery go together with the next one.
  */
 export class DocumentWriter {
   readonly #options: DocumentWriterOptions;
@@ -62,10 +62,12 @@ export class DocumentWriter {
   }
 
   /**
-   * Durable on the node when it resolves; the report says what was refused. Rejects with what `edit` throws,
-   * GrammarError, SliverOwnedError, SliverFencedError, SliverStoreLostError, SliverContendedError, SliverBusyError,
-   * SliverFaultError, or SliverUnreachableError (whether it was taken is unknown then). After `signal` has aborted a
-   * change that was under way may still come to be.
+   * Applies a change. When it resolves, the change is durable on the node, and the report says what the node refused. Rejects with the
+   * error
+   * of `edit`, GrammarError, SliverOwnedError, SliverFencedError, SliverStoreLostError, SliverContendedError, SliverBusyError,
+   * SliverFaultError, or SliverUnreachableError (then it is unknown whether the node took the change). A change that is being delivered
+   * when
+   * `signal` aborts may still be applied.
    */
   change(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
     signal.throwIfAborted();
@@ -92,7 +94,7 @@ export class DocumentWriter {
   async #run(): Promise<void> {
     if (this.#running) return;
     this.#running = true;
-    // What is asked for in this turn goes together.
+    // Changes made in the same turn of the event loop go together.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
@@ -127,19 +129,19 @@ export class DocumentWriter {
     throw new SliverContendedError(node, attempts);
   }
 
-  /** Throws unless this writer may replace what the node has. */
+  /** Throws unless this writer may replace the node's document. */
   #mayWrite(document: NodeDocument): void {
     const { node, epoch, writer } = this.#options;
     if (document.epoch > epoch) throw new SliverFencedError(node, epoch, document.epoch, document.writer);
     const foreign = document.writer !== undefined && document.writer !== writer;
     if (foreign && document.epoch === epoch)
       throw new SliverOwnedError(node, document.writer!, document.epoch, { writer, epoch });
-    // A full document ends what it does not list, and the node cannot say what those slivers were.
+    // A complete document ends slivers that it does not list, and after a lost store the node cannot say which slivers those are.
     if (document.safeMode && document.unlisted.length > 0)
       throw new SliverStoreLostError(node, document.unlisted);
   }
 
-  /** Undefined: another writer was faster, or it is unknown whether the document was taken. */
+  /** Undefined when another writer was faster, or when it is unknown whether the node took the document. */
   async #offer(
     document: NodeDocument,
     { slivers, changed, ends }: Edited,
@@ -157,10 +159,11 @@ export class DocumentWriter {
       return await client.deliver(signText("document", claims, signer), signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      // Changes are made from what there is: made again, one that was taken changes nothing more.
+      // Edits are idempotent: if the node took the document, applying them again changes nothing.
       if (error instanceof SliverUnreachableError) return undefined;
       if (!(error instanceof SliverFaultError)) throw error;
-      // The same answer means "too late" and "never": the version tells.
+      // The fault has the same code for a version that is too old and for a document that is always refused. The node's version tells
+      // which.
       const after = await client.document(signal);
       if (after.epoch === document.epoch && after.version === document.version) throw error;
       return undefined;
@@ -171,13 +174,13 @@ export class DocumentWriter {
 interface Edited {
   readonly slivers: readonly SliverSpecInput[];
   readonly changed: boolean;
-  /** Slivers that end by it: each was removed or replaced by name, so all are meant. */
+  /** Slivers that the document ends. All of them were removed or replaced by name, so they are intended. */
   readonly ends: number;
-  /** Those whose edit worked. */
+  /** Changes whose edit succeeded. */
   readonly open: readonly Waiting[];
 }
 
-/** All edits one after another; one that fails changes nothing and rejects its own change only. */
+/** Applies all edits in order. An edit that throws changes nothing and rejects only its own change. */
 function edit(document: NodeDocument, batch: readonly Waiting[]): Edited {
   let slivers = new Map<string, SliverSpecInput>(document.slivers.map((spec) => [spec.name, spec]));
   const open: Waiting[] = [];
@@ -198,7 +201,7 @@ function edit(document: NodeDocument, batch: readonly Waiting[]): Edited {
   return { slivers: list, changed: !isDeepStrictEqual(list, document.slivers), ends: ends.length, open };
 }
 
-/** By the grammar of the node itself: what the node would call malformed is refused here, where it can be corrected. */
+/** Checks a sliver by the node's own grammar, so that a malformed one is refused here, where the caller can correct it. */
 function checked(name: string, spec: SliverSpecInput, before: SliverSpecInput | undefined): SliverSpec {
   if (spec === before) return spec as SliverSpec;
   const parsed = parseSliver(spec);

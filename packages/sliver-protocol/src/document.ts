@@ -26,56 +26,56 @@ const key = z
   });
 
 const delegation = z.strictObject({
-  /** Account that may call. */
+  /** Account that may call methods. */
   caller: z.string().regex(NAME),
-  /** Holds only for this generation of the caller. */
+  /** Valid only for this generation of the caller. */
   generation: whole.optional(),
   /** One method; absent: every method on this sliver. */
   method: z.string().max(64).optional(),
 });
 
-/** Loans of one lender. */
+/** Most loans of one lender. */
 export const MAX_LOANS = 1000;
 
 const loan = z.strictObject({
   to: z.string().regex(NAME),
-  /** Void when the borrower is of another generation. Absent: any generation. */
+  /** The loan is void when the borrower has another generation. Absent: any generation. */
   generation: whole.optional(),
   resource: z.string().refine(isResource, "no resource"),
   amount,
   /** Seconds since the Unix epoch. */
   until: whole.optional(),
-  /** Account that lent, or `policy`. */
+  /** Account that made the loan, or `policy`. */
   by: z.string().max(64).optional(),
 });
 
-/** How a sliver comes to be: with the document, by Create or a ticket, as an account that only calls, or not at all. */
+/** How a sliver is made: by the document, by Create or a ticket, as an account that only makes calls, or not at all. */
 export const INSTANTIATIONS = ["plc-instantiated", "delegated", "nm-controller", "not-instantiated"] as const;
 
 const sliver = z.strictObject({
   name: z.string().regex(NAME),
-  /** Grows each time the name gets a new user; what was bound to an older generation is void. */
+  /** Grows each time the name gets a new client. Whatever refers to an older generation is void. */
   generation: whole,
   instantiation: z.enum(INSTANTIATIONS),
-  /** Kept for a person: it is suspended, never destroyed by time. */
+  /** Kept for a person to examine: when it expires it is suspended, not destroyed. */
   held: z.boolean().default(false),
   /** Seconds since the Unix epoch; absent: never. */
   expiresAt: whole.optional(),
   keys: z.array(key).max(1000).default([]),
   image: z.string().max(128).regex(IMAGE).optional(),
-  /** Run in the sliver when it starts, as its user. */
+  /** Runs in the sliver when it starts, as its user. */
   initscript: z
     .string()
     .max(65_536)
     .refine((text) => !text.includes("\0"), "must not hold NUL")
     .default(""),
   rspec: rspec.default({}),
-  /** Containers may be run in it: it may make namespaces of its own, and mount in them. */
+  /** Allows containers in the sliver: it may make namespaces and mount in them. */
   nesting: z.boolean().optional(),
   delegations: z.array(delegation).max(256).default([]),
-  /** The lender's whole list, in order; absent: the list that it has stays. */
+  /** The lender's complete list, in order; absent: the present list stays. */
   loans: z.array(loan).max(MAX_LOANS).optional(),
-  /** Its writer's own notes, given back with each report: whose it is. They mean nothing to the manager. */
+  /** Notes of the writer, returned in each report: to which node it belongs. The manager does not interpret them. */
   tags: z
     .record(
       z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/),
@@ -91,39 +91,40 @@ const sliver = z.strictObject({
 const head = z.strictObject({
   /** Version of this format. */
   v: z.literal(1),
-  /** The one node that this is for. */
+  /** The only node for which the document is valid. */
   node: z.string().regex(NODE_ID),
-  /** Of the writer: a launcher that takes a node over writes under a higher one. */
+  /** Epoch of the writer. A launcher that takes over a node writes with a higher one. */
   epoch: whole,
   /** Grows with each document of an epoch. */
   version: whole,
-  /** Who writes. Another one needs a higher epoch, so that two who do not know of each other never take turns. */
+  /** Name of the writer. Another writer needs a higher epoch, so that two writers that do not know of each other cannot alternate. */
   writer: z
     .string()
     .regex(/^[\x21-\x7e]{1,200}$/)
     .optional(),
-  /** Seconds since the Unix epoch. For people: nothing is decided by it. */
+  /** Seconds since the Unix epoch; for people only. */
   issuedAt: whole,
-  /** So many slivers its writer means to end, at most. Without it a document that ends more than half of four or more is refused. */
+  /** Most slivers that the writer intends to end. Without it, a document that ends more than half of four or more slivers is refused. */
   removes: whole.optional(),
-  /** Amounts for what a sliver's rspec does not name. */
+  /** Amounts for resources that a sliver's rspec does not name. */
   defaults: rspec.default({}),
   slivers: z.array(z.unknown()).max(4096),
 });
 
 /**
- * The tag with the W3C `traceparent` of the launch that a sliver is made for: a manager that sends traces continues that one. It is part of
- * a signed document, so neither a sliver nor a holder of a ticket can name a trace.
+ * Tag with the W3C `traceparent` of the launch for which a sliver is made. A manager that sends traces continues that trace. The tag is
+ * part
+ * of a signed document, so neither a sliver nor the holder of a ticket can choose a trace.
  */
 export const TRACE_TAG = "traceparent";
 
 /** A sliver of a document, with defaults filled in. */
 export type SliverSpec = z.output<typeof sliver>;
-/** A sliver as its writer writes it: what has a default may be absent. */
+/** A sliver as its writer writes it; fields with defaults may be absent. */
 export type SliverSpecInput = z.input<typeof sliver>;
 /** One entry of a lender's list of loans. */
 export type Loan = z.output<typeof loan>;
-/** Lets another account call methods on this sliver. */
+/** A permission for another account to call methods on this sliver. */
 export type Delegation = z.output<typeof delegation>;
 
 /** A document as its writer writes it. */
@@ -131,20 +132,20 @@ export interface DocumentInput extends Omit<z.input<typeof head>, "slivers"> {
   readonly slivers: readonly SliverSpecInput[];
 }
 
-/** A sliver of a document that its grammar refuses. */
+/** A sliver of a document that does not match the grammar. */
 export interface Malformed {
   /** Absent when the name is malformed too. */
   readonly name?: string;
   readonly reason: string;
 }
 
-/** A full document: what it does not list is to go. One sliver that is malformed does not spoil the others. */
+/** A complete document: slivers that it does not list are ended. A malformed sliver does not affect the others. */
 export interface SliverDocument extends Omit<z.output<typeof head>, "slivers"> {
   readonly slivers: readonly SliverSpec[];
   readonly malformed: readonly Malformed[];
 }
 
-/** Throws GrammarError when the document as a whole cannot be understood. */
+/** Throws GrammarError when the document as a whole is malformed. */
 export function parseDocument(value: unknown): SliverDocument {
   const { slivers, ...rest } = parse(head, value, "document");
   const read = slivers.map((one) => ({ one, result: sliver.safeParse(one) }));
@@ -162,7 +163,7 @@ export function parseSliver(value: unknown): SliverSpec {
   return parse(sliver, value, "sliver");
 }
 
-/** Throws GrammarError, which names `what` and the place of the first errors. */
+/** Throws GrammarError with `what` and the places of the first errors. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

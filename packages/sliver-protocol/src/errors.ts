@@ -1,4 +1,4 @@
-/** Base of what this package throws. `code` is stable and meant for programs. */
+/** Base class of this package's errors. `code` is stable and meant for programs. */
 export class SliverProtocolError extends Error {
   readonly code: string;
 
@@ -9,7 +9,7 @@ export class SliverProtocolError extends Error {
   }
 }
 
-/** Base class of errors that have one code, and a message that is written where they are thrown. */
+/** Base class of errors with one code whose message is written where they are thrown. */
 function errorClass(
   code: string,
 ): new (
@@ -23,22 +23,22 @@ function errorClass(
   };
 }
 
-/** A text that no valid key of the set signed, or that was signed for another purpose. */
+/** No valid key of the set signed the text, or it was signed for another purpose. */
 export class SignatureError extends errorClass("sliver-protocol.signature") {}
 
-/** A value that the grammar of documents does not allow; the message names its place. */
+/** A value that does not match the grammar of documents. The message names its place. */
 export class GrammarError extends errorClass("sliver-protocol.grammar") {}
 
-/** A ticket whose signature is valid, but which is for another node or another time. */
+/** A ticket with a valid signature that is for another node or another time. */
 export class TicketError extends errorClass("sliver-protocol.ticket") {}
 
 /** A key set that must not replace the present one. */
 export class KeySetError extends errorClass("sliver-protocol.key_set") {}
 
-/** The sliver manager gave no valid answer in time. Whether it acted is unknown. */
+/** The sliver manager gave no valid answer in time. It is unknown whether it acted. */
 export class SliverUnreachableError extends errorClass("sliver-protocol.unreachable") {}
 
-/** Another writer has the node; the message says how to take it over. */
+/** Another writer owns the node. The message says how to take it over. */
 export class SliverOwnedError extends SliverProtocolError {
   readonly writer: string;
 
@@ -51,7 +51,7 @@ export class SliverOwnedError extends SliverProtocolError {
   }
 }
 
-/** A writer with a higher epoch has taken the node over: this one must not write to it again. */
+/** A writer with a higher epoch has taken over the node. This writer must not write to it any more. */
 export class SliverFencedError extends SliverProtocolError {
   readonly epoch: number;
   readonly theirs: number;
@@ -66,7 +66,7 @@ export class SliverFencedError extends SliverProtocolError {
   }
 }
 
-/** The node lost its store while slivers ran: a document made from what it still knows would end them. */
+/** The node lost its store while slivers ran. A document based on what it still knows would end them. */
 export class SliverStoreLostError extends SliverProtocolError {
   constructor(node: string, unlisted: readonly string[]) {
     super(
@@ -76,7 +76,7 @@ export class SliverStoreLostError extends SliverProtocolError {
   }
 }
 
-/** Other writers changed the node's document at each attempt. Nothing was changed. */
+/** Other writers changed the node's document at each attempt. This writer changed nothing. */
 export class SliverContendedError extends SliverProtocolError {
   constructor(node: string, attempts: number) {
     super(
@@ -86,7 +86,7 @@ export class SliverContendedError extends SliverProtocolError {
   }
 }
 
-/** Too many changes wait for a node; nothing was done. */
+/** Too many changes wait for a node. Nothing was done. */
 export class SliverBusyError extends SliverProtocolError {
   constructor(node: string, waiting: number) {
     super("sliver-protocol.busy", `${waiting} changes wait for node ${node} already; try again`);
@@ -103,5 +103,5 @@ export class SliverFaultError extends SliverProtocolError {
   }
 }
 
-/** The launcher's file of signing keys cannot be used; the message names the file and what to do. */
+/** The file of the launcher's signing keys cannot be used. The message names the file and the remedy. */
 export class KeyFileError extends errorClass("sliver-protocol.key_file") {}

@@ -1,15 +1,15 @@
 import { GrammarError } from "./errors.ts";
 
 /**
- * Names of slivers and accounts. Nothing of it has a meaning to a shell, a path, nft or passwd. Three names are those of
- * callers that are no sliver's. As long as names of PlanetLab's slices may be.
+ * Names of slivers and accounts. No character has a meaning for a shell, a path, nft or passwd (rule 11). Three names are reserved for
+ * callers that are not slivers. The limit of 32 characters is that of PlanetLab's slice names.
  */
 export const NAME = /^(?!(?:root|control|policy)$)[a-z][a-z0-9_]{0,31}$/;
 
-/** Ids of nodes: host names, UUIDs, the numbers of PLC. */
+/** Ids of nodes: host names, UUIDs, numbers of PLC. */
 export const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-/** Image: a plain name, or a digest. Never a path. */
+/** Image: a plain name or a digest, never a path. */
 export const IMAGE = /^(sha256:[0-9a-f]{64}|[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)$/;
 
 const KEY_TYPES: ReadonlySet<string> = new Set([
@@ -22,15 +22,15 @@ const KEY_TYPES: ReadonlySet<string> = new Set([
   "sk-ecdsa-sha2-nistp256@openssh.com",
 ]);
 
-/** Length-prefixed fields of each kind of key blob (RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4, OpenSSH PROTOCOL.u2f). */
+/** Number of length-prefixed fields of each type of key (RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4, OpenSSH PROTOCOL.u2f). */
 const KEY_FIELDS: Readonly<Record<string, number>> = {
   "ssh-ed25519": 2,
   "sk-ecdsa-sha2-nistp256@openssh.com": 4,
 };
 
 /**
- * A public key line, normalized to `type base64`: the comment is dropped, and the data is checked to be a key of that type. A line
- * with options in front is refused, since dropping them could widen what the key may do. Throws GrammarError.
+ * Normalizes a public key line to `type base64`: drops the comment and checks that the data is a key of that type. A line with options is
+ * refused, because dropping options could extend what the key may do. Throws GrammarError.
  */
 export function sshKey(line: string): string {
   const match = /^([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t][^\r\n\0]*)?$/.exec(line.trim());
@@ -46,7 +46,7 @@ export function sshKey(line: string): string {
   return `${type} ${blob.toString("base64")}`;
 }
 
-/** The length-prefixed strings that fill `blob`, or undefined where they do not. */
+/** The length-prefixed strings of `blob`; undefined when they do not fill it exactly. */
 function fieldsOf(blob: Buffer): Buffer[] | undefined {
   const fields: Buffer[] = [];
   for (let at = 0; at < blob.length; ) {
@@ -59,28 +59,29 @@ function fieldsOf(blob: Buffer): Buffer[] | undefined {
   return fields;
 }
 
-/** A resource of a sliver in the one vocabulary that everything inside uses. All amounts are whole numbers. */
+/** A resource of a sliver. All code uses these names; all amounts are whole numbers. */
 export type Resource = keyof typeof UNITS;
 
 /**
- * Resources with their units. The old names and units of each wire profile are translated at the edge
- * (docs/contract/slivers.md, "Loans"); the second half has no old name.
+ * Resources and their units. Names and units of the wire profiles are translated at the edge (docs/contract/slivers.md, "Loans"). The
+ * second
+ * half has no names in those profiles.
  */
 export const UNITS = {
-  /** 1: the sliver may run and be logged in to; 0: suspended. */
+  /** 1: the sliver may run and be logged in to; 0: it is suspended. */
   enabled: "boolean",
-  /** What is left of the CPU under contention; at most what admission lets through. */
+  /** CPU that the sliver has under contention; at most what admission allows. */
   cpuGuarantee: "per mille of one CPU",
-  /** Part of what guarantees leave over. */
+  /** Weight for the CPU that guarantees leave over. */
   cpuShare: "1/32 of a default share",
-  /** Whole cores of its own. */
+  /** Whole cores reserved for the sliver. */
   cpuCores: "cores",
-  /** 1: also the cores that no sliver has for itself. */
+  /** 1: the sliver may also use cores that no sliver has reserved. */
   cpuCoresBestEffort: "boolean",
   netGuarantee: "bit/s",
   netCap: "bit/s",
   netShare: "weight",
-  /** The same towards exempt destinations (the old Internet2). */
+  /** The same for exempt destinations (formerly Internet2). */
   net2Guarantee: "bit/s",
   net2Cap: "bit/s",
   net2Share: "weight",
@@ -104,13 +105,13 @@ export const UNITS = {
 /** All resources. */
 export const RESOURCES = Object.keys(UNITS) as readonly Resource[];
 
-/** Every resource has an amount. */
+/** An amount for every resource. */
 export type Rspec = Readonly<Record<Resource, number>>;
 
-/** Largest amount: sums over every sliver of a machine stay exact. */
+/** Largest amount. Sums over all slivers of a machine stay exact in a JavaScript number. */
 export const MAX_AMOUNT = 1_000_000_000_000;
 
-/** Whether the name is that of a resource. */
+/** Whether a name is the name of a resource. */
 export function isResource(name: string): name is Resource {
   return Object.hasOwn(UNITS, name);
 }

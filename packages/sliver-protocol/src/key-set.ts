@@ -2,7 +2,7 @@ import { z } from "zod";
 import { parse } from "./document.ts";
 import { KeySetError } from "./errors.ts";
 
-/** To the end of the year 9999, beyond which no date can be written. */
+/** Seconds up to the end of the year 9999, after which dates cannot be formatted. */
 const seconds = z.number().int().min(0).max(253_402_300_799);
 
 const schema = z.strictObject({
@@ -33,7 +33,7 @@ export function parseKeySet(value: unknown): KeySet {
   return parse(schema, value, "key set");
 }
 
-/** The key of that id, if it is valid at `now` (seconds). */
+/** The key with this id, if it is valid at `now` (seconds). */
 export function keyAt(keys: KeySet, kid: string, now: number): TrustedKey | undefined {
   const key = keys.keys.find((one) => one.kid === kid);
   if (key === undefined || now < (key.notBefore ?? 0) || now > (key.notAfter ?? Number.POSITIVE_INFINITY))
@@ -41,7 +41,7 @@ export function keyAt(keys: KeySet, kid: string, now: number): TrustedKey | unde
   return key;
 }
 
-/** Why `keyAt` finds none, for people. */
+/** Why `keyAt` finds no key, for people. */
 export function whyNoKey({ version, keys }: KeySet, kid: string, now: number): string {
   const key = keys.find((one) => one.kid === kid);
   if (key === undefined) return `key set ${version} has ${keys.map((one) => one.kid).join(", ")}`;
@@ -53,10 +53,10 @@ function dateOf(seconds: number): string {
   return new Date(seconds * 1_000).toISOString();
 }
 
-/** Versions that one rotation may skip. After the highest number that there is no further rotation would be possible. */
+/** Most versions that one rotation may skip. A jump to the highest number would make further rotations impossible. */
 const MAX_STEP = 1000;
 
-/** `next`, which a key of `current` must have signed already: it only ever goes forward. Throws KeySetError. */
+/** Checks that `next` may replace `current`: its version must be higher. A key of `current` must have signed it. Throws KeySetError. */
 export function rotate(current: KeySet, next: KeySet, now: number): KeySet {
   if (next.version <= current.version || next.version > current.version + MAX_STEP)
     throw new KeySetError(

@@ -1,12 +1,12 @@
-/** What the launcher keeps about sliver hosts, in its state folder. Both files are secret. */
+/** Files about sliver hosts in the launcher's state folder. Both are secret. */
 export interface SliverPaths {
-  /** Signs documents. */
+  /** Keys that sign documents. */
   readonly signingKeys: string;
-  /** Logs in to control accounts; its public half is beside it, with `.pub`. */
+  /** Private key for control accounts; the public key is in the same folder, with `.pub`. */
   readonly controlKey: string;
 }
 
-/** Where they are in a state folder. */
+/** The paths in a state folder. */
 export function sliverPaths(stateFolder: string): SliverPaths {
   return {
     signingKeys: `${stateFolder}/slivers/signing-keys.json`,

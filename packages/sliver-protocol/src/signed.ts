@@ -2,22 +2,23 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { SignatureError } from "./errors.ts";
 import { type KeySet, keyAt, whyNoKey } from "./key-set.ts";
 
-/** What a signed text is for. It is part of what is signed, so that none can be passed off as another. */
+/** Purpose of a signed text. The signature covers it, so that a text cannot be used for another purpose. */
 type Purpose = "document" | "ticket" | "key-set";
 
-/** A private key with the id under which nodes know its public half. */
+/** A private key, and the id by which nodes know the public key. */
 export interface Signer {
   readonly kid: string;
   /** Ed25519. */
   readonly privateKey: KeyObject;
 }
 
-/** Largest signed text, bytes. */
+/** Largest signed text in bytes. */
 export const MAX_SIGNED = 8 * 1024 * 1024;
 
 /**
- * A compact JWS (RFC 7515) with EdDSA (RFC 8037). No JOSE library: their work is choosing among algorithms and formats,
- * which is what must not happen here.
+ * Signs claims as a compact JWS (RFC 7515) with EdDSA (RFC 8037). No JOSE library is used: their main work is to support many algorithms
+ * and
+ * formats, and here exactly one must be accepted.
  */
 export function signText(purpose: Purpose, claims: unknown, signer: Signer): string {
   const header = { alg: "EdDSA", typ: typeOf(purpose), kid: signer.kid };
@@ -25,7 +26,7 @@ export function signText(purpose: Purpose, claims: unknown, signer: Signer): str
   return `${head}.${sign(null, Buffer.from(head), signer.privateKey).toString("base64url")}`;
 }
 
-/** The claims, when a key of the set that is valid `now` (seconds) signed them for `purpose`. Throws SignatureError. */
+/** Returns the claims if a key of the set that is valid at `now` (seconds) signed them for `purpose`. Throws SignatureError. */
 export function verifyText(purpose: Purpose, text: string, keys: KeySet, now: number): unknown {
   if (text.length > MAX_SIGNED) throw new SignatureError(`signed text of ${text.length} bytes is too long`);
   const parts = text.split(".");
@@ -36,7 +37,7 @@ export function verifyText(purpose: Purpose, text: string, keys: KeySet, now: nu
   if (typ !== typeOf(purpose))
     throw new SignatureError(`signed as ${JSON.stringify(typ)}, where a ${purpose} is wanted`);
   if (typeof kid !== "string") throw new SignatureError("the signature names no key");
-  // RFC 7515 4.1.11: extensions that must be understood, and we understand none.
+  // RFC 7515 4.1.11: a verifier must refuse critical extensions that it does not support. This one supports none.
   if (Object.hasOwn(header as object, "crit")) throw new SignatureError("critical header extensions");
   const key = keyAt(keys, kid, now);
   if (key === undefined)
@@ -48,17 +49,17 @@ export function verifyText(purpose: Purpose, text: string, keys: KeySet, now: nu
   return json(parts[1]!);
 }
 
-/** A raw Ed25519 public key (32 bytes, base64url) as the crypto module wants it. */
+/** Converts a raw Ed25519 public key (32 bytes, base64url) for the crypto module. */
 export function publicKey(x: string): KeyObject {
   return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
 }
 
-/** The raw public key (32 bytes, base64url) that goes with a private one. */
+/** The raw public key (32 bytes, base64url) of a private key. */
 export function rawPublicKey(privateKey: KeyObject): string {
   return createPublicKey(privateKey).export({ format: "jwk" }).x!;
 }
 
-/** From PKCS #8 PEM. */
+/** Makes a signer from PKCS #8 PEM. */
 export function signerFromPem(kid: string, pem: string): Signer {
   const privateKey = createPrivateKey(pem);
   if (privateKey.asymmetricKeyType !== "ed25519")
@@ -74,7 +75,7 @@ function encode(text: string): string {
   return Buffer.from(text).toString("base64url");
 }
 
-/** Only the one canonical spelling, so that a text cannot be varied under its signature. */
+/** Accepts only the canonical base64url form, so that a signed text has only one spelling. */
 function decode(part: string): Buffer {
   const bytes = Buffer.from(part, "base64url");
   if (bytes.toString("base64url") !== part) throw new SignatureError("not a signed text: bad base64url");

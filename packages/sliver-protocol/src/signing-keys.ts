@@ -7,23 +7,23 @@ import { type KeySet, parseKeySet } from "./key-set.ts";
 import type { NodeReport } from "./report.ts";
 import { rawPublicKey, type Signer, signerFromPem, signText } from "./signed.ts";
 
-/** Rotations that are kept for nodes that were away; one that missed more is enrolled again. */
+/** Rotations that are kept for nodes that were offline. A node that missed more must be enrolled again. */
 const MAX_ROTATIONS = 64;
 
 const schema = z.strictObject({
   v: z.literal(1),
-  /** The key that signs now. */
+  /** Id of the key that signs now. */
   kid: z.string(),
   keySet: z.unknown(),
-  /** Private halves (PKCS #8 PEM) by kid, of keys that are still in the set. */
+  /** Private keys (PKCS #8 PEM) by id, for the keys in the set. */
   pems: z.record(z.string(), z.string().max(4096)),
-  /** Signed key sets, oldest first; each is signed by a key of the one before. */
+  /** Signed key sets, oldest first. Each is signed with a key of its predecessor. */
   rotations: z
     .array(z.strictObject({ version: z.number().int().min(1), signed: z.string().max(65_536) }))
     .max(MAX_ROTATIONS),
 });
 
-/** What a launcher keeps to sign by: its keys, the set that nodes are to trust, and how each set follows the one before. */
+/** A launcher's signing keys: private keys, the key set that nodes trust, and the signed chain of earlier rotations. */
 export type SigningKeys = Omit<z.output<typeof schema>, "keySet"> & { readonly keySet: KeySet };
 
 /** The first key set of an installation, with one key. */
@@ -39,8 +39,9 @@ export function newSigningKeys(privateKey: KeyObject): SigningKeys {
 }
 
 /**
- * Signs by `privateKey` from now on. The keys before it are trusted for `overlap` more seconds, so that what they signed counts until it
- * has been replaced; 0 ends them at each node with the delivery, for a key that others may have. `now` is in seconds. Throws KeySetError.
+ * Makes `privateKey` the signing key. Earlier keys stay trusted for `overlap` seconds, so that what they signed is valid until it is
+ * replaced. 0 ends the trust at each node as soon as the new set is delivered, for a key that may be known to others. `now` is in seconds.
+ * Throws KeySetError.
  */
 export function rotateSigningKeys(
   keys: SigningKeys,
@@ -64,12 +65,12 @@ export function rotateSigningKeys(
   return { v: 1, kid, keySet, pems, rotations };
 }
 
-/** The key that signs now. */
+/** The present signing key. */
 export function signerOf({ kid, pems }: SigningKeys): Signer {
   return signerFromPem(kid, pems[kid]!);
 }
 
-/** The signed key sets that bring a node from `version` to the present one, in their order. Throws KeySetError. */
+/** The signed key sets that bring a node from `version` to the present one, in order. Throws KeySetError. */
 export function rotationsAfter({ keySet, rotations }: SigningKeys, version: number): readonly string[] {
   const missing = rotations.filter((one) => one.version > version);
   if (missing.length === keySet.version - version) return missing.map(({ signed }) => signed);
@@ -80,12 +81,12 @@ export function rotationsAfter({ keySet, rotations }: SigningKeys, version: numb
   );
 }
 
-/** The text of a file of keys. It is secret. */
+/** The content of the file of keys. It is secret. */
 export function encodeSigningKeys(keys: SigningKeys): string {
   return `${JSON.stringify(keys, null, 2)}\n`;
 }
 
-/** Throws GrammarError, SignatureError; no message holds anything that is secret. */
+/** Throws GrammarError, SignatureError. The messages contain nothing secret. */
 export function decodeSigningKeys(text: string): SigningKeys {
   const read = parse(schema, jsonOf(text), "signing keys");
   const keys = { ...read, keySet: parseKeySet(read.keySet) };
@@ -98,7 +99,7 @@ export function decodeSigningKeys(text: string): SigningKeys {
   return keys;
 }
 
-/** The id of a key is its thumbprint (RFC 7638), shortened: two keys never share one by accident. */
+/** The id of a key is its shortened thumbprint (RFC 7638), so that two keys do not get the same id by accident. */
 function described(privateKey: KeyObject): { kid: string; x: string; pem: string } {
   const x = rawPublicKey(privateKey);
   const thumbprint = createHash("sha256").update(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }));
@@ -110,14 +111,15 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Without the cause: the parser's message quotes what it could not read.
+    // Without the cause, because the parser's message quotes parts of the secret file.
     throw new GrammarError("signing keys: the file is not JSON");
   }
 }
 
 /**
- * Brings a node to the present key set, one signed step after another; before the first document that a new key signs. True when it
- * was behind. Throws KeySetError when no chain leads there; rejects as the client does.
+ * Brings a node to the present key set by a chain of signed rotations. Must be done before the first document that a new key signs.
+ * Resolves
+ * with true when the node was behind. Throws KeySetError when the chain is too short; rejects like the client.
  */
 export async function deliverKeys(
   client: SliverClient,

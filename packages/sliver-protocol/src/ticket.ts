@@ -8,33 +8,33 @@ import { verifyText } from "./signed.ts";
 const seconds = z.number().int().min(0);
 
 const schema = z.strictObject({
-  /** Installation that issued it. */
+  /** Installation that issued the ticket. */
   iss: z.string().min(1).max(128),
-  /** The one node where it counts. */
+  /** The only node that accepts it. */
   aud: z.string().regex(NODE_ID),
   iat: seconds,
   nbf: seconds,
   exp: seconds,
-  /** Used once. */
+  /** Id of the ticket; each is accepted once. */
   jti: z.string().regex(/^[A-Za-z0-9_-]{16,64}$/),
   epoch: seconds,
-  /** Of the document that the issuer knew: the node refuses it when its own is newer. */
+  /** Version of the document that the issuer knew. A node with a newer document refuses the ticket. */
   version: seconds,
   sliver: z.unknown(),
 });
 
-/** Lets its bearer create one generation of one sliver on one node, once, within minutes. */
+/** A ticket: the right of its holder to create one generation of one sliver on one node, once, within minutes. */
 export interface SliverTicket extends Omit<z.output<typeof schema>, "sliver"> {
   readonly sliver: SliverSpec;
 }
 
-/** Clocks of launcher and node may differ by this, seconds. */
+/** Most seconds that the clocks of launcher and node may differ. */
 export const CLOCK_TOLERANCE = 30;
 
-/** Longest life of a ticket, seconds: `jti`s are remembered that long. */
+/** Longest validity of a ticket in seconds. Nodes remember each `jti` for that long. */
 const MAX_TICKET_LIFE = 900;
 
-/** The ticket in `text`, when it is for this node and for now (seconds). Throws SignatureError, GrammarError, TicketError. */
+/** Checks the ticket in `text` for this node and for `now` (seconds). Throws SignatureError, GrammarError, TicketError. */
 export function openTicket(text: string, keys: KeySet, node: string, now: number): SliverTicket {
   const claims = parse(schema, verifyText("ticket", text, keys, now), "ticket");
   if (claims.aud !== node) throw new TicketError(`the ticket is for node ${claims.aud}, this is ${node}`);

@@ -3,7 +3,10 @@ import { readSigningKeys, SliverClient, sliverPaths, sshTransport } from "@nodey
 import type { MetastaticProvider } from "../slots/config.ts";
 import { createMetastaticDriver } from "../slots/driver.ts";
 
-/** The `metastatic` driver. It reaches slivers over SSH, with the keys of the state folder: read when they are needed, since most need none. */
+/**
+ * The `metastatic` driver. It reaches slivers by SSH, with the keys of the state folder. They are read only when needed, since most
+ * providers need none.
+ */
 export const metastaticDriver: Driver<MetastaticProvider> = createMetastaticDriver((stateFolder) => {
   const places = () => {
     if (stateFolder !== undefined) return sliverPaths(stateFolder);

@@ -9,24 +9,24 @@ import {
 } from "@nodeyard/sliver-protocol";
 import { LENT, type Lent, loansOf, type Party, POLICY } from "./rule.ts";
 
-/** Who of a machine's slivers lend to each other, and what is free. */
+/** Which slivers of a machine lend to each other, and which amounts are free. */
 export interface Lending {
-  /** Caps of a sliver that it lends and borrows. */
+  /** The caps that a sliver lends and borrows. */
   lent(spec: SliverSpecInput): readonly Lent[];
-  /** Caps that no sliver has: `slivers` are in the document, and `ending` have left it and are still there. */
+  /** Caps that no sliver has. `slivers` are in the document; `ending` slivers have left it but still exist. */
   free(slivers: readonly SliverSpecInput[], ending: number): Readonly<Partial<Rspec>>;
 }
 
-/** The part of a machine that no sliver has. It is in the document only while somebody borrows it, and is never made. */
+/** Name of the entry for the unassigned part of a machine. It is in the document only while a sliver borrows from it, and never runs. */
 export const FREE = "free";
 
-/** Tags of a sliver: `idle` while nobody uses it, and how often it was given to somebody. */
+/** Tags of a sliver: `use` is "idle" while no client uses it; `turn` counts how often it was given to a client. */
 const USE = "use";
 const TURN = "turn";
 
 /**
- * Makes the loans of a document follow from its slivers; to be called last in every edit of it. Where they do so already it changes nothing.
- * `lending` undefined: there are none. `tags` are for what is free.
+ * Sets the loans of a document according to its slivers; call it last in every edit. Changes nothing when the loans are right. Without
+ * `lending` there are no loans. `tags` are for the entry of free amounts.
  */
 export function lend(
   slivers: Map<string, SliverSpecInput>,
@@ -34,7 +34,7 @@ export function lend(
   lending: Lending | undefined,
   tags: Readonly<Record<string, string>>,
 ): void {
-  // Of lists that nobody tells us none is written over.
+  // An older manager does not report its loans, so they must not be overwritten.
   if (now.loans === undefined) return;
   const real = [...slivers.values()].filter(({ name }) => name !== FREE);
   const parties = lending === undefined ? [] : real.map((spec) => partyOf(spec, lending.lent(spec)));
@@ -45,12 +45,12 @@ export function lend(
   for (const [name, spec] of [...slivers]) setLoans(slivers, spec, now.loans[name] ?? [], loans.get(name));
 }
 
-/** Nobody uses it, in this turn. */
+/** Marks the sliver as idle, in its present turn. */
 export function setIdle(spec: SliverSpecInput): SliverSpecInput {
   return { ...spec, tags: { ...spec.tags, [USE]: "idle", [TURN]: String(turnOf(spec)) } };
 }
 
-/** It is somebody's from now on: whoever saw it in an earlier turn knows nothing of it. */
+/** Marks the sliver as busy in a new turn. Decisions that were based on an earlier turn are then void. */
 export function setBusy(spec: SliverSpecInput): SliverSpecInput {
   return { ...spec, tags: { ...spec.tags, [USE]: "busy", [TURN]: String(turnOf(spec) + 1) } };
 }
@@ -64,7 +64,7 @@ export function turnOf({ tags }: Pick<SliverSpecInput, "tags">): number {
   return Number.isSafeInteger(turn) ? turn : 0;
 }
 
-/** An edit and the loans that follow from it. */
+/** Combines an edit with the loans that follow from it. */
 export function withLoans(
   edit: Edit,
   lending: Lending | undefined,
@@ -76,7 +76,7 @@ export function withLoans(
   };
 }
 
-/** They have left the document, and what they had is theirs until nothing of them is left. */
+/** Number of slivers that have left the document but still exist. Their amounts are not free yet. */
 function endingIn(slivers: ReadonlyMap<string, SliverSpecInput>, now: NodeDocument): number {
   const leaving = now.slivers.map(({ name }) => name).filter((name) => name !== FREE && !slivers.has(name));
   return new Set([...leaving, ...now.unlisted]).size;
@@ -93,7 +93,7 @@ function freeParty(rspec: Party["rspec"]): Party {
   return { name: FREE, generation: 1, use: "free", rspec };
 }
 
-/** As the document has it, where it says the same. */
+/** The entry for free amounts. An equal entry of the document is reused. */
 function freeSpec(
   { name, generation, rspec }: Party,
   tags: Readonly<Record<string, string>>,
@@ -109,7 +109,7 @@ function freeSpec(
     : { name, generation, instantiation: "not-instantiated", rspec: { ...rspec, disk: 0 }, tags };
 }
 
-/** Loans that its own user made stay, and come first, as they did before; who has none left in a list that is full gets none. */
+/** Sets the loans of a sliver. Loans that its own client made stay and come first. When the list is full, further loans are left out. */
 function setLoans(
   slivers: Map<string, SliverSpecInput>,
   { loans: _earlier, ...spec }: SliverSpecInput,
@@ -118,7 +118,7 @@ function setLoans(
 ): void {
   const wanted = [...has.filter(({ by }) => by !== POLICY), ...policy].slice(0, MAX_LOANS);
   const same = isDeepStrictEqual(wanted, [...has]);
-  // A list that is not named stays as it is, whatever its user does to it meanwhile.
+  // A list that the document does not name stays unchanged, so that loans which its client makes meanwhile are kept.
   if (!same) slivers.set(spec.name, { ...spec, loans: wanted });
   else if (_earlier !== undefined) slivers.set(spec.name, spec);
 }

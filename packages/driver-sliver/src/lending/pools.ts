@@ -2,13 +2,13 @@ import type { Rspec, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import type { Lending } from "./document.ts";
 import { LENT, type Lent } from "./rule.ts";
 
-/** Tag of a sliver: the caps that it lends and borrows. */
+/** Tag of a sliver: the names of the caps that it lends and borrows. */
 const LEND = "lend";
 
-/** What a machine calls its capacity of what is lent; it knows none of its disk's rates. */
+/** The machine's names for its capacities of lent caps. It does not know the rates of its disk. */
 const CAPACITY = { cpuCap: "cpu", netCap: "net" } as const;
 
-/** Tags of a sliver of a label that lends; caps that its label does not give are no part of it. */
+/** Tags for slivers of a label that lends. Only caps that the label sets are included. */
 export function lendTags(rspec: Readonly<Partial<Rspec>>): Readonly<Record<string, string>> {
   return { [LEND]: LENT.filter((name) => (rspec[name] ?? 0) > 0).join(" ") };
 }
@@ -18,8 +18,8 @@ export function lends({ tags }: Pick<SliverSpecInput, "tags">): boolean {
 }
 
 /**
- * A machine with slivers of any labels, each by its own tags, so that all who write to it see the same. What its capacity leaves when
- * every cap is used to the full is free, where each of its slivers has one and nothing is just ending.
+ * Lending on a machine with slivers of any labels. It depends only on the slivers' tags, so that all writers compute the same loans. The
+ * capacity beyond the sum of all caps is free, if every sliver has a cap and no sliver is just ending.
  */
 export function lendingOfPool(capacity: Readonly<Record<string, number>>): Lending {
   return {

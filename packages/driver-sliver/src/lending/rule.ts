@@ -1,23 +1,26 @@
 import type { Loan, Rspec } from "@nodeyard/sliver-protocol";
 
-/** What policy lends: caps, which nobody has the use of while their owner is idle. Shares and guarantees lend themselves. */
+/**
+ * What policy lends: caps, which would be unused while their sliver is idle. Unused shares and guarantees are available to others without a
+ * loan.
+ */
 export const LENT = ["cpuCap", "netCap", "ioRead", "ioWrite"] as const;
 
 export type Lent = (typeof LENT)[number];
 
-/** `by` of a loan that policy made. */
+/** Value of `by` for loans made by policy. */
 export const POLICY = "policy";
 
-/** A sliver of a machine, or what is free of it, as far as lending goes. */
+/** A sliver of a machine, or the free part of the machine, for the computation of loans. */
 export interface Party {
   readonly name: string;
   readonly generation: number;
-  /** "free": nothing runs in it, so it keeps no more than the arithmetic wants. */
+  /** "free": nothing runs in it, so it keeps only the required minimum. */
   readonly use: "busy" | "idle" | "free";
   readonly rspec: Readonly<Partial<Rspec>>;
 }
 
-/** What the manager makes every lender keep (docs/contract/slivers.md, "Loans"; of the two revisions the larger). */
+/** Amounts that the manager requires every lender to keep (docs/contract/slivers.md, "Loans"; of the two revisions the larger). */
 const KEPT: Readonly<Record<Lent, number>> = {
   cpuCap: 10,
   netCap: 8_000,
@@ -25,13 +28,14 @@ const KEPT: Readonly<Record<Lent, number>> = {
   ioWrite: 1_048_576,
 };
 
-/** An idle sliver still answers: to whoever looks whether it is there, and when it is woken. */
+/** An idle sliver keeps this part (one tenth) of its caps, so that it can still answer checks and wake up. */
 const IDLE_PART = 10;
 
 /**
- * The loans of one machine, by lender: what idle and free parties have above their floor goes to the busy ones in equal parts. Nothing of a
- * busy one is lent, and what has no cap neither lends nor borrows. Of one resource there are fewer loans than parties. The same parties
- * in another order give the same loans.
+ * The loans of one machine, by lender. What idle and free parties have above their floor goes to the busy parties in equal parts. A busy
+ * party lends nothing. A party without a cap neither lends nor borrows. There are fewer loans of a resource than parties. The result does
+ * not
+ * depend on the order of the parties.
  */
 export function loansOf(
   parties: readonly Party[],
@@ -53,7 +57,7 @@ interface Transfer {
   readonly amount: number;
 }
 
-/** Lenders and borrowers side by side: who has given all goes, and who has got his part goes. */
+/** Pairs lenders and borrowers in order: a lender with nothing left and a borrower with its full part are skipped. */
 function transfers(parties: readonly Party[], resource: Lent): Transfer[] {
   const borrowers = parties.filter(({ use, rspec }) => use === "busy" && (rspec[resource] ?? 0) > 0);
   const lenders = parties
@@ -77,7 +81,7 @@ function transfers(parties: readonly Party[], resource: Lent): Transfer[] {
   return made;
 }
 
-/** What a party can lend of a resource; 0 where it has no cap. */
+/** The amount of a resource that a party can lend; 0 without a cap. */
 export function surplusOf({ use, rspec }: Party, resource: Lent): number {
   const cap = rspec[resource] ?? 0;
   const idle = Math.max(guaranteeOf(rspec, resource), Math.ceil(cap / IDLE_PART));

@@ -2,15 +2,15 @@ import type { Rspec } from "@nodeyard/sliver-protocol";
 import type { Lending } from "./document.ts";
 import { LENT } from "./rule.ts";
 
-/** A machine that is cut into places of one kind. */
+/** A machine that is divided into slots of one kind. */
 export interface Places {
-  /** As many slivers as it is for. */
+  /** Number of slots. */
   readonly places: number;
-  /** What each of them is given. */
+  /** The rspec of each slot. */
   readonly rspec: Readonly<Partial<Rspec>>;
 }
 
-/** What a place has the whole place lends: as long as something of its last sliver is left, it is not free. */
+/** Lending between slots: an empty slot lends its whole caps, but only once nothing of its last sliver is left. */
 export function lendingOfPlaces({ places, rspec }: Places): Lending {
   const lent = LENT.filter((name) => (rspec[name] ?? 0) > 0);
   return {

@@ -2,7 +2,7 @@ import { DriverError, type NodeUse } from "@nodeyard/driver";
 import type { Edit, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { isIdle, setBusy, setIdle, turnOf } from "./document.ts";
 
-/** It is nobody's. */
+/** The edit that marks a sliver as idle. */
 export function rest(name: string): Edit {
   return (all) => {
     const spec = all.get(name);
@@ -10,7 +10,7 @@ export function rest(name: string): Edit {
   };
 }
 
-/** It is somebody's from now on, in a turn of its own. Throws DriverError when there is none of that name. */
+/** The edit that marks a sliver as busy, in a new turn. Throws DriverError when there is no sliver of that name. */
 export function wake(name: string): Edit {
   let turn: number | undefined;
   return (all) => {
@@ -21,7 +21,9 @@ export function wake(name: string): Edit {
   };
 }
 
-/** As its node is used; one that was given to somebody since it was `seen`, before its use was asked for, is left alone. */
+/**
+ * Marks a sliver as its node is used. A sliver that was given to a client after it was `seen`, so before the use was read, is left alone.
+ */
 export function markUse(
   spec: SliverSpecInput,
   seen: Pick<SliverSpecInput, "generation" | "tags"> | undefined,

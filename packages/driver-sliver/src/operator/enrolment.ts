@@ -1,17 +1,17 @@
 import type { SigningKeys } from "@nodeyard/sliver-protocol";
 import { SliverHostError } from "./errors.ts";
 
-/** What a launcher asks of a machine: read by `sliver-enrol`, which says what it means. */
+/** The settings that a launcher requests from a machine. `sliver-enrol` reads them and defines their meaning. */
 export interface EnrolWish {
   readonly node?: string;
   readonly backEnd: "account" | "container";
   readonly installPackages: boolean;
-  /** Parts of the daemon's file, as they are to be there. */
+  /** Parts of the daemon's configuration file. */
   readonly sliverd: Readonly<Record<string, unknown>>;
   readonly image?: boolean;
 }
 
-/** What `sliver-enrol` answers. */
+/** The answer of `sliver-enrol`. */
 export interface Enrolled {
   readonly node: string;
   readonly changes: readonly string[];
@@ -20,22 +20,23 @@ export interface Enrolled {
 }
 
 /**
- * The settings that `sliver-enrol` reads on its machine: the wish, the keys that it is to trust with all rotations, and who may log in to
- * the control account.
+ * The input of `sliver-enrol`: the requested settings, the keys that the machine shall trust with all rotations, and the key that may log
+ * in
+ * to the control account.
  */
 export function enrolSettings(wish: EnrolWish, keys: SigningKeys, controlKey: string): string {
   const rotations = keys.rotations.map(({ signed }) => signed);
   return JSON.stringify({ v: 1, ...wish, keySet: keys.keySet, rotations, controlKeys: [controlKey] });
 }
 
-/** The last line of what it said. Throws SliverHostError. */
+/** Reads the answer, which is the last line of the output. Throws SliverHostError. */
 export function readEnrolled(text: string): Enrolled {
   try {
     const value = JSON.parse(text.trim().split("\n").at(-1) ?? "") as Enrolled;
     if (Array.isArray(value.changes) && Array.isArray(value.notes) && Array.isArray(value.missingPackages))
       return value;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new SliverHostError(`cannot understand the machine's answer: ${JSON.stringify(text.slice(0, 200))}`);
 }

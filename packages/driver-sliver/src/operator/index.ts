@@ -1,4 +1,4 @@
-// What an operator does with sliver hosts.
+// Operations on sliver hosts for operators.
 export { type BundlePaths, openBundle } from "./edge/bundle.ts";
 export { controlClient, localRemote, type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
 export { type Enrolled, type EnrolWish, enrolSettings } from "./enrolment.ts";

@@ -4,23 +4,23 @@ import { type Enrolled, readEnrolled } from "./enrolment.ts";
 import { SliverHostError } from "./errors.ts";
 import type { Bundle, Remote } from "./remote.ts";
 
-/** Where a sliver manager listens for whoever looks after its machine (packages/sliver/src/enrol/parts.ts). */
+/** Socket of a sliver manager for its administrators (packages/sliver/src/enrol/parts.ts). */
 const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
-/** Where a sliver host keeps the programs that it runs (packages/sliver/src/enrol/parts.ts). */
+/** Folder of the programs that a sliver host runs (packages/sliver/src/enrol/parts.ts). */
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
-/** What an enrolment makes first, or takes away last. */
+/** Folders that an enrolment makes first and an uninstallation removes last. */
 const TRACES = ["/etc/nodeyard-sliver", "/usr/lib/nodeyard-sliverd", "/var/lib/nodeyard-sliverd"] as const;
-/** For programs that were copied to be removed, whatever ended the order they were for; milliseconds. */
+/** Time limit for removing copied programs, milliseconds. It applies even when the operation itself has timed out. */
 const CLEAN_UP_MS = 15_000;
 const NODE_FLAGS = "--disable-warning=ExperimentalWarning";
 
-/** What `install` needs to make a machine a sliver host. */
+/** Input of `installSliverd`. */
 export interface InstallOrder {
   readonly remote: Remote;
   readonly bundle: Bundle;
-  /** For `sliver-enrol`. */
+  /** Input of `sliver-enrol`. */
   readonly settings: string;
-  /** Private key that is to reach the control account afterwards. */
+  /** Private key with which the launcher will log in to the control account. */
   readonly controlKey: string;
   readonly dryRun: boolean;
   readonly clock: Clock;
@@ -28,8 +28,9 @@ export interface InstallOrder {
 }
 
 /**
- * Makes a machine a sliver host, and asks its manager over the control account in the end, so that what a launcher needs has been seen
- * to work. With `dryRun` programs are copied to look, and taken away again. Throws SliverHostError.
+ * Makes a machine a sliver host. At the end it calls the manager through the control account, which is what launchers will do. With
+ * `dryRun`
+ * it copies the programs, reports what they would change, and removes them. Throws SliverHostError.
  */
 export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   const { remote, bundle, signal } = order;
@@ -47,17 +48,17 @@ export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   }
 }
 
-/** What `uninstall` needs to make a sliver host a plain machine again. */
+/** Input of `uninstallSliverd`. */
 export interface UninstallOrder {
   readonly remote: Remote;
-  /** Asked for where the machine's own programs do not run: its enrolment was cut off, or they are damaged. */
+  /** Used when the machine's own programs do not run, because its enrolment was interrupted or they are damaged. */
   readonly bundle: () => Bundle;
   readonly dryRun: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-/** Takes everything back, of half an enrolment too. A machine that has nothing of one stays as it is. Throws SliverHostError. */
+/** Removes sliverd, also after an interrupted enrolment. Does nothing on a machine without traces of one. Throws SliverHostError. */
 export async function uninstallSliverd(order: UninstallOrder): Promise<Enrolled> {
   const { remote, dryRun, signal } = order;
   const host = await probe(remote, signal);
@@ -93,10 +94,10 @@ function checkPlatform(remote: Remote, host: Probed, bundle: Bundle): void {
 interface Probed {
   readonly platform: string;
   readonly sudo: string;
-  /** Of the programs that are there; empty: none are. */
+  /** Digest of the programs on the machine; empty when there are none. */
   readonly digest: string;
   readonly runtimeSize: number;
-  /** Something of an enrolment is there, whole or not. */
+  /** The machine has traces of an enrolment, complete or not. */
   readonly traces: boolean;
 }
 
@@ -134,7 +135,7 @@ async function probe(remote: Remote, signal: AbortSignal): Promise<Probed> {
   };
 }
 
-/** Into a folder that only the login may enter. */
+/** Copies the programs to a folder that only the login can enter. */
 async function copy(remote: Remote, bundle: Bundle, signal: AbortSignal): Promise<string> {
   const line = 'd=$(mktemp -d /var/tmp/nodeyard-sliverd.XXXXXXXX) && tar -xz -C "$d" && printf "%s\\n" "$d"';
   const folder = (await remote.run(line, { signal, input: bundle.open() })).trim();
@@ -145,7 +146,10 @@ async function copy(remote: Remote, bundle: Bundle, signal: AbortSignal): Promis
   return folder;
 }
 
-/** As a launcher does; on this machine by the socket. Another machine's keys come over the operator's session, which knew whom it spoke to. */
+/**
+ * Connects as a launcher does; on this machine by the socket. The host keys come over the operator's ssh session, which has verified the
+ * machine.
+ */
 async function reach({ remote, controlKey, signal }: InstallOrder, { node, notes }: Enrolled): Promise<void> {
   const client = await clientOf(remote, controlKey, signal);
   const status = await client.status(signal).catch((cause) => {
@@ -169,7 +173,9 @@ async function clientOf(remote: Remote, controlKey: string, signal: AbortSignal)
   return new SliverClient(sshTransport({ host, port, identityFile: controlKey, hostKeys: known }));
 }
 
-/** As far as the machine still answers. With a limit of its own: the order may have ended because its time was over. */
+/**
+ * Removes the copied programs if the machine still answers. It has its own time limit, because the operation may have ended by a time-out.
+ */
 async function removeCopy(
   { remote, clock }: { readonly remote: Remote; readonly clock: Clock },
   folder: string,
@@ -179,7 +185,7 @@ async function removeCopy(
   try {
     await remote.run(`rm -rf ${folder}`, { signal: limit.signal });
   } catch {
-    // It is 120 MB in a folder for what may be removed, and the caller gets the error of the order itself.
+    // The copy (120 MB) is in a temporary folder, and the caller gets the error of the operation itself.
   } finally {
     limit.cancel();
   }

@@ -1,28 +1,29 @@
 import type { Readable } from "node:stream";
 
-/** A machine that the operator may log in to, and run commands on. */
+/** A machine on which the operator can run commands. */
 export interface Remote {
   readonly name: string;
   /**
-   * Runs a line in the login's shell, with `input` on its standard input. Resolves with its standard output; rejects with SliverHostError,
-   * whose message ends with what the command said.
+   * Runs a command line in the login's shell, with `input` on its standard input. Resolves with its output. Rejects with SliverHostError,
+   * whose
+   * message ends with the command's error output.
    */
   run(
     line: string,
     options: { readonly signal: AbortSignal; readonly input?: string | Readable },
   ): Promise<string>;
-  /** Where the login goes: name or address, and port. Absent: to this machine itself. */
+  /** Address of the login; absent for this machine. */
   readonly target?: (signal: AbortSignal) => Promise<{ readonly host: string; readonly port: number }>;
 }
 
 /** Programs for a sliver host, on this machine. */
 export interface Bundle {
-  /** SHA-256 of its list of programs, hex. */
+  /** SHA-256 of the list of programs, hexadecimal. */
   readonly digest: string;
-  /** Bytes of the runtime that goes along. */
+  /** Size of the included Node runtime in bytes. */
   readonly runtimeSize: number;
-  /** What `uname -sm` says where the runtime runs. */
+  /** Output of `uname -sm` on machines where the runtime works. */
   readonly platform: string;
-  /** All of it as a gzipped tar archive; read once. */
+  /** All files as a gzipped tar archive. May be called once. */
   open(): Readable;
 }

@@ -3,34 +3,34 @@ import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
 import { FREE, isIdle, LENT } from "../lending/index.ts";
 import { remarksOf } from "../machines.ts";
 
-/** One sliver of a machine, as a person wants to see it. */
+/** A sliver of a machine in the form for people. */
 export interface ShownSliver {
   readonly sliver: string;
-  /** Of the tree; null: it is none of a launcher's. */
+  /** Node id in the tree; null when no launcher made the sliver. */
   readonly node: string | null;
-  /** "free": what no sliver has and others may use. */
+  /** "free": the part of the machine that no sliver has and others may borrow. */
   readonly use: "busy" | "idle" | "free";
-  /** What it is at, or what is being done to it. */
+  /** Its phase, or the operation in progress. */
   readonly phase: string;
-  /** Null: its manager does not say. */
+  /** Null: the manager does not report it. */
   readonly settled: boolean | null;
-  /** Caps that can be lent: its own, and what is in force, where they are or were its own. */
+  /** Caps that can be lent: the sliver's own, and the one in force. Only caps that it has or had. */
   readonly caps: Readonly<Record<string, { readonly own: number; readonly inForce: number }>>;
   readonly lends: readonly {
     readonly to: string;
     readonly resource: string;
     readonly amount: number;
-    /** Why not; null: it does. */
+    /** Why the loan is not in force; null when it is. */
     readonly refusal: string | null;
   }[];
   readonly trouble: string | null;
 }
 
-/** In the order of the manager's document. */
+/** In the order of the manager's report. */
 export function shownSlivers({ slivers }: NodeReport): readonly ShownSliver[] {
   return slivers.map((one) => ({
     sliver: one.name,
-    // Slots are tagged by us, slivers of a pool as every machine is.
+    // Slivers of slots have the tag `node`; slivers of pools have the tag of a machine.
     node: one.tags.node ?? tagOf(one.tags)?.nodeId ?? null,
     use: one.name === FREE ? "free" : isIdle(one) ? "idle" : "busy",
     phase: one.doing ?? one.phase,

@@ -3,16 +3,16 @@ import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protoc
 import { mapError } from "../errors.ts";
 import type { Places } from "../lending/index.ts";
 
-/** A backing node as a sliver host. */
+/** A backing node that is a sliver host. */
 export interface BackingHost {
   /** Node id in the tree. */
   readonly id: string;
   readonly host: string;
   readonly port: number;
   readonly hostKeys: readonly string[];
-  /** Of its present use as a backing node: the same for every launcher, and higher than in any earlier use. */
+  /** Epoch of its present use as backing node: the same for every launcher, and higher than in any earlier use. */
   readonly epoch: number;
-  /** How its slivers lend to each other; absent: they do not. */
+  /** How its slots lend to each other; absent: they do not. */
   readonly lending?: Places;
 }
 
@@ -23,7 +23,7 @@ export interface SlotLogin {
   readonly port: number;
 }
 
-/** Throws unless the machine is ours to write to. A higher epoch alone does not make it so: somebody else's slivers on it would end. */
+/** Throws unless the machine belongs to this provider. A higher epoch alone is not enough: the slivers of another party would be ended. */
 export function mayTake(
   at: BackingHost,
   { node, writer, slivers, safeMode, unlisted }: NodeReport,
@@ -48,8 +48,9 @@ export function mayTake(
 }
 
 /**
- * A sliver's own address is known to its machine only. Where that publishes a port for it, the address is the machine's; without one
- * it is reached only by a launcher on the same machine.
+ * The address of a sliver. Its own address is reachable only from its machine. If the machine publishes a port for it, the machine's
+ * address
+ * and that port are used. Otherwise only a launcher on the same machine can reach it.
  */
 export function loginAt(
   { host, id }: BackingHost,
@@ -72,7 +73,9 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
-/** A slot is only free when nothing of its last sliver is left: what does not fit now does not fit later. */
+/**
+ * A slot is freed only when nothing of its last sliver is left, so a sliver that does not fit now will never fit: a configuration error.
+ */
 export function capacityError({ id, host }: BackingHost, error: unknown): unknown {
   if (!(error instanceof DriverError) || error.kind !== "quota") return error;
   return new DriverError(
@@ -82,7 +85,7 @@ export function capacityError({ id, host }: BackingHost, error: unknown): unknow
   );
 }
 
-/** What the operator has to do, where somebody has to do something. */
+/** Adds the remedy to errors that an operator must correct. */
 export function explained({ id, host }: BackingHost, error: unknown): DriverError {
   const place = `backing node ${id} (${host})`;
   if (error instanceof DriverError) return error;

@@ -26,7 +26,7 @@ import {
 import { readKeys, readLend, sliverKeys } from "../rspec.ts";
 import type { SlotIsolation } from "./slot-slivers.ts";
 
-/** What a record says of itself before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
+/** Values of a node's record before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
 const UNKNOWN = "unknown";
 
 const AGE = "counts from when the backing node was ready; in Nodepool from when it was requested.";
@@ -60,7 +60,7 @@ const slotTable = {
     .differs(AGE),
 };
 
-/** Keys of a label that is cut into slivers. */
+/** Keys of a label whose slots are slivers. */
 const isolationTable = {
   isolation: choice(
     "What separates slots: `none` gives out the backing node itself to each; `sliver` makes each a sliver on it, whose node must be a sliver host.",
@@ -114,12 +114,12 @@ const table = {
 
 export type { SlotIsolation };
 
-/** How one label is cut out of backing nodes. Times are milliseconds. */
+/** How the slots of one label are made from backing nodes. Times are milliseconds. */
 export interface MetastaticLabelOwn extends Values<typeof slotTable> {
-  /** Each slot is a sliver with this; absent: nothing separates slots. */
+  /** The sliver of each slot; absent: slots are not separated. */
   readonly sliver?: SlotIsolation;
 }
-/** Nothing of its own. */
+/** There are no such keys. */
 type Nothing = Readonly<Record<string, never>>;
 export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
 export type MetastaticProvider = ProviderConfig<Nothing, Nothing, MetastaticLabelOwn>;
@@ -131,7 +131,7 @@ export const metastaticConfig = driverConfig("metastatic", table, (provider, con
       demandAgreement(label, agreed);
       const sliver = isolationOf(label);
       return {
-        // A sliver has a key of its own, and nobody else could tell its user which.
+        // A sliver has a host key of its own, which its client can learn only from the node record.
         hostKeyChecking: label.hostKeyChecking ?? (sliver !== undefined || pool.hostKeyChecking),
         connection: { username: UNKNOWN, pythonPath: UNKNOWN, shellType: UNKNOWN, type: UNKNOWN, port: 22 },
         image: { kind: "cloud-image", name: "unused" },
@@ -147,7 +147,7 @@ function notBelow0(ms: number): number {
   return Math.max(0, ms);
 }
 
-/** Labels that share a backing label must say the same about it (docs/contract/config.md, "Metastatic keys"). */
+/** Labels with the same backing label must agree on its keys (docs/contract/config.md, "Metastatic keys"). */
 function demandAgreement(
   label: Entry<Values<typeof labelTable>>,
   agreed: Map<string, Entry<Values<typeof labelTable>>>,
@@ -166,7 +166,7 @@ function demandAgreement(
     );
 }
 
-/** Undefined: slots are not separated. */
+/** Undefined when slots are not separated. */
 function isolationOf({ at, lend, sliver }: Entry<Values<typeof isolationTable>>): SlotIsolation | undefined {
   if (sliver === undefined || lend === undefined) {
     for (const key of ["sliver", "lend"])

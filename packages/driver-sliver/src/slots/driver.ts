@@ -3,7 +3,7 @@ import { type MetastaticProvider, metastaticConfig } from "./config.ts";
 import { SlotProvider } from "./provider.ts";
 import { type SliverAccess, SlotSlivers } from "./slot-slivers.ts";
 
-/** The `metastatic` driver; `accessOf` is the way to sliver hosts with the keys of a state folder. */
+/** Makes the `metastatic` driver. `accessOf` returns the access to sliver hosts with the keys of a state folder. */
 export function createMetastaticDriver(
   accessOf: (stateFolder: string | undefined) => SliverAccess,
 ): Driver<MetastaticProvider> {

@@ -246,8 +246,9 @@ function settingsOf(label: LabelConfig): ReturnType<NonNullable<Offers["slots"]>
 }
 
 /**
- * What a slot counts for: one instance, since the machine is charged to its own provider (docs/contract/drivers.md, "Metastatic
- * records"); and, where it is a sliver, what its user is promised of it.
+ * Amounts of a slot: one instance, because the machine counts for its own provider (docs/contract/drivers.md, "Metastatic records"). A
+ * sliver
+ * also counts with its guarantees.
  */
 function slotResources(isolation: SlotIsolation | undefined): Resources {
   if (isolation === undefined) return { instances: 1, cores: 0, ram: 0 };

@@ -21,21 +21,21 @@ import {
   type SlotLogin,
 } from "./backing-host.ts";
 
-/** For a machine to say what it has, and to learn of new keys; milliseconds. */
+/** Time limit for a machine's report and for bringing its key set up to date; milliseconds. */
 const OPEN_MS = 30_000;
 
-/** The way to sliver managers, and what signs for them. */
+/** Access to sliver managers, and the keys that sign documents for them. */
 export interface SliverAccess {
-  /** To the control account of a machine; nothing is called yet. */
+  /** A client for the control account of a machine. It makes no call yet. */
   connect(at: Pick<BackingHost, "host" | "port" | "hostKeys">): SliverClient;
-  /** As they are now: they may have been rotated. Throws KeyFileError. */
+  /** The present keys, read again because they may have been rotated. Throws KeyFileError. */
   keys(): SigningKeys;
 }
 
-/** What a slot of a label is given. */
+/** The settings of a slot's sliver. */
 export interface SlotIsolation {
   readonly rspec: Readonly<Partial<Rspec>>;
-  /** Name or digest, as the machine knows images; null: its default. */
+  /** Name or digest of an image on the machine; null: the machine's default image. */
   readonly image: string | null;
   readonly initscript: string;
   /** Containers may be run in it. */

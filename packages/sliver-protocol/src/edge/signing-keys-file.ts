@@ -21,7 +21,7 @@ import {
   type SigningKeys,
 } from "../signing-keys.ts";
 
-/** Reads the launcher's signing keys. Throws KeyFileError, also where others may read the file; GrammarError, SignatureError. */
+/** Reads the launcher's signing keys. Throws KeyFileError (also when other users can read the file), GrammarError, SignatureError. */
 export function readSigningKeys(path: string): SigningKeys {
   let text: string;
   try {
@@ -40,11 +40,11 @@ export function readSigningKeys(path: string): SigningKeys {
   return decodeSigningKeys(text);
 }
 
-/** Makes the first key. Throws KeyFileError where there are keys already: nodes trust those. */
+/** Makes the first key. Throws KeyFileError when there are keys already, because nodes trust those. */
 export function createSigningKeys(path: string): SigningKeys {
   const keys = newSigningKeys(newKey());
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // A link is refused where the name is taken, and is whole when it is there.
+  // link(2) fails when the file exists, and the linked file is complete.
   write(path, keys, (draft) => {
     linkSync(draft, path);
     rmSync(draft);
@@ -52,7 +52,7 @@ export function createSigningKeys(path: string): SigningKeys {
   return keys;
 }
 
-/** A new key signs from now on; see rotateSigningKeys. Throws KeyFileError, KeySetError. */
+/** Makes a new key, which signs from now on; see rotateSigningKeys. Throws KeyFileError, KeySetError. */
 export function rotateSigningKeysFile(
   path: string,
   times: { readonly now: number; readonly overlap: number },
@@ -66,7 +66,10 @@ function newKey(): KeyObject {
   return generateKeyPairSync("ed25519").privateKey;
 }
 
-/** The draft is also the lock: of two that rotate at once, one would lose the key that the other's set names. */
+/**
+ * Writes the file through a draft. The draft is also the lock: of two rotations at once, one would lose a key that the other's key set
+ * names.
+ */
 function write(path: string, keys: SigningKeys, place: (draft: string) => void): void {
   const draft = `${path}.draft`;
   let file: number;

@@ -6,32 +6,33 @@ import { GrammarError, SliverUnreachableError } from "../errors.ts";
 import { sshKey } from "../grammar.ts";
 import { commandTransport } from "./transports.ts";
 
-/** Where a sliver manager's control account is reached. */
+/** Address of a sliver manager's control account. */
 export interface SshTarget {
-  /** Name or address. */
+  /** Host name or address. */
   readonly host: string;
   readonly port?: number;
   /** The Unix user of the control accounts. */
   readonly user?: string;
-  /** Private key whose forced command calls the manager; only its owner may read it. */
+  /** Private key for the control account. Only its owner may read the file. */
   readonly identityFile: string;
-  /** The machine's host keys, `type base64` each; no other machine is spoken to. */
+  /** The machine's host keys, `type base64` each. Connections to a machine with other keys fail. */
   readonly hostKeys: readonly string[];
-  /** Seconds until the machine must have answered at all, and between two signs of life. */
+  /** Seconds for connecting, and between two keep-alive messages. */
   readonly patience?: number;
-  /** The client program. */
+  /** The ssh program. */
   readonly ssh?: string;
 }
 
-/** User of the control accounts where nothing else is said. */
+/** Default user of the control accounts. */
 export const CONTROL_USER = "nodeyard-control";
 
-/** What a machine is called in the file of known keys, so that address and port are no part of who it is. */
+/** Host alias in the file of known keys, so that the identity of a machine does not depend on its address and port. */
 const ALIAS = "nodeyard-sliver-host";
 
 /**
- * Through the SSH client of this machine, without any user's configuration. A call is a connection: nothing stays open that could outlive
- * this process. The call ends with its signal. Throws GrammarError for a target that ssh would take for something else.
+ * A transport through this host's ssh program, without any user's configuration. Each call is a connection of its own, so that none
+ * outlives
+ * this process. The call ends with its signal. Throws GrammarError for a target that ssh would interpret as something else.
  */
 export function sshTransport(target: SshTarget): Transport {
   const known = target.hostKeys.map((key) => `${ALIAS} ${sshKey(key)}\n`).join("");
@@ -78,11 +79,11 @@ export function sshArguments(target: SshTarget, knownHosts: string): string[] {
     LogLevel: "ERROR",
   };
   const words = Object.entries(options).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
-  // The server runs the key's own command; the word is for a key that has none, which then does nothing.
+  // The server runs the key's forced command. For a key without one, the command `true` does nothing.
   return ["-F", "none", "-T", ...words, "-p", String(port), "-l", user, "--", host, "true"];
 }
 
-/** As ssh_config wants a path: `%` would begin a token, a blank end it. */
+/** Quotes a path for ssh_config, where `%` starts a token and a space ends the path. */
 function quoted(path: string): string {
   if (/["\n\0]/.test(path)) throw new GrammarError(`${JSON.stringify(path)} cannot be passed to ssh`);
   return `"${path.replaceAll("%", "%%")}"`;

@@ -4,10 +4,10 @@ import type { Readable } from "node:stream";
 import type { Transport } from "../client.ts";
 import { SliverUnreachableError } from "../errors.ts";
 
-/** Longest answer, bytes. */
+/** Longest answer in bytes. */
 const MAX_ANSWER = 16 * 1024 * 1024;
 
-/** Calls the manager's own dialect over a Unix socket of this machine. Which socket it is says who calls. */
+/** Calls the manager's own API over a Unix socket of this machine. The socket determines the rights of the caller. */
 export function unixTransport(socketPath: string): Transport {
   return async (text, signal) => {
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
@@ -32,8 +32,9 @@ export function unixTransport(socketPath: string): Transport {
 }
 
 /**
- * Calls through a program's standard input and output: `["ssh", "-T", "control@host"]` reaches the forced command there, whose exit code
- * says whether the call reached a manager. While the manager restarts, the answer is a fault of the forwarder's own.
+ * Calls through a program's standard input and output: `["ssh", "-T", "control@host"]` runs the forced command, whose exit code says
+ * whether
+ * the call reached a manager. While the manager restarts, the forwarder itself answers with a fault.
  */
 export function commandTransport(command: readonly [string, ...string[]]): Transport {
   const [program, ...args] = command;
@@ -44,7 +45,7 @@ export function commandTransport(command: readonly [string, ...string[]]): Trans
       child.stderr.on("data", (chunk: Buffer) => {
         stderr = (stderr + chunk.toString("utf8")).slice(-1000);
       });
-      // A program that ends before it has read everything says why by its exit code.
+      // A program that ends before it has read everything is judged by its exit code, so EPIPE is ignored.
       child.stdin.on("error", () => undefined);
       const ended = new Promise<number | string | null>((resolve, reject) => {
         child.on("error", reject);
@@ -64,7 +65,7 @@ export function commandTransport(command: readonly [string, ...string[]]): Trans
   };
 }
 
-/** All that comes, as text. What becomes too long is stopped and rejects. */
+/** Reads all output as text. When it becomes too long, calls `stop` and rejects. */
 function collect(from: Readable, stop: () => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -82,7 +83,7 @@ function collect(from: Readable, stop: () => void): Promise<string> {
   });
 }
 
-/** The message of the fault that a forwarder answers when it reaches no manager. */
+/** The message of the fault with which a forwarder answers when it reaches no manager. */
 function faultOf(text: string): string | undefined {
   try {
     const { fault } = JSON.parse(text) as { readonly fault?: { readonly message?: unknown } };

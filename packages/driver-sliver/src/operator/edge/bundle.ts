@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { SliverHostError } from "../errors.ts";
 import type { Bundle } from "../remote.ts";
 
-/** What `uname -m` says, by Node's own word. */
+/** Output of `uname -m`, by Node's name of the architecture. */
 const MACHINES: Readonly<Record<string, string>> = {
   x64: "x86_64",
   arm64: "aarch64",
@@ -18,13 +18,13 @@ const MACHINES: Readonly<Record<string, string>> = {
 
 /** Where the programs are that an enrolment copies to a machine. */
 export interface BundlePaths {
-  /** `--bundle`. */
+  /** Option `--bundle`. */
   readonly folder: string | undefined;
-  /** `--node-runtime`, and what `uname -sm` says where it runs. Absent: what runs this, which the bundle was tested with. */
+  /** Option `--node-runtime`, and the output of `uname -sm` on machines where it runs. Absent: the Node that runs this program. */
   readonly runtime: { readonly path: string; readonly platform: string } | undefined;
 }
 
-/** The programs for a sliver host: as `npm run build` leaves them, or beside this program where it is installed. Throws SliverHostError. */
+/** Finds the programs for a sliver host: in a checkout after `npm run build`, or in the installed package. Throws SliverHostError. */
 export function openBundle({ folder, runtime }: BundlePaths): Bundle {
   const place = folder ?? besides();
   const list = place === undefined ? undefined : join(place, "bundle.json");
@@ -44,22 +44,22 @@ export function openBundle({ folder, runtime }: BundlePaths): Bundle {
 
 function besides(): string | undefined {
   try {
-    // `src/index` of the package; in a checkout what is built lies one folder further down.
+    // The package's `src/index`. In a checkout the built files are one folder further down.
     const root = join(dirname(fileURLToPath(import.meta.resolve("@nodeyard/sliver"))), "..");
     return [join(root, "bundle"), join(root, "dist/bundle")].find((path) => existsSync(path));
   } catch {
-    // Not installed.
+    // The package is not installed.
     return undefined;
   }
 }
 
-/** The runtime is called `node` there, whatever its name is here. */
+/** The archive to copy. The runtime is renamed to `node` in it. */
 function archive(folder: string, node: string): Readable {
   const name = basename(node);
   if (!/^[A-Za-z0-9._-]+$/.test(name))
     throw new SliverHostError(`a runtime called ${JSON.stringify(name)} cannot be copied`);
   const renamed = ["--transform", `s,^${name.replaceAll(".", "\\.")}$,node,`];
-  // Level 1: three times the speed of the usual one, for a tenth more.
+  // Compression level 1: three times as fast as the default, and only a tenth larger.
   const words = [
     "-c",
     "-I",

@@ -6,17 +6,20 @@ import type { Remote } from "../remote.ts";
 
 const MAX_OUTPUT = 1024 * 1024;
 
-/** How an operator logs in to a machine that is to be enrolled or given back. */
+/** How an operator logs in to a machine to enrol it or to remove sliverd from it. */
 export interface SshLogin {
-  /** `[USER@]HOST`, as ssh takes it: an alias of the operator's configuration is fine. */
+  /** `[USER@]HOST` for ssh; an alias of the operator's configuration is allowed. */
   readonly destination: string;
   readonly port?: number;
   readonly identity?: string;
-  /** Instead of the operator's own configuration. */
+  /** Used instead of the operator's own ssh configuration. */
   readonly configFile?: string;
 }
 
-/** With the rights, keys, known hosts and jumps of whoever runs this. Throws SliverHostError for what ssh would take for an option. */
+/**
+ * Connects with the operator's own keys, known hosts and jump hosts. Throws SliverHostError for a destination that ssh would read as an
+ * option.
+ */
 export function sshRemote(login: SshLogin): Remote {
   const { destination } = login;
   const words = wordsOf(login);
@@ -38,8 +41,9 @@ export function sshRemote(login: SshLogin): Remote {
 }
 
 /**
- * To the sliver manager of a machine, by its control account and the launcher's key; the way there is that of whoever runs this. `user`
- * of the destination and `identity` are of no use then.
+ * A client for the sliver manager of a machine, by its control account and the launcher's key. The network path is that of the operator's
+ * ssh
+ * configuration. `user` of the destination and `identity` are not used.
  */
 export function controlClient(
   { identity: _, destination, ...login }: SshLogin,
@@ -74,7 +78,7 @@ function wordsOf({ destination, configFile, port, identity }: SshLogin): string[
   ];
 }
 
-/** This machine, with the rights of whoever runs this. */
+/** This machine, with the rights of the user who runs the program. */
 export const localRemote: Remote = {
   name: "this machine",
   run: (line, { signal, input }) => runCommand(["sh", "-c", line], "this machine", signal, input),
@@ -106,7 +110,7 @@ function runCommand(
       const said = err.trim().split("\n").at(-1) ?? "";
       fail(said === "" ? `${program} ended with ${by ?? code}` : said);
     });
-    // Whoever ends before it has read everything says why on its way out.
+    // A program that ends before it has read everything is judged by its exit code, so EPIPE is ignored.
     child.stdin.on("error", () => undefined);
     const source = Readable.from(typeof input === "string" ? [Buffer.from(input)] : (input ?? []));
     source.on("error", (cause) => {
