@@ -5,7 +5,7 @@ import { readWorkspace } from "../../structure/workspace.ts";
 
 const root = join(import.meta.dirname, "../../..");
 /** Of the environment that a process is given, or a name of ours wherever it stands. */
-const READ = /\benv\.([A-Z][A-Z0-9_]+)|\b((?:NODEYARD|OTEL)_[A-Z_]+)/g;
+const READ = /\benv\.([A-Z][A-Z0-9_]+)|\b((?:NODEYARD|OTEL|STATSD)_[A-Z_]+)/g;
 /** Only for our tests; of a terminal, which is handed on. */
 const EXEMPT = new Set(["NODEYARD_SLIVER_TESTING", "TERM"]);
 
