@@ -1053,7 +1053,7 @@ export interface Operations {
       /** of requests and leases */
       readonly labels?: string;
       readonly tenant?: string;
-      /** true: of a thing that changed several times within 100 ms only the newest state is sent */
+      /** true: of a thing that changed several times within 100 ms (up to a second while much changes) only the newest state is sent */
       readonly newest?: "true" | "false";
       /** as the header `Last-Event-ID`, for clients that cannot send it */
       readonly last_event_id?: string;

@@ -23,7 +23,9 @@ export class ChangeLog {
   readonly #gathered = new Map<string, Kept>();
   /** The last kept change of each thing. */
   readonly #last = new Map<string, Kept>();
-  readonly #pieces = new Map<string, Piece>();
+  /** Since the last `settle`, and those before it: a client that is a little behind needs them. */
+  #pieces = new Map<string, Piece>();
+  #formerPieces: ReadonlyMap<string, Piece> = new Map();
   #first = 1;
 
   /** `newestOnly`: between two calls of `settle` things change once, however often they changed. */
@@ -40,6 +42,11 @@ export class ChangeLog {
   /** Of the change that comes next. */
   get next(): number {
     return this.#first + this.#kept.length;
+  }
+
+  /** How many things have changed since the last `settle`. */
+  get gathered(): number {
+    return this.#gathered.size;
   }
 
   at(number: number): Kept | undefined {
@@ -80,14 +87,18 @@ export class ChangeLog {
       if ("complete" in change || change.before !== undefined || change.after !== undefined)
         this.#keep(change);
     this.#gathered.clear();
-    this.#pieces.clear();
+    this.#formerPieces = this.#pieces;
+    this.#pieces = new Map();
   }
 
   /** The piece from there on for an audience; made by the first client of it that gets there, and the others are given the same bytes. */
   piece(audience: string, from: number, make: () => Piece): Piece {
     const key = `${from} ${audience}`;
-    const made = this.#pieces.get(key) ?? make();
-    this.#pieces.set(key, made);
+    const known = this.#pieces.get(key) ?? this.#formerPieces.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    // Nothing is there yet: what comes next begins at this place.
+    if (made.next > from) this.#pieces.set(key, made);
     return made;
   }
 

@@ -31,6 +31,12 @@ const RIGHTS = [`${TOKENS}/`, `${LOGINS}/`];
 const MISSED = "what was missed is no longer kept";
 /** Changes of this time are sent together, milliseconds; a page with ten updates a second looks live. */
 const GATHER_MS = 100;
+/**
+ * While more rows change than that, those of `newestOnly` are gathered for longer: all clients together are sent so many a millisecond at
+ * most. A crowd of requests changes each row several times within a second, and a person reads none of the states in between.
+ */
+const ROWS_PER_MS = 10;
+const GATHER_MOST_MS = 1_000;
 /** The time between pings, milliseconds. They keep proxies from closing the connection, and detect clients that are gone. */
 const PING_MS = 15_000;
 /** Of a text that is sent at once, characters; then everything else has its turn. */
@@ -46,6 +52,8 @@ export class EventHub {
   readonly #clients = new Set<Client>();
   readonly #unsubscribe: () => void;
   #gathering: Timer | undefined;
+  /** When the newest states were last sent, on the monotonic clock. */
+  #settled = Number.NEGATIVE_INFINITY;
   #ping: Timer | undefined;
 
   constructor(view: View, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
@@ -90,8 +98,21 @@ export class EventHub {
 
   #flush(): void {
     this.#gathering = undefined;
-    for (const log of this.#logs.values()) log.settle();
+    const newest = this.#logs.get(true);
+    const wait = newest === undefined ? 0 : this.#waitFor(newest);
+    if (wait > 0) this.#gathering = this.#clock.setTimer(wait, () => this.#flush(), { background: true });
+    for (const log of this.#logs.values()) if (wait === 0 || log !== newest) log.settle();
     for (const client of this.#clients) client.pump();
+  }
+
+  /** For how much longer the newest states are gathered, at most as long as changes of the other log may wait. Milliseconds. */
+  #waitFor(log: ChangeLog): number {
+    const now = this.#clock.monotonic();
+    const rows = log.gathered * [...this.#clients].filter((client) => client.reads(log)).length;
+    const due = this.#settled + Math.min(GATHER_MOST_MS, rows / ROWS_PER_MS);
+    if (due > now) return Math.min(GATHER_MS, due - now);
+    this.#settled = now;
+    return 0;
   }
 
   #pingAll(): void {
@@ -142,6 +163,10 @@ class Client {
 
   admitted(): boolean {
     return this.#follower.admitted();
+  }
+
+  reads(log: ChangeLog): boolean {
+    return this.#log === log;
   }
 
   ping(): void {

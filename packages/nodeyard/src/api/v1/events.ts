@@ -25,7 +25,9 @@ const events = route({
     newest: z
       .enum(["true", "false"])
       .optional()
-      .describe("true: of a thing that changed several times within 100 ms only the newest state is sent"),
+      .describe(
+        "true: of a thing that changed several times within 100 ms (up to a second while much changes) only the newest state is sent",
+      ),
     last_event_id: text.describe("as the header `Last-Event-ID`, for clients that cannot send it"),
   }),
   status: 200,

@@ -192,11 +192,90 @@ test("who wants the newest states only is told once of what changed several time
   remove(2);
   await clock.advance(1_000);
   expect(each!.puts).toEqual(["version 0", "version 1", "version 2", "version 3", "version 1"]);
-  expect(newest!.puts).toEqual(["version 0", "version 3"]);
+  // Who comes ends what counts as one change: node 2 had its first state then.
+  expect(newest!.puts).toEqual(["version 0", "version 3", "version 1"]);
   for (const { picture } of [each!, newest!, late]) expect([...picture]).toEqual([["node-1", "version 3"]]);
   // A place in the one order is none in the other.
   const other = slowClient((follower) => hub.follow(follower), newest!.last());
   expect(other.gaps()).toBe(1);
+});
+
+/** So many clients of the newest states, all of which take everything; what each was sent. */
+function crowdOfClients(hub: EventHub, count: number): readonly (readonly (string | Uint8Array)[])[] {
+  return Array.from({ length: count }, () => {
+    const sent: (string | Uint8Array)[] = [];
+    slowClient((follower) =>
+      hub.follow({
+        ...follower,
+        sink: { ...follower.sink, write: (text) => sent.push(text) > 0 },
+        newestOnly: true,
+      }),
+    );
+    return sent;
+  });
+}
+
+const putsIn = (sent: readonly (string | Uint8Array)[]) =>
+  sent.reduce((sum, text) => sum + String(text).split("event: put\n").length - 1, 0);
+
+test("a crowd of changes costs each of twenty clients a few rows of a thing, and its text is made once", async () => {
+  const { view, put } = fakeView();
+  const clock = new VirtualClock();
+  const hub = new EventHub(view, { clock, random: seededRandom(1) });
+  const clients = crowdOfClients(hub, 20);
+  for (let state = 0; state < 20; state++) {
+    for (let id = 0; id < 400; id++) put(id, 1_000 * state + id);
+    await clock.advance(100);
+  }
+  await clock.advance(1_000);
+  for (const sent of clients) {
+    // Two seconds of 400 things that change ten times a second: every 800 ms, and at the beginning and the end.
+    expect(putsIn(sent)).toBeLessThanOrEqual(400 * 5);
+    expect(String(sent.at(-1))).toContain("version 19399");
+    expect(sent.every((text, at) => text === clients[0]![at])).toBe(true);
+  }
+  // Few changes are sent as soon as ever.
+  const before = clients[0]!.length;
+  for (let change = 1; change <= 10; change++) {
+    put(1, 20_000 + change);
+    await clock.advance(100);
+  }
+  expect(clients[0]!.length - before).toBe(10);
+});
+
+test("a client that is a little behind is sent the bytes that were made for the others", async () => {
+  const { view, put } = fakeView();
+  const clock = new VirtualClock();
+  const hub = new EventHub(view, { clock, random: seededRandom(1) });
+  const [quick, slow] = crowdOfClients(hub, 2) as [Uint8Array[], Uint8Array[]];
+  let isFull = false;
+  let resume = () => {};
+  const late: (string | Uint8Array)[] = [];
+  slowClient((follower) =>
+    hub.follow({
+      ...follower,
+      newestOnly: true,
+      sink: {
+        ...follower.sink,
+        write: (text) => late.push(text) > 0 && !isFull,
+        onDrain: (then) => {
+          resume = then;
+        },
+      },
+    }),
+  );
+  isFull = true;
+  for (let change = 1; change <= 3; change++) {
+    put(change, change);
+    await clock.advance(100);
+  }
+  isFull = false;
+  resume();
+  expect([slow.at(-2) === quick.at(-2), late.at(-2) === quick.at(-2), late.at(-1) === quick.at(-1)]).toEqual([
+    true,
+    true,
+    true,
+  ]);
 });
 
 const step = fc.oneof(
