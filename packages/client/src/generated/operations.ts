@@ -1055,6 +1055,8 @@ export interface Operations {
       readonly tenant?: string;
       /** true: of a thing that changed several times within 100 ms (up to a second while much changes) only the newest state is sent */
       readonly newest?: "true" | "false";
+      /** false: keys of rows that are null are left out */
+      readonly nulls?: "true" | "false";
       /** as the header `Last-Event-ID`, for clients that cannot send it */
       readonly last_event_id?: string;
     };

@@ -16,7 +16,7 @@ export type Told =
 
 /** Opens a stream of everything. Returns how to close it. */
 export function listen(tell: (told: Told) => void): () => void {
-  const events = new EventSource("/v1/events?newest=true");
+  const events = new EventSource("/v1/events?newest=true&nulls=false");
   events.onopen = () => tell({ type: "open" });
   events.onerror = () => tell({ type: events.readyState === EventSource.CLOSED ? "closed" : "lost" });
   for (const type of ["put", "remove", "synced", "view", "gap"])

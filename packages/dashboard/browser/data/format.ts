@@ -57,8 +57,8 @@ export function resourceText(resource: string): string {
 }
 
 /** Milliseconds; NaN for what is no time. */
-export function msOf(iso: string | null): number {
-  return iso === null ? Number.NaN : Date.parse(iso);
+export function msOf(iso: string | null | undefined): number {
+  return iso == null ? Number.NaN : Date.parse(iso);
 }
 
 /** "fake-small × 3, fake-large". */
@@ -106,14 +106,14 @@ export function quoted(word: string): string {
 
 /** How to log in by SSH; undefined where that is not how the node is reached. */
 export function sshLine(
-  address: string | null,
-  port: number | string | null,
-  username: string | null,
-  type: string | null,
+  address: string | null | undefined,
+  port: number | string | null | undefined,
+  username: string | null | undefined,
+  type: string | null | undefined,
 ): string | undefined {
-  if (address === null || address === "" || (type !== null && type !== "ssh")) return undefined;
-  const who = username === null || username === "" ? address : `${username}@${address}`;
-  const where = port === null || Number(port) === 22 ? "" : ` -p ${quoted(String(port))}`;
+  if (address == null || address === "" || (type != null && type !== "ssh")) return undefined;
+  const who = username == null || username === "" ? address : `${username}@${address}`;
+  const where = port == null || Number(port) === 22 ? "" : ` -p ${quoted(String(port))}`;
   // A name that begins with a dash would be an option.
   return `ssh${where} -- ${quoted(who)}`;
 }

@@ -1,10 +1,10 @@
 import type { Reply, RowOf } from "@nodeyard/client";
 
 /** What REST v1 answers, with the types of its document. Times are ISO 8601. */
-export type NodeRow = RowOf<"list_nodes">;
-export type RequestRow = RowOf<"list_requests">;
-export type LeaseRow = RowOf<"list_leases">;
-export type ImageRow = RowOf<"list_images">;
+export type NodeRow = Brief<RowOf<"list_nodes">>;
+export type RequestRow = Brief<RowOf<"list_requests">>;
+export type LeaseRow = Brief<RowOf<"list_leases">>;
+export type ImageRow = Brief<RowOf<"list_images">>;
 export type BuildRow = RowOf<"list_builds">;
 export type UploadRow = RowOf<"list_uploads">;
 export type Progress = NonNullable<BuildRow["progress"]>;
@@ -13,13 +13,16 @@ export type Standing = Provider["standings"][number];
 export type Day = Reply<"get_history">;
 export type Machines = Reply<"list_sliver_machines">;
 
+/** As the stream of events has it, which leaves out keys that are null. */
+type Brief<T> = { readonly [K in keyof T]: null extends T[K] ? T[K] | undefined : T[K] };
+
 /** What the stream of events tells of. */
 export interface Rows {
   readonly node: NodeRow;
   readonly request: RequestRow;
   readonly lease: LeaseRow;
   readonly image: ImageRow;
-  readonly pool: RowOf<"list_pools">;
-  readonly member: RowOf<"list_members">;
+  readonly pool: Brief<RowOf<"list_pools">>;
+  readonly member: Brief<RowOf<"list_members">>;
 }
 export type Kind = keyof Rows;

@@ -11,7 +11,7 @@ interface Props<K extends Kind> {
   /** States that can be chosen. */
   readonly states: readonly string[];
   /** Texts that the filter looks through. */
-  readonly texts: (row: Rows[K], id: string) => readonly (string | null)[];
+  readonly texts: (row: Rows[K], id: string) => readonly (string | null | undefined)[];
   readonly sort: string;
   readonly children?: ComponentChildren;
 }

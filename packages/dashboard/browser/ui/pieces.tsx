@@ -42,9 +42,15 @@ export function State({ state }: { readonly state: string }) {
 }
 
 /** How long ago, or with `ahead` in how long; counts by itself. */
-export function Age({ at, ahead = false }: { readonly at: string | null; readonly ahead?: boolean }) {
+export function Age({
+  at,
+  ahead = false,
+}: {
+  readonly at: string | null | undefined;
+  readonly ahead?: boolean;
+}) {
   const ms = msOf(at);
-  if (at === null || Number.isNaN(ms)) return <span class="dim">–</span>;
+  if (at == null || Number.isNaN(ms)) return <span class="dim">–</span>;
   const seconds = (now.value - ms) / 1_000;
   return (
     <time dateTime={at} title={new Date(ms).toLocaleString()}>

@@ -129,7 +129,7 @@ function LeaseView({ id }: { readonly id: string }) {
                 labels: labelsText(lease.labels),
                 ends_in: isOpen(lease) && <Age at={lease.until} ahead />,
                 heartbeat:
-                  lease.heartbeat_seconds !== null && `every ${lease.heartbeat_seconds} s, or it ends`,
+                  lease.heartbeat_seconds != null && `every ${lease.heartbeat_seconds} s, or it ends`,
                 owner: lease.owner,
                 tenant: lease.tenant,
                 request: lease.request && <Link view="requests" id={lease.request} />,

@@ -61,8 +61,8 @@ export function NodesView({ id }: { readonly id: string | undefined }) {
   );
 }
 
-function addressOf({ interface_ip, public_ipv4, ipv6, private_ipv4 }: NodeRow): string | null {
-  return interface_ip ?? public_ipv4 ?? ipv6 ?? private_ipv4;
+function addressOf({ interface_ip, public_ipv4, ipv6, private_ipv4 }: NodeRow): string | undefined {
+  return interface_ip ?? public_ipv4 ?? ipv6 ?? private_ipv4 ?? undefined;
 }
 
 function NodeView({ id }: { readonly id: string }) {
@@ -121,7 +121,7 @@ function Actions({ node: { id, state } }: { readonly node: NodeRow }) {
 function Record({ node }: { readonly node: NodeRow }) {
   const address = addressOf(node);
   const ssh = sshLine(address, node.connection_port, node.username, node.connection_type);
-  const keys = address === null ? "" : knownHosts(address, node.connection_port, node.host_keys);
+  const keys = address === undefined ? "" : knownHosts(address, node.connection_port, node.host_keys);
   return (
     <>
       <Section title="Node">

@@ -23,6 +23,8 @@ export interface Interest {
   readonly kinds: ReadonlySet<string>;
   /** Values that keys of rows must have; a row without the key passes. Empty: all rows. */
   readonly filters: readonly (readonly [key: string, values: ReadonlySet<string>])[];
+  /** Without keys that are null: half of a node's row. */
+  readonly brief: boolean;
 }
 
 /** The name of an image, whose row is made when it is sent. The state before the change is not kept. */
@@ -48,10 +50,10 @@ export function keyOf({ kind, id }: Change): string {
 }
 
 /** A key that is equal for two interests exactly when they get the same events. */
-export function audienceOf({ principal, kinds, filters }: Interest): string {
+export function audienceOf({ principal, kinds, filters, brief }: Interest): string {
   const { name, role, labels, tenants } = principal;
   const who = seesAll(principal) ? seesSecrets(principal) : [name, role, [...labels], [...tenants]];
-  return JSON.stringify([who, [...kinds], filters.map(([key, values]) => [key, [...values]])]);
+  return JSON.stringify([brief, who, [...kinds], filters.map(([key, values]) => [key, [...values]])]);
 }
 
 /** The change in an event of the view; undefined when no stream shows it. */
@@ -101,10 +103,20 @@ export function textOf(change: Change, view: View, interest: Interest): string |
   const { kind, id, before, after } = change;
   if (!interest.kinds.has(kind)) return undefined;
   const row = seen(kind, after, view, interest);
-  if (row !== undefined) return `event: put\ndata: ${JSON.stringify({ kind, id, row })}\n\n`;
+  if (row !== undefined) {
+    const shown = interest.brief ? withoutNulls(row) : row;
+    return `event: put\ndata: ${JSON.stringify({ kind, id, row: shown })}\n\n`;
+  }
   // What a client saw and sees no longer, because it is gone, another's or of another state, is removed for it.
   if (seen(kind, before, view, interest) === undefined) return undefined;
   return `event: remove\ndata: ${JSON.stringify({ kind, id })}\n\n`;
+}
+
+/** Of one level: what is within a key stays as it is. */
+function withoutNulls(row: Row): Row {
+  const kept: Record<string, unknown> = {};
+  for (const key in row) if (row[key] !== null) kept[key] = row[key];
+  return kept;
 }
 
 function seen(

@@ -28,6 +28,7 @@ const events = route({
       .describe(
         "true: of a thing that changed several times within 100 ms (up to a second while much changes) only the newest state is sent",
       ),
+    nulls: z.enum(["true", "false"]).optional().describe("false: keys of rows that are null are left out"),
     last_event_id: text.describe("as the header `Last-Event-ID`, for clients that cannot send it"),
   }),
   status: 200,
@@ -41,7 +42,7 @@ const events = route({
     const hub = parts.hub(known);
     if (hub.size >= MAX_STREAMS)
       throw new ApiError(503, "api.too_many_streams", `${MAX_STREAMS} clients follow already`, 10);
-    const { kinds, newest, last_event_id, ...filters } = query;
+    const { kinds, newest, nulls, last_event_id, ...filters } = query;
     const unknown = kinds?.split(",").find((kind) => !KINDS.some((one) => one === kind));
     if (unknown !== undefined)
       throw new ApiError(400, "api.bad_request", `kinds: there is no ${JSON.stringify(unknown)}`);
@@ -50,6 +51,7 @@ const events = route({
       principal,
       kinds: new Set<string>(kinds?.split(",") ?? KINDS),
       filters: chosen.map(([key, value]) => [key, new Set(value!.split(","))] as const),
+      brief: nulls === "false",
       newestOnly: newest === "true",
       last: stream.last ?? last_event_id,
       admitted: stream.admitted,

@@ -50,6 +50,7 @@ function slowClient(follow: (follower: Follower) => void, from?: string, newestO
     principal: principalOf(BY_SOCKET),
     kinds: new Set(KINDS),
     filters: [],
+    brief: false,
     newestOnly,
     last: from,
     admitted: () => true,

@@ -139,6 +139,19 @@ describe("a stream of events", () => {
     await second.api.close();
   });
 
+  test("leaves out the keys that are null where the client asks for that", async () => {
+    const [whole, brief] = [await follow(), await follow("operator", "/v1/events?nulls=false")];
+    const kept = (row: object) => Object.entries(row).filter(([, value]) => value !== null);
+    const pool = [...whole.picture].find(([id]) => id.startsWith("pool/"))!;
+    expect(Object.entries(brief.picture.get(pool[0])!)).toEqual(kept(pool[1] as object));
+    await work();
+    await expectTrue(whole);
+    const nodes = brief.told.filter(({ event, data }) => event === "put" && data.kind === "node");
+    expect(nodes.length).toBeGreaterThan(0);
+    for (const { data } of nodes) expect(Object.values(data.row!)).not.toContain(null);
+    expect(whole.told.some(({ data }) => data.row?.comment === null)).toBe(true);
+  });
+
   test("has what the client asks for, and what leaves that is removed for it", async () => {
     const client = await follow("operator", "/v1/events?kinds=node&state=in-use,ready");
     await work();
