@@ -333,7 +333,10 @@ export interface Operations {
     path: {
       readonly id: string;
     };
-    query: undefined;
+    query: {
+      /** true: what could not be deleted in many tries is tried again at once; twice is the same as once */
+      readonly now?: "true" | "false";
+    };
     body: undefined;
     reply: undefined;
   };
@@ -566,7 +569,7 @@ export interface Operations {
       readonly next: string | null;
     };
   };
-  /** List the providers that launchers are configured with or that nodes belong to; the list has the standings of this process, and one has those of all launchers, which are asked. */
+  /** List the providers that launchers are configured with or that nodes or uploads belong to; the list has the standings of this process, and one has those of all launchers, which are asked. */
   list_providers: {
     path: undefined;
     query: {
@@ -654,7 +657,7 @@ export interface Operations {
       readonly next: string | null;
     };
   };
-  /** Get one of the providers that launchers are configured with or that nodes belong to; the list has the standings of this process, and one has those of all launchers, which are asked. */
+  /** Get one of the providers that launchers are configured with or that nodes or uploads belong to; the list has the standings of this process, and one has those of all launchers, which are asked. */
   get_providers: {
     path: {
       readonly id: string;
@@ -1247,6 +1250,119 @@ export interface Operations {
     body: undefined;
     reply: undefined;
   };
+  /** Pauses, requests for builds and trials of diskimages, as `nodeyard image-status` shows them; read from the tree. */
+  list_image_status: {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    reply: {
+      readonly items: ReadonlyArray<{
+        readonly image: string;
+        readonly paused: boolean;
+        readonly build_request: "pending" | "building" | null;
+        readonly build_requested_at: string | null;
+        /** the trial of a new build; null: there was none */
+        readonly canary: {
+          /** the build on trial */
+          readonly candidate: string | null;
+          /** tree time, milliseconds */
+          readonly since: number | null;
+          /** of launches, 0 to 1 */
+          readonly share: number;
+          readonly tallies: {
+            readonly candidate: {
+              readonly boots: number;
+              readonly failed: number;
+              /** sum of the logarithms of seconds */
+              readonly logs: number;
+              /** sum of their squares */
+              readonly squares: number;
+            };
+            readonly stable: {
+              readonly boots: number;
+              readonly failed: number;
+              /** sum of the logarithms of seconds */
+              readonly logs: number;
+              /** sum of their squares */
+              readonly squares: number;
+            };
+          };
+          /** builds that nothing is launched of any more */
+          readonly rejected: ReadonlyArray<string>;
+          /** how the last one ended */
+          readonly last: {
+            readonly build: string;
+            readonly verdict: string;
+            readonly why: string;
+            readonly [key: string]: unknown;
+          } | null;
+        } | null;
+      }>;
+      /** records that cannot be read */
+      readonly skipped: ReadonlyArray<{
+        readonly path: string;
+        readonly why: string;
+      }>;
+    };
+  };
+  /** What the tree has of a provider, configured or not, as `nodeyard info` shows it. */
+  get_provider_records: {
+    path: {
+      /** its name; it need not be configured */
+      readonly id: string;
+    };
+    query: undefined;
+    body: undefined;
+    reply: {
+      readonly images: ReadonlyArray<{
+        readonly image: string;
+        readonly build: string;
+        readonly uploads: ReadonlyArray<string>;
+      }>;
+      readonly nodes: ReadonlyArray<{
+        readonly id: string;
+        readonly server_id: unknown;
+        readonly backing_node: string | null;
+        readonly slot: number | null;
+      }>;
+      /** of other providers, with slots of this one */
+      readonly backing_nodes: ReadonlyArray<{
+        readonly id: string;
+        readonly provider: string | null;
+        readonly state: string;
+      }>;
+      /** hosts of launchers */
+      readonly served_by: ReadonlyArray<string>;
+      /** nodes that may belong to it */
+      readonly unreadable: ReadonlyArray<string>;
+      /** records that cannot be read */
+      readonly skipped: ReadonlyArray<{
+        readonly path: string;
+        readonly why: string;
+      }>;
+    };
+  };
+  /** Remove the records of a provider that no launcher serves; its cloud keeps what it has. */
+  erase_provider: {
+    path: {
+      /** its name; it need not be configured */
+      readonly id: string;
+    };
+    query: undefined;
+    body: {
+      /** also of a provider that is served, and nodes that somebody has locked */
+      readonly force?: boolean;
+      /** for the audit */
+      readonly why?: string;
+    };
+    reply: {
+      /** records that were removed */
+      readonly uploads: number;
+      readonly nodes: ReadonlyArray<string>;
+      /** nodes that somebody has locked */
+      readonly kept: ReadonlyArray<string>;
+    };
+  };
 }
 
 /** Where each operation is; `keyed`: it may be repeated with the same Idempotency-Key. */
@@ -1295,4 +1411,7 @@ export const ROUTES: Readonly<
   pause_image: { method: "POST", path: "/v1/images/{id}/pause", keyed: false },
   unpause_image: { method: "POST", path: "/v1/images/{id}/unpause", keyed: false },
   revoke_token: { method: "DELETE", path: "/v1/tokens/{name}", keyed: false },
+  list_image_status: { method: "GET", path: "/v1/image-status", keyed: false },
+  get_provider_records: { method: "GET", path: "/v1/providers/{id}/records", keyed: false },
+  erase_provider: { method: "POST", path: "/v1/providers/{id}/erase", keyed: false },
 };

@@ -63,7 +63,7 @@ export const oldLists: Readonly<Record<string, OldList>> = {
       const { state } = handles.tree.session();
       if (state !== "connected") throw new NotReady(`the connection to the tree is ${state}`);
       const { items } = await listImages(handles);
-      return items.map((item) => imageRow(item, handles, agesIn(json)));
+      return items.map((item) => imageRow(item, treeNow(handles), agesIn(json)));
     },
   },
   "/node-list": { columns: oldNodeColumns, rows: async (known, { nodeId }) => nodes(known, nodeId) },

@@ -1,13 +1,5 @@
-import { type ImageBuildRecord, paths } from "@nodeyard/model";
 import { plain } from "../listing/index.ts";
-import {
-  explain,
-  type ImageWork,
-  imageWork,
-  listBuilds,
-  type OperationHandles,
-  queryMembers,
-} from "../operations/index.ts";
+import type { Backend, Build, BuildProgress } from "./backend/index.ts";
 import { CommandError, TimedOut } from "./errors.ts";
 import { settledIn } from "./patience.ts";
 import type { Session } from "./session.ts";
@@ -22,27 +14,20 @@ const BEGIN_MS = 2_000;
  */
 export async function awaitBuild(
   { machine, io }: Session,
-  handles: OperationHandles,
+  backend: Backend,
   image: string,
   before: ReadonlySet<string>,
   timeoutMs: number,
-): Promise<ImageBuildRecord> {
+): Promise<Build> {
   let changed = Promise.withResolvers<void>();
-  const feed = handles.tree.feed(paths.imageBuilds(image), {
-    interest: (path) => (path.endsWith("/lock") || path.includes("/providers") ? "none" : "data"),
-    descend: (path) => path === paths.imageBuilds(image),
-    onChange: () => changed.resolve(),
-  });
+  const watching = backend.watch(["images"], () => changed.resolve());
   let told = "";
   const asked = machine.clock.monotonic();
   try {
     for (;;) {
       const elapsed = machine.clock.monotonic() - asked;
       const isEarly = elapsed < BEGIN_MS;
-      const { items } = await listBuilds(handles);
-      const fresh = items
-        .filter((one) => one.image === image && !before.has(one.record.id))
-        .map(({ record }) => record);
+      const fresh = (await backend.builds(image)).filter(({ id }) => !before.has(id));
       const done = fresh.find(({ state }) => state === "ready" || state === "failed");
       if (done !== undefined) return done;
       const [first] = fresh;
@@ -50,9 +35,9 @@ export async function awaitBuild(
         throw new TimedOut(
           `no build of ${image} ended within ${timeoutMs / 1_000} s (--timeout); the request stands, and "nodeyard explain image ${image}" says how far it is`,
         );
-      const kept = first === undefined && !isEarly ? await whatKeepsIt(handles, image) : undefined;
+      const kept = first === undefined && !isEarly ? await whatKeepsIt(backend, image) : undefined;
       const now =
-        kept ?? (first === undefined ? "waiting for a builder" : await howFar(handles, image, first.id, io));
+        kept ?? (first === undefined ? "waiting for a builder" : await howFar(backend, image, first.id, io));
       // The reason may need an operator, so it is printed in a script's log, too.
       if (now !== told && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
       told = now;
@@ -65,15 +50,14 @@ export async function awaitBuild(
       changed = Promise.withResolvers();
     }
   } finally {
-    await feed.close();
+    await watching.close();
   }
 }
 
 /** Why no build begins, by the builders' own word; undefined when one is about to. */
-async function whatKeepsIt(handles: OperationHandles, image: string): Promise<string | undefined> {
-  const query = queryMembers(handles, () => ({ events: [], problem: null }));
-  const story = await explain(handles, { kind: "image", id: image }, query);
-  const wait = story?.waitsFor;
+async function whatKeepsIt(backend: Backend, image: string): Promise<string | undefined> {
+  const { said: story } = await backend.explain({ kind: "image", id: image });
+  const wait = story?.waits_for;
   if (story === undefined || wait == null || wait.code === "image.due") return undefined;
   // A pause has no end that could be waited for.
   if (wait.code === "image.paused") throw imagePaused(image, "the request stands");
@@ -88,22 +72,24 @@ export function imagePaused(image: string, request: string): CommandError {
 }
 
 /** The builder's report on the build; asked only when the output is a terminal. */
-async function howFar(
-  handles: OperationHandles,
-  image: string,
-  build: string,
-  io: Session["io"],
-): Promise<string> {
+async function howFar(backend: Backend, image: string, build: string, io: Session["io"]): Promise<string> {
   const name = `building ${image}-${build}`;
   if (!io.isTerminal) return name;
-  const work = (await imageWork(handles, image)).find((one) => one.build === build);
+  const work = await backend.buildProgress(image, build);
   return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
 }
 
 const MB = 1_000_000;
 
 /** The progress of a build or upload in one line: phase, amount, rate and time left. */
-export function progressText({ phase, bytes, total, bytesPerSecond, etaMs, elapsedMs }: ImageWork): string {
+export function progressText({
+  phase,
+  bytes,
+  total,
+  bytesPerSecond,
+  etaMs,
+  elapsedMs,
+}: BuildProgress): string {
   const size = total === null ? `${megabytes(bytes)} MB` : `${megabytes(bytes)} of ${megabytes(total)} MB`;
   const rate = `${(bytesPerSecond / MB).toFixed(1)} MB/s`;
   const eta = etaMs === null ? "" : `, ${minutes(etaMs)} left`;

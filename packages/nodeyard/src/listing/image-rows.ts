@@ -79,17 +79,13 @@ export function buildRow(
 /** The column that `image-status` has besides Nodepool's. */
 export const trialColumn: Column = { heading: "Trial", key: "trial" };
 
-/** A line of `image-status`. `ages`: how times are written. */
-export function imageRow(
-  { image, paused, request, canary }: ImageStatus,
-  handles: OperationHandles,
-  ages: AgeFormat,
-): Row {
+/** A line of `image-status`. `now`: tree time, milliseconds; `ages`: how times are written. */
+export function imageRow({ image, paused, request, canary }: ImageStatus, now: number, ages: AgeFormat): Row {
   return {
     image,
     paused,
     build_request: request?.state ?? null,
-    build_request_age: ageOf(request?.at ?? null, handles, ages),
+    build_request_age: ageAt(request?.at ?? null, now, ages),
     trial: canary === null ? null : trialText(canary),
     canary,
   };
@@ -105,6 +101,10 @@ function trialText({ candidate, tallies, share, last }: Canary): string | null {
 }
 
 function ageOf(seconds: number | null, handles: OperationHandles, ages: AgeFormat): string | number | null {
+  return ageAt(seconds, treeNow(handles), ages);
+}
+
+function ageAt(seconds: number | null, now: number, ages: AgeFormat): string | number | null {
   if (seconds === null || ages === "epoch") return seconds && Math.floor(seconds);
-  return ageIn(ages, treeNow(handles) / 1000 - seconds);
+  return ageIn(ages, now / 1000 - seconds);
 }

@@ -10,7 +10,7 @@ export type * from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./listing.ts";
 export * from "./logins.ts";
-export { deleteNode, endHold, holdNode, NodeOperationError } from "./node-state.ts";
+export { deleteNode, deleteNodeNow, endHold, holdNode, NodeOperationError } from "./node-state.ts";
 export * from "./provider-info.ts";
 export * from "./request.ts";
 export * from "./retire-backing.ts";

@@ -20,7 +20,9 @@ import {
   TreeError,
   treeNow,
 } from "@nodeyard/tree";
+import { retryDeletion } from "./dead-letter.ts";
 import type { OperationHandles } from "./handles.ts";
+import { readNode } from "./listing.ts";
 
 /** How long `delete` and `hold` wait for a node's lock (docs/contract/locks.md, "Who takes which lock"). */
 const LOCK_WAIT_MS = 5_000;
@@ -36,6 +38,16 @@ export async function deleteNode(handles: OperationHandles, id: string): Promise
   await changeLocked(handles, id, { state: "deleting" }, (held, version) =>
     removeUnreadable(handles, id, held, version),
   );
+}
+
+/**
+ * As `deleteNode`, and tries at once again what could not be deleted in many tries. A node that is being deleted already stays so: the
+ * launcher that does it has its lock.
+ */
+export async function deleteNodeNow(handles: OperationHandles, id: string): Promise<void> {
+  const record = await readNode(handles, id).catch(() => undefined);
+  const isMarked = await retryDeletion(handles, id);
+  if (!isMarked && record?.state !== "deleting") await deleteNode(handles, id);
 }
 
 /** Holds a node: no launcher deletes it before `forSeconds` have passed (0: only the global limit applies). */

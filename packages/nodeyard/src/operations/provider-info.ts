@@ -1,4 +1,4 @@
-import { backingData, metastaticProviderOf, type NodeRecord, paths } from "@nodeyard/model";
+import { backingData, metastaticProviderOf, type NodeRecord, paths, slotPlace } from "@nodeyard/model";
 import { mayBeOf } from "../view/index.ts";
 import { registeredPools } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
@@ -39,6 +39,47 @@ export async function providerInfo(handles: OperationHandles, provider: string):
   );
   const unreadable = listed.skipped.filter(({ known }) => mayBeOf(known, provider));
   return { images, nodes: { items: nodes, skipped: listed.skipped }, unreadable, backings, servedBy };
+}
+
+/** The same for programs: what `nodeyard info` shows. */
+export interface ProviderRecords {
+  readonly images: readonly UploadedImage[];
+  readonly nodes: readonly {
+    readonly id: string;
+    readonly server_id: unknown;
+    readonly backing_node: string | null;
+    readonly slot: number | null;
+  }[];
+  readonly backing_nodes: readonly {
+    readonly id: string;
+    readonly provider: string | null;
+    readonly state: string;
+  }[];
+  readonly served_by: readonly string[];
+  readonly unreadable: readonly string[];
+  readonly skipped: readonly { readonly path: string; readonly why: string }[];
+}
+
+export function providerRecords({
+  images,
+  nodes,
+  unreadable,
+  backings,
+  servedBy,
+}: ProviderInfo): ProviderRecords {
+  return {
+    images: images.map(({ image, build, uploads }) => ({ image, build, uploads })),
+    nodes: nodes.items.map((node) => ({
+      id: node.id,
+      server_id: node.externalId,
+      backing_node: slotPlace(node)?.backing ?? null,
+      slot: node.slot,
+    })),
+    backing_nodes: backings.map(({ id, provider, state }) => ({ id, provider, state })),
+    served_by: servedBy,
+    unreadable: unreadable.map(({ id }) => id),
+    skipped: nodes.skipped.map(({ path, why }) => ({ path, why })),
+  };
 }
 
 /** Launchers whose registered pools serve a provider. */

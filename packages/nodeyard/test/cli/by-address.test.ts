@@ -5,8 +5,10 @@ import {
   changeImageUpload,
   encodeImageBuild,
   encodeImageUpload,
+  encodeNode,
   newImageBuild,
   newImageUpload,
+  newNode,
   paths,
 } from "@nodeyard/model";
 import { systemClock } from "@nodeyard/runtime";
@@ -78,15 +80,13 @@ async function same(...words: readonly string[]): Promise<string> {
   });
 }
 
-/** Records of two images, as builders write them. */
-async function addImages(): Promise<void> {
+type BuildAt = readonly [image: string, id: string, age: number];
+
+/** Records of images, as builders write them. */
+async function addImages(...builds: readonly BuildAt[]): Promise<void> {
   const tree = await openTree({ stateFolder: site.state }, systemMachine());
   const made = systemClock.now() / 1000 - 90_000.5;
-  for (const [image, id, age] of [
-    ["noble", "0000000001", 700_000],
-    ["noble", "0000000002", 0],
-    ["bookworm", "0000000010", 100_000],
-  ] as const) {
+  for (const [image, id, age] of builds) {
     await ensurePath(tree, paths.imageBuild(image, id));
     const values = { builder: "b1", builderId: "uuid", formats: ["qcow2", "raw"] };
     const record = changeImageBuild(newImageBuild(id, values, made - age), { state: "ready" }, made - age);
@@ -102,6 +102,17 @@ async function addImages(): Promise<void> {
   await tree.close();
 }
 
+/** A node that a person holds; no launcher has its lock. */
+async function addHeldNode(): Promise<string> {
+  const tree = await openTree({ stateFolder: site.state }, systemMachine());
+  const values = { type: ["small"], provider: "fake-cloud", pool: "main", externalId: "none" };
+  const record = { ...newNode(values, systemClock.now() / 1_000), state: "hold" } as const;
+  await ensurePath(tree, paths.node("0000777777"));
+  await tree.set(paths.node("0000777777"), encodeNode(record));
+  await tree.close();
+  return "0000777777";
+}
+
 beforeAll(async () => {
   site = new Site(fakeConfig());
   const up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
@@ -110,7 +121,11 @@ beforeAll(async () => {
   url = /"address":"(http:\/\/[^"]+)"/.exec(up.err)![1]!;
   byTree = { NODEYARD_STATE: site.state };
   bySocket = { NODEYARD_URL: `${site.state}/http.sock` };
-  await addImages();
+  await addImages(
+    ["noble", "0000000001", 700_000],
+    ["noble", "0000000002", 0],
+    ["bookworm", "0000000010", 100_000],
+  );
   await done(bySocket, "request", "small", "--wait");
   // It waits for the limit of the pool.
   waiting = (await done(bySocket, "request", "large:5")).trim();
@@ -133,6 +148,16 @@ describe("the command line at an address prints what it prints at the tree", () 
     "image-list --json --provider another",
     "dib-image-list",
     "dib-image-list --json",
+    "image-status",
+    "image-status --json",
+    "info fake-cloud",
+    "info another --json",
+    "info misspelt",
+    "erase fake-cloud",
+    "erase another",
+    "delete 0000009999 --now",
+    "image-build misspelt --wait",
+    "image-build noble --wait --timeout 3s",
     "top --once",
     "explain label small",
     "explain image noble",
@@ -160,20 +185,41 @@ describe("the command line at an address prints what it prints at the tree", () 
     expect(await json(bySocket)).toEqual(await json(byTree));
   });
 
+  test("image-build --wait returns the build that ends, delete --now when the node is gone, and erase what it removed", async () => {
+    const built = run(bySocket, "image-build", "bookworm", "--wait", "--json");
+    await until("a build is requested", async () => {
+      const images = JSON.parse(await done(byTree, "image-status", "--json")) as readonly object[];
+      return images.some((one) =>
+        JSON.stringify(one).includes('"bookworm","paused":false,"build_request":"pending"'),
+      );
+    });
+    await addImages(["bookworm", "0000000011", -1]);
+    expect(JSON.parse((await built).out)).toEqual({ image: "bookworm", build: "0000000011", state: "ready" });
+    const [lease] = JSON.parse(await done(byTree, "list", "--leases", "--json")) as readonly {
+      readonly nodes: readonly string[];
+    }[];
+    // It is in use, and its launcher has its lock.
+    expect((await run(bySocket, "delete", lease!.nodes[0]!, "--now")).err).toContain(lease!.nodes[0]!);
+    const held = await addHeldNode();
+    expect(await done(bySocket, "delete", held, "--now", "--json")).toBe("[]\n");
+    expect(JSON.parse(await done(byTree, "list", "--json"))).not.toContainEqual(
+      expect.objectContaining({ id: held }),
+    );
+    const erased = JSON.parse(await done(bySocket, "erase", "another", "--force", "--json"));
+    expect(erased).toEqual({ provider: "another", uploads: 4, nodes: [], kept: [] });
+    expect(await same("info", "another")).toContain("no launcher serves");
+  });
+
   test("what has no route is refused in a line, before anything is done", async () => {
     for (const line of [
-      "info fake-cloud",
-      "image-status",
-      "image-build noble --wait",
-      "delete 1 --now",
       "retire 1",
-      "erase another --force",
+      "image-delete --provider another --image noble --build-id 0000000001 --upload-id 0000000001",
     ]) {
       const { code, out, err } = await run(bySocket, ...line.split(" "));
       expect([line, code, out]).toEqual([line, 1, ""]);
       expect(err).toMatch(/^nodeyard: the API that NODEYARD_URL names has no route for this: [^\n]*\n$/);
     }
-    expect(await done(byTree, "image-list")).toContain("another");
+    expect(await done(byTree, "image-list")).toContain("fake-cloud");
   });
 
   test("options that name the tree come before the address", async () => {

@@ -1,11 +1,7 @@
 import { type Canary, noBoots } from "@nodeyard/model";
-import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import { imageRow } from "../../src/listing/index.ts";
 
-const handles = { clock: new VirtualClock(), random: seededRandom(1) };
-const tree = createMemoryTree(handles).connect();
 const canary: Canary = {
   candidate: "0123456789abcdef0123456789abcdef",
   since: 0,
@@ -22,7 +18,7 @@ const canary: Canary = {
 const trial = (change: Partial<Canary> | null) =>
   imageRow(
     { image: "small", paused: false, request: null, canary: change && { ...canary, ...change } },
-    { ...handles, tree },
+    0,
     "text",
   ).trial;
 

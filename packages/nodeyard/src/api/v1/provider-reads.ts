@@ -15,7 +15,7 @@ export const ASK_CALLS = 10;
 export const providers: Collection = {
   name: "providers",
   about:
-    "the providers that launchers are configured with or that nodes belong to; the list has the standings of this process, and one has those of all launchers, which are asked",
+    "the providers that launchers are configured with or that nodes or uploads belong to; the list has the standings of this process, and one has those of all launchers, which are asked",
   roles: READERS,
   row: providerSchema,
   key: "provider",
@@ -88,7 +88,9 @@ export const providerRoutes: readonly Route[] = [sliverMachines];
 
 function providerNames(view: View): readonly string[] {
   const served = poolsIn(view).map(({ record }) => record.providerName ?? "");
-  return unique([...served, ...view.nodes.byProvider.keys()]).filter((name) => name !== "");
+  const uploads = [...view.images.names()].flatMap((name) => [...view.images.uploads(name)]);
+  const uploadedTo = uploads.map(({ provider }) => provider);
+  return unique([...served, ...view.nodes.byProvider.keys(), ...uploadedTo]).filter((name) => name !== "");
 }
 
 function rowOf(

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { eventRoutes } from "./events.ts";
 import { imageRoutes } from "./image-reads.ts";
+import { maintenanceRoutes } from "./maintenance.ts";
 import { otherRoutes } from "./misc.ts";
 import { openApi } from "./openapi.ts";
 import { providerRoutes } from "./provider-reads.ts";
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   ...imageRoutes,
   ...eventRoutes,
   ...writeRoutes,
+  ...maintenanceRoutes,
 ];
 
 /** The OpenAPI 3.1 document, which docs/reference/openapi.json holds, too. */

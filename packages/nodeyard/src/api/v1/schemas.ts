@@ -217,6 +217,27 @@ const progress = z
   .nullable()
   .describe("of what goes on in the process that answers; null: nothing, or elsewhere");
 
+const tally = z.object({
+  boots: z.number(),
+  failed: z.number(),
+  logs: z.number().describe("sum of the logarithms of seconds"),
+  squares: z.number().describe("sum of their squares"),
+});
+export const canarySchema = z
+  .object({
+    candidate: maybe.describe("the build on trial"),
+    since: z.number().nullable().describe("tree time, milliseconds"),
+    share: z.number().describe("of launches, 0 to 1"),
+    tallies: z.object({ candidate: tally, stable: tally }),
+    rejected: texts.describe("builds that nothing is launched of any more"),
+    last: z
+      .looseObject({ build: text, verdict: text, why: text })
+      .nullable()
+      .describe("how the last one ended"),
+  })
+  .nullable()
+  .describe("the trial of a new build; null: there was none");
+
 export const findingSchema = z.object({
   severity: z.enum(["error", "warning"]),
   source: text,

@@ -7,6 +7,7 @@ import {
   askForNodesOnce,
   createToken,
   deleteNode,
+  deleteNodeNow,
   endHold,
   holdNode,
   keepLease,
@@ -212,8 +213,17 @@ const nodeRoutes: readonly Route[] = [
     summary: "Mark a node for deletion; a launcher that serves its provider deletes it",
     roles: OPERATORS,
     params: nodeId,
+    query: z.strictObject({
+      now: z
+        .enum(["true", "false"])
+        .optional()
+        .describe(
+          "true: what could not be deleted in many tries is tried again at once; twice is the same as once",
+        ),
+    }),
     status: 204,
-    handle: async ({ params, known }) => deleteNode(known.handles, params.id),
+    handle: async ({ params, query, known: { handles } }) =>
+      query.now === "true" ? deleteNodeNow(handles, params.id) : deleteNode(handles, params.id),
   }),
 ];
 

@@ -2,12 +2,15 @@ import type { Lease, NodeRecord, Token } from "@nodeyard/model";
 import type { AgeFormat, Row } from "../../listing/index.ts";
 import type {
   AskOptions,
+  Erased,
   Explained,
   Explanation,
   Following,
+  ImageWork,
   LeaseProgress,
   Listing,
   NewToken,
+  ProviderRecords,
 } from "../../operations/index.ts";
 
 /** How lists write times: for people, or in seconds. */
@@ -37,6 +40,13 @@ export interface Requested {
   follow(onChange: (progress: LeaseProgress) => void): Following;
 }
 
+/** A node that is waited for to go. */
+export interface Gone {
+  /** Rejects by `close` before. */
+  readonly done: Promise<void>;
+  close(): Promise<void>;
+}
+
 export interface Explanations {
   /** Undefined: no process knows the subject. */
   readonly said: Explanation | undefined;
@@ -45,6 +55,20 @@ export interface Explanations {
   /** The journal in which events of launchers that do not answer were looked up. */
   readonly journal: string;
 }
+
+/** A build of a diskimage. */
+export interface Build {
+  /** Without the image's name. */
+  readonly id: string;
+  readonly state: string;
+  readonly builder: string | null;
+}
+
+/** How far a build is. */
+export type BuildProgress = Pick<
+  ImageWork,
+  "phase" | "bytes" | "total" | "bytesPerSecond" | "etaMs" | "elapsedMs"
+>;
 
 /** Pools that launchers serve. */
 export interface ServedPool {
@@ -65,6 +89,12 @@ export interface Backend {
   providers(): Promise<readonly string[]>;
   /** Undefined: the diskimage is unknown. */
   image(name: string): Promise<{ readonly paused: boolean } | undefined>;
+  /** Of a diskimage, the newest first. */
+  builds(image: string): Promise<readonly Build[]>;
+  /** How far a build is; undefined: no builder says so. */
+  buildProgress(image: string, build: string): Promise<BuildProgress | undefined>;
+  /** What the tree has of a provider, configured or not. */
+  providerRecords(name: string): Promise<ProviderRecords>;
   explain(subject: Explained): Promise<Explanations>;
   /** Calls `onChange` when any of these has changed. */
   watch(what: readonly Watched[], onChange: () => void): { close(): Promise<void> };
@@ -79,6 +109,12 @@ export interface Backend {
   hold(node: string, options: { readonly comment: string; readonly forSeconds: number }): Promise<void>;
   /** Marks it for deletion. */
   deleteNode(node: string): Promise<void>;
+  /** As `deleteNode`, also of a node that is being deleted; tries at once again what could not be deleted in many tries. */
+  deleteNodeNow(node: string): Promise<void>;
+  /** Follows a node until it is gone. */
+  untilGone(node: string): Gone;
+  /** Removes the records of a provider; `force`: also of one that is served, and locked nodes. */
+  erase(provider: string, force: boolean): Promise<Erased>;
   /** Returns the ids of the builds that existed before, so that the caller can wait for a new one. */
   requestBuild(image: string): Promise<ReadonlySet<string>>;
   pauseImage(image: string, paused: boolean): Promise<void>;

@@ -1,2 +1,12 @@
-export type { Ages, Backend, ListName, NodeAccess, Requested, Rows, Watched } from "./backend.ts";
+export type {
+  Ages,
+  Backend,
+  Build,
+  BuildProgress,
+  ListName,
+  NodeAccess,
+  Requested,
+  Rows,
+  Watched,
+} from "./backend.ts";
 export { withBackend } from "./with-backend.ts";

@@ -2,7 +2,7 @@ import type { LeaseRow, NodeAccess as RestAccess, RowOf } from "@nodeyard/client
 import type { Lease } from "@nodeyard/model";
 import { ageIn, type Row } from "../../listing/index.ts";
 import type { LeaseProgress } from "../../operations/index.ts";
-import type { Ages, NodeAccess } from "./backend.ts";
+import type { Ages, BuildProgress, NodeAccess } from "./backend.ts";
 
 /** ISO 8601 as milliseconds. */
 export function msOf(moment: string | null): number | null {
@@ -43,6 +43,19 @@ export function uploadRowOf(
   ages: Ages,
 ): Row {
   return { ...row, id: build, upload_id: upload, age: ageOf(since, now, ages) };
+}
+
+/** As builders say it. */
+export function progressOf(row: NonNullable<RowOf<"list_builds">["progress"]>): BuildProgress {
+  const ms = (seconds: number) => seconds * 1_000;
+  return {
+    phase: row.phase ?? "",
+    bytes: row.bytes,
+    total: row.total_bytes,
+    bytesPerSecond: row.bytes_per_second,
+    etaMs: row.eta_seconds === null ? null : ms(row.eta_seconds),
+    elapsedMs: ms(row.elapsed_seconds),
+  };
 }
 
 /** By image, then the newest first. */

@@ -1,10 +1,11 @@
 import { CallRefused, type Client } from "@nodeyard/client";
+import type { Canary } from "@nodeyard/model";
 import type { Clock } from "@nodeyard/runtime";
+import { imageRow } from "../../listing/index.ts";
 import type { Explanation } from "../../operations/index.ts";
 import { leaseRow } from "../rows.ts";
-import { needsTree } from "../session.ts";
 import type { Ages, Backend, ListName, Rows, ServedPool, Watched } from "./backend.ts";
-import { followByEvents } from "./rest-lease.ts";
+import { followByEvents, goneByEvents } from "./rest-follow.ts";
 import {
   accessOf,
   buildRowOf,
@@ -13,6 +14,7 @@ import {
   leaseOf,
   msOf,
   nodeRowOf,
+  progressOf,
   requestRowOf,
   uploadRowOf,
 } from "./rest-rows.ts";
@@ -28,7 +30,10 @@ const KINDS: Readonly<Record<Watched, string>> = {
 export function restBackend(client: Client, clock: Clock): Backend {
   return {
     now: () => clock.now(),
-    list: async (name, ages) => ({ rows: await rowsOf(client, clock, name, ages), skipped: [] }),
+    list: async (name, ages) =>
+      name === "images"
+        ? imagesOf(client, clock, ages)
+        : { rows: await rowsOf(client, clock, name, ages), skipped: [] },
     async node(id, ages) {
       const row = await unlessMissing(client.call("get_nodes", { path: { id } }));
       return row && nodeRowOf(row, clock.now(), ages);
@@ -36,6 +41,12 @@ export function restBackend(client: Client, clock: Clock): Backend {
     pools: () => poolsOf(client),
     providers: async () => (await all(client.list("list_providers"))).map(({ provider }) => provider),
     image: async (name) => (await all(client.list("list_images", { image: name })))[0],
+    builds: (image) => buildsOf(client, image),
+    async buildProgress(image, build) {
+      const found = (await buildsOf(client, image)).find(({ id }) => id === build)?.progress;
+      return found == null ? undefined : progressOf(found);
+    },
+    providerRecords: (id) => client.call("get_provider_records", { path: { id } }),
     async explain({ kind, id }) {
       const said = await client.call("explain", { path: { kind, id } });
       return { said: said as unknown as Explanation, silent: [], journal: "of the server" };
@@ -79,10 +90,13 @@ export function restBackend(client: Client, clock: Clock): Backend {
       await client.call("hold_node", { path: { id }, body });
     },
     deleteNode: (id) => client.call("delete_node", { path: { id } }),
+    deleteNodeNow: (id) => client.call("delete_node", { path: { id }, query: { now: "true" } }),
+    untilGone: (id) => goneByEvents(client, id),
+    erase: (id, force) => client.call("erase_provider", { path: { id }, body: { force } }),
     async requestBuild(id) {
+      const before = await buildsOf(client, id);
       await client.call("build_image", { path: { id } });
-      // To wait for a build takes the tree.
-      return new Set();
+      return new Set(before.map((build) => build.id));
     },
     pauseImage: (id, paused) => client.call(paused ? "pause_image" : "unpause_image", { path: { id } }),
 
@@ -106,7 +120,12 @@ export function restBackend(client: Client, clock: Clock): Backend {
   };
 }
 
-async function rowsOf(client: Client, clock: Clock, name: ListName, ages: Ages): Promise<Rows["rows"]> {
+async function rowsOf(
+  client: Client,
+  clock: Clock,
+  name: Exclude<ListName, "images">,
+  ages: Ages,
+): Promise<Rows["rows"]> {
   switch (name) {
     case "nodes": {
       const rows = await all(client.list("list_nodes"));
@@ -124,14 +143,26 @@ async function rowsOf(client: Client, clock: Clock, name: ListName, ages: Ages):
       const rows = (await all(client.list("list_uploads"))).sort(compareUploads);
       return rows.map((row) => uploadRowOf(row, clock.now(), ages));
     }
-    // Rows of the API tell neither of requests for builds nor of trials.
-    case "images":
-      throw needsTree();
     case "builds": {
       const rows = (await all(client.list("list_builds"))).sort(compareBuilds);
       return rows.map((row) => buildRowOf(row, clock.now(), ages));
     }
   }
+}
+
+/** The list of images has neither requests for builds nor trials. */
+async function imagesOf(client: Client, clock: Clock, ages: Ages): Promise<Rows> {
+  const { items, skipped } = await client.call("list_image_status");
+  const rows = items.map(({ image, paused, build_request: state, build_requested_at: at, canary }) => {
+    const request = state === null ? null : { state, at: (msOf(at) ?? 0) / 1_000 };
+    return imageRow({ image, paused, request, canary: canary as Canary | null }, clock.now(), ages);
+  });
+  return { rows, skipped };
+}
+
+async function buildsOf(client: Client, image: string) {
+  const rows = (await all(client.list("list_builds", { image }))).sort(compareBuilds);
+  return rows.map((row) => ({ ...row, id: row.id.slice(image.length + 1) }));
 }
 
 /** As the labels name them, which every role may list. */

@@ -4,8 +4,12 @@ import {
   askForNodes,
   createToken,
   deleteNode,
+  deleteNodeNow,
+  eraseProvider,
   followLease,
+  followNodes,
   holdNode,
+  imageWork,
   isKnownImage,
   knownProviders,
   listBuilds,
@@ -18,6 +22,8 @@ import {
   listUploads,
   type OperationHandles,
   pauseImage,
+  providerInfo,
+  providerRecords,
   readNode,
   registeredPools,
   releaseLease,
@@ -58,6 +64,13 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       const { items } = await listImages(handles);
       return { paused: items.some(({ image, paused }) => image === name && paused) };
     },
+    async builds(image) {
+      const { items } = await listBuilds(handles);
+      return items.filter((one) => one.image === image).map(({ record }) => record);
+    },
+    buildProgress: async (image, build) =>
+      (await imageWork(handles, image)).find((work) => work.build === build),
+    providerRecords: async (name) => providerRecords(await providerInfo(handles, name)),
     // Loaded only by `explain`: it needs the schemas of launchers' answers, for which `list` must not wait.
     async explain(subject) {
       const { explainByTree } = await import("./tree-explain.ts");
@@ -84,6 +97,9 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
 
     hold: (node, options) => holdNode(handles, node, options),
     deleteNode: (node) => deleteNode(handles, node),
+    deleteNodeNow: (node) => deleteNodeNow(handles, node),
+    untilGone: (node) => followNodes(tree, [node], () => false),
+    erase: (provider, force) => eraseProvider(handles, provider, { locked: force }),
     requestBuild: (image) => requestBuild(handles, image),
     pauseImage: (image, paused) => pauseImage(handles, image, paused),
 
@@ -124,7 +140,8 @@ async function list(handles: OperationHandles, name: ListName, ages: Ages): Prom
     }
     case "images": {
       const { items, skipped } = await listImages(handles);
-      return { rows: items.map((item) => imageRow(item, handles, ages)), skipped };
+      const now = treeNow(handles);
+      return { rows: items.map((item) => imageRow(item, now, ages)), skipped };
     }
     case "builds": {
       const { items, skipped } = await listBuilds(handles);

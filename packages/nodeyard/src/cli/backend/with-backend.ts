@@ -1,27 +1,19 @@
-import type { OperationHandles } from "../../operations/index.ts";
 import { JOURNAL } from "../../telemetry/index.ts";
-import { addressOf, needsTree, type Session, stateOf, withTree } from "../session.ts";
+import { addressOf, type Session, stateOf, withTree } from "../session.ts";
 import type { Backend } from "./backend.ts";
 import { treeBackend } from "./tree.ts";
 
-/**
- * Runs `command` on the API that NODEYARD_URL names, else on the tree, and ends the connection whatever happens. `demandTree` is for an option
- * that the API has no route for: it throws CommandError there.
- */
+/** Runs `command` on the API that NODEYARD_URL names, else on the tree, and ends the connection whatever happens. */
 export async function withBackend<T>(
   session: Session,
-  command: (backend: Backend, demandTree: () => OperationHandles) => Promise<T>,
+  command: (backend: Backend) => Promise<T>,
 ): Promise<T> {
   const address = addressOf(session);
   if (address === undefined)
-    return withTree(session, (handles) =>
-      command(treeBackend(handles, `${stateOf(session)}/${JOURNAL}`), () => handles),
-    );
+    return withTree(session, (handles) => command(treeBackend(handles, `${stateOf(session)}/${JOURNAL}`)));
   const [{ connect }, { restBackend }] = await Promise.all([import("@nodeyard/client"), import("./rest.ts")]);
   const { clock, random } = session.machine;
   const { url, token } = address;
   const client = connect(url, { clock, random, ...(token === undefined ? {} : { token }) });
-  return command(restBackend(client, clock), () => {
-    throw needsTree();
-  });
+  return command(restBackend(client, clock));
 }

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { plain } from "../../listing/index.ts";
-import { eraseProvider, type OperationHandles, serversOf } from "../../operations/index.ts";
 import { parseImage } from "../arguments.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, CommandFailed } from "../errors.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 interface EraseOptions {
   readonly force?: boolean;
@@ -16,18 +16,18 @@ export function defineErase(command: Command, session: Session): void {
     .option("--force", "do not ask; also erase locked nodes, and a provider that is still served")
     .option("--json", "an object on stdout: provider, uploads, nodes and kept")
     .action((provider: string, options: EraseOptions) =>
-      withTree(session, (handles) => erase(session, handles, provider, options)),
+      withBackend(session, (backend) => erase(session, backend, provider, options)),
     );
 }
 
 async function erase(
   { io }: Session,
-  handles: OperationHandles,
+  backend: Backend,
   provider: string,
   { force, json }: EraseOptions,
 ): Promise<void> {
   if (force !== true) {
-    const serving = await serversOf(handles, provider);
+    const { served_by: serving } = await backend.providerRecords(provider);
     if (serving.length > 0)
       throw new CommandError(
         "cli.provider_served",
@@ -40,7 +40,7 @@ async function erase(
       throw new CommandFailed(1);
     }
   }
-  const { uploads, nodes, kept } = await eraseProvider(handles, provider, { locked: force === true });
+  const { uploads, nodes, kept } = await backend.erase(provider, force === true);
   if (json === true) io.out(`${JSON.stringify({ provider, uploads, nodes, kept }, null, 2)}\n`);
   else
     io.out(

@@ -1,5 +1,4 @@
 import { type Command, Option } from "commander";
-import type { OperationHandles } from "../../operations/index.ts";
 import { parseDuration, parseImage } from "../arguments.ts";
 import { awaitBuild, imagePaused } from "../await-build.ts";
 import { type Backend, withBackend } from "../backend/index.ts";
@@ -35,30 +34,25 @@ export function defineImageBuild(command: Command, session: Session): void {
           "cli.diskimage_paused",
           `diskimage ${image} is paused by its configuration; remove "pause: true" there`,
         );
-      await withBackend(session, (backend, demandTree) => {
-        const tree = options.wait === true ? demandTree() : undefined;
-        return ask(session, backend, tree, image, options);
-      });
+      await withBackend(session, (backend) => ask(session, backend, image, options));
     });
 }
 
 async function ask(
   session: Session,
   backend: Backend,
-  /** Only with `wait`. */
-  tree: OperationHandles | undefined,
   image: string,
-  { timeout, json }: BuildOptions,
+  { wait = false, timeout, json }: BuildOptions,
 ): Promise<void> {
   const { io } = session;
   const known = await backend.image(image);
   demandKnown(session, known !== undefined, image);
   const paused = known?.paused === true;
-  if (paused && tree !== undefined) throw imagePaused(image, "nothing was requested");
+  if (paused && wait) throw imagePaused(image, "nothing was requested");
   const before = await backend.requestBuild(image);
   if (paused)
     io.err(`nodeyard: ${image} is paused: the request waits for "nodeyard image-unpause ${image}"\n`);
-  const build = tree === undefined ? undefined : await awaitBuild(session, tree, image, before, timeout);
+  const build = !wait ? undefined : await awaitBuild(session, backend, image, before, timeout);
   const state = build?.state ?? "requested";
   if (json === true) printJson(io, { image, build: build?.id ?? null, state });
   else if (build?.state === "ready") io.out(`${image}-${build.id} is ready\n`);

@@ -1,40 +1,31 @@
-import { slotPlace } from "@nodeyard/model";
 import type { Command } from "commander";
 import { plain, renderTable } from "../../listing/index.ts";
-import { knownProviders, providerInfo } from "../../operations/index.ts";
+import { withBackend } from "../backend/index.ts";
 import { printJson, printSkipped } from "../listing.ts";
 import { demandProvider } from "../names.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 export function defineInfo(command: Command, session: Session): void {
   command
     .argument("<provider>", "name of a provider")
     .option("--json", "an object on stdout")
     .action((provider: string, { json }: { readonly json?: boolean }) =>
-      withTree(session, async (handles) => {
+      withBackend(session, async (backend) => {
         const { io } = session;
-        const { images, nodes, unreadable, backings, servedBy } = await providerInfo(handles, provider);
-        if (images.length + nodes.items.length + backings.length + servedBy.length === 0)
-          await demandProvider(session, () => knownProviders(handles), provider);
-        const rows = nodes.items.map((node) => ({
-          id: node.id,
-          server_id: node.externalId,
-          backing_node: slotPlace(node)?.backing ?? null,
-          slot: node.slot,
-        }));
+        const { skipped, ...found } = await backend.providerRecords(provider);
+        const { images, nodes: rows, backing_nodes: backings, served_by: servedBy, unreadable } = found;
+        if (images.length + rows.length + backings.length + servedBy.length === 0)
+          await demandProvider(session, () => backend.providers(), provider);
         const slotted = rows.some((row) => row.slot !== null);
         if (json === true) {
-          const builds = images.map(({ image, build, uploads }) => ({ image, build, uploads }));
-          const carries = backings.map(({ id }) => id);
-          const all = {
+          printJson(io, {
             provider,
-            images: builds,
+            images,
             nodes: rows,
-            backing_nodes: carries,
+            backing_nodes: backings.map(({ id }) => id),
             served_by: servedBy,
-            unreadable: unreadable.map(({ id }) => id),
-          };
-          printJson(io, all);
+            unreadable,
+          });
         } else {
           io.out(`ZooKeeper data for provider ${plain(provider)}\n\nImage data:\n`);
           const imageRows = images.map(({ image, build, uploads }) => [image, build, uploads]);
@@ -58,10 +49,10 @@ export function defineInfo(command: Command, session: Session): void {
               `\nNo launcher serves ${plain(provider)}. To see what happens to a node: nodeyard explain ID\n`,
             );
         }
-        printSkipped(io, nodes.skipped);
+        printSkipped(io, skipped);
         if (unreadable.length > 0)
           io.err(
-            `nodeyard: leak sweeps of ${plain(provider)} delete nothing while node records that may belong to it cannot be read; to remove one: nodeyard delete ${plain(unreadable[0]!.id)}\n`,
+            `nodeyard: leak sweeps of ${plain(provider)} delete nothing while node records that may belong to it cannot be read; to remove one: nodeyard delete ${plain(unreadable[0]!)}\n`,
           );
       }),
     );

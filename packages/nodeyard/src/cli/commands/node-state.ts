@@ -1,13 +1,5 @@
 import { type Command, Option } from "commander";
 import { nodeColumns } from "../../listing/index.ts";
-import {
-  deleteNode,
-  followNodes,
-  type OperationHandles,
-  readNode,
-  retryDeletion,
-  serversOf,
-} from "../../operations/index.ts";
 import { parseDuration, parseNodeId } from "../arguments.ts";
 import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, TimedOut } from "../errors.ts";
@@ -47,8 +39,8 @@ export function defineDelete(command: Command, session: Session): void {
     )
     .option("--json", "an array on stdout with the node, empty when it is gone already")
     .action((id: string, options: DeleteOptions) =>
-      withBackend(session, async (backend, demandTree) => {
-        if (options.now === true) await deleteNow(session, demandTree(), id, options.timeout);
+      withBackend(session, async (backend) => {
+        if (options.now === true) await deleteNow(session, backend, id, options.timeout);
         else await backend.deleteNode(id);
         await printNode(session, backend, id, options);
       }),
@@ -57,21 +49,20 @@ export function defineDelete(command: Command, session: Session): void {
 
 async function deleteNow(
   { machine }: Session,
-  handles: OperationHandles,
+  backend: Backend,
   id: string,
   timeoutMs: number,
 ): Promise<void> {
-  const record = await readNode(handles, id).catch(() => undefined);
-  // A node on its way out is locked by the launcher that deletes it, and has been marked.
-  const isMarked = await retryDeletion(handles, id);
-  if (!isMarked && record?.state !== "deleting") await deleteNode(handles, id);
-  const provider = record?.provider ?? null;
-  if (provider !== null && (await serversOf(handles, provider)).length === 0)
+  // A record that cannot be read is removed.
+  const node = await backend.node(id, "seconds").catch(() => undefined);
+  await backend.deleteNodeNow(id);
+  const provider = node?.provider ?? null;
+  if (provider !== null && !(await backend.pools()).some((pool) => pool.provider === provider))
     throw new CommandError(
       "cli.provider_not_served",
       `node ${id} is marked for deletion, but no launcher serves provider ${provider}: start one that does, or remove the records with "nodeyard erase ${provider}"`,
     );
-  const following = followNodes(handles.tree, [id], () => false);
+  const following = backend.untilGone(id);
   const late = () =>
     new TimedOut(
       `node ${id} is not gone after ${timeoutMs / 1_000} s (--timeout); "nodeyard explain ${id}" says why, and its deletion continues`,

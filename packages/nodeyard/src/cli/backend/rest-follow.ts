@@ -1,6 +1,7 @@
 import type { Client, Put, RowOf } from "@nodeyard/client";
 import type { Lease } from "@nodeyard/model";
 import { type Following, LeaseError, type LeaseProgress } from "../../operations/index.ts";
+import type { Gone } from "./backend.ts";
 import { leaseOf, progressNode } from "./rest-rows.ts";
 
 /**
@@ -76,6 +77,29 @@ export function followByEvents(
       ended.reject(error);
       over.abort(error);
       await reading;
+    },
+  };
+}
+
+/** Follows a node by the events of a server until it is gone. */
+export function goneByEvents(client: Client, id: string): Gone {
+  const over = new AbortController();
+  async function read(): Promise<void> {
+    let isThere = false;
+    for await (const event of client.events({ kinds: "node", id }, { signal: over.signal })) {
+      if (event.type === "put") isThere = true;
+      else if (event.type === "gap") isThere = false;
+      else if (event.type === "remove" || (event.type === "synced" && event.complete && !isThere)) return;
+    }
+    throw new Error(`node ${id} is no longer followed`);
+  }
+  const done = read().finally(() => over.abort());
+  done.catch(() => {});
+  return {
+    done,
+    async close() {
+      over.abort();
+      await done.catch(() => {});
     },
   };
 }
