@@ -1,15 +1,15 @@
 import { errorClass, NodeyardError } from "@nodeyard/runtime";
 
-/** A document or ticket that is older than what the node has; nothing of it is applied. */
+/** A document or ticket that is older than the node's. Nothing is applied. */
 export class StaleDocumentError extends errorClass("sliver.stale") {}
 
-/** Two different documents have the same epoch and version, so two launchers write for this node. Nothing is applied. */
+/** Two different documents have the same epoch and version: two launchers write for this node. Nothing is applied. */
 export class ConflictingDocumentError extends errorClass("sliver.conflict") {}
 
-/** A document that is for another node, or that cannot be read. */
+/** A document for another node, or an unreadable one. */
 export class WrongDocumentError extends errorClass("sliver.document") {}
 
-/** A document that would end most slivers and does not say so; nothing of it is applied. */
+/** A document that would end most slivers without saying that this is intended. Nothing is applied. */
 export class MassRemovalError extends NodeyardError {
   readonly ended: readonly string[];
 
@@ -22,16 +22,16 @@ export class MassRemovalError extends NodeyardError {
   }
 }
 
-/** A ticket that was used before, or that this node does not accept. */
+/** A ticket that was used already, or that this node does not accept. */
 export class TicketRefusedError extends errorClass("sliver.ticket_refused") {}
 
-/** Too many changes wait; nothing was done. */
+/** Too many changes wait. Nothing was done. */
 export class BusyError extends errorClass("sliver.busy") {}
 
-/** A call was accepted and stored, but carrying it out failed or is not finished; it is retried. */
+/** A call was stored, but applying it failed or has not finished. It is retried. */
 export class NotYetError extends errorClass("sliver.not_yet") {}
 
-/** The store is of another node: a copied disk, or the wrong folder. */
+/** The store belongs to another node: a copied disk, or a wrong folder. */
 export class ForeignStoreError extends NodeyardError {
   constructor(found: string, here: string) {
     super(
@@ -51,7 +51,7 @@ export class NewerStoreError extends NodeyardError {
   }
 }
 
-/** The change may not be on disk, so it was not acknowledged. */
+/** The change may not be on disk, so it was not acknowledged (rule 10). */
 export class StoreWriteError extends errorClass("sliver.store_write") {}
 
 /** The PLC server did not answer in time. */
@@ -67,7 +67,7 @@ export class PlcFaultError extends NodeyardError {
 /** The URL of the documents did not answer in time. */
 export class SourceUnreachableError extends errorClass("sliver.source_unreachable") {}
 
-/** The URL of the documents served something else. */
+/** The answer from the URL of the documents is no document. */
 export class SourceAnswerError extends errorClass("sliver.source_answer") {}
 
 /** The node has no key set, so it accepts no signed document. */
@@ -77,13 +77,13 @@ export class NoKeysError extends NodeyardError {
   }
 }
 
-/** A step of a back end exceeded its time limit. */
+/** An operation of a back end exceeded its time limit. */
 export class StepTimeoutError extends errorClass("sliver.step_timeout") {}
 
-/** A step was not started, because a sliver that has to give something back first could not. */
+/** An operation did not start, because a sliver that must first give an amount back has failed to do so. */
 export class LenderStuckError extends errorClass("sliver.lender_stuck") {}
 
-/** The manager is being stopped. */
+/** The manager is stopping. */
 export class StoppingError extends NodeyardError {
   constructor() {
     super(
@@ -93,39 +93,39 @@ export class StoppingError extends NodeyardError {
   }
 }
 
-/** A program that a back end needs failed, or is not installed. */
+/** A program of a back end failed, or is not installed. */
 export class CommandError extends errorClass("sliver.command") {}
 
-/** The sliver's index is used by another incarnation, or by none. */
+/** Another incarnation uses the sliver's index, or none does. */
 export class WrongIncarnationError extends errorClass("sliver.incarnation") {}
 
-/** The machine lacks something that every sliver needs, or its setup conflicts with slivers. */
+/** The machine lacks something that all slivers need, or its setup conflicts with slivers. */
 export class MachineError extends errorClass("sliver.machine") {}
 
-/** The disk limits sum to more than the pool, or an image does not fit. */
+/** The disk limits exceed the pool, or an image does not fit. */
 export class PoolFullError extends errorClass("sliver.pool_full") {}
 
-/** An image that is not configured, or whose archive is not a usable image. */
+/** An image that is not configured, or whose archive cannot be used. */
 export class ImageError extends errorClass("sliver.image") {}
 
-/** Text that must not reach an interpreter that runs as root. */
+/** Text that must not reach an interpreter that runs as root (rule 11). */
 export class UnsafeTextError extends errorClass("sliver.unsafe_text") {}
 
-/** The daemon's configuration cannot be used; the message names the file, the key and what to do. */
+/** The daemon's configuration cannot be used. The message names the file, the key and the remedy. */
 export class DaemonConfigError extends errorClass("sliver.config") {}
 
-/** Another sliverd runs on this state folder, or on this machine. */
+/** Another sliverd runs on this state folder or on this machine. */
 export class AlreadyRunningError extends NodeyardError {
-  /** As `in /var/lib/sliverd`. */
+  /** `where`: for instance `in /var/lib/sliverd`. */
   constructor(where: string, options?: { readonly cause?: unknown }) {
     super("sliver.running", `another sliverd runs ${where}; stop it first`, options);
   }
 }
 
-/** The machine cannot become a sliver host, or stop being one; the message names the obstacle and what to do. */
+/** The machine cannot become a sliver host, or cannot stop being one. The message names the obstacle and the remedy. */
 export class EnrolError extends errorClass("sliver.enrol") {}
 
-/** A forwarder path that cannot stand in an authorized_keys line. */
+/** A path of the forwarder that an authorized_keys line cannot contain. */
 export class ForwarderPathError extends NodeyardError {
   constructor(path: string) {
     super(
@@ -135,7 +135,7 @@ export class ForwarderPathError extends NodeyardError {
   }
 }
 
-/** The API was configured to listen on an address that other machines can reach. */
+/** The configuration makes the API listen on an address that other machines can reach. */
 export class NotLoopbackError extends NodeyardError {
   constructor(host: string) {
     super("sliver.not_loopback", `the API listens on loopback only, not on ${host}; reach it over SSH`);

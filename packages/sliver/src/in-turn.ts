@@ -1,4 +1,4 @@
-/** Runs works one after another, in the order in which they are given; one that fails does not keep the next from running. */
+/** Runs pieces of work one after another, in the order of the calls. A failure does not prevent the next piece. */
 export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -8,7 +8,7 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** Settles as `work` does, or rejects as soon as `signal` aborts; `work` goes on then. */
+/** Settles like `work`, or rejects as soon as `signal` aborts; `work` continues. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const give = () => reject(signal.reason);

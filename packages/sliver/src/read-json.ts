@@ -1,8 +1,8 @@
 import type { z } from "zod";
 
 /**
- * The value that `text` holds as JSON of the shape `schema`. Throws what `fail` makes of the first thing that is wrong: text that follows
- * the name of the file, as `: capacity.cpu: expected number`.
+ * Parses `text` as JSON and validates it with `schema`. Throws the error that `fail` makes for the first problem. Its argument follows
+ * the name of the file in a message: `: capacity.cpu: expected number`.
  */
 export function readJson<T>(
   schema: z.ZodType<T>,

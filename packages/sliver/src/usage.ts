@@ -1,11 +1,11 @@
 export interface Usage {
   readonly summary: string;
-  /** A command line, and what it does. */
+  /** A command line and its description. */
   readonly lines: readonly (readonly [words: string, text: string])[];
   readonly notes: string;
 }
 
-/** The programs that people start on a sliver host, for what they print and for their manual pages. */
+/** Usage of the programs for operators of sliver hosts, for --help and the manual pages. */
 export const USAGES = {
   sliverd: {
     summary: "sliver manager of Nodeyard",
@@ -42,7 +42,7 @@ export const USAGES = {
   },
 } as const satisfies Readonly<Record<string, Usage>>;
 
-/** What a program prints for --help, or when it is called wrongly. */
+/** The text for --help and for wrong arguments. */
 export function usageText({ lines, notes }: Usage): string {
   const width = Math.max(...lines.map(([words]) => words.length));
   const rows = lines.map(

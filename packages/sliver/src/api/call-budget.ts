@@ -2,28 +2,28 @@ import { type Clock, messageOf } from "@nodeyard/runtime";
 import type { Caller } from "../core/permit.ts";
 import type { Audit } from "./dispatch.ts";
 
-/** Calls that an account may make at once, and per second in the long run. A connection counts as its first call. */
+/** Calls that an account may make at once (BURST) and per second in the long run. A connection counts as its first call. */
 const BURST = 100;
 const PER_SECOND = 10;
-/** Bytes of a body that count as a call more: reading and parsing them costs as much. */
+/** This many bytes of a body count as one more call, because reading and parsing them costs as much. */
 const BYTES = 16_384;
-/** Milliseconds after which refusals become one line of the audit log. */
+/** After this many milliseconds, refusals are written as one line of the audit log. */
 const PERIOD = 10_000;
-/** Refusals in a period that make a flood. Each still costs the daemon an accepted connection, and often an answer. */
+/** Refusals within a period that count as a flood. Each still costs the daemon an accepted connection, and often an answer. */
 const FLOOD = 100;
 
-/** What a budget needs. */
+/** Options of a budget. */
 export interface CallBudgetOptions {
   readonly clock: Clock;
   readonly audit: Audit;
-  /** An account became one that floods, or ceased to be one. */
+  /** Called when an account starts or stops flooding. */
   readonly onFlood: () => void;
   readonly onFailure: (line: string) => void;
 }
 
 /**
- * What accounts may ask of the manager, charged before anything is read or parsed: code in a sliver is hostile, and each call costs time
- * of a daemon that all slivers share, and a line of the audit log. Root and the launcher never have to wait.
+ * Limits the calls of accounts. A call is charged before anything is read or parsed, because code in a sliver is hostile (rule 11) and each
+ * call costs time of the daemon that all slivers share, and a line of the audit log. Root and the launcher have no limit.
  */
 export class CallBudget {
   readonly #options: CallBudgetOptions;
@@ -34,7 +34,7 @@ export class CallBudget {
     this.#options = options;
   }
 
-  /** False when this account has to wait; that is counted. */
+  /** Charges calls. False when the account has used up its budget; the refusal is counted. */
   spend(caller: Caller, calls: number, bytes = 0): boolean {
     if (isTrusted(caller)) return true;
     const key = keyOf(caller);
@@ -49,7 +49,7 @@ export class CallBudget {
     return enough;
   }
 
-  /** Counts what was refused for another reason. */
+  /** Counts a refusal for another reason. */
   refuse(caller: Caller): void {
     if (isTrusted(caller)) return;
     const { clock, onFlood } = this.#options;
@@ -60,7 +60,7 @@ export class CallBudget {
     if (refused.count === FLOOD) onFlood();
   }
 
-  /** Whether nothing more should be accepted of this account until `onFlood` is called again. */
+  /** Whether the account floods: until `onFlood` is called again, no connection of it should be accepted. */
   floods(caller: Caller): boolean {
     return (this.#refused.get(keyOf(caller))?.count ?? 0) >= FLOOD;
   }
@@ -85,7 +85,7 @@ function isTrusted({ role }: Caller): boolean {
   return role === "root" || role === "control";
 }
 
-/** A sliver may be called what strangers are called here. */
+/** The key of an account. It includes the role, because a sliver may have the same name as another kind of account. */
 function keyOf({ account, role }: Caller): string {
   return `${role} ${account}`;
 }

@@ -11,7 +11,7 @@ import { MAX_WIRE_INT, type Policy, type WireProfile } from "../core/profiles.ts
 import type { SliverRecord } from "../core/record.ts";
 import { DENIED, type Dialect, FAILED_CALL, Fault, WRONG_ARGUMENT, wrongArgument } from "./method.ts";
 
-/** Our own: exact amounts in our own units, and the status of each loan. */
+/** Nodeyard's own dialect: exact amounts in its own units, and the status of each loan. */
 export function nativeDialect(minimums: Policy["minimums"]): Dialect {
   return {
     name: "native",
@@ -36,7 +36,7 @@ export function nativeDialect(minimums: Policy["minimums"]): Dialect {
   };
 }
 
-/** A dialect of the old manager, from the table of its names and units. */
+/** A dialect of the old manager, made from the table of its names and units. */
 export function wireDialect(profile: WireProfile): Dialect {
   const isV2 = profile.name === "v2";
   const loansOut = (loans: readonly LoanStatus[]) =>
@@ -81,17 +81,17 @@ export function wireDialect(profile: WireProfile): Dialect {
   };
 }
 
-/** XML-RPC cannot carry more than 32 bits; the old manager failed there, and this one answers the largest. */
+/** XML-RPC integers have 32 bits. The old manager failed for larger amounts; this one answers the largest integer. */
 function wireInt(amount: number): number {
   return Math.min(MAX_WIRE_INT, Math.floor(amount));
 }
 
-/** The old manager showed a fault within a call with its number, anything else by its text alone. */
+/** The old manager reported a fault within a call with its number, and any other error by its text alone. */
 function innerText({ code, message }: Fault): string {
   return code === WRONG_ARGUMENT ? `<Fault ${code}: '${message}'>` : message;
 }
 
-/** What the 2.0 line kept as text in an rspec. Capabilities and addresses are shown as they were asked for, never granted. */
+/** Rspec entries that the 2.0 line kept as text. Capabilities and addresses are shown as requested, but never granted. */
 function v2Texts(rspec: Rspec, { attributes }: SliverRecord): Record<string, unknown> {
   const tags = attributes ?? {};
   return {

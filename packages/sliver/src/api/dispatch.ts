@@ -16,32 +16,32 @@ import {
 import { METHODS, namesIn } from "./methods/index.ts";
 import type { Call } from "./parse-request.ts";
 
-/** One decision about one call, or the sum of what an account was refused before it was read; a line of the audit log. */
+/** A line of the audit log: the decision about one call, or the sum of refusals before a call was read. */
 export interface AuditEntry {
   /** ISO 8601. */
   readonly at: string;
   readonly account: string;
   readonly role: string;
-  /** Absent of sums. */
+  /** Absent for sums. */
   readonly dialect?: string;
-  /** Empty for what is no call. */
+  /** Empty when the request is no call. */
   readonly method?: string;
   readonly target?: string;
   readonly verdict: "allowed" | "denied" | "fault" | "refused";
-  /** Connections and calls, of sums. */
+  /** Number of connections and calls, for sums. */
   readonly count?: number;
-  /** Of the fault. */
+  /** Code of the fault. */
   readonly code?: number;
   readonly message?: string;
 }
 
-/** Writes one line of the audit log. A call whose line cannot be written is not made. */
+/** Writes a line of the audit log. When it throws, the call is not made. */
 export type Audit = (entry: AuditEntry) => void;
 
-/** Names in log lines and faults are no longer than this. */
+/** Longest name in log lines and faults. */
 const SHOWN = 64;
 
-/** Decides about calls and carries them out. Whatever a dialect or a method throws leaves here as a Fault. */
+/** Decides about calls and runs them. All errors of dialects and methods leave as Fault. */
 export class Dispatcher {
   readonly #manager: Manager;
   readonly #profile: WireProfile;
@@ -54,14 +54,14 @@ export class Dispatcher {
   }
 
   /**
-   * Carries out the call that `read` returns. Checks in the order of the old manager, except that permission comes before existence.
-   * Rejects with Fault.
+   * Runs the call that `read` returns. The checks have the order of the old manager, except that permission is checked before existence, so
+   * that callers cannot find out which names exist. Rejects with Fault.
    */
   async call(dialect: Dialect, caller: Caller, read: () => Call): Promise<unknown> {
     let call: Call = { method: "", params: [] };
     const note = (verdict: AuditEntry["verdict"], fault?: Fault) =>
       this.#note(dialect, caller, call, verdict, fault);
-    // A dialect may show what a method throws otherwise than what is thrown before it runs.
+    // Dialects translate errors of a running method differently from errors before it runs.
     let runs = false;
     try {
       call = read();

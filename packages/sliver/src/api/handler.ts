@@ -9,19 +9,19 @@ import { Fault, UNEXPECTED } from "./method.ts";
 import { isJson, type ParsedRequest } from "./parse-request.ts";
 import { writeFault, writeResponse, type XmlRpcValue } from "./xmlrpc/write.ts";
 
-/** What is answered to a request. */
+/** An HTTP answer. */
 export interface ApiResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
 }
 
-/** Answers one parsed request of a caller, whom the socket or token names. */
+/** Answers a parsed request. The socket or token of the request has determined the caller. */
 export type Handler = (request: ParsedRequest, caller: Caller) => Promise<ApiResponse>;
 
 /**
- * The API of a manager over HTTP. XML-RPC at `/` and `/RPC2` (in the profile of the node), `/r0`, `/v2`; JSON of the same at `/json/r0`,
- * `/json/v2`; our own dialect at `/json`. Every call gets an answer: what is no call is answered with a fault.
+ * The API of a manager over HTTP. XML-RPC at `/` and `/RPC2` (in the profile of the node), `/r0`, `/v2`; the same as JSON at `/json/r0`,
+ * `/json/v2`; Nodeyard's own dialect at `/json`. A request that is no call gets a fault as its answer.
  */
 export function createHandler(manager: Manager, profile: ProfileName, audit: Audit): Handler {
   const dispatcher = new Dispatcher(manager, PROFILES[profile], audit);
@@ -53,12 +53,12 @@ export function createHandler(manager: Manager, profile: ProfileName, audit: Aud
   };
 }
 
-/** How answers are written. */
+/** Encoding of answers. */
 interface Codec {
   readonly type: string;
   result(value: unknown): string;
   fault(code: number, message: string): string;
-  /** Of an error that is no fault. */
+  /** Encodes an error that is not a fault. */
   text(error: unknown): string;
 }
 

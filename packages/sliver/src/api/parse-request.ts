@@ -5,18 +5,18 @@ import { MAX_DEPTH, parseCall } from "./xmlrpc/parse.ts";
 /** One HTTP request to the API. */
 export interface ApiRequest {
   readonly method: string;
-  /** Without query. */
+  /** Path without the query. */
   readonly path: string;
   readonly body: string;
 }
 
-/** One call, as a codec reads it. */
+/** One call, decoded. */
 export interface Call {
   readonly method: string;
   readonly params: readonly unknown[];
 }
 
-/** A request whose body was parsed: `call`, or why there is none. */
+/** A request with its parsed body: `call`, or the reason why there is none. */
 export interface ParsedRequest {
   readonly method: string;
   readonly path: string;
@@ -24,10 +24,10 @@ export interface ParsedRequest {
   readonly wrong?: string | undefined;
 }
 
-/** Characters of a reason that are passed on. */
+/** Longest reason that is passed on, in characters. */
 const SHOWN = 300;
 
-/** Parses what a stranger wrote, outside of the daemon where that stranger is hostile. Never throws. */
+/** Parses a request. For untrusted callers this runs outside of the daemon. Never throws. */
 export function parseRequest({ method, path, body }: ApiRequest): ParsedRequest {
   try {
     return { method, path, call: isJson(path) ? jsonCall(body) : parseCall(body) };
@@ -37,7 +37,7 @@ export function parseRequest({ method, path, body }: ApiRequest): ParsedRequest 
   }
 }
 
-/** Whether calls at this path, and their answers, are JSON; otherwise they are XML-RPC. */
+/** Whether calls at this path are JSON; otherwise they are XML-RPC. */
 export function isJson(path: string): boolean {
   return path.startsWith("/json");
 }

@@ -8,7 +8,7 @@ import { withdraw } from "../enrol/edge/withdraw.ts";
 import { parseSettings } from "../enrol/settings.ts";
 import { USAGES, usageText } from "../usage.ts";
 
-/** 0: done; 1: not done, and why; 2: called wrongly. */
+/** Exit codes: 0 done; 1 failed, with the reason; 2 wrong usage. */
 async function main([command, option, ...rest]: readonly string[]): Promise<number> {
   if (command === "--version") return say(`sliver-enrol ${manifest.version}\n`);
   if (rest.length > 0) return misused();

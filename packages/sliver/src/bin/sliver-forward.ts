@@ -5,7 +5,7 @@ import { forward } from "../api/edge/forward.ts";
 const NAME = /^[a-z][a-z0-9_]{0,31}$/;
 const FOLDER = process.env.NODEYARD_SLIVER_RUN ?? "/run/nodeyard-sliver";
 
-/** A forced command: `sliver-forward ACCOUNT`, one call on standard input, its answer on standard output. */
+/** The forced command `sliver-forward ACCOUNT`: reads one call from standard input and writes the answer to standard output. */
 async function main(account: string | undefined): Promise<number> {
   if (account === "--version") {
     const { default: manifest } = await import("../../package.json", { with: { type: "json" } });

@@ -2,7 +2,7 @@
 import manifest from "../../package.json" with { type: "json" };
 import { parseForDaemon } from "../api/edge/reader/child.ts";
 
-/** Started by `sliverd` alone: `sliver-reader SOCKET UID`, with frames on standard input and output. */
+/** Started only by `sliverd`: `sliver-reader SOCKET UID`, with frames on standard input and output. */
 function main([path, uid]: readonly string[]): void {
   if (path === "--version") return console.log(`sliver-reader ${manifest.version}`);
   if (path === undefined || uid === undefined) throw new Error("sliver-reader is started by sliverd");
@@ -11,7 +11,7 @@ function main([path, uid]: readonly string[]): void {
     process.setgid!(Number(uid));
     process.setuid!(Number(uid));
   }
-  // Without the daemon there is nobody to ask.
+  // The daemon has ended, so there is no work any more.
   process.stdin.once("end", () => process.exit(0));
   parseForDaemon(path, process.stdin, process.stdout);
 }

@@ -34,12 +34,12 @@ const OPTIONS = {
 } as const;
 
 const READER = fileURLToPath(new URL("./sliver-reader.ts", import.meta.url));
-/** The node id for --dismantle, which needs none: none is made for it, and one that cannot be read does not prevent it. */
+/** Node id for --dismantle, which needs none. So it also works when the stored id cannot be read. */
 const NAMELESS = "nameless";
-/** Milliseconds to end every sliver and take everything away. */
+/** Time limit for ending all slivers and removing everything, milliseconds. */
 const DISMANTLE_LIMIT = 1_800_000;
 
-/** 0: stopped as asked; 1: it could not start or go on; 2: it was called wrongly. */
+/** Exit codes: 0 stopped by a signal; 1 could not start or continue; 2 wrong usage. */
 async function main(args: readonly string[]): Promise<number> {
   if (args[0] === "--version") return say(`sliverd ${manifest.version}\n`);
   if (args[0] === "--help") return say(USAGE);
@@ -71,7 +71,7 @@ async function main(args: readonly string[]): Promise<number> {
   );
   log(`info sliverd ${version} on node ${config.node}, back end ${config.backEnd}\n`);
   report("ready");
-  // The loop's timers do not keep a process; the daemon runs until it is stopped.
+  // Background timers do not keep the process alive, so this one does until the daemon is stopped.
   const alive = setInterval(() => undefined, 3_600_000);
   log(`info ${await stopped}: stopping; slivers keep running\n`);
   report("stopping");
@@ -132,7 +132,7 @@ async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): P
     () => new MachineError("it took more than 30 minutes"),
   );
   try {
-    // Slivers are ended by the addresses that they have.
+    // Firewall rules of existing slivers use the addresses that are recorded, which may differ from the configured ones.
     const network = (await keptNetwork(config.isolation.folder)) ?? config.isolation.network;
     const isolation = { ...config.isolation, network };
     const machine = machineOf({ ...config, isolation }, (text) => log(`info ${text}\n`));
@@ -157,7 +157,7 @@ function backEnds(info: (text: string) => void): BackEnds {
   const lxc = (name: "account" | "container") => (config: DaemonConfig) =>
     new LxcBackEnd(name, machineOf(config, info));
   const real = { account: lxc("account"), container: lxc("container") };
-  // A machine in memory forgets its slivers with the process. For tests, and only where the environment asks for it.
+  // The back end in memory loses its slivers with the process. It is for tests, and only on request of the environment.
   if (process.env.NODEYARD_SLIVER_TESTING !== "1") return real;
   const uid = process.getuid!();
   return { ...real, memory: () => new MemoryBackEnd(uid === 0 ? undefined : uid) };
@@ -168,12 +168,12 @@ function say(text: string): number {
   return 0;
 }
 
-/** A closed pipe or a full disk must not end a daemon with slivers: lines that cannot be written are lost. */
+/** Writes to standard error. Errors are ignored: a closed pipe or a full disk must not end a daemon with slivers. */
 function log(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // There is nowhere to report to.
+    // There is no other place for a report.
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import type { Given } from "./record.ts";
 
-/** What a machine has for slivers, after what it keeps for itself. What is absent is not checked. */
+/** The resources of a machine for slivers, without what the machine itself needs. A missing resource is not checked. */
 export interface Capacity {
   /** Per mille of one CPU. */
   readonly cpu?: number;
@@ -15,10 +15,10 @@ export interface Capacity {
   readonly disk?: number;
 }
 
-/** A resource that admission sums up. */
+/** A resource that admission adds up. */
 export type CapacityKey = keyof Capacity;
 
-/** What a sliver is promised of each; loans move it, and never change its sum. */
+/** The amount of each resource that a sliver is guaranteed. Loans move these amounts but never change their sum (rule 9). */
 const PROMISED: Readonly<Record<CapacityKey, (rspec: Rspec) => number>> = {
   cpu: ({ cpuGuarantee }) => cpuGuarantee,
   cores: ({ cpuCores }) => cpuCores,
@@ -27,20 +27,20 @@ const PROMISED: Readonly<Record<CapacityKey, (rspec: Rspec) => number>> = {
   disk: ({ disk }) => disk,
 };
 
-/** All of them. */
+/** All of these resources. */
 export const CAPACITY_KEYS = Object.keys(PROMISED) as readonly CapacityKey[];
 
-/** The amount of one of them that an rspec promises. */
+/** The amount of a resource that an rspec guarantees. */
 export function promised(rspec: Rspec, key: CapacityKey): number {
   return PROMISED[key](rspec);
 }
 
-/** Whether it is promised anything: controllers and what is never made are not. */
+/** Whether the account is guaranteed anything: controllers and slivers that are never made are not. */
 export function takesPart({ kind, instantiation }: Pick<Given, "kind" | "instantiation">): boolean {
   return kind === "sliver" && instantiation !== "not-instantiated";
 }
 
-/** How much of each is promised. */
+/** The sums of guaranteed amounts. */
 export class Promises {
   readonly #sums = new Map<CapacityKey, number>();
   readonly #capacity: Capacity;
@@ -55,14 +55,14 @@ export class Promises {
       this.#sums.set(key, (this.#sums.get(key) ?? 0) + sign * promised(given.rspec, key));
   }
 
-  /** What `next` in place of `old` would take above what is there, or undefined when it fits. */
+  /** The resource that `next` in place of `old` would need beyond what is free; undefined when it fits. */
   lacks(next: Given, old?: Given): { key: CapacityKey; wanted: number; free: number } | undefined {
     if (!takesPart(next)) return undefined;
     for (const key of CAPACITY_KEYS) {
       const limit = this.#limit(key);
       const before = old !== undefined && takesPart(old) ? promised(old.rspec, key) : 0;
       const wanted = promised(next.rspec, key);
-      // What was promised stays so, also where the machine has shrunk meanwhile.
+      // A guarantee that was given stays valid, even when the machine has become smaller since.
       if (limit === undefined || wanted <= before) continue;
       const free = limit - (this.#sums.get(key) ?? 0) + before;
       if (wanted > free) return { key, wanted, free };
@@ -76,34 +76,34 @@ export class Promises {
   }
 }
 
-/** What an edge read of the machine. */
+/** Facts about the machine, read in `edge/`. */
 export interface MachineFacts {
   /** CPUs that this process may use. */
   readonly cores: number;
   /** KiB in all. */
   readonly memory: number;
-  /** KiB of the pool that slivers' roots are in; absent: the back end has no pool of limited size. */
+  /** Size in KiB of the pool with the slivers' roots; absent: the back end has no pool of limited size. */
   readonly pool?: number;
 }
 
-/** What an operator said; what is absent is taken from the machine. */
+/** Values of the configuration file. A missing value is taken from the machine. */
 export interface Stated {
   readonly machine: { readonly cpu?: number | undefined };
   readonly capacity: { readonly [key in keyof Capacity]?: number | undefined };
 }
 
-/** KiB that the machine keeps for itself at least. */
+/** Least memory in KiB that the machine keeps for itself. */
 const OWN_MEMORY = 262_144;
 
-/** KiB that all slivers together may have of a machine with `total` KiB. */
+/** Memory in KiB for all slivers together, on a machine with `total` KiB. */
 export function memoryOfSlivers(total: number): number {
   return Math.max(0, total - Math.max(OWN_MEMORY, Math.floor(total / 8)));
 }
 
 /**
- * What slivers share, and what they may be promised. CPU is theirs whole: against the rest of the machine they have a
- * weight, and guarantees are stated against other slivers. A quarter of the pool is left to images, which count for no
- * sliver, and to the file system, so that limits of disk can all be used at the same time.
+ * The resources that slivers share, and the amounts that they may be guaranteed. Slivers get the whole CPU: against the rest of the machine
+ * they have a weight, and guarantees apply between slivers. A quarter of the pool is reserved for images, which count for no sliver, and
+ * for the file system, so that all slivers can use their whole disk limit at the same time.
  */
 export function sharedWithSlivers(
   { machine, capacity }: Stated,

@@ -12,30 +12,30 @@ import {
   versionText,
 } from "./record.ts";
 
-/** A document or ticket that was read. */
+/** A parsed document or ticket. */
 export interface Delivery {
   readonly version: Version;
-  /** Of the text that was signed; empty where two texts of one version are nothing to worry about. */
+  /** Digest of the signed text; empty for sources in which two texts may have the same version. */
   readonly digest: string;
   readonly writer?: string;
   readonly records: readonly Incoming[];
   readonly malformed: readonly Malformed[];
-  /** So many slivers its writer means to end; absent: it does not say. */
+  /** Most slivers that the writer intends to end; absent: the writer does not say. */
   readonly removes?: number;
 }
 
-/** Fewer slivers than this may end at once without a word of the writer. */
+/** Up to this number of slivers may end at once without a statement of the writer. */
 const MANY = 4;
 
-/** The state after a delivery, and what of it was refused. */
+/** The state after a delivery, and the refused parts. */
 export interface Delivered {
   readonly state: State;
   readonly refused: readonly Refusal[];
 }
 
 /**
- * Replaces: what a full document does not list goes. `found` is on the machine: after a lost store it ends, too. Throws
- * StaleDocumentError, ConflictingDocumentError, MassRemovalError.
+ * Applies a complete document: slivers that it does not list are ended. `found` are the slivers on the machine; after a lost store they are
+ * ended too. Throws StaleDocumentError, ConflictingDocumentError, MassRemovalError.
  */
 export function deliverFull(
   state: State,
@@ -46,7 +46,7 @@ export function deliverFull(
   checkVersion(state, delivery);
   const { single, duplicates } = unique(delivery.records);
   const { version } = delivery;
-  // What is listed stays even where the list cannot be understood or held: it was not meant to go.
+  // A listed sliver stays even when its entry is malformed or does not fit: its writer did not intend to end it.
   const listed = new Set([
     ...delivery.records.map(({ name }) => name),
     ...delivery.malformed.flatMap(({ name }) => name ?? []),
@@ -67,7 +67,7 @@ export function deliverFull(
     ...duplicates.map((name): Refusal => ({ name, code: "duplicate", reason: "listed twice" })),
     ...merged.refused,
   ];
-  // The same text again says nothing new about what was refused then.
+  // The same text again keeps the refusals of the first delivery.
   const again = compareVersions(version, state.minimum) === 0 && delivery.digest !== "";
   const report = again && delivery.digest === state.digest ? state.refused : refused;
   const { writer: _before, ...rest } = merged.state;
@@ -76,7 +76,7 @@ export function deliverFull(
   return { state: { ...next, refused: report }, refused: report };
 }
 
-/** Adds what a ticket brings. Other records and the minimum stay. Throws StaleDocumentError. */
+/** Applies a ticket. Other records and the minimum version stay. Throws StaleDocumentError. */
 export function deliverPartial(state: State, delivery: Delivery, capacity: Capacity): Delivered {
   if (compareVersions(delivery.version, state.minimum) < 0) throw stale(delivery.version, state);
   const merged = merge(state, delivery.records, capacity);
@@ -97,7 +97,9 @@ function checkVersion(state: State, { version, digest, writer }: Delivery): void
     );
 }
 
-/** A document by mistake, or an empty answer, would otherwise end everything that runs. */
+/**
+ * Refuses a document that would end most slivers without saying so. A mistaken document or an empty answer would otherwise end everything.
+ */
 function checkRemoval(
   { records, safe }: State,
   { records: incoming, removes = 0 }: Delivery,
@@ -135,8 +137,8 @@ function unique(records: readonly Incoming[]): { single: Incoming[]; duplicates:
 }
 
 /**
- * Each record by the fixed old rule: refused when stale, inserted when unknown, updated when strictly newer, else left
- * alone. Whatever takes no more than before comes first; then, oldest first, what takes more, as long as there is room.
+ * Applies each record by the old manager's rule: refused when stale, inserted when unknown, updated when newer, otherwise unchanged.
+ * Records that need no more than before come first. Then records that need more follow, the oldest first, as long as they fit (rule 9).
  */
 function merge(state: State, incoming: readonly Incoming[], capacity: Capacity): Delivered {
   const promises = new Promises(capacity);
@@ -173,7 +175,7 @@ function merge(state: State, incoming: readonly Incoming[], capacity: Capacity):
   return { state: { ...state, nextIncarnation, records }, refused };
 }
 
-/** True when `given` takes more of anything that is promised. */
+/** Whether `given` needs more of a guaranteed resource than `old`. */
 function grows(given: Incoming, old: SliverRecord): boolean {
   const none = { cpu: 0, cores: 0, memory: 0, net: 0, disk: 0 };
   return new Promises(none).lacks(given, old) !== undefined;
@@ -198,13 +200,13 @@ function staleRefusal(given: Incoming, old: SliverRecord | undefined): Refusal {
   return { name: given.name, code: "stale", reason };
 }
 
-/** Records that exist by their incarnation, then new ones in the order of the document. */
+/** Existing records by their incarnation, then new ones in the order of the document. */
 function byAge(incoming: readonly Incoming[], records: ReadonlyMap<string, SliverRecord>): Incoming[] {
   const age = ({ name }: Incoming) => records.get(name)?.local.incarnation ?? Number.POSITIVE_INFINITY;
   return [...incoming].sort((a, b) => (age(a) === age(b) ? 0 : age(a) - age(b)));
 }
 
-/** Another generation, or another kind of account, is another incarnation: nothing local goes over. */
+/** Joins a record with its local part. Another generation or kind of account is a new incarnation, which inherits nothing local. */
 function join(given: Incoming, old: SliverRecord | undefined, fresh: () => Local): SliverRecord {
   const { loans, ...rest } = given;
   const same = old !== undefined && old.generation === given.generation && old.kind === given.kind;

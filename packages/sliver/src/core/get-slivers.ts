@@ -16,11 +16,11 @@ import { type Incoming, NO_VERSION } from "./record.ts";
 type Struct = Readonly<Record<string, unknown>>;
 
 /**
- * What a `GetSlivers` reply or the content of an old ticket brings (docs/contract/slivers.md, "GetSlivers"). One sliver that is
- * malformed is reported and does not spoil the others. Throws WrongDocumentError for what cannot be a reply at all.
+ * Parses a `GetSlivers` reply or the content of an old ticket (docs/contract/slivers.md, "GetSlivers"). A malformed sliver is reported and
+ * does not affect the others. Throws WrongDocumentError when the value cannot be a reply at all.
  */
 export function readGetSlivers(value: unknown, node: string, profile: WireProfile): Delivery {
-  // Until January 2007 PLC sent an array of one struct per node.
+  // Until January 2007 PLC sent an array with one struct per node.
   const reply = Array.isArray(value) ? value.find((one) => isFor(one, node)) : value;
   if (!isStruct(reply)) throw new WrongDocumentError(`the reply has no struct for node ${node}`);
   if (!isFor(reply, node))
@@ -100,7 +100,7 @@ function readSliver(
   };
 }
 
-/** Text that is not a key is left out; the other keys still count. */
+/** Entries that are not keys are left out; the other keys are used. */
 function keysOf(value: unknown): string[] {
   const entries = Array.isArray(value) ? value : [];
   return entries.flatMap((entry) => {
@@ -113,7 +113,7 @@ function keysOf(value: unknown): string[] {
   });
 }
 
-/** The last of several tags with one name wins. */
+/** Of several tags with one name the last one counts. */
 function attributesOf(value: unknown): Map<string, unknown> {
   const tags = new Map<string, unknown>();
   for (const tag of Array.isArray(value) ? value : []) {
@@ -124,7 +124,7 @@ function attributesOf(value: unknown): Map<string, unknown> {
   return tags;
 }
 
-/** By name of one that the reply lists; before 2007 the tag was the script itself. */
+/** The script of a tag: by a name that the reply lists. Before 2007 the tag itself was the script. */
 function initscriptOf(tag: string | undefined, scripts: ReadonlyMap<string, string>): string {
   if (tag === undefined) return "";
   return scripts.get(tag) ?? (tag.startsWith("#!") ? tag : "");
@@ -160,7 +160,7 @@ function isTime(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** The tag's amount where it is a number, else the default. */
+/** The tag's amount if it is a number, otherwise the default. */
 function rspecOf(tags: ReadonlyMap<string, unknown>, { policy, resources }: WireProfile): Rspec {
   const rspec: { -readonly [name in Resource]: number } = { ...policy.defaults };
   for (const { wire, resource, scale } of resources) {
@@ -177,7 +177,7 @@ function textTag(tags: ReadonlyMap<string, unknown>, name: string): string | und
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Negative amounts had no meaning of their own and count as 0. */
+/** The amount of a tag. Negative amounts had no meaning and count as 0. */
 function tagAmount(value: unknown, scale: number): number | undefined {
   if (typeof value !== "string" && typeof value !== "number") return undefined;
   const digits = /^\s*([+-]?\d{1,15})\s*$/.exec(String(value))?.[1];

@@ -1,18 +1,18 @@
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import type { SliverRecord } from "./record.ts";
 
-/** What a back end writes. A function of effective rspecs and of the machine alone: nothing depends on what was before. */
+/** The limits that a back end writes. They depend only on effective rspecs and the machine, not on earlier limits. */
 export interface Limits {
   /** cgroup v2 `cpu.weight`, 1 to 10000. */
   readonly cpuWeight: number;
-  /** Per mille of one CPU; 0: none. Never below the guarantee. */
+  /** Per mille of one CPU; 0: no cap. Never below the guarantee. */
   readonly cpuCap: number;
-  /** Network rates in bit/s: rate <= ceil <= link. */
+  /** Network rates in bit/s, with rate <= ceil <= link. */
   readonly net: { readonly rate: number; readonly ceil: number; readonly share: number };
   readonly net2: { readonly rate: number; readonly ceil: number; readonly share: number };
 }
 
-/** What all slivers of a machine share. */
+/** Resources that all slivers of a machine share. */
 export interface MachineLimits {
   /** Per mille of one CPU that all slivers share. */
   readonly cpu: number;
@@ -21,9 +21,9 @@ export interface MachineLimits {
 }
 
 /**
- * There is no file for a CPU guarantee, so weights carry it: a sliver is entitled to its guarantee and, by shares,
- * a part of what guarantees leave. Entitlements sum to the machine, so under contention each gets at least its
- * guarantee; with no guarantees at all, it is plain shares (docs/contract/slivers.md, "Kernel limits").
+ * Computes limits. cgroups have no CPU guarantee, so weights express it: a sliver is entitled to its guarantee plus, by its share, a part
+ * of what guarantees leave. The entitlements add up to the machine, so under contention each sliver gets at least its guarantee. Without
+ * guarantees the weights are plain shares (docs/contract/slivers.md, "Kernel limits").
  */
 export function computeLimits(
   effective: ReadonlyMap<string, Rspec>,
@@ -41,7 +41,7 @@ export function computeLimits(
       name,
       {
         cpuWeight: clamp(Math.round((10_000 * entitled(rspec)) / largest), 1, 10_000),
-        // A borrower's cap rises with its guarantee.
+        // A loan may raise the guarantee above the cap, so the cap rises with it.
         cpuCap: rspec.cpuCap === 0 ? 0 : Math.max(rspec.cpuCap, rspec.cpuGuarantee),
         net: rates(rspec.netGuarantee, rspec.netCap, rspec.netShare, machine.link),
         net2: rates(rspec.net2Guarantee, rspec.net2Cap, rspec.net2Share, machine.link),
@@ -59,20 +59,20 @@ function clamp(value: number, low: number, high: number): number {
   return Math.min(high, Math.max(low, value));
 }
 
-/** Which cores each sliver runs on. */
+/** The cores of each sliver. */
 export interface CoreSets {
-  /** Cores of each sliver, its own and, where it asked so or has none, the shared ones. */
+  /** Cores of each sliver: reserved ones, and the shared ones if it asked for them or has no reserved core. */
   readonly cores: ReadonlyMap<string, readonly number[]>;
-  /** Cores that no sliver has for itself; never empty. */
+  /** Cores that are not reserved; never empty. */
   readonly shared: readonly number[];
-  /** Cores that a sliver wanted and did not get. */
+  /** Number of reserved cores that a sliver requested but did not get. */
   readonly missing: ReadonlyMap<string, number>;
 }
 
 /**
- * Whole cores, oldest sliver first, so that a new one never moves the others. The first core of a sliver is one with
- * most free siblings, the next ones are siblings of it (docs/contract/slivers.md, "Cores"). `siblings` lists, for each core of the
- * machine, the threads of the same physical core, itself included.
+ * Assigns whole cores, the oldest sliver first, so that a new sliver never moves the others. The first core of a sliver is one with the
+ * most free siblings; further ones are siblings of it (docs/contract/slivers.md, "Cores"). `siblings` lists, for each core of the machine,
+ * the threads of the same physical core, itself included.
  */
 export function assignCores(
   records: ReadonlyMap<string, SliverRecord>,

@@ -2,10 +2,10 @@ import type { Loan, LoanRefusal, LoanStatus, Resource, Rspec } from "@nodeyard/s
 import { type Policy, ZERO_IS_UNLIMITED } from "./profiles.ts";
 import type { SliverRecord } from "./record.ts";
 
-/** Amounts after loans, and what became of each loan. */
+/** Effective rspecs after loans, and the status of each loan. */
 export interface LoanResult {
   readonly effective: ReadonlyMap<string, Rspec>;
-  /** Of every lender's list, in its order. */
+  /** For each lender, in the order of its list. */
   readonly loanStatuses: ReadonlyMap<string, readonly LoanStatus[]>;
 }
 

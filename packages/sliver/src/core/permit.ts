@@ -1,17 +1,17 @@
 import type { SliverRecord } from "./record.ts";
 
-/** Who calls, as the socket or token says. */
+/** The caller, as its socket or token determines it. */
 export interface Caller {
   readonly account: string;
   /**
-   * root and control (the launcher's account) may do everything, but only root AdminTicket; controllers are accounts
-   * that documents name; anonymous has shown nothing.
+   * root and control (the launcher's account) may do everything, except that only root may call AdminTicket. Controllers are accounts that
+   * documents name. anonymous has no valid token.
    */
   readonly role: "root" | "control" | "controller" | "sliver" | "anonymous";
   readonly generation: number;
 }
 
-/** Who may call what has no target. What is not in the table is for root and control alone. */
+/** Roles that may call methods without a target. Methods that are not listed are for root and control only. */
 const WITHOUT_TARGET: Readonly<Record<string, readonly Caller["role"][]>> = {
   Help: ["root", "control", "controller", "sliver", "anonymous"],
   Ticket: ["root", "control", "controller", "sliver"],
@@ -21,14 +21,14 @@ const WITHOUT_TARGET: Readonly<Record<string, readonly Caller["role"][]>> = {
   AdminTicket: ["root"],
 };
 
-/** Whether the caller may call a method that is not about one sliver. */
+/** Whether the caller may call a method that has no target sliver. */
 export function permitWithoutTarget(caller: Caller, method: string): boolean {
   return (WITHOUT_TARGET[method] ?? ["root", "control"]).includes(caller.role);
 }
 
 /**
- * True for the caller's own sliver, for slivers that delegate to it, and for root and control. The answer for a name that does
- * not exist is the one for a sliver that delegates to no one, so that calls cannot find out which names exist.
+ * True for the caller's own sliver, for slivers that delegate to it, and for root and control. The answer for an unknown name is the same
+ * as for a sliver without a delegation, so that callers cannot find out which names exist.
  */
 export function permitTarget(
   caller: Caller,
@@ -38,7 +38,7 @@ export function permitTarget(
 ): boolean {
   if (caller.role === "root" || caller.role === "control") return true;
   if (caller.role === "anonymous") return false;
-  // Not an earlier sliver of the same name.
+  // A caller of an earlier generation of the name has no rights on the present sliver.
   if (caller.account === target) return record === undefined || record.generation === caller.generation;
   return (record?.delegations ?? []).some(
     (one) =>

@@ -4,47 +4,47 @@ import type { Limits } from "./limits.ts";
 import type { SliverRecord } from "./record.ts";
 import type { Sent } from "./traffic.ts";
 
-/** One sliver that a back end finds on the machine, by its own marks; what is not marked is not its business. */
+/** A sliver that a back end finds on the machine by its marks. The back end ignores everything without marks. */
 export interface Observed {
   readonly index: number;
   readonly incarnation: number;
   readonly name: string;
   readonly generation: number;
   readonly phase: Exclude<Phase, "absent">;
-  /** What the last configure that worked applied. */
+  /** The state that the last successful configure applied. */
   readonly applied?: { readonly digest: string; readonly effective: Rspec };
-  /** Absent: it does not run, or nothing of it is counted. */
+  /** Absent: it does not run, or traffic is not measured. */
   readonly sent?: Sent;
-  /** Processes that the kernel killed since it was made because its memory was full. Absent: nobody counts. */
+  /** Processes that the kernel killed since it was made because its memory was full. Absent: not measured. */
   readonly memoryKills?: number;
-  /** Absent: it does not run, or nobody counts. */
+  /** Absent: it does not run, or usage is not measured. */
   readonly usage?: SliverUsage;
 }
 
-/** All that a back end needs to make one sliver and to keep it as it should be. */
+/** Everything that a back end needs to make and configure a sliver. */
 export interface SliverConfig {
   readonly name: string;
   readonly generation: number;
   readonly incarnation: number;
-  /** From 1; users, paths, ids, class ids and rules derive from it alone, never from the name. */
+  /** From 1. Users, paths, ids, class ids and rules are derived from it alone, never from the name (rule 11). */
   readonly index: number;
-  /** `type base64`, nothing else. */
+  /** `type base64` each. */
   readonly keys: readonly string[];
   readonly image?: string;
   readonly initscript: string;
-  /** Containers may be run in it. Absent: not. */
+  /** Containers may run in it. Default false. */
   readonly nesting?: boolean;
-  /** False: nobody may log in, and no process may run. */
+  /** False: no login is possible and no process may run. */
   readonly enabled: boolean;
   readonly effective: Rspec;
   readonly limits: Limits;
-  /** Cores it may run on; absent where cores are not handed out. */
+  /** Cores on which it may run; absent when cores are not assigned. */
   readonly cores?: readonly number[];
-  /** Of everything above: equal digests need no configure. */
+  /** Digest of all of the above. With an equal digest no configure is needed. */
   readonly digest: string;
 }
 
-/** The configuration of one sliver, with its digest. */
+/** The configuration of a sliver, with its digest. */
 export function configOf(
   record: SliverRecord,
   index: number,
@@ -70,7 +70,7 @@ export function configOf(
   return { ...content, digest };
 }
 
-/** Which lendable resources a task gives back and gets more of, against what is applied now. */
+/** The lendable resources of which a task applies less (gives) or more (gets) than before. */
 export interface Exchange {
   readonly gives: readonly Resource[];
   readonly gets: readonly Resource[];
@@ -79,7 +79,7 @@ export interface Exchange {
 /** The exchange of a task that neither gives nor gets. */
 export const NOTHING: Exchange = { gives: [], gets: [] };
 
-/** Compares what is applied with what is to be applied. */
+/** Compares the applied rspec with the one to apply. */
 export function exchangeOf(
   found: Observed | undefined,
   { effective }: SliverConfig,
@@ -93,9 +93,8 @@ export function exchangeOf(
 }
 
 /**
- * The incarnations that give back what this one gets more of: a lender's floor is restored, and a revoked loan is
- * applied, before it is used. Other slivers do not wait. Of two that give and get both, neither
- * waits for the other.
+ * The incarnations that must give back what this one gets: a lender's floor is restored and a revoked loan is applied before the amount is
+ * used elsewhere. Other slivers do not wait. Of two tasks that both give and get, neither waits for the other.
  */
 export function giversTo(
   exchange: Exchange,
@@ -112,36 +111,36 @@ function rank({ gives, gets }: Exchange): number {
   return gets.length === 0 ? 0 : 1;
 }
 
-/** The steps of a task, each an operation of the back end. */
+/** A step of a task: an operation of the back end. */
 export type StepKind = "create" | "configure" | "start" | "stop" | "destroy";
 
-/** What is to be done to one incarnation, in this order. */
+/** The steps for one incarnation, in order. */
 export interface Task {
   readonly index: number;
   readonly incarnation: number;
   readonly name: string;
   readonly steps: readonly StepKind[];
-  /** Absent for what is only destroyed. */
+  /** Absent when the sliver is only destroyed. */
   readonly config?: SliverConfig;
-  /** Incarnations whose own task must have worked before: what they give back is what this one gets. */
+  /** Incarnations whose tasks must succeed first, because this task gets what they give back. */
   readonly after: readonly number[];
 }
 
-/** What a plan is made from. */
+/** Input of a plan. */
 export interface PlanInput {
   readonly records: ReadonlyMap<string, SliverRecord>;
-  /** Of every sliver that has an index. */
+  /** Configurations of every sliver with an index. */
   readonly configs: ReadonlyMap<string, SliverConfig>;
   readonly observed: readonly Observed[];
-  /** Nothing is destroyed. */
+  /** True after a lost store: nothing is destroyed. */
   readonly safe: boolean;
   /** Resources that can be lent. */
   readonly lendable: readonly Resource[];
 }
 
 /**
- * The tasks that bring the machine to what the records say. Decided each time from what is found,
- * so that it does not matter which documents came before and how far they got.
+ * The tasks that bring the machine to the state of the records. They depend on what is found on the machine, so it does not matter which
+ * documents came before and how much of them was applied.
  */
 export function plan(input: PlanInput): Task[] {
   const { records, configs, observed, safe } = input;
@@ -158,7 +157,7 @@ export function plan(input: PlanInput): Task[] {
   for (const [index, record] of owner) {
     const config = configs.get(record.name);
     const found = byIndex.get(index);
-    // Another incarnation in its place is removed first; the next plan goes on.
+    // The place has another incarnation: it is removed first, and the next plan continues.
     if (config === undefined || (found !== undefined && found.incarnation !== config.incarnation)) continue;
     const steps = stepsFor(record, config, found, safe);
     if (steps.length === 0) continue;
@@ -175,7 +174,7 @@ function removal({ index, incarnation, name }: Observed): Draft {
   return { index, incarnation, name, steps: ["destroy"], exchange: NOTHING };
 }
 
-/** True when the machine should have this sliver; undefined: as it is. */
+/** Whether the machine should have this sliver; undefined: it stays as it is. */
 export function wanted({ kind, instantiation, local }: SliverRecord): boolean | undefined {
   if (kind === "controller") return false;
   if (instantiation === "plc-instantiated") return true;

@@ -1,20 +1,20 @@
 import type { Resource, Rspec } from "@nodeyard/sliver-protocol";
 
-/** Amounts of a sliver whose document names none, and what a lender keeps. A resource without a minimum cannot be lent. */
+/** Default amounts of a sliver, and the minimums that a lender keeps. A resource without a minimum cannot be lent. */
 export interface Policy {
   readonly defaults: Rspec;
   readonly minimums: Readonly<Partial<Record<Resource, number>>>;
 }
 
-/** One resource as an old manager names and measures it. */
+/** Name and unit of a resource in an old manager. */
 export interface WireResource {
   readonly wire: string;
   readonly resource: Resource;
-  /** Our units in one of theirs. */
+  /** How many of Nodeyard's units one old unit is. */
   readonly scale: number;
 }
 
-/** What one revision of the old manager had: its amounts, its names and its units (docs/contract/slivers.md, "Loans"). */
+/** A revision of the old manager: its amounts, names and units (docs/contract/slivers.md, "Loans"). */
 export interface WireProfile {
   readonly name: ProfileName;
   readonly policy: Policy;
@@ -24,10 +24,10 @@ export interface WireProfile {
 /** The revisions: the seed of October 2006 and the 2.0 line of April 2012. */
 export type ProfileName = "r0" | "v2";
 
-/** XML-RPC has no larger integer; the old manager failed where a sum was larger. */
+/** The largest integer of XML-RPC. The old manager failed for larger sums. */
 export const MAX_WIRE_INT = 2_147_483_647;
 
-/** Where 0 means "no cap": such an amount can neither be lent nor added to. */
+/** Resources for which 0 means "no cap". Such an amount can neither be lent nor increased. */
 export const ZERO_IS_UNLIMITED: ReadonlySet<Resource> = new Set(["cpuCap", "ioRead", "ioWrite"]);
 
 /** The seed's revision, 30 October 2006. */
@@ -49,7 +49,7 @@ const R0_POLICY: Policy = {
     net2Day: 0,
     net2DayThreshold: 0,
     disk: 5_000_000,
-    // From here on resources that have no old name.
+    // The following resources have no name in the old manager.
     cpuCap: 0,
     memoryGuarantee: 0,
     memoryCap: 0,
@@ -66,7 +66,7 @@ const R0_POLICY: Policy = {
     netShare: 1,
     net2Guarantee: 0,
     net2Cap: 8,
-    // Disk, memory and pids cannot be lent: what is in use cannot be taken back (docs/contract/slivers.md, "Loans").
+    // Disk, memory and pids cannot be lent, because what is in use cannot be taken back (docs/contract/slivers.md, "Loans").
     cpuCap: 10,
     ioRead: 1_048_576,
     ioWrite: 1_048_576,
@@ -114,7 +114,7 @@ export const PROFILES: Readonly<Record<ProfileName, WireProfile>> = {
     resources: resources([
       ["enabled", "enabled"],
       ["cpu_pct", "cpuGuarantee", 10],
-      // A share of 1 is one of 32 in the seed.
+      // In the old unit a share of 1 is one of 32 parts.
       ["cpu_share", "cpuShare", 32],
       ["net_min_rate", "netGuarantee", 1000],
       ["net_max_rate", "netCap", 1000],

@@ -2,8 +2,8 @@ import type { Delegation, KeySet, Loan, Refusal, Rspec, SliverSpec } from "@node
 import type { Traffic } from "./traffic.ts";
 
 /**
- * Orders documents. Signed documents have the epoch of their writer and a number that grows; those of PLC have epoch 0
- * and their timestamp, so that the first signed document ends the reign of timestamps for good.
+ * Orders documents. Signed documents have the epoch of their writer and an increasing number. Documents of PLC have epoch 0 and their
+ * timestamp, so that after the first signed document no document of PLC is accepted.
  */
 export interface Version {
   readonly epoch: number;
@@ -18,20 +18,20 @@ export function compareVersions(a: Version, b: Version): number {
   return a.epoch - b.epoch || a.number - b.number;
 }
 
-/** A version as operators read it: `epoch.number`, or PLC's timestamp alone. */
+/** A version for operators: `epoch.number`, or PLC's timestamp. */
 export function versionText({ epoch, number }: Version): string {
   return epoch === 0 ? String(number) : `${epoch}.${number}`;
 }
 
-/** How a sliver comes to be (docs/contract/slivers.md, "GetSlivers"). */
+/** How a sliver is made (docs/contract/slivers.md, "GetSlivers"). */
 export type Instantiation = SliverSpec["instantiation"];
 
-/** What the writer of documents says of an account. */
+/** The part of a record that comes from documents. */
 export interface Given {
   readonly name: string;
   readonly stamp: Version;
   readonly generation: number;
-  /** A controller is an account that only calls: it has no machine and no resources. */
+  /** A controller is an account that only makes calls. It has no sliver and no resources. */
   readonly kind: "sliver" | "controller";
   readonly instantiation: Instantiation;
   /** Seconds since the Unix epoch. */
@@ -43,63 +43,65 @@ export interface Given {
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;
-  /** The writer's own notes. */
+  /** Notes of the writer. */
   readonly tags?: Readonly<Record<string, string>>;
-  /** Tags of PLC that mean nothing to us, as they came. */
+  /** Tags of PLC that Nodeyard does not use, unchanged. */
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
-/** What this node adds to it; the old underscore keys. It survives updates of the record, and dies with the incarnation. */
+/**
+ * The part of a record that this node adds (the old manager's keys with an underscore). It survives updates and ends with the incarnation.
+ */
 export interface Local {
   /** Never used twice on a node. */
   readonly incarnation: number;
-  /** Users, paths, ids and rules derive from it alone. Given when the sliver is first made. */
+  /** Users, paths, ids and rules are derived from it alone. Assigned when the sliver is first made. */
   readonly index?: number;
-  /** Insertion into a lost store: a sliver of that name and generation that is found is this one. */
+  /** The record was inserted into a lost store: a sliver of the same name and generation on the machine is adopted. */
   readonly adopt?: true;
-  /** What Create (true) and Destroy (false) asked of a delegated sliver. */
+  /** The last request for a delegated sliver: Create (true) or Destroy (false). */
   readonly desired?: boolean;
-  /** Stop was called, and no Start since. */
+  /** Stop was called, and Start was not called since. */
   readonly stopped?: boolean;
   readonly loans: readonly Loan[];
 }
 
-/** All that a node stores of one account. */
+/** The complete record of an account. */
 export interface SliverRecord extends Given {
   readonly local: Local;
 }
 
-/** A record as a document brings it. `loans` replaces the lender's list when it is there. */
+/** A record from a document. `loans`, if present, replaces the lender's list. */
 export interface Incoming extends Given {
   readonly loans?: readonly Loan[];
 }
 
-/** All that a node must not forget. */
+/** The stored state of a node. */
 export interface State {
-  /** Of the last full document; what is older is stale. */
+  /** Version of the last complete document. Older documents are stale. */
   readonly minimum: Version;
-  /** Of the last full document's text; empty: none yet. */
+  /** Digest of the last complete document's text; empty before the first. */
   readonly digest: string;
-  /** Of the last full document; undefined where it names none. */
+  /** Writer of the last complete document; undefined when it names none. */
   readonly writer?: string;
-  /** The store was lost: nothing is destroyed before a full document came. */
+  /** The store was lost: nothing is destroyed until a complete document has arrived. */
   readonly safe: boolean;
   readonly nextIncarnation: number;
   readonly keySet: KeySet | undefined;
-  /** Used tickets: `jti` and the second from which it need not be remembered. */
+  /** Used tickets: `jti`, and the second until which it must be remembered. */
   readonly usedTickets: ReadonlyMap<string, number>;
-  /** The highest of these seconds of all that were forgotten: what ends by then may be one of them. */
+  /** The highest such second among forgotten tickets. A ticket that ends by then may have been used. */
   readonly ticketsForgotten: number;
-  /** The trusted time when it was last stored, seconds since the Unix epoch; 0: never. */
+  /** The trusted time at the last store, seconds since the Unix epoch; 0: never stored. */
   readonly believed: number;
-  /** What the last full document asked for and did not get. */
+  /** Parts of the last complete document that were refused. */
   readonly refused: readonly Refusal[];
   readonly records: ReadonlyMap<string, SliverRecord>;
-  /** What each name has sent in its day. */
+  /** The traffic of each name in its day. */
   readonly traffic: ReadonlyMap<string, Traffic>;
 }
 
-/** Of a node without a store: safe, since a store may have been there. */
+/** State of a node without a store. `safe`, because a store may have been lost. */
 export const EMPTY_STATE: State = {
   minimum: { epoch: 0, number: 0 },
   digest: "",
@@ -114,7 +116,7 @@ export const EMPTY_STATE: State = {
   traffic: new Map(),
 };
 
-/** Copy of `state` with one record's local part changed. */
+/** A copy of `state` with a change of one record's local part. */
 export function withLocal(state: State, name: string, change: Partial<Local>): State {
   const record = state.records.get(name);
   if (record === undefined) return state;

@@ -11,12 +11,12 @@ import { WrongDocumentError } from "../errors.ts";
 import type { Delivery } from "./deliver.ts";
 import { type Incoming, NO_VERSION, type State, type Version } from "./record.ts";
 
-/** The keys that a node trusts, or an empty set, which verifies no signature. */
+/** The keys that a node trusts; without any, an empty set, which verifies no signature. */
 export function keysOf({ keySet }: Pick<State, "keySet">): KeySet {
   return keySet ?? { v: 1, version: 0, keys: [] };
 }
 
-/** Epochs are counted, or are seconds since 1970. Nothing could follow the highest number, so a step is bounded. */
+/** Epochs are counted from 1 or are seconds since 1970. A step is limited, because after the highest number no epoch could follow. */
 const MAX_STEP = 1000;
 const DAY = 86_400;
 const HIGHEST_FIRST = 2 ** 40;
@@ -29,10 +29,10 @@ function checkEpoch(epoch: number, before: number, now: number): void {
     );
 }
 
-/** A day's budget of traffic is a habit of PLC's documents; a signed one has it where it says so. */
+/** Daily traffic budgets come from PLC's documents. A signed document has budgets only when it sets them. */
 const NO_BUDGETS = { netDay: 0, netDayThreshold: 0, net2Day: 0, net2DayThreshold: 0 };
 
-/** What a signed document brings. `now` is in seconds. Throws SignatureError, GrammarError, WrongDocumentError. */
+/** Parses a signed document. `now` is in seconds. Throws SignatureError, GrammarError, WrongDocumentError. */
 export function readSignedDocument(
   text: string,
   state: State,
@@ -50,7 +50,7 @@ export function readSignedDocument(
   const filled = { ...defaults, ...NO_BUDGETS, ...document.defaults };
   return {
     version,
-    // Of what was said, not of its signature: a writer may sign the same document again with its next key.
+    // Of the payload without the signature, because a writer may sign the same document again with its next key.
     digest: createHash("sha256").update(text.split(".")[1]!).digest("hex"),
     ...(document.writer === undefined ? {} : { writer: document.writer }),
     records: document.slivers.map((spec) => incoming(spec, version, filled)),
@@ -60,15 +60,15 @@ export function readSignedDocument(
 }
 
 /**
- * The state of a node whose next document may have any epoch and writer, as its owner decides on the machine: it trusts `keySet`. Slivers,
- * and what was used up, stay.
+ * The state of a node after its owner has reset the writer on the machine: the next document may have any epoch and writer, and the node
+ * trusts `keySet`. Slivers and used tickets stay.
  */
 export function withoutWriter({ writer: _, ...state }: State, keySet: KeySet): State {
   const records = new Map([...state.records].map(([name, one]) => [name, { ...one, stamp: NO_VERSION }]));
   return { ...state, keySet, records, minimum: NO_VERSION, digest: "", refused: [] };
 }
 
-/** What a ticket brings: one sliver. `now` is in seconds. Throws WrongDocumentError. */
+/** Parses a ticket, which contains one sliver. `now` is in seconds. Throws WrongDocumentError. */
 export function readTicket(ticket: SliverTicket, { minimum }: State, defaults: Rspec, now: number): Delivery {
   checkEpoch(ticket.epoch, minimum.epoch, now);
   const version = { epoch: ticket.epoch, number: ticket.version };
@@ -88,7 +88,7 @@ function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
     generation,
     kind: instantiation === "nm-controller" ? "controller" : "sliver",
     instantiation,
-    // What is held for a person does not end by time.
+    // A held sliver does not expire.
     ...(held || expiresAt === undefined ? {} : { expiresAt }),
     keys,
     ...(image === undefined ? {} : { image }),

@@ -8,8 +8,8 @@ import { believe, expire, forgetTickets, nextEnd } from "./time.ts";
 import { countAll, dailyRates, type Sent } from "./traffic.ts";
 
 /**
- * Gives an index to what is to be made and has none: the lowest that neither a record nor anything found on the machine
- * has. After a lost store, what is found and is plainly the same sliver is taken over as it runs.
+ * Assigns an index to each sliver that needs one: the lowest that neither a record nor a sliver on the machine has. After a lost store, a
+ * running sliver with the same name and generation is adopted.
  */
 export function assign(
   state: State,
@@ -44,7 +44,7 @@ export function assign(
       continue;
     }
     taken.add(candidate);
-    // A lost store may have counted less far than what is found.
+    // After a lost store the counter may be behind the incarnations on the machine.
     const incarnation = isUsed(record, observed) ? nextIncarnation++ : record.local.incarnation;
     records.set(record.name, { ...record, local: { ...record.local, index: candidate, incarnation } });
   }
@@ -55,37 +55,37 @@ function isUsed({ local }: SliverRecord, observed: readonly Observed[]): boolean
   return observed.some(({ incarnation }) => incarnation === local.incarnation);
 }
 
-/** The machine, as far as deciding needs it. */
+/** The facts of the machine that decisions need. */
 export interface Machine {
   readonly policy: Policy;
-  /** Per mille of one CPU for all slivers. */
+  /** Per mille of one CPU, for all slivers. */
   readonly cpu: number;
   /** bit/s. */
   readonly link: number;
-  /** Threads of the same core, for each core; empty: cores are not handed out. */
+  /** For each core, the threads of the same physical core; empty: cores are not assigned. */
   readonly siblings: readonly (readonly number[])[];
   readonly highestIndex: number;
 }
 
-/** What a sync decided. */
+/** The decisions of a sync. */
 export interface SyncResult {
-  /** To be stored before a task is begun. */
+  /** Must be stored before a task starts. */
   readonly state: State;
   readonly effective: ReadonlyMap<string, Rspec>;
   readonly loanStatuses: ReadonlyMap<string, readonly LoanStatus[]>;
   readonly tasks: readonly Task[];
-  /** What found no index, and cores that a sliver wanted and did not get. */
+  /** Slivers without a free index, and cores that were requested but not assigned. */
   readonly unplaced: readonly string[];
   readonly missingCores: ReadonlyMap<string, number>;
-  /** bit/s that a sliver may send at most because its day's budget is nearly used up. */
+  /** Highest rate in bit/s of a sliver whose daily budget is nearly used up. */
   readonly throttled: ReadonlyMap<string, number>;
-  /** Seconds after which the next sync finds something over; Infinity: nothing ends by its time. */
+  /** Seconds at which a record or loan ends next; Infinity: none ends. */
   readonly nextEnd: number;
 }
 
 /**
- * The old `sync()`, without any effect of its own. `now` is in seconds; `ages`: whether slivers end by it. Twice in a row, the second
- * plans nothing new.
+ * Decides what the machine needs, without side effects. `now` is in seconds. `ages`: whether slivers may expire now. A second sync in a row
+ * plans nothing new (rule 9).
  */
 export function sync(
   before: State,
@@ -125,12 +125,12 @@ export function sync(
   };
 }
 
-/** True when a sync that made `after` of `before` found something to be stored. */
+/** Whether a sync changed anything that must be stored. */
 export function hasChanged(before: State, after: State): boolean {
   return JSON.stringify(changeable(before)) !== JSON.stringify(changeable(after));
 }
 
-/** What sync may change in a state. */
+/** The parts of a state that a sync may change. */
 function changeable(state: State): unknown {
   const { records, nextIncarnation, usedTickets, ticketsForgotten, believed, traffic } = state;
   return [

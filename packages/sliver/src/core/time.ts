@@ -1,32 +1,35 @@
 import { TicketRefusedError } from "../errors.ts";
 import type { State } from "./record.ts";
 
-/** Wall time that a jump of the machine's clock does not move at once. All figures are milliseconds; `since` and `calm` are monotonic. */
+/** Wall time that does not follow a jump of the machine's clock at once. Milliseconds; `since` and `calm` are monotonic. */
 export interface TrustedTime {
-  /** Wall minus monotonic time, as last trusted. */
+  /** Wall time minus monotonic time, at the last trusted look. */
   readonly offset: number;
-  /** Offset of the clock after a jump, and since when it has had it. */
+  /** After a jump: the new offset, and since when the clock has had it. */
   readonly suspect?: { readonly offset: number; readonly since: number };
-  /** From when on slivers end by their age again. */
+  /** Monotonic time from which slivers may expire again. */
   readonly calm: number;
 }
 
 /** A larger jump is not trusted at once. */
 const JUMP = 30_000;
 
-/** So long the new time must last before it is trusted. It is counted by the monotonic clock: callers can cause any number of looks. */
+/**
+ * How long the new time must last before it is trusted. Counted by the monotonic clock and not in looks, because callers can cause any
+ * number of looks.
+ */
 const HOLD = 60_000;
 
-/** After a jump that is trusted no sliver ends by its age for so long: an operator or NTP can still correct the clock. */
+/** After a trusted jump no sliver expires for this long, so that an operator or NTP can correct the clock. */
 const GRACE = 600_000;
 
-/** A daemon may have been stopped for so long and trust the clock at its start. */
+/** At its start a daemon trusts the clock when the stored time is at most this old. */
 const AWAY = 900_000;
 
-/** The trusted time is stored again when it differs by so much, seconds. */
+/** The trusted time is stored again when it differs by this much, seconds. */
 const STORED_AGAIN = 300;
 
-/** At a start, by what was trusted before it. A store of an earlier version does not say. */
+/** The trusted time at a start, by the stored one. A store of an earlier version contains none. */
 export function trustFirst(wall: number, monotonic: number, { believed, records }: State): TrustedTime {
   const offset = wall - monotonic;
   if (believed === 0) return { offset, calm: records.size === 0 ? monotonic : monotonic + GRACE };
@@ -39,12 +42,12 @@ export function trustFirst(wall: number, monotonic: number, { believed, records 
   };
 }
 
-/** After one more look at both clocks. A forward jump past every expiry destroyed all slivers of the old manager. */
+/** The trusted time after a look at both clocks. In the old manager a forward jump past every expiry destroyed all slivers. */
 export function look(time: TrustedTime, wall: number, monotonic: number): TrustedTime {
   const offset = wall - monotonic;
   const { suspect } = time;
   if (Math.abs(offset - time.offset) <= JUMP) {
-    // Infinity: the stored time of a start was right, and the clock has been corrected to it.
+    // Infinity: the stored time was right at the start, and the clock has been corrected to it.
     return { offset, calm: time.calm === Number.POSITIVE_INFINITY ? monotonic : time.calm };
   }
   const same = suspect !== undefined && Math.abs(offset - suspect.offset) <= JUMP;
@@ -53,18 +56,18 @@ export function look(time: TrustedTime, wall: number, monotonic: number): Truste
   return { ...time, suspect: { offset, since } };
 }
 
-/** Whether a sliver may end by its age: not while the clock is suspect, and not soon after a jump that was trusted. */
+/** Whether slivers may expire: not while the clock is suspect, and not soon after a trusted jump. */
 export function mayEnd({ suspect, calm }: TrustedTime, monotonic: number): boolean {
   return suspect === undefined && monotonic >= calm;
 }
 
-/** Monotonic time at which that clock changes by itself what it says; Infinity: it does not. */
+/** Monotonic time of the next look that can change the result; Infinity: none. */
 export function nextLook({ suspect, calm }: TrustedTime, monotonic: number): number {
   if (suspect !== undefined) return suspect.since + HOLD;
   return calm > monotonic ? calm : Number.POSITIVE_INFINITY;
 }
 
-/** The state with `now` (seconds) as the trusted time; the same object when the stored one is recent enough. */
+/** The state with `now` (seconds) as the trusted time. Returns the same object when the stored time is recent enough. */
 export function believe(state: State, now: number): State {
   return Math.abs(now - state.believed) < STORED_AGAIN ? state : { ...state, believed: Math.floor(now) };
 }
@@ -74,15 +77,15 @@ export function trustedSeconds(time: TrustedTime, monotonic: number): number {
   return (time.offset + monotonic) / 1000;
 }
 
-/** Monotonic time at which that clock will show these seconds. */
+/** Monotonic time at which the trusted clock shows these seconds. */
 export function monotonicAt(time: TrustedTime, seconds: number): number {
   return seconds * 1000 - time.offset;
 }
 
-/** Tickets that are remembered; each is for 15 minutes at most. */
+/** Most tickets to remember. Each is valid for at most 15 minutes. */
 const MAX_USED_TICKETS = 10_000;
 
-/** With the ticket `jti`, valid before `until`, used up. All times are seconds. Throws TicketRefusedError. */
+/** Marks the ticket `jti`, valid before `until`, as used. Times are seconds. Throws TicketRefusedError. */
 export function useTicket(before: State, jti: string, until: number, now: number): State {
   const state = forgetTickets(before, now);
   const { usedTickets, ticketsForgotten } = state;
@@ -96,7 +99,7 @@ export function useTicket(before: State, jti: string, until: number, now: number
   return { ...state, usedTickets: new Map([...usedTickets, [jti, until]]) };
 }
 
-/** Without those whose time is over, as the clock has it. It may be wrong: up to where they reach is kept. */
+/** Forgets expired tickets. Because the clock may be wrong, it records up to which second forgotten tickets were valid. */
 export function forgetTickets(state: State, now: number): State {
   const over = [...state.usedTickets].filter(([, until]) => until < now);
   if (over.length === 0) return state;
@@ -105,7 +108,7 @@ export function forgetTickets(state: State, now: number): State {
   return { ...state, usedTickets, ticketsForgotten };
 }
 
-/** Without the records that ended before `now` (seconds). */
+/** Removes records that ended before `now` (seconds). */
 export function expire(state: State, now: number): State {
   const ended = [...state.records.values()].filter(
     ({ expiresAt }) => expiresAt !== undefined && expiresAt < now,
@@ -116,7 +119,7 @@ export function expire(state: State, now: number): State {
   return { ...state, records };
 }
 
-/** The next second after `now` after which a record or a loan is over; Infinity when none ends. */
+/** The next second after `now` at which a record or loan ends; Infinity when none does. */
 export function nextEnd({ records }: State, now: number): number {
   let next = Number.POSITIVE_INFINITY;
   for (const { expiresAt, local } of records.values())

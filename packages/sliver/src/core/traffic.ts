@@ -2,33 +2,32 @@ import type { Rspec } from "@nodeyard/sliver-protocol";
 import type { Limits } from "./limits.ts";
 
 /**
- * What a sliver has sent in its day, which begins when it first is seen and lasts as long as one (docs/contract/slivers.md,
- * "Daily traffic").
+ * The traffic of a sliver in its day, which begins when it is first seen and lasts 24 hours (docs/contract/slivers.md, "Daily traffic").
  */
 export interface Traffic {
-  /** Whose day it is: the next user of a name begins a day of its own. 0 where documents have no generations. */
+  /** The generation to which the day belongs: the next client of a name starts a new day. 0 for documents without generations. */
   readonly generation: number;
   /** Seconds since the Unix epoch. */
   readonly began: number;
-  /** Bytes, up to when the counter of its cable stood at `counter`. */
+  /** Bytes sent, up to the time when the interface's counter was `counter`. */
   readonly used: number;
-  /** Each start makes a new cable, whose counter is 0. */
+  /** Number of the interface. Each start makes a new one, whose counter is 0. */
   readonly cable: number;
   readonly counter: number;
 }
 
 /** Seconds. */
 export const DAY = 86_400;
-/** Part of the budget that has to be sent before it is written down: a store is not to be written for each packet. */
+/** The sum is stored again after this share of the budget, so that the store is not written for each packet. */
 const STEP = 0.01;
 
-/** Bytes that a sliver's interface, identified by its number, has sent since it exists. */
+/** Bytes that a sliver's interface has sent since it was made, and the number of the interface. */
 export interface Sent {
   readonly cable: number;
   readonly bytes: number;
 }
 
-/** The day as it stands now; the same object when a new sum need not be remembered yet. */
+/** The present day. Returns the same object when the new sum need not be stored yet. */
 export function countTraffic(
   before: Traffic | undefined,
   generation: number,
@@ -44,7 +43,7 @@ export function countTraffic(
   return { ...before, used: before.used + more, cable, counter: bytes };
 }
 
-/** Also when the clock was set back before its beginning: no sliver pays for two days. */
+/** Whether the day has ended; also when the clock was set back before its beginning, so that no sliver pays for two days. */
 function isOver({ began }: Traffic, now: number): boolean {
   return now >= began + DAY || now < began;
 }
@@ -54,8 +53,8 @@ function sentSince(before: Traffic, { cable, bytes }: Sent): number {
 }
 
 /**
- * All days of a node. A name keeps its day while it lasts, whether or not it has a sliver, so that destroying and
- * creating again does not begin a new one. The same map when nothing need be remembered.
+ * The days of all names. A name keeps its day whether or not it has a sliver, so that destroying and creating a sliver does not start a new
+ * day. Returns the same map when nothing must be stored.
  */
 export function countAll(
   before: ReadonlyMap<string, Traffic>,
@@ -75,8 +74,8 @@ export function countAll(
 }
 
 /**
- * Rates of a sliver that has sent its threshold: what is left of its budget lasts for what is left of its day, and its
- * guarantee stays. Rounded down to two digits, so that the kernel is called only when something changed.
+ * Rates of a sliver that has reached its threshold: the rest of its budget is spread over the rest of its day, and its guarantee stays.
+ * Rounded down to two digits, so that the kernel is called less often.
  */
 export function dailyRates(
   net: Limits["net"],

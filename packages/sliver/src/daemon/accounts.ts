@@ -5,7 +5,7 @@ import type { State } from "../core/record.ts";
 import { ForwarderPathError } from "../errors.ts";
 import type { BackEnd } from "../isolation/contract.ts";
 
-/** An account that only calls: the launcher's own, or a controller of a document. It has no shell and no machine. */
+/** An account that only makes calls: the launcher's, or a controller of a document. It has no shell and no sliver. */
 export interface ControlAccount {
   readonly name: string;
   /** `type base64` each. */
@@ -13,9 +13,9 @@ export interface ControlAccount {
 }
 
 /**
- * The authorized_keys file of the one Unix user that all control accounts share. What a key may do is its forced
- * command, which names the account; `restrict` takes forwarding, terminals and the rest away. A key that is of two
- * accounts is the first one's: sshd would use that line only. Throws ForwarderPathError, GrammarError.
+ * The authorized_keys file of the Unix user that all control accounts share. Each key has a forced command, which names the account;
+ * `restrict` forbids forwarding, terminals and the like. A key that two accounts have belongs to the first, because sshd would use only
+ * that line. Throws ForwarderPathError, GrammarError.
  */
 export function renderAuthorizedKeys(forwarder: string, accounts: readonly ControlAccount[]): string {
   if (!/^\/[A-Za-z0-9._/-]+$/.test(forwarder)) throw new ForwarderPathError(forwarder);
@@ -33,8 +33,8 @@ export function renderAuthorizedKeys(forwarder: string, accounts: readonly Contr
 }
 
 /**
- * Who may call now, and as which Unix user: the user that runs the manager (root), the launcher, each sliver that has an
- * index, each controller.
+ * The present accounts with their Unix users: the user that runs the manager (root), the launcher, each sliver with an index, each
+ * controller.
  */
 export function socketAccounts(
   state: State,
@@ -58,7 +58,7 @@ export function socketAccounts(
   return [...fixed, ...named];
 }
 
-/** Who may log in to call: the launcher first, so that no document can take its key. */
+/** The accounts that may log in. The launcher comes first, so that no document can take over its key. */
 export function controlAccounts(state: State, launcherKeys: readonly string[]): ControlAccount[] {
   const controllers = [...state.records.values()].filter(({ kind }) => kind === "controller");
   return [
@@ -67,7 +67,7 @@ export function controlAccounts(state: State, launcherKeys: readonly string[]): 
   ];
 }
 
-/** The caller that a token stands for; undefined once its account has ended. */
+/** The caller of a token; undefined when its account has ended. */
 export function tokenCaller(state: State, account: string, generation: number): Caller | undefined {
   if (account === "root" || account === "control") return { account, role: account, generation: 0 };
   const record = state.records.get(account);
@@ -77,15 +77,15 @@ export function tokenCaller(state: State, account: string, generation: number): 
 
 /** Work that is repeated after changes. */
 export interface Latest {
-  /** Something changed. */
+  /** Reports a change. */
   call(): void;
-  /** Nothing is begun any more; resolves when nothing runs. */
+  /** Starts no further run; resolves when the present one has ended. */
   end(): Promise<void>;
 }
 
 /**
- * What is to be done again after each change, never twice at the same time: a call during a run means one more run after
- * it, however many calls there were. `work` must not reject.
+ * Runs `work` after each change, never twice at the same time. Any number of calls during a run cause one more run after it. `work` must
+ * not reject.
  */
 export function latest(work: () => Promise<void>): Latest {
   let running: Promise<void> | undefined;

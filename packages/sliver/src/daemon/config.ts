@@ -12,21 +12,21 @@ const httpsUrl = z
 
 const schema = z.strictObject({
   /**
-   * This node's id: documents and tickets for another are refused. Absent: made at the first start and kept in the state
-   * folder, for machines that are made of one image.
+   * This node's id. Documents and tickets for other nodes are refused. Absent: an id is made at the first start and kept in the state
+   * folder, for machines that are copies of one image.
    */
   node: z.string().regex(NODE_ID).optional(),
-  /** Name of a back end that this program was given. */
+  /** Name of a back end of this program. */
   backEnd: z.string(),
-  /** Which old manager `/` speaks like, and whose defaults and minimums hold. */
+  /** The old manager whose API `/` has, and whose defaults and minimums apply. */
   profile: z.enum(["r0", "v2"]).default("v2"),
   stateFolder: path,
   runFolder: path.default("/run/nodeyard-sliver"),
-  /** The keys that are trusted at first; later key sets are rotated in and stored. */
+  /** The key set that is trusted at first. Later key sets are stored by rotations. */
   keySet: z.unknown(),
   /**
-   * What slivers may be promised. Absent: CPU as `machine.cpu`, memory and disk as found, without what the machine and
-   * images need; cores and network are not checked.
+   * The amounts that slivers may be guaranteed. Absent: CPU as in `machine.cpu`; memory and disk as found, without what machine and images
+   * need. Cores and network are not checked.
    */
   capacity: z
     .strictObject({
@@ -39,16 +39,16 @@ const schema = z.strictObject({
     .default({}),
   machine: z
     .strictObject({
-      /** Per mille of one CPU that slivers share; absent: all that there is. */
+      /** Per mille of one CPU for all slivers; absent: all CPUs. */
       cpu: whole.min(1).optional(),
-      /** bit/s of all slivers together; absent: as fast as the interface that leads to the world. */
+      /** bit/s of all slivers together; absent: the speed of the interface with the default route. */
       link: whole.min(1).optional(),
-      /** For each core the threads of its physical core; absent: whole cores are not handed out. */
+      /** For each core, the threads of its physical core; absent: whole cores are not assigned. */
       siblings: z.array(z.array(whole)).default([]),
       highestIndex: whole.min(1).max(4000).default(256),
     })
     .prefault({}),
-  /** The Unix user of all control accounts, whose only program is the forwarder. */
+  /** The Unix user of all control accounts. Its only program is the forwarder. */
   control: z
     .strictObject({
       uid: whole,
@@ -57,7 +57,7 @@ const schema = z.strictObject({
       forwarder: path.default("/usr/bin/sliver-forward"),
     })
     .default({ uid: 0, keys: [], forwarder: "/usr/bin/sliver-forward" }),
-  /** Off unless it is here. */
+  /** Absent: no TCP listener. */
   tcp: z
     .strictObject({
       host: z.string().default("127.0.0.1"),
@@ -67,7 +67,7 @@ const schema = z.strictObject({
           z.strictObject({
             sha256: z.string().regex(/^[0-9a-f]{64}$/),
             account: z.union([z.string().regex(NAME), z.enum(["root", "control"])]),
-            /** Of the sliver that has the name; 0 where documents have none. */
+            /** Generation of the sliver with that name; 0 where documents have none. */
             generation: whole.default(0),
           }),
         )
@@ -75,11 +75,11 @@ const schema = z.strictObject({
         .default([]),
     })
     .optional(),
-  /** Polls a centre for GetSlivers, instead of a launcher's signed documents. */
+  /** Polls a PLC for GetSlivers instead of using a launcher's signed documents. */
   plc: z
     .strictObject({
       url: httpsUrl,
-      /** PEM file, read for each poll; absent: the system's authorities. */
+      /** PEM file, read for each poll; absent: the authorities of the system. */
       caFile: path.optional(),
       /** Of a session that is made by others; or `nodeKeyFile`. */
       session: z.string().min(1).max(512).optional(),
@@ -92,13 +92,13 @@ const schema = z.strictObject({
       "must have session or nodeKeyFile, and not both",
     )
     .optional(),
-  /** Fetches signed documents, where no launcher brings them; both may be. */
+  /** Fetches signed documents from a URL, in addition to those that launchers deliver. */
   documents: z
     .strictObject({
       url: httpsUrl,
-      /** Where reports are put after each poll; absent: nowhere. */
+      /** URL to which reports are sent after each poll; absent: none are sent. */
       reportUrl: httpsUrl.optional(),
-      /** PEM files, read for each poll. Absent: the system's authorities, and no certificate of this node's own. */
+      /** PEM files, read for each poll. Absent: the authorities of the system, and no client certificate. */
       caFile: path.optional(),
       certFile: path.optional(),
       keyFile: path.optional(),
@@ -109,20 +109,21 @@ const schema = z.strictObject({
       "certFile and keyFile belong together; name both, or neither",
     )
     .optional(),
-  /** For back ends that make real slivers. */
+  /** Settings of back ends that make real slivers. */
   isolation: isolationSchema.prefault({}),
   heartbeatSeconds: z.number().min(1).max(3600).default(10),
   startSpacingSeconds: z.number().min(0).max(60).default(3),
 });
 
-/** `sliverd.json` with defaults filled in, a node id, and keys that were checked. */
+/** The content of `sliverd.json` with defaults, a node id, and checked keys. */
 export type DaemonConfig = Omit<z.output<typeof schema>, "keySet" | "node"> & {
   readonly node: string;
   readonly keySet: ReturnType<typeof parseKeySet>;
 };
 
 /**
- * `text` is JSON; `place` is its file, for messages; `ownId` says what a machine is called whose file does not, by its state folder.
+ * Parses the configuration. `place` is its file, for messages. `ownId` returns the id of a machine whose file has none, by its state
+ * folder.
  * Throws DaemonConfigError.
  */
 export function parseConfig(
@@ -142,7 +143,7 @@ export function parseConfig(
   }
 }
 
-/** Plain HTTP to this machine only, in tests. What is secret is not part of it: it is named in the log. */
+/** Requires HTTPS; plain HTTP is allowed to this machine only, for tests. URLs must contain no secrets, because they are logged. */
 function isHttps(text: string): boolean {
   const url = URL.parse(text);
   if (url === null || url.username !== "" || url.password !== "") return false;

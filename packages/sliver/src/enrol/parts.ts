@@ -4,9 +4,9 @@ import { packagesOf } from "../isolation/edge/run.ts";
 import type { Part } from "./plan.ts";
 import type { EnrolSettings } from "./settings.ts";
 
-/** Where everything of a sliver host lies. All of it is root's, outside of every home; names begin with `nodeyard`. */
+/** Paths and names of a sliver host. All files belong to root and are outside of home folders; names begin with `nodeyard`. */
 export const LAYOUT = {
-  /** Programs, one folder per bundle, and a link to the one that is in use. */
+  /** Programs: a folder for each bundle, and a link to the one in use. */
   programs: "/usr/lib/nodeyard-sliverd",
   current: "/usr/lib/nodeyard-sliverd/current",
   settings: "/etc/nodeyard-sliver",
@@ -20,13 +20,13 @@ export const LAYOUT = {
   log: "/var/log/nodeyard-sliverd.log",
   run: "/run/nodeyard-sliver",
   pid: "/run/nodeyard-sliverd.pid",
-  /** The configuration that sshd last loaded, until the next boot. */
+  /** Copy of the configuration that sshd last loaded, until the next boot. */
   sshdLoaded: "/run/nodeyard-sliverd.sshd",
-  /** There while files of the daemon are newer than what it was started with; a boot starts it with what there is. */
+  /** Exists while the daemon's files are newer than its start. It is in /run, because a boot starts the daemon with the new files. */
   due: "/run/nodeyard-sliverd.due",
 } as const;
 
-/** Programs without which slivers cannot be made, and the Debian packages that hold them. */
+/** Programs that slivers need, with the Debian packages that contain them. */
 export const PROGRAMS = packagesOf([
   "lxc-start",
   "lxcfs",
@@ -41,12 +41,12 @@ export const PROGRAMS = packagesOf([
   "useradd",
 ]);
 
-/** Wanted by `container` slivers whose image is made on the machine. */
+/** Programs that images of `container` slivers need if they are made on the machine. */
 export const IMAGE_PROGRAMS = packagesOf(["mmdebstrap"]);
 
 /**
- * The daemon's file. A key set that the machine was rotated to since stays the newer one there. `node`: absent where many machines are
- * made of one image, each of which finds a name of its own. What the machine has the daemon finds out itself.
+ * The daemon's configuration file. A newer key set to which the machine was rotated is kept. `node` is absent when many machines are made
+ * of one image; each then makes an id of its own. Facts about the machine are left to the daemon.
  */
 export function sliverdJson(
   settings: EnrolSettings,
@@ -73,7 +73,7 @@ export function sliverdJson(
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** Only for the control accounts' user; what other users of the machine may do stays as it is. */
+/** Configuration of sshd for the control accounts' user only; other users are not affected. */
 export function sshdConfig(): string {
   return `# Nodeyard: control accounts of the sliver manager. Each key has a forced command; there is no shell behind it.
 Match User ${CONTROL_USER}
@@ -90,7 +90,7 @@ Match all
 `;
 }
 
-/** Capabilities that neither the daemon nor a program that it starts uses. */
+/** Capabilities that neither the daemon nor its programs use. */
 const UNUSED = [
   ...["AUDIT_CONTROL", "AUDIT_READ", "BLOCK_SUSPEND", "LEASE", "LINUX_IMMUTABLE", "MAC_ADMIN"],
   ...["MAC_OVERRIDE", "SYSLOG", "SYS_BOOT", "SYS_MODULE", "SYS_PACCT", "SYS_RAWIO", "SYS_TIME"],
@@ -98,9 +98,10 @@ const UNUSED = [
 ] as const;
 
 /**
- * Slivers outlive the daemon, whose processes they are not: only it is killed. Only it reports to systemd, too: systemd-notify may do so in
- * its name, because it is root's. What it may not do here, slivers may not do either: no option that makes a namespace of mounts (the pool
- * would be mounted in there), or forbids new privileges or system calls (`sudo`, debuggers and packages in slivers would fail).
+ * Slivers outlive the daemon, so only the daemon's own process is killed at a stop. Only root's processes may report to systemd:
+ * systemd-notify reports in the daemon's name. Restrictions of the unit apply to slivers too. So it uses no option that makes a mount
+ * namespace (the pool would be mounted only there) or forbids new privileges or system calls (sudo, debuggers and packages in slivers would
+ * fail).
  */
 export function systemdUnit(): string {
   return `[Unit]
@@ -128,15 +129,15 @@ WantedBy=multi-user.target
 `;
 }
 
-/** Everything that makes a machine a sliver host, in the order in which it is made. */
+/** The parts of a sliver host, in the order in which they are made. */
 export function partsOf(options: {
-  /** Name of the bundle's own folder. */
+  /** Name of the bundle's folder. */
   readonly bundle: string;
-  /** Where it was unpacked. */
+  /** Folder in which the bundle was unpacked. */
   readonly from: string;
   readonly config: string;
   readonly systemd: boolean;
-  /** What must be remembered to take all of it back. */
+  /** The record of installed packages, for the removal. */
   readonly record: string;
 }): readonly Part[] {
   const unit: Part[] = options.systemd
@@ -160,7 +161,7 @@ export function partsOf(options: {
   ];
 }
 
-/** What is removed with all that is in it, last first. */
+/** Files and folders to remove, in order, with their contents. */
 export const REMOVED: readonly string[] = [
   LAYOUT.wants,
   LAYOUT.unit,
@@ -173,8 +174,9 @@ export const REMOVED: readonly string[] = [
 ];
 
 /**
- * What is removed after the user, so that a run after an interrupted one finds it: what sshd loaded, the record of installed packages,
- * and the programs, which do the removal. The link to the programs goes first, so that nothing starts from half of them.
+ * Removed after the user, so that a run after an interrupted one still finds them: the copy of sshd's configuration, the record of
+ * installed packages, and the programs, which do the removal. The link to the programs is removed first, so that nothing starts incomplete
+ * programs.
  */
 export const REMOVED_LAST: readonly string[] = [
   LAYOUT.sshdLoaded,

@@ -2,26 +2,26 @@ import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../errors.ts";
 import { LAYOUT, REMOVED_LAST } from "./parts.ts";
 
-/** Something that the machine must have, and how to check it. */
+/** A part that the machine must have, with the facts by which it is checked. */
 export type Part =
   | { readonly kind: "packages"; readonly names: readonly string[] }
-  /** Programs are copied from where they were unpacked. */
+  /** Programs are copied from the folder in which they were unpacked. */
   | { readonly kind: "programs"; readonly path: string; readonly from: string }
   | { readonly kind: "user"; readonly name: string }
   | { readonly kind: "folder"; readonly path: string; readonly mode: number }
   | { readonly kind: "file"; readonly path: string; readonly mode: number; readonly text: string }
   | { readonly kind: "link"; readonly path: string; readonly to: string };
 
-/** What is found where a part is to be. */
+/** The present state of the machine's parts. */
 export interface Found {
-  /** Text of each file that is there, by path. */
+  /** Text and mode of existing files, by path. */
   readonly files: ReadonlyMap<string, { readonly text: string; readonly mode: number }>;
   readonly links: ReadonlyMap<string, string>;
   readonly folders: ReadonlyMap<string, number>;
   readonly users: ReadonlySet<string>;
   readonly missingPackages: readonly string[];
   readonly running: boolean;
-  /** True when an enrolment began to change what the daemon reads at its start, and did not come to start it again. */
+  /** True when an enrolment began to change the daemon's files and was interrupted before it restarted the daemon. */
   readonly due: boolean;
   /** The configuration that sshd last loaded. */
   readonly loaded: string | undefined;
@@ -29,22 +29,23 @@ export interface Found {
 
 export interface Change {
   readonly part: Part;
-  /** One line for the operator. */
+  /** Description for the operator, one line. */
   readonly what: string;
 }
 
-/** What an enrolment would do to a machine. */
+/** The plan of an enrolment. */
 export interface EnrolPlan {
+  /** In the order in which they are made. */
   readonly changes: readonly Change[];
-  /** Packages that are missing and were not asked for. */
+  /** Missing packages whose installation was not requested. */
   readonly missing: readonly string[];
-  /** True when sshd has to read its configuration again. */
+  /** True when sshd must reload its configuration. */
   readonly sshd: boolean;
-  /** What is to be done with the service. */
+  /** The action on the daemon's service. */
   readonly service: "start" | "restart" | "none";
 }
 
-/** What is to be done so that `parts` are there. Done, the next plan is empty. */
+/** The changes that make `parts` exist. After them the next plan is empty. */
 export function planEnrolment(
   parts: readonly Part[],
   found: Found,
@@ -68,7 +69,7 @@ export function planEnrolment(
   };
 }
 
-/** Undefined: it is as it should be. */
+/** What differs; undefined when nothing does. */
 function differenceOf(part: Part, found: Found): string | undefined {
   switch (part.kind) {
     case "packages":
@@ -108,31 +109,31 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-/** What there is of an enrolment, whole or not. */
+/** The present parts of an enrolment, complete or not. */
 export interface Enrolment {
   readonly running: boolean;
-  /** Of `REMOVED` and `REMOVED_LAST`, what is there. */
+  /** Existing paths of `REMOVED` and `REMOVED_LAST`. */
   readonly paths: readonly string[];
   readonly user: boolean;
-  /** Why the daemon's file does not say how slivers are ended; undefined: it does. */
+  /** Why the daemon's file cannot be used to end slivers; undefined when it can. */
   readonly lost: string | undefined;
-  /** What slivers have on the machine, as far as it is found without that file. */
+  /** Traces of slivers that are found without that file. */
   readonly slivers: readonly string[];
-  /** True when sshd's configuration has the control account. */
+  /** True when sshd's configuration contains the control account. */
   readonly sshd: boolean;
 }
 
-/** What is undone, in order. */
+/** The plan of a removal, in order. */
 export interface Withdrawal {
-  /** One line each for the operator. */
+  /** Descriptions for the operator, one line each. */
   readonly changes: readonly string[];
   readonly dismantle: boolean;
 }
 
-/** Things of slivers that a refusal names. */
+/** Most traces of slivers that an error message names. */
 const NAMED = 4;
 
-/** What is to be done so that nothing of an enrolment is left. Throws EnrolError where that would leave slivers without what can end them. */
+/** Plans the removal of an enrolment. Throws EnrolError when it would leave slivers without the file that is needed to end them. */
 export function planWithdrawal(found: Enrolment): Withdrawal {
   const { lost, slivers, running, paths, user, sshd } = found;
   if (lost !== undefined && slivers.length > 0) throw refusal(lost, slivers);

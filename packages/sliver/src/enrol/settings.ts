@@ -14,22 +14,22 @@ import { readJson } from "../read-json.ts";
 
 const schema = z.strictObject({
   v: z.literal(1),
-  /** Absent: what the machine is called already, else its host name. */
+  /** Absent: the machine's present node id, or else its host name. */
   node: z.string().regex(NODE_ID).optional(),
   keySet: z.unknown(),
-  /** How the key set followed earlier ones, for a machine that has one of those. */
+  /** Signed rotations that lead to the key set, for a machine with an earlier one. */
   rotations: z.array(z.string()).max(64).default([]),
-  /** Of launchers that may call, `type base64` each. */
+  /** Public keys of launchers that may log in to the control account, `type base64` each. */
   controlKeys: z.array(z.string()).min(1).max(64),
   backEnd: z.enum(["account", "container"]).default("account"),
-  /** Replaces parts of the daemon's file. */
+  /** Replaces parts of the daemon's configuration file. */
   sliverd: z.record(z.string(), z.unknown()).default({}),
   installPackages: z.boolean().default(false),
-  /** An image is made: nothing is started, reloaded or asked of a running system. */
+  /** True while an image of a machine is made: nothing is started or reloaded. */
   image: z.boolean().default(false),
 });
 
-/** What a launcher wants a machine to be. */
+/** The settings of a machine that a launcher requests. */
 export type EnrolSettings = Omit<z.output<typeof schema>, "keySet"> & {
   readonly keySet: ReturnType<typeof parseKeySet>;
 };
@@ -47,8 +47,8 @@ export function parseSettings(text: string): EnrolSettings {
 }
 
 /**
- * Refuses keys that do not follow those that the machine trusts: it belongs to another launcher then, whose slivers would end
- * with the first document. `now` is in seconds. Throws EnrolError.
+ * Refuses key sets that do not follow from those that the machine trusts. The machine then belongs to another launcher, whose slivers would
+ * end with the first document. `now` is in seconds. Throws EnrolError.
  */
 export function checkSameLauncher(
   present: KeySet | undefined,
@@ -74,13 +74,13 @@ function leadsTo(
       const step = parseKeySet(verifyText("key-set", signed, current, now));
       if (step.version === current.version + 1) current = rotate(current, step, now);
     } catch {
-      // Signed by a key that this set does not have: a step of before.
+      // Signed with a key that this set does not contain: a rotation from before this set.
     }
   }
   return isDeepStrictEqual(current, keySet) || follows(current, keySet);
 }
 
-/** Of restored settings: the machine trusts a newer key set, which followed from these keys. */
+/** For restored settings: the machine trusts a newer key set that follows from these keys. */
 function follows(present: KeySet, older: KeySet): boolean {
   return (
     present.version > older.version &&

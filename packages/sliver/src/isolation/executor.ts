@@ -3,7 +3,7 @@ import type { StepKind, Task } from "../core/plan.ts";
 import { LenderStuckError, StepTimeoutError, StoppingError } from "../errors.ts";
 import type { BackEnd } from "./contract.ts";
 
-/** At most so many at a time; the others wait in order. What waits is bounded by who asks: one task per incarnation. */
+/** Limits how many callers have a permit. Others wait in order. There is at most one caller per incarnation, which bounds the queue. */
 export class Permits {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -12,7 +12,7 @@ export class Permits {
     this.#free = count;
   }
 
-  /** Resolves to what gives the permit back; calling that twice does nothing. */
+  /** Resolves with a function that returns the permit; a second call of it has no effect. */
   async take(): Promise<() => void> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -27,7 +27,7 @@ export class Permits {
   }
 }
 
-/** How many slivers may be in one kind of step at the same time. */
+/** How many slivers may be in the same kind of step at once. */
 const PARALLEL: Readonly<Record<StepKind, number>> = {
   create: 2,
   configure: 4,
@@ -36,7 +36,7 @@ const PARALLEL: Readonly<Record<StepKind, number>> = {
   destroy: 2,
 };
 
-/** Milliseconds that a step may take. */
+/** Time limits of steps, milliseconds. */
 const DEADLINES: Readonly<Record<StepKind, number>> = {
   create: 900_000,
   configure: 60_000,
@@ -45,26 +45,26 @@ const DEADLINES: Readonly<Record<StepKind, number>> = {
   destroy: 300_000,
 };
 
-/** The end of a task. */
+/** The result of a task. */
 export interface Outcome {
   readonly task: Task;
-  /** Absent when every step worked. */
+  /** Absent when all steps succeeded. */
   readonly error?: unknown;
   readonly failedStep?: StepKind;
-  /** Of the last configure, where there was one. */
+  /** From the last configure, if there was one. */
   readonly unenforced?: readonly string[];
-  /** The steps that began, the failed one last; wall time, milliseconds since the epoch. */
+  /** The steps that started, a failed one last; wall time in milliseconds since the epoch. */
   readonly ran: readonly { readonly step: StepKind; readonly start: number; readonly end: number }[];
 }
 
-/** A task that goes on. Times are monotonic milliseconds. */
+/** A task in progress. Times are monotonic milliseconds. */
 export interface Busy {
   readonly task: Task;
-  /** "waiting": for other tasks, or for its turn. */
+  /** "waiting": for other tasks or for a permit. */
   readonly step: StepKind | "waiting";
   readonly since: number;
   readonly stepSince: number;
-  /** When the step is given up; absent while it waits. */
+  /** When the step times out; absent while it waits. */
   readonly until?: number;
 }
 
@@ -75,7 +75,7 @@ interface Running extends Busy {
   readonly done: Promise<Outcome>;
 }
 
-/** Carries tasks out: one at a time per incarnation, different ones beside each other, never under a global lock. */
+/** Runs tasks: one at a time per incarnation, tasks of different incarnations in parallel, without a global lock. */
 export class Executor {
   readonly #backEnd: BackEnd;
   readonly #clock: Clock;
@@ -90,19 +90,19 @@ export class Executor {
     this.#clock = clock;
   }
 
-  /** Incarnations with a task, and the step that each is in. */
+  /** Incarnations with a task, and their present steps. */
   get busy(): ReadonlyMap<number, Busy> {
     return this.#running;
   }
 
   /**
-   * Begins a task; undefined when its incarnation has one already, which the next plan takes into account. The promise
-   * never rejects, and resolves only when the back end has let go of the incarnation.
+   * Starts a task; undefined when its incarnation has one already, which the next plan will take into account. The promise never rejects,
+   * and resolves only when the back end has finished with the incarnation.
    */
   submit(task: Task): Promise<Outcome> | undefined {
     if (this.#stop.signal.aborted || this.#running.has(task.incarnation)) return undefined;
     const givers = task.after.flatMap((incarnation) => this.#running.get(incarnation)?.done ?? []);
-    // Begins after this turn, when it is among those that run.
+    // Deferred, so that the task is in the map before it starts.
     const done = Promise.resolve()
       .then(() => this.#carryOut(task, givers))
       .finally(() => this.#running.delete(task.incarnation));
@@ -111,12 +111,12 @@ export class Executor {
     return done;
   }
 
-  /** Resolves at the next end of a task; at once when there is none. */
+  /** Resolves when the next task ends; at once when there is none. */
   async nextEnd(): Promise<void> {
     if (this.#running.size > 0) await Promise.race([...this.#running.values()].map(({ done }) => done));
   }
 
-  /** Aborts what runs and resolves when the back end has let go of everything. */
+  /** Aborts all tasks and resolves when the back end has finished with them. */
   async close(): Promise<void> {
     this.#stop.abort(new StoppingError());
     await Promise.all([...this.#running.values()].map(({ done }) => done));
@@ -149,7 +149,7 @@ export class Executor {
     this.#note(task, step, limit);
     const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
     const timer = deadline(this.#clock, limit, late, this.#stop.signal);
-    // A step that ignores its signal blocks its own sliver, and must not block the others.
+    // A step that ignores its signal blocks its own sliver, but must not block others, so its permit is returned.
     timer.signal.addEventListener("abort", release, { once: true });
     try {
       timer.signal.throwIfAborted();

@@ -4,13 +4,13 @@ import { MassRemovalError, NotYetError } from "../errors.ts";
 import type { Manager } from "./manager.ts";
 import { watched } from "./waits.ts";
 
-/** Milliseconds in which a manager without a store learns what is on its machine. */
+/** Milliseconds for the first look at the machine, when the manager has no store and must learn which slivers exist. */
 const FIRST_LOOK = 30_000;
 
 /**
- * Takes a full document over; durable when it resolves. One that would end most slivers and does not say so is withheld: then it throws
- * MassRemovalError, and a polled source that still says the same after `agreeAfter` milliseconds is believed. Rejects with what `read`
- * and deliverFull throw, BusyError, StoreWriteError, NotYetError.
+ * Applies a full document; the change is durable when the promise resolves. A document that would end most slivers without saying so
+ * (`removes`) is withheld, and MassRemovalError is thrown. When a polled source still says the same after `agreeAfter` milliseconds, the
+ * document is applied. Rejects with the errors of `read` and deliverFull, BusyError, StoreWriteError, NotYetError.
  */
 export async function takeDocument(
   manager: Manager,
@@ -54,7 +54,7 @@ function agrees(manager: Manager, error: MassRemovalError, agreeAfter: number): 
   return isKnown(manager, error) && manager.options.clock.monotonic() - since >= agreeAfter;
 }
 
-/** An earlier document would have ended all of them. */
+/** An earlier withheld document would have ended all of these slivers too, so the log has them already. */
 function isKnown({ withheld }: Manager, { ended }: MassRemovalError): boolean {
   return withheld !== undefined && ended.every((name) => withheld.ended.includes(name));
 }

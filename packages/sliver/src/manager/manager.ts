@@ -21,17 +21,17 @@ import { type Change, Mutations } from "./mutations.ts";
 import { Retries, SpacedStarts } from "./pauses.ts";
 import { spansOf } from "./traces.ts";
 
-/** Where the manager logs. A message is one line. */
+/** Log of the manager. A message is one line. */
 export interface ManagerLog {
   info(message: string): void;
   error(message: string): void;
 }
 
-/** What a manager works with. */
+/** Options of a manager. */
 export interface ManagerOptions {
   readonly node: string;
   readonly store: Pick<Store, "save">;
-  /** As loaded. */
+  /** The state that was loaded from the store. */
   readonly state: State;
   readonly backEnd: BackEnd;
   readonly machine: Machine;
@@ -39,11 +39,11 @@ export interface ManagerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;
-  /** Takes the spans of slivers that are made for a traced launch; absent: nothing is traced. It must not throw. */
+  /** Receives the spans of slivers that are made for a traced launch. Absent: nothing is traced. Must not throw. */
   readonly trace?: (span: Span) => void;
-  /** Milliseconds between syncs when nothing happens: whatever was missed. */
+  /** Milliseconds between syncs when nothing happens. The heartbeat repairs whatever an event was missed for. */
   readonly heartbeat?: number;
-  /** Milliseconds between the starts of slivers at the first sync; 0: as fast as may be (the old `-s` had 3 s). */
+  /** Milliseconds between the starts of slivers at the first sync; 0 means no pause. (PlanetLab's NodeManager: option `-s`, 3 s.) */
   readonly startSpacing?: number;
 }
 
@@ -58,23 +58,26 @@ const MOST_KILLED = 64;
 const CLOCK_JUMPED =
   "the clock jumped; the new time is trusted when it has lasted a minute, and no sliver ends by its age until ten minutes later";
 
-/** Holds the state of a node, and brings the machine to it: at every change, outcome, end and heartbeat. */
+/**
+ * Holds the state of a node and brings the machine to it (reconciliation): after every change of the state, outcome of a task, end of a
+ * sliver, and at every heartbeat.
+ */
 export class Manager {
   readonly options: ManagerOptions;
   readonly failures: Retries;
   readonly #mutations: Mutations;
   readonly #executor: Executor;
   readonly #unenforced = new Map<number, readonly string[]>();
-  /** Incarnations that a task began or ended for since the look at the machine that goes on, or the last one. */
+  /** Incarnations for which a task began or ended since the current look at the machine, or since the last one when none is under way. */
   readonly #touched = new Set<number>();
-  /** The same since the look that the last result is of: what it says of them may be out of date. */
+  /** The same since the look that the last result is based on: the result may be out of date for these. */
   readonly #unsure = new Set<number>();
   readonly #starts: SpacedStarts;
   /** By incarnation, oldest first. */
   readonly #killed = new Map<number, KilledSliver>();
   /** Called after each sync. */
   readonly #listeners = new Set<() => void>();
-  /** The last document that would end most slivers and does not say so, until one is taken; `since`: monotonic milliseconds. */
+  /** The last withheld document, until a document is applied. `since`: monotonic milliseconds. */
   withheld:
     | { readonly message: string; readonly ended: readonly string[]; readonly since: number }
     | undefined;
@@ -86,7 +89,7 @@ export class Manager {
   #result: SyncResult | undefined;
   #running: Promise<void> | undefined;
   #again = false;
-  /** Monotonic milliseconds at which the next sync is due, as the last one found. */
+  /** Monotonic milliseconds at which the next sync is due, according to the last sync. */
   #wake = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   #closed = false;
@@ -110,7 +113,7 @@ export class Manager {
     return this.#observed;
   }
 
-  /** Of the last sync. */
+  /** Result of the last sync. */
   get result(): SyncResult | undefined {
     return this.#result;
   }
@@ -133,8 +136,8 @@ export class Manager {
   }
 
   /**
-   * Durable when it resolves; the machine follows. `sliver`: whose call this is, of which one may wait. Rejects with what `decide` throws,
-   * BusyError, StoreWriteError.
+   * Changes the state. The change is durable when the promise resolves; the machine follows later. `sliver`: the sliver that made this
+   * call; each may have one call waiting. Rejects with what `decide` throws, BusyError, StoreWriteError.
    */
   async change<T>(decide: (state: State) => Change<T>, sliver?: string): Promise<T> {
     const before = this.state;
@@ -143,13 +146,13 @@ export class Manager {
     return result;
   }
 
-  /** Called after each sync, until what is returned is called. It must not throw. */
+  /** Calls `listener` after each sync until the returned function is called. The listener must not throw. */
   onSync(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Soon, and once for all who ask meanwhile. */
+  /** Requests a sync soon. Requests before it begins are served by the same sync. */
   requestSync(): void {
     if (this.#closed) return;
     this.#again = true;
@@ -159,30 +162,30 @@ export class Manager {
     });
   }
 
-  /** Resolves when nothing is under way and nothing more is to be done now. For tests and orderly ends. */
+  /** Resolves when nothing is under way and nothing is due. For tests and orderly ends. */
   async quiet(): Promise<void> {
     while (this.#running !== undefined || this.#executor.busy.size > 0)
       await (this.#running ?? this.#executor.nextEnd());
   }
 
-  /** True when the machine is as the records of that revision, or a later one, want this incarnation. */
+  /** Whether the machine is as the records of that revision, or of a later one, want this incarnation. */
   isDone(incarnation: number, revision: number): boolean {
     const todo = this.#result?.tasks.some((task) => task.incarnation === incarnation) ?? true;
     const sure = !this.#unsure.has(incarnation) && !this.#executor.busy.has(incarnation);
     return this.#synced >= revision && !todo && sure;
   }
 
-  /** Why the machine cannot be looked at, until it can: nothing is done to any sliver meanwhile. */
+  /** Why the machine cannot be inspected. Until it can, no sliver is changed: decisions without facts could destroy data. */
   get trouble(): { readonly message: string; readonly attempts: number } | undefined {
     return this.#trouble;
   }
 
-  /** The last slivers that ended after the kernel had killed something in them for memory. */
+  /** The last slivers that ended after the kernel had killed one of their processes for lack of memory. */
   get killed(): readonly KilledSliver[] {
     return [...this.#killed.values()];
   }
 
-  /** Grows with each look at the machine, also with one that failed. */
+  /** Grows with each inspection of the machine, also with a failed one. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -192,7 +195,7 @@ export class Manager {
     return this.#mutations.revision;
   }
 
-  /** Begins nothing more, aborts what runs, and waits a while for the back end to let go. */
+  /** Begins no more tasks, aborts those that run, and waits up to CLOSE_LIMIT for the back end to stop. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
@@ -211,7 +214,8 @@ export class Manager {
       } catch (error) {
         this.#trouble = { message: messageOf(error), attempts: (this.#trouble?.attempts ?? 0) + 1 };
         this.#sequence += 1;
-        // The next heartbeat tries again, and not what was due, which may be now; what runs goes on.
+        // The next heartbeat tries again. Times from an earlier sync are dropped: they may be due now and would cause a loop without
+        // pauses.
         this.#wake = Number.POSITIVE_INFINITY;
         this.options.log.error(`sync failed: ${messageOf(error)}`);
         for (const check of [...this.#listeners]) check();
@@ -228,9 +232,9 @@ export class Manager {
     let revision = 0;
     const result = await this.#mutations.change((state) => {
       const planned = sync(state, observed, machine, this.now, mayEnd(this.#time, clock.monotonic()));
-      // Nothing is written for a sync that changes nothing.
+      // A sync that changes nothing writes nothing.
       const changed = hasChanged(state, planned.state);
-      // What it changes itself, it knows.
+      // The sync has seen its own change, so the result is of that revision.
       revision = this.#mutations.revision + (changed ? 1 : 0);
       return { state: changed ? planned.state : state, result: planned };
     });
@@ -246,7 +250,7 @@ export class Manager {
     this.#prune(result, observed);
     this.#starts.see(result.tasks, clock.monotonic());
     this.#submit(result.tasks);
-    // What lasts until a second is over after it.
+    // A state that lasts until second n is over at the next look after it.
     this.#wake = Math.min(
       this.#starts.next,
       nextLook(this.#time, clock.monotonic()),
@@ -284,7 +288,7 @@ export class Manager {
     }
   }
 
-  /** Of slivers that are about to be ended: whoever ended them learns in the next report why their last job failed. */
+  /** Remembers slivers that are about to be ended. The next report tells their owner why the last job failed. */
   #keepKilled({ records }: State, observed: readonly Observed[]): void {
     const kept = new Set([...records.values()].map(({ local }) => local.incarnation));
     for (const { incarnation, name, generation, memoryKills = 0, applied } of observed) {
@@ -298,7 +302,7 @@ export class Manager {
   #submit(tasks: readonly Task[]): void {
     const submitted = new Set<number>();
     let open = tasks.filter((task) => !this.#rests(task));
-    // Those who give back first; who waits for one that rests now waits for a later sync.
+    // Tasks that give resources back go first. A task that waits for a resting one is submitted by a later sync.
     for (let before = -1; before !== open.length; ) {
       before = open.length;
       open = open.filter((task) => {
@@ -313,7 +317,7 @@ export class Manager {
 
   #rests({ incarnation }: Task): boolean {
     if (this.#touched.has(incarnation)) {
-      // It was looked at while something was being done to it: look again.
+      // The observation is older than the task's last step, so inspect again.
       if (!this.#executor.busy.has(incarnation)) this.#again = true;
       return true;
     }
@@ -329,7 +333,7 @@ export class Manager {
     if (unenforced !== undefined) this.#unenforced.set(task.incarnation, unenforced);
     const { log } = this.options;
     if (error !== undefined) log.error(`${failedStep ?? "wait"} of ${task.name}: ${messageOf(error)}`);
-    // What only gets other amounts, as loans come and go, would be most of the log.
+    // Steps that only change amounts come with every loan. They would fill the log.
     else if (task.steps.some((step) => step !== "configure"))
       log.info(`${task.steps.join(", ")} of ${task.name}`);
     this.requestSync();

@@ -1,15 +1,15 @@
 import type { State } from "../core/record.ts";
 import { BusyError } from "../errors.ts";
 
-/** What a change leads to, and what its caller gets. */
+/** The new state, and the result for the caller. */
 export interface Change<T> {
   readonly state: State;
   readonly result: T;
 }
 
-/** Changes that may wait; more are refused. */
+/** Changes that may wait. Further ones are refused. */
 const MAX_WAITING = 256;
-/** Of these, changes that slivers asked for: the others are kept for sync, the launcher and controllers. */
+/** Waiting changes that slivers asked for. The other places are kept for syncs, the launcher and controllers. */
 const MAX_OF_SLIVERS = 128;
 
 interface Waiting {
@@ -20,8 +20,9 @@ interface Waiting {
 }
 
 /**
- * The state of a node and the one way to change it: changes are decided one after another, and each is durable before
- * it is in force and before its caller hears of it. What comes during a write is decided after it and goes into the next one.
+ * Holds the state of a node and is the only way to change it. Changes are decided one after another. Each is durable before it takes effect
+ * and before its caller is answered, so that a crash never takes an answer back. Changes that arrive during a write are decided after it
+ * and share the next write.
  */
 export class Mutations {
   #state: State;
@@ -39,14 +40,14 @@ export class Mutations {
     return this.#state;
   }
 
-  /** Grows with each change as it is decided; it may fail to become durable. */
+  /** Grows with each decided change, also with one whose write fails later. */
   get revision(): number {
     return this.#revision;
   }
 
   /**
-   * `decide` throws to change nothing. `sliver`: whose call this is; it has one place. Rejects with what `decide` throws, BusyError or
-   * StoreWriteError.
+   * `decide` throws in order to change nothing. `sliver`: the sliver that made this call; each has one place in the queue. Rejects with
+   * what `decide` throws, BusyError or StoreWriteError.
    */
   change<T>(decide: (state: State) => Change<T>, sliver?: string): Promise<T> {
     const busy = this.#busy(sliver);
@@ -73,7 +74,7 @@ export class Mutations {
   }
 
   async #run(): Promise<void> {
-    // What is asked for in this turn goes together.
+    // Changes that are requested in the same turn of the event loop share one write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;

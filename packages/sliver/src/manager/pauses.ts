@@ -2,7 +2,7 @@ import { backoff, type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { Task } from "../core/plan.ts";
 import type { Outcome } from "../isolation/executor.ts";
 
-/** The last failure of an incarnation, and when its task is tried again. */
+/** The last failure of an incarnation's task, and the time of the next attempt. */
 export interface Failure {
   readonly error: unknown;
   readonly attempts: number;
@@ -10,11 +10,11 @@ export interface Failure {
   readonly nextTry: number;
 }
 
-/** Back-off between tries, milliseconds. */
+/** Back-off between attempts, milliseconds. */
 const BASE = 1_000;
 const CAP = 300_000;
 
-/** What did not work, per incarnation, and when it is tried again. */
+/** Failed tasks by incarnation, and when each is tried again. */
 export class Retries {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -44,14 +44,14 @@ export class Retries {
     return failure !== undefined && failure.nextTry > this.#clock.monotonic();
   }
 
-  /** Milliseconds until the next one may be tried again; undefined when none has to wait. */
+  /** Milliseconds until the next attempt is due; undefined when no task has to wait. */
   get next(): number | undefined {
     const now = this.#clock.monotonic();
     const waits = [...this.#failures.values()].map(({ nextTry }) => nextTry - now).filter((ms) => ms > 0);
     return waits.length === 0 ? undefined : Math.min(...waits);
   }
 
-  /** Forgets what is about incarnations that are no more, and lets the others be tried at once when asked to. */
+  /** Forgets incarnations that no longer exist. On request, the others are tried again at once. */
   prune(alive: ReadonlySet<number>): void {
     for (const incarnation of this.#failures.keys())
       if (!alive.has(incarnation)) this.#failures.delete(incarnation);
@@ -70,22 +70,22 @@ export class Retries {
 }
 
 /**
- * At the first sync after a boot everything is stopped: it starts one after another. Who starts later than the first,
- * and when. Times are monotonic milliseconds.
+ * Delays of starts at the first sync after a boot: all slivers are stopped, and starting them at once would overload the machine.
+ * Times are monotonic milliseconds.
  */
 export class SpacedStarts {
   readonly #spacing: number;
   readonly #times = new Map<number, number>();
   #first = true;
 
-  /** Milliseconds; 0: as fast as may be. */
+  /** `spacing` in milliseconds; 0 means no delays. */
   constructor(spacing: number) {
     this.#spacing = spacing;
   }
 
   /**
-   * To be called with the tasks of each sync. Whose time has come is forgotten, and so is who is not to be started any
-   * more: nothing would be done for either, and `next` must not ask for it.
+   * To be called with the tasks of each sync. Forgets slivers whose time has come and slivers that are not to be started any more:
+   * otherwise `next` would request a sync for them again and again.
    */
   see(tasks: readonly Task[], now: number): void {
     const starting = new Set(
@@ -103,7 +103,7 @@ export class SpacedStarts {
     return this.#times.has(incarnation);
   }
 
-  /** When the next one may start, always after the last `see`; Infinity when none waits. */
+  /** Time of the next delayed start, always later than the last `see`. Infinity when none is delayed. */
   get next(): number {
     return Math.min(...this.#times.values());
   }

@@ -3,7 +3,7 @@ import type { SliverRecord } from "../core/record.ts";
 import type { Busy } from "../isolation/executor.ts";
 import type { Manager } from "./manager.ts";
 
-/** Node and slivers as they are: what was applied, what goes on, what failed, what is enforced. */
+/** The report on the node and its slivers: what has been applied, what is under way, what failed, what is enforced. */
 export function reportOf(manager: Manager): NodeReport {
   const { state, options } = manager;
   const slivers = [...state.records.values()].filter(({ kind }) => kind === "sliver");
@@ -26,7 +26,7 @@ export function reportOf(manager: Manager): NodeReport {
   };
 }
 
-/** What a document that changes nothing would list now. */
+/** The document that would change nothing now. */
 export function documentOf(manager: Manager): NodeDocument {
   const { state, options } = manager;
   return {
@@ -50,7 +50,7 @@ function unlisted({ state, observed }: Manager): string[] {
   return observed.filter(({ name }) => !state.records.has(name)).map(({ name }) => name);
 }
 
-/** Without loans: those that it has stay. What was held has no end, which says the same. */
+/** The record as a spec, without loans: a document does not list them, and existing ones are kept. Held slivers have no `expiresAt`. */
 function specOf(record: SliverRecord): SliverSpec {
   const { name, generation, instantiation, expiresAt, keys, image, initscript, delegations, rspec, tags } =
     record;
@@ -108,7 +108,7 @@ function throttledText({ result }: Manager, name: string): Pick<SliverReport, "t
   return { throttled: `its traffic of the day is nearly used up (netDay): it sends ${rate} at most` };
 }
 
-/** Every sliver's own server is at the usual port of an address of its own. */
+/** Every sliver has an address of its own, so its SSH server listens on the usual port. */
 function loginOf(manager: Manager, index: number | undefined): Pick<SliverReport, "login"> {
   if (index === undefined) return {};
   const { user, address, published } = manager.options.backEnd.account(index);
@@ -122,12 +122,12 @@ function placeError(manager: Manager, name: string): SliverReport["error"] {
   return { code: "sliver.no_place", message, attempts: 0 };
 }
 
-/** Slivers that are listed one by one, at most. */
+/** Most slivers that are listed one by one. */
 const MOST = 500;
 
 /**
- * What the manager is busy with, line by line, for an operator who asks why nothing moves. It only reads memory, so it also works
- * while every step hangs. `now`: monotonic milliseconds.
+ * What the manager is doing, line by line, for an operator who asks why nothing happens. It reads only memory, so it works even when every
+ * step hangs. `now`: monotonic milliseconds.
  */
 export function dumpOf(manager: Manager, now: number): readonly string[] {
   const { state, options, busy, trouble } = manager;

@@ -3,12 +3,12 @@ import { TRACE_TAG } from "@nodeyard/sliver-protocol";
 import type { SliverRecord } from "../core/record.ts";
 import type { Outcome } from "../isolation/executor.ts";
 
-/** Programs that fail may say much, and a hostile image chooses what: no more of it leaves the machine. */
+/** Most characters of an error in a span. A program's error message may be long, and a hostile image chooses its text. */
 const MAX_ERROR = 500;
 
 /**
- * Spans of the steps that make a sliver, as parts of the launch that its document names; none where that names none. Who lends or
- * borrows afterwards, and who is started again with the machine, is not part of a launch: `making` says that it is still one.
+ * Spans of the steps that make a sliver, as parts of the launch that its document names; none when it names no launch. Later changes of
+ * loans and starts after a reboot are not part of a launch: `making` says whether the sliver is still being made.
  */
 export function spansOf(
   node: string,

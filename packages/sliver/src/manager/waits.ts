@@ -3,8 +3,8 @@ import { NotYetError } from "../errors.ts";
 import type { Manager } from "./manager.ts";
 
 /**
- * Resolves when the machine is as the records want this incarnation; rejects with NotYetError when a step of it fails
- * or `ms` are over. What was asked for stays asked for.
+ * Resolves when the machine is as the records want this incarnation. Rejects with NotYetError when one of its steps fails, or after `ms`.
+ * The request itself stays in effect.
  */
 export function converged(manager: Manager, incarnation: number, ms: number): Promise<void> {
   const { revision } = manager;
@@ -28,9 +28,9 @@ export function converged(manager: Manager, incarnation: number, ms: number): Pr
   });
 }
 
-/** Resolves when the machine has been looked at since `sequence`, or after `ms`. */
+/** Resolves when the machine has been inspected since `sequence`, or after `ms`. */
 export function watched(manager: Manager, sequence: number, ms: number): Promise<void> {
-  // After a restart the count begins at 0 again: any other number is a change.
+  // The count restarts at 0 with the process, so any other number means a change.
   if (manager.sequence !== sequence) return Promise.resolve();
   return new Promise((resolve) => {
     const end = () => {

@@ -9,13 +9,16 @@ import { takeDocument } from "../manager/documents.ts";
 import type { Manager, ManagerLog } from "../manager/manager.ts";
 import { Poller } from "./poller.ts";
 
-/** Sends one XML-RPC call and brings the text of its answer. */
+/** Sends one XML-RPC call and resolves to the text of the answer. */
 export type Post = (call: string, signal: AbortSignal) => Promise<string>;
 
-/** A session that somebody made, or the node's id and key, with which sessions are made when there is none or it has ended. */
+/**
+ * A session that was made elsewhere, or the node's id and key, with which sliverd makes a session when it has none or the last one has
+ * ended.
+ */
 export type PlcAuth = { readonly session: string } | { readonly nodeId: string; readonly key: string };
 
-/** How PLC is polled. */
+/** Options of `plcSource`. */
 export interface PlcOptions {
   readonly manager: Manager;
   readonly profile: WireProfile;
@@ -28,12 +31,14 @@ export interface PlcOptions {
   readonly period: number;
 }
 
-/** Longest answer, characters. */
+/** Longest answer, in characters. */
 const MAX_REPLY = 16 * 1024 * 1024;
-/** PLC's code of a fault: it does not know who calls. */
+/** PLC's fault code for a failed authentication, also that of an expired session. */
 const NOT_AUTHENTICATED = 103;
 
-/** Documents as PlanetLab's centre gives them: polled, trusted for where they come from, ordered by timestamp. */
+/**
+ * Documents of PlanetLab Central: polled, ordered by timestamp, and trusted because of the server's certificate (they carry no signature).
+ */
 export function plcSource({ manager, profile, post, auth, ...times }: PlcOptions): Poller {
   let session = "session" in auth ? auth.session : undefined;
   const call = async (method: string, struct: Readonly<Record<string, XmlRpcValue>>, signal: AbortSignal) =>

@@ -4,7 +4,7 @@ import type { ManagerLog } from "../manager/manager.ts";
 /** A failure that stays the same is logged again after this many times. */
 const AGAIN = 60;
 
-/** Logs what happens to a source that fails: each new failure, now and then that it lasts, and its end. */
+/** Log of a source's failures: each new failure, every AGAIN-th repetition, and the recovery. */
 export class FailureLog {
   readonly #source: string;
   readonly #log: ManagerLog;
@@ -32,27 +32,27 @@ export class FailureLog {
   }
 }
 
-/** When a source is polled. All times are milliseconds. */
+/** Options of `Poller`. All times are in milliseconds. */
 export interface PollerOptions {
   /** For log lines. */
   readonly name: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;
-  /** Between polls; up to half as much again is added by chance, so that nodes do not come together. */
+  /** Between polls. Up to half as much again is added at random, so that the nodes of a site do not poll at the same moment. */
   readonly period: number;
   /** Until the first poll. */
   readonly first: number;
-  /** The first pause after a failure, which grows up to `period`; absent: as after a success. */
+  /** The first pause after a failure; it doubles up to `period`. Absent: as after a success. */
   readonly retry?: number;
-  /** Of one poll with everything that follows from it. */
+  /** For one poll and everything it causes. */
   readonly limit: number;
-  /** The reason of a poll that is given up. */
+  /** Makes the reason with which a poll is aborted. */
   readonly aborted: (message: string) => Error;
   readonly poll: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Polls one source until it is closed. A poll that fails leaves everything as it is until the next. */
+/** Polls one source until `close`. A failed poll changes nothing. */
 export class Poller {
   readonly #options: PollerOptions;
   readonly #stop = new AbortController();

@@ -10,21 +10,21 @@ import { reportOf } from "../manager/report.ts";
 import { readJson } from "../read-json.ts";
 import { Poller } from "./poller.ts";
 
-/** What was fetched; undefined: the same as what `etag` stands for. */
+/** A fetched text. `fetch` resolves to undefined instead when the text still has the given `etag` (HTTP 304). */
 export interface Fetched {
   readonly text: string;
   readonly etag: string | undefined;
 }
 
-/** Where the documents for this node are served, and where its reports go. */
+/** The server of this node's documents and receiver of its reports. */
 export interface DocumentEndpoint {
-  /** Rejects with SourceUnreachableError, SourceAnswerError, DaemonConfigError where a certificate's file cannot be used. */
+  /** Rejects with SourceUnreachableError, SourceAnswerError, and with DaemonConfigError when the file of a certificate cannot be used. */
   fetch(etag: string | undefined, signal: AbortSignal): Promise<Fetched | undefined>;
-  /** Absent: reports are sent nowhere. */
+  /** Absent: no reports are sent. */
   report?(text: string, signal: AbortSignal): Promise<void>;
 }
 
-/** How signed documents are fetched. */
+/** Options of `SignedSource`. */
 export interface SignedOptions {
   readonly manager: Manager;
   readonly place: DocumentEndpoint;
@@ -38,22 +38,22 @@ export interface SignedOptions {
 /** Milliseconds. */
 const POLL_MS = 60_000;
 const FIRST_RETRY_MS = 1_000;
-/** Machines of a site that start at the same time do not poll at the same time. */
+/** Random delay of the first poll. Machines of a site that boot together would otherwise poll together. */
 const MOST_STAGGER_MS = 30_000;
-/** Characters that an error quotes of an answer that is no document. */
+/** Characters of an invalid answer that an error message quotes. */
 const MAX_QUOTED = 60;
 
 const schema = z.strictObject({
   v: z.literal(1),
-  /** Signed key sets, oldest first: what this node does not know of them yet it takes over first. */
+  /** Signed key sets, oldest first. Those that this node has not applied yet are applied before the document. */
   rotations: z.array(z.string()).max(64).default([]),
   /** A signed document for this node. */
   document: z.string(),
 });
 
 /**
- * Documents of a launcher that are fetched. What counts is their signature, node, epoch and version; whoever serves them is trusted with
- * nothing else. While they cannot be fetched, everything stays as it is.
+ * Polls the signed documents of a launcher. A document counts by its signature, node, epoch and version, so the server that has it needs no
+ * trust. While it cannot be fetched, slivers stay as they are.
  */
 export class SignedSource extends Poller {
   readonly #manager: Manager;
@@ -83,7 +83,7 @@ export class SignedSource extends Poller {
     if (fetched !== undefined) {
       try {
         await this.#take(fetched.text);
-        // Only now: what could not be taken is fetched again.
+        // Set only after success: a document that could not be applied is fetched again.
         this.#etag = fetched.etag;
       } catch (error) {
         if (!(error instanceof MassRemovalError)) throw error;
@@ -120,7 +120,7 @@ export class SignedSource extends Poller {
     await takeDocument(manager, read, this.#agreeAfter);
   }
 
-  /** Sends a report when the machine was looked at since the last one. */
+  /** Sends a report when the machine has been inspected since the last report. */
   async #report(signal: AbortSignal): Promise<void> {
     if (this.#place.report === undefined) return;
     const report = reportOf(this.#manager);
@@ -130,7 +130,10 @@ export class SignedSource extends Poller {
   }
 }
 
-/** Without trust: only to pass over steps that were taken long ago, whose keys may be gone. 0: it says none. */
+/**
+ * The version without a check of the signature: only for skipping rotations that were applied long ago, whose keys may be gone. 0 when
+ * there is none.
+ */
 function versionOf(signed: string): number {
   try {
     const claims = JSON.parse(Buffer.from(signed.split(".")[1] ?? "", "base64url").toString()) as {

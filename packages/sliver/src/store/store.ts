@@ -5,48 +5,48 @@ import type { Traffic } from "../core/traffic.ts";
 import { ForeignStoreError, NewerStoreError, StoreWriteError } from "../errors.ts";
 import { inTurn } from "../in-turn.ts";
 
-/** The few calls that the store makes, so that a test can take the power away at each. Every one may reject. */
+/** File operations of the store. Tests simulate a loss of power at each of them. Every one may reject. */
 export interface StoreFiles {
-  /** Undefined when there is no such file. */
+  /** Undefined when the file does not exist. */
   read(name: string): Promise<Uint8Array | undefined>;
-  /** Fails when the file exists; only its owner may read it. */
+  /** Fails when the file exists. Only the owner may read the new file. */
   create(name: string): Promise<OpenFile>;
-  /** Replaces `to`, whole or not at all. */
+  /** Replaces `to` atomically. */
   rename(from: string, to: string): Promise<void>;
-  /** Resolves also when there is no such file. */
+  /** Resolves also when the file does not exist. */
   remove(name: string): Promise<void>;
-  /** Makes names durable: what was created, renamed or removed. */
+  /** Makes changes of names (created, renamed, removed files) durable: fsync of the folder. */
   syncFolder(): Promise<void>;
 }
 
 /** A new file that is open for writing. */
 export interface OpenFile {
   write(bytes: Uint8Array): Promise<void>;
-  /** Makes the content durable, not the name. */
+  /** Makes the content durable, but not the name. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Of the content. What can read schema N reads everything up to N. */
+/** Version of the content. A program that reads schema N reads all earlier ones. */
 export const SCHEMA = 1;
 
 const FORMAT = "nodeyard-sliver-store";
 
 /** One generation of the store. */
 export interface Generation {
-  /** Grows with each write; the highest one counts. */
+  /** Grows with each write. The generation with the highest number counts. */
   readonly sequence: number;
   readonly body: string;
 }
 
-/** One line about the content, and the content: JSON both, so that a person can read it. */
+/** One line about the content, then the content. Both are JSON, so that a person can read the file. */
 export function seal(node: string, { sequence, body }: Generation, schema = SCHEMA): Uint8Array {
   const sha256 = checksum(schema, node, sequence, body);
   const head = { format: FORMAT, schema, node, sequence, bytes: Buffer.byteLength(body), sha256 };
   return Buffer.from(`${JSON.stringify(head)}\n${body}\n`);
 }
 
-/** undefined for what is damaged. Throws ForeignStoreError, NewerStoreError for what is whole and not ours to read. */
+/** Undefined when the file is damaged. Throws ForeignStoreError, NewerStoreError for an intact file of another node or a newer version. */
 export function unseal(bytes: Uint8Array, here: string): Generation | undefined {
   const text = Buffer.from(bytes).toString("utf8");
   const end = text.indexOf("\n");
@@ -85,7 +85,7 @@ export function encodeState(state: State): string {
   });
 }
 
-/** The state that was encoded; undefined for other text. Fields that a later minor version left out are the empty state's. */
+/** Decodes a state; undefined for other text. Fields that the text lacks get the values of an empty state, as after an upgrade. */
 export function decodeState(text: string): State | undefined {
   let value: unknown;
   try {
@@ -107,16 +107,16 @@ export function decodeState(text: string): State | undefined {
 const SLOTS = ["state.0.json", "state.1.json"] as const;
 const DRAFT = "state.draft";
 
-/** What was found in the store. */
+/** Result of loading the store. */
 export interface Loaded {
   readonly state: State;
-  /** Files that are there and cannot be read as a store: what they held is lost, and the state is safe. */
+  /** Files that exist but cannot be read as a store. Their content is lost, so `state.safe` is set. */
   readonly damaged: readonly string[];
 }
 
 /**
- * Two generations in two files, written in turn: the one that counts is never touched while the next is made. A file
- * has its name only when its content is durable, so a damaged file means a broken disk or a manual change, never a crash.
+ * Two generations in two files, written in turn: the valid one is never touched while the next is written. A file gets its name only after
+ * its content is durable. A damaged file therefore means a broken disk or a manual change, never a crash.
  */
 export class Store {
   readonly #files: StoreFiles;
@@ -131,7 +131,7 @@ export class Store {
     this.#node = node;
   }
 
-  /** Throws ForeignStoreError, NewerStoreError, and what the file system throws. */
+  /** Throws ForeignStoreError, NewerStoreError and errors of the file system. */
   async load(): Promise<Loaded> {
     const damaged: string[] = [];
     let best: (Generation & { slot: number; state: State }) | undefined;
@@ -153,15 +153,15 @@ export class Store {
   }
 
   /**
-   * Resolves when `state` survives a loss of power; rejects with StoreWriteError when that is not sure, and then either
-   * this state or the one before is found after a crash. Calls are carried out one after another.
+   * Resolves when `state` survives a loss of power. Rejects with StoreWriteError when that is not certain: after a crash, either this state
+   * or the one before is found. Calls are carried out one after another.
    */
   save(state: State): Promise<void> {
     return this.#turn(() => this.#write(encodeState(state)));
   }
 
   async #write(body: string): Promise<void> {
-    // Each attempt counts: one that failed late may have reached the disk and must not win over the next.
+    // Every attempt gets a new number: a failed one may have reached the disk and must not win over the next.
     const sequence = ++this.#sequence;
     const slot = 1 - this.#current;
     try {

@@ -5,35 +5,35 @@ interface Made {
   readonly config: SliverConfig;
   phase: Observed["phase"];
   applied?: SliverConfig;
-  /** What it has sent. */
+  /** Network traffic that `inspect` reports. */
   sent?: Observed["sent"];
   memoryKills?: number;
   usage?: Observed["usage"];
 }
 
-/** Called before a step has its effect; it may wait, throw, or note what is going on. */
+/** Called before a step has its effect. It may wait, throw, or record the call. */
 export type Disturb = (step: StepKind, ref: SliverRef, signal: AbortSignal) => Promise<void> | void;
 
-/** A back end whose machine is a map. It outlives managers as a real machine does, and does what `disturb` makes it. */
+/** A back end whose machine is a map. It outlives managers, as a real machine does. `disturb` makes steps slow or lets them fail. */
 export class MemoryBackEnd implements BackEnd {
   readonly name = "memory";
-  /** What is on the machine, by index. */
+  /** Slivers on the machine, by index. */
   readonly made = new Map<number, Made>();
-  /** Every step that had its effect, in order. */
+  /** Every step that took effect, in order. */
   readonly log: string[] = [];
   disturb: Disturb = () => undefined;
-  /** What `configure` says it could not do. */
+  /** What `configure` reports as not enforced. */
   unenforced: readonly string[] = [];
-  /** What it says that stays of slivers that are gone. */
+  /** What `remains` reports of removed slivers. */
   stays: readonly string[] = [];
-  /** Two steps of one incarnation at the same time: the executor's fault. */
+  /** How often two steps of one incarnation ran at the same time, which is a defect of the executor. */
   overlaps = 0;
   readonly #within = new Set<number>();
   readonly #uid: number | undefined;
-  /** Its slivers are reached from outside by a port of the machine above this. */
+  /** Set: each sliver's SSH server has a port of the machine, counted from this one. */
   firstPort: number | undefined;
 
-  /** `uid`: of every account, where this process is not root and can give nothing to others. */
+  /** `uid`: the user of every account, for tests that do not run as root and cannot change owners of files. */
   constructor(uid?: number) {
     this.#uid = uid;
   }

@@ -5,11 +5,11 @@ import type { Caller } from "../../core/permit.ts";
 import { inTurn } from "../../in-turn.ts";
 import type { AccountServer } from "./http-server.ts";
 
-/** An account, and the user on this machine whose processes may speak for it. */
+/** An account, and the user of this machine whose processes may call for it. */
 export interface SocketAccount {
   readonly caller: Caller;
   readonly uid: number;
-  /** Where its socket is, when a sliver sees it from inside; absent: below the folder of all sockets. */
+  /** Folder of its socket, for a sliver that sees it from inside; absent: below the folder of all sockets. */
   readonly folder?: string;
 }
 
@@ -21,9 +21,9 @@ interface Listening {
 }
 
 /**
- * One listening socket per account: which one a call comes in on is who calls. The socket is its user's alone, in a
- * folder that only root may write; a sliver gets its folder, not its socket, so that a restart reaches it. That folder
- * is the back end's, made before the sliver starts and removed with it.
+ * One listening socket per account. The socket of a call determines the caller. Only the account's user can open its socket, which is in a
+ * folder that only root can write. A sliver gets the folder, not the socket, so that a new socket after a restart is visible to it. The
+ * back end makes that folder before the sliver starts, and removes it with the sliver.
  */
 export class AccountSockets {
   readonly #folder: string;
@@ -45,7 +45,7 @@ export class AccountSockets {
     return folder === undefined ? this.#path(caller.account) : join(folder, SOCKET);
   }
 
-  /** Removes what a process before left, and makes the folder ready. Its parent must be root's. */
+  /** Removes what an earlier process left, and makes the folder. Its parent must belong to root. */
   async prepare(): Promise<void> {
     await rm(this.#drafts, { recursive: true, force: true });
     await this.#makeFolders();
@@ -56,8 +56,8 @@ export class AccountSockets {
   }
 
   /**
-   * Listens for exactly these, except those whose folder does not exist yet; again where a socket was removed. Calls
-   * are carried out one after another. Rejects with the first failure after it has tried all.
+   * Listens for exactly these accounts, except those whose folder does not exist yet. A removed socket is made again. Concurrent calls run
+   * one after another. Tries all accounts, then rejects with the first failure.
    */
   apply(accounts: readonly SocketAccount[]): Promise<void> {
     return this.#turn(() => this.#apply(accounts));
@@ -70,7 +70,7 @@ export class AccountSockets {
 
   async #makeFolders(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o755 });
-    // Under any umask: accounts must be able to enter.
+    // chmod, because the umask may be stricter, and accounts must be able to enter.
     await chmod(this.#folder, 0o755);
     await mkdir(this.#drafts, { recursive: true, mode: 0o700 });
   }
@@ -85,27 +85,27 @@ export class AccountSockets {
     const attempt = (work: Promise<void>) => work.catch((error) => void failures.push(error));
     for (const [name, listening] of this.#listening) {
       const next = wanted.get(name);
-      // A broken sliver that was created again has a new folder at the old path, without a socket.
+      // A broken sliver that was created again has a new folder at the same path, without a socket.
       const heard = await isThere(this.#place(listening.account), "isSocket");
       if (heard && next !== undefined && isDeepStrictEqual(next, listening.account)) continue;
       this.#listening.delete(name);
       await attempt(this.#end(listening));
     }
-    // A failure for one sliver must not keep the others from calling.
+    // A failure for one sliver must not prevent the others from calling.
     for (const [name, account] of wanted)
       if (!this.#listening.has(name)) await attempt(this.#listen(name, account));
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Made and given its owner in a private folder, then renamed into place: at no moment has it wrong permissions. */
+  /** Makes the socket in a private folder, sets its owner, and renames it into place, so that it never has wrong permissions. */
   async #listen(name: string, account: SocketAccount): Promise<void> {
     const { folder, uid } = account;
     const drafts = folder === undefined ? this.#drafts : `${folder}.new`;
-    // The folders may have been removed; they are made again, as sockets are.
+    // An operator may have removed the folders; make them again.
     if (folder === undefined) await this.#makeFolders();
     else {
       if (!(await isThere(folder, "isDirectory"))) return;
-      // Beside it, since a socket cannot move to another file system.
+      // Next to the folder, because rename(2) does not cross file systems.
       await rm(drafts, { recursive: true, force: true });
       await mkdir(drafts, { mode: 0o700 });
     }
@@ -117,7 +117,7 @@ export class AccountSockets {
     });
     try {
       await chmod(draft, 0o600);
-      // Of its group too: root of a sliver may open only what is its sliver's wholly.
+      // The group too: root of a sliver, in its user namespace, can open only files whose owner and group are mapped.
       await chown(draft, uid, folder === undefined ? -1 : uid);
       if (folder === undefined) {
         await mkdir(join(this.#folder, name), { recursive: true, mode: 0o755 });
@@ -137,14 +137,14 @@ export class AccountSockets {
     const { folder, caller } = account;
     if (folder === undefined) await this.#forget(caller.account);
     else await rm(this.#place(account), { force: true });
-    // Open connections spoke for an account that has ended.
+    // Open connections belong to an account that has ended.
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }
 
   async #forget(name: string): Promise<void> {
     await rm(this.#path(name), { force: true });
-    // It stays when root put other files there.
+    // The folder stays when root has put other files into it.
     await rmdir(join(this.#folder, name)).catch(() => undefined);
   }
 }

@@ -1,18 +1,21 @@
 import { request } from "node:http";
 
-/** Longest request, bytes (120 s and 1 MiB since May 2007; docs/contract/slivers.md, "The forwarding shell"). Documents are longer. */
+/**
+ * Longest request, bytes, and its time limit (docs/contract/slivers.md, "The forwarding shell": 120 s and 1 MiB). Documents need more than
+ * 1 MiB.
+ */
 const MAX_REQUEST = 10 * 1024 * 1024;
 const TIMEOUT = 120_000;
 
-/** What the forwarder prints, and its exit code: 1 when no manager was reached. */
+/** Output and exit code of the forwarder. The exit code is 1 when it reached no manager. */
 export interface Forwarded {
   readonly text: string;
   readonly exitCode: 0 | 1;
 }
 
 /**
- * What the old login shell did, as a forced command: one call from `input` to the account's socket, and the answer
- * back. XML-RPC or, when it begins with `{`, JSON of our own. Never rejects: what fails is a fault in the same language.
+ * The forced command of control accounts, in place of the old login shell: sends one call from `input` to the account's socket and returns
+ * the answer. A call that begins with `{` is JSON, any other XML-RPC. Never rejects: failures are faults in the same format.
  */
 export async function forward(socketPath: string, input: AsyncIterable<Uint8Array>): Promise<Forwarded> {
   let json = false;
@@ -64,7 +67,7 @@ function jsonFault(message: string): string {
   return JSON.stringify({ fault: { code: 1, message } });
 }
 
-/** Without the codec, so that the forwarder loads nothing. */
+/** Written without the codec, so that the forwarder loads as little code as possible. */
 function xmlFault(message: string): string {
   const safe = message.replace(/[^\x20-\x7e]|[<&>]/g, "?");
   return (

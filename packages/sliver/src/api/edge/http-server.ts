@@ -7,18 +7,18 @@ import type { Handler } from "../handler.ts";
 import { type Conversation, serveHttp } from "./http.ts";
 import type { Reader } from "./reader/reader.ts";
 
-/** A token that lets a caller in over TCP. Only its digest is kept. */
+/** A token for calls over TCP. Only its digest is stored. */
 export interface TokenAccount {
   /** SHA-256 of the token, hexadecimal. */
   readonly sha256: string;
-  /** Undefined when the account has ended. */
+  /** The caller; undefined when the account has ended. */
   readonly caller: () => Caller | undefined;
 }
 
-/** A caller without a valid token. */
+/** The caller of requests without a valid token. */
 export const ANONYMOUS: Caller = { account: "anonymous", role: "anonymous", generation: 0 };
 
-/** The caller of this `Authorization` header; anonymous when it is absent or wrong. */
+/** The caller of this `Authorization` header; ANONYMOUS when the header is absent or wrong. */
 export function callerOfToken(tokens: readonly TokenAccount[], authorization: string | undefined): Caller {
   const token = /^Bearer ([\x21-\x7e]{1,256})$/.exec(authorization ?? "")?.[1];
   if (token === undefined) return ANONYMOUS;
@@ -30,7 +30,7 @@ export function callerOfToken(tokens: readonly TokenAccount[], authorization: st
   return known?.caller() ?? ANONYMOUS;
 }
 
-/** Longest body of a call by role, bytes. Documents come from the launcher's account and from root only. */
+/** Longest body of a call by role, in bytes. Only the launcher's account and root send documents. */
 const MAX_BODY = {
   root: 10 * 1024 * 1024,
   control: 10 * 1024 * 1024,

@@ -22,10 +22,10 @@ import { type Context, type Method, placeOf, wrongArgument } from "../method.ts"
 import { parseResponse } from "../xmlrpc/parse.ts";
 import { desiredState } from "./slivers.ts";
 
-/** Milliseconds that a watcher waits at most; less than the transport allows for a call. */
+/** Longest wait of Watch in milliseconds; less than the transport's limit of a call. */
 const WATCH = 30_000;
 
-/** Methods that change or report the node's desired state as a whole. */
+/** Methods on the whole document of the node. */
 export const DOCUMENT_METHODS = {
   Ticket: {
     since: "v2",
@@ -36,7 +36,7 @@ export const DOCUMENT_METHODS = {
         const { manager } = context;
         const { node, machine } = manager.options;
         const opened = openTicket(textOf(text), keysOf(state), node, manager.now);
-        // In the same write as its effect: a ticket cannot be used again after a crash.
+        // In the same write as its effect, so that a crash cannot make the ticket usable again.
         const used = useTicket(state, opened.jti, opened.exp + CLOCK_TOLERANCE, manager.now);
         return redeem(manager, used, readTicket(opened, state, machine.policy.defaults, manager.now));
       }),
@@ -106,7 +106,7 @@ function changed(context: Context, next: (state: State) => State): Promise<numbe
   return ofCaller(context.manager.change((state) => ({ state: next(state), result: 1 }), placeOf(context)));
 }
 
-/** An error that the caller's input caused is reported as a wrong argument, not as a failure of the node. */
+/** Reports errors that the caller's input caused as wrong arguments, not as failures of the node. */
 async function ofCaller<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -118,7 +118,7 @@ async function ofCaller<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** The first sliver of a ticket is created with it, if it waits for Create. */
+/** Delivers a ticket, and creates its sliver if the sliver waits for Create. */
 function redeem(manager: Manager, state: State, delivery: Delivery): State {
   const { state: next, refused } = deliverPartial(state, delivery, manager.options.capacity);
   if (refused.length > 0) throw new TicketRefusedError(refused.map(refusalText).join("; "));

@@ -17,12 +17,12 @@ const help: Method = {
     ),
 };
 
-/** The whole vocabulary by name; a dialect has some of it. */
+/** All methods by name. A dialect has a part of them. */
 export const METHODS: ReadonlyMap<string, Method> = new Map(
   Object.entries<Method>({ ...SLIVER_METHODS, ...DOCUMENT_METHODS, Help: help }),
 );
 
-/** Methods of a dialect, in the order of their names. */
+/** The methods of a dialect, sorted by name. */
 export function namesIn(dialect: Dialect): string[] {
   const has = ({ since }: Method) => ORDER.indexOf(since) <= ORDER.indexOf(dialect.name);
   return [...METHODS].flatMap(([name, method]) => (has(method) ? [name] : [])).sort();

@@ -4,13 +4,13 @@ import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
 import { converged } from "../../manager/waits.ts";
 import { type Context, FAILED_CALL, Fault, type Method, placeOf, wrongArgument } from "../method.ts";
 
-/** Milliseconds that a call waits for the machine to follow; afterwards the change is still carried out. */
+/** How long a call waits for the machine, milliseconds. After that the change is still applied. */
 const PATIENCE = 110_000;
 
-/** Loans that a sliver may give: each change of any sliver writes all of them. Documents may say more. */
+/** Most loans of a sliver's own list, because each change of any sliver rewrites all lists. Documents may have more. */
 const MAX_OWN_LOANS = 32;
 
-/** Methods about one sliver, and about the accounts of the node. */
+/** Methods on one sliver, and on the accounts of the node. */
 export const SLIVER_METHODS = {
   Create: {
     since: "r0",
@@ -131,7 +131,7 @@ function setDesired(context: Context, record: SliverRecord, desired: boolean): u
   throw new Fault(FAILED_CALL, `Only PLC can ${desired ? "create" : "destroy"} non delegated slivers`);
 }
 
-/** A delegated sliver after Create (`desired`) or Destroy. Created again after Destroy, it is another incarnation. */
+/** Applies Create (`desired`) or Destroy to a delegated sliver. Create after Destroy makes a new incarnation. */
 export function desiredState(state: State, name: string, desired: boolean): State {
   const local = state.records.get(name)?.local;
   if (local === undefined || local.desired === desired) return state;
@@ -139,7 +139,7 @@ export function desiredState(state: State, name: string, desired: boolean): Stat
   return again ? renewed(state, name, { desired }) : withLocal(state, name, { desired });
 }
 
-/** Another incarnation, at an index of its own: it waits for nothing of the old one and finds nothing of it. */
+/** Gives a record a new incarnation with an index of its own, so that it neither waits for the old one nor sees its data. */
 function renewed(state: State, name: string, change: { readonly desired: boolean }): State {
   const record = state.records.get(name);
   if (record === undefined) return state;
@@ -150,8 +150,8 @@ function renewed(state: State, name: string, change: { readonly desired: boolean
 }
 
 /**
- * Stores a change of one sliver, and waits for the machine to follow where the dialect does. The record may have been
- * removed or replaced while the call waited its turn.
+ * Stores a change of one sliver and, if the dialect does so, waits until the machine has applied it. Another call may have removed or
+ * replaced the record before this one gets its turn.
  */
 async function change(
   context: Context,
@@ -170,8 +170,8 @@ async function change(
 }
 
 /**
- * Where generations are known, a loan is to the generation that has the name now and ends with it. In documents of PLC
- * there is only the name, and a loan holds again when the name comes back.
+ * Binds loans to the present generation of the borrower's name, with which they end. Documents of PLC have no generations: there a loan is
+ * valid again when the name returns.
  */
 function bound(loans: readonly Loan[], state: State, by: string): Loan[] {
   return loans.map((loan) => {
@@ -180,7 +180,7 @@ function bound(loans: readonly Loan[], state: State, by: string): Loan[] {
   });
 }
 
-/** Computed from what is stored, so that an answer right after SetLoans is right. */
+/** Computed from the stored state, so that an answer right after SetLoans is correct. */
 function loansNow({ manager, caller: { role } }: Context, { name, rspec }: SliverRecord) {
   const { minimums } = manager.options.machine.policy;
   const { effective, loanStatuses } = computeLoans(manager.state.records, minimums, manager.now);

@@ -9,16 +9,16 @@ export interface Element {
   text: string;
 }
 
-/** Deepest nesting of elements. A value within a value takes four at most, so 32 levels of values fit. */
+/** Deepest nesting of elements. Each level of values takes at most four elements, so 32 levels fit. */
 const MAX_ELEMENTS = 140;
 
-/** Longest text, characters. */
+/** Longest text in characters. */
 export const MAX_TEXT = 1024 * 1024;
 
-/** Only the five entities of XML, where the default knows those of HTML. */
+/** Accept only the five entities of XML; sax's default also knows those of HTML. */
 const OPTIONS = { trim: false, normalize: false, strictEntities: true };
 
-/** Elements and their texts; whatever else XML has is refused. Throws XmlRpcError. */
+/** Parses elements and their texts; all other parts of XML are refused. Throws XmlRpcError. */
 export function parseTree(text: string, longest = MAX_TEXT): Element {
   if (text.length > longest) throw new XmlRpcError(`more than ${longest} characters`);
   const xml = sax.parser(true, OPTIONS);
@@ -60,7 +60,7 @@ export function parseTree(text: string, longest = MAX_TEXT): Element {
 /** Deepest nesting of arrays and structs. */
 export const MAX_DEPTH = 32;
 
-/** A call as XML-RPC has it. */
+/** An XML-RPC call. */
 export interface MethodCall {
   readonly method: string;
   readonly params: readonly XmlRpcValue[];
@@ -78,8 +78,7 @@ export function parseCall(text: string): MethodCall {
 }
 
 /**
- * The one value of a response, or its fault as `{faultCode, faultString}`. `longest` is in characters. Throws
- * XmlRpcError.
+ * The value of a response, or its fault as `{faultCode, faultString}`. `longest` is the most characters. Throws XmlRpcError.
  */
 export function parseResponse(
   text: string,
@@ -105,7 +104,7 @@ function paramsOf(params: Element): XmlRpcValue[] {
 function readValue(value: Element, depth: number): XmlRpcValue {
   if (value.name !== "value") throw new XmlRpcError(`${value.name} where a value belongs`);
   if (depth > MAX_DEPTH) throw new XmlRpcError("values are nested too deep");
-  // A value without a type is a string, white space included.
+  // Without a type element the value is a string, white space included (XML-RPC specification).
   if (value.children.length === 0) return value.text;
   const typed = only(value);
   switch (typed.name) {
@@ -118,7 +117,7 @@ function readValue(value: Element, depth: number): XmlRpcValue {
   }
 }
 
-/** How the text of each scalar type is read; undefined for text that is not of the type. */
+/** Parsers of the scalar types; undefined for text that is not of the type. */
 const SCALARS: Readonly<Record<string, (text: string) => XmlRpcValue | undefined>> = {
   string: (text) => text,
   int: intOf,
@@ -141,7 +140,7 @@ function scalarOf(type: string, text: string): XmlRpcValue {
   return value;
 }
 
-/** 32 bits; -0 is 0. */
+/** A 32-bit integer; -0 becomes 0. */
 function intOf(text: string): number | undefined {
   const value = /^\s*[+-]?\d{1,10}\s*$/.test(text) ? Number(text) : Number.NaN;
   return value >= -2_147_483_648 && value <= 2_147_483_647 ? value || 0 : undefined;
@@ -168,11 +167,11 @@ function structOf(struct: Element, depth: number): { [name: string]: XmlRpcValue
     if (members.has(key)) throw new XmlRpcError(`member ${JSON.stringify(key)} is there twice`);
     members.set(key, readValue(value, depth + 1));
   }
-  // As own properties, `__proto__` too.
+  // fromEntries defines own properties, also for the name `__proto__`.
   return Object.fromEntries(members);
 }
 
-/** Children, where nothing but white space is between them. */
+/** The child elements; only white space may be between them. */
 function elements(element: Element): readonly Element[] {
   if (element.text.trim() !== "") throw new XmlRpcError(`text within ${element.name}`);
   return element.children;

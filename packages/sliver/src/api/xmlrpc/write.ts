@@ -1,6 +1,6 @@
 import { XmlRpcError } from "../../errors.ts";
 
-/** A `double`; a plain number is an `int`. */
+/** A `double`. A plain number is written as `int`. */
 export class XmlRpcDouble {
   readonly value: number;
 
@@ -9,7 +9,7 @@ export class XmlRpcDouble {
   }
 }
 
-/** A `dateTime.iso8601`, as it came: it has no time zone. */
+/** A `dateTime.iso8601` as received. It has no time zone. */
 export class XmlRpcTime {
   readonly text: string;
 
@@ -18,7 +18,7 @@ export class XmlRpcTime {
   }
 }
 
-/** `int` is number, `base64` Uint8Array, and `nil`, the one extension that is read, null. */
+/** `int` is number, `base64` is Uint8Array. `nil`, the only supported extension, is null. */
 export type XmlRpcValue =
   | number
   | boolean
@@ -32,7 +32,7 @@ export type XmlRpcValue =
 
 const HEAD = '<?xml version="1.0"?>\n';
 
-/** Throws XmlRpcError for what XML-RPC cannot carry. */
+/** Throws XmlRpcError for values that XML-RPC cannot represent. */
 export function writeResponse(value: XmlRpcValue): string {
   return `${HEAD}<methodResponse><params><param>${valueXml(value)}</param></params></methodResponse>\n`;
 }
@@ -81,7 +81,7 @@ function double(value: number): string {
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;" };
 
-/** XML 1.0 has no way to write most control characters or lone surrogates: they become U+FFFD. */
+/** Escapes text. XML 1.0 cannot represent most control characters and lone surrogates, so they become U+FFFD. */
 function escaped(text: string): string {
   return (
     text

@@ -10,16 +10,16 @@ import { SliverFolders } from "../../isolation/lxc/edge/sliver-folders.ts";
 import { namesOf, readMarkName } from "../../isolation/lxc/names.ts";
 import type { DaemonConfig } from "../config.ts";
 
-/** What root does to one sliver beside its manager, which goes on looking after it. */
+/** Operations of root on one sliver, without its manager, which keeps managing it. */
 export const VERBS = ["exec", "freeze", "thaw"] as const;
 export type Verb = (typeof VERBS)[number];
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * Runs `words` in a sliver as its root, on this terminal, with its capabilities, groups and filter of system calls and no environment of the
- * host's; without words a shell. Or stops its processes where they are, or lets them go on. `name`: of the sliver, or of the node that it is.
- * Resolves with the exit code. Throws MachineError.
+ * exec: runs `words` (default: a shell) in a sliver as its root, on this terminal, with the sliver's capabilities, groups and filter of
+ * system calls, and without the host's environment. freeze and thaw: stop its processes, or let them continue. `name`: of the sliver or of
+ * its node. Resolves with the exit code. Throws MachineError.
  */
 export async function atSliver(
   verb: Verb,

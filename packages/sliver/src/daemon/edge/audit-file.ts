@@ -2,12 +2,12 @@ import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { messageOf } from "@nodeyard/runtime";
 import type { Audit } from "../../api/dispatch.ts";
 
-/** Bytes of a file before it becomes `<path>.1`, which it replaces. */
+/** Size in bytes at which a file is renamed to `<path>.1`, replacing the former one. */
 const MAX_SIZE = 16 * 1024 * 1024;
 
 /**
- * Appends a line of JSON per decision. Throws what the file system throws: a call that cannot be noted is not made. A file that cannot
- * be rotated keeps growing, and `onFailure` is called once.
+ * Appends a line of JSON for each decision. Throws the file system's errors, so that a call that cannot be recorded is not made. A file
+ * that cannot be rotated keeps growing, and `onFailure` is called once.
  */
 export function auditFile(
   path: string,
@@ -16,7 +16,7 @@ export function auditFile(
   let file: number | undefined = openSync(path, "a", 0o600);
   let size = fstatSync(file).size;
   let reported = false;
-  /** The old file is closed after the new one is open: the number of a closed file may be reused for another file. */
+  /** Opens the new file before it closes the old one, because the descriptor of a closed file may be reused for another file. */
   const putAside = (old: number) => {
     try {
       moveAway(path);
@@ -47,7 +47,7 @@ export function auditFile(
   };
 }
 
-/** Another process may have moved it, or an earlier attempt that failed after this. */
+/** Renames the file. It may already be renamed, by another process or by an attempt that failed afterwards. */
 function moveAway(path: string): void {
   try {
     renameSync(path, `${path}.1`);

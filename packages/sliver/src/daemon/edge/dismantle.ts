@@ -13,7 +13,7 @@ import type { DaemonConfig } from "../config.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 import { readerFolder } from "./start.ts";
 
-/** Files that a daemon writes into its state folder. The node id is removed too: it was made for slivers. */
+/** Files of a daemon in its state folder. The node id is removed too, because it was made for slivers. */
 const STATE_FILES = [
   "node-id",
   "state.0.json",
@@ -25,18 +25,18 @@ const STATE_FILES = [
   "audit-slivers.log.1",
   "lock.sqlite",
 ];
-/** What SQLite writes beside it, and a name that was not finished. */
+/** Further files of SQLite, and an incomplete node id. */
 const STATE_REST = /^(?:lock\.sqlite-.*|node-id\.\d+)$/;
 
-/** What dismantling a machine removes and leaves. */
+/** What dismantling removes and what it keeps. */
 export interface Dismantling {
-  /** What goes, in the order in which it goes. */
+  /** In the order of removal. */
   readonly remove: readonly Belonging[];
-  /** What stays though slivers had to do with it, and why: for the operator. */
+  /** Things that have to do with slivers and stay, with the reason, for the operator. */
   readonly keep: readonly string[];
 }
 
-/** What `dismantle` would remove. Changes nothing. Throws CommandError. */
+/** The plan of `dismantle`. Changes nothing. Throws CommandError. */
 export async function dismantling(
   config: DaemonConfig,
   machine: SliverMachine,
@@ -44,7 +44,7 @@ export async function dismantling(
 ): Promise<Dismantling> {
   const { isolation, stateFolder, runFolder, control } = config;
   const state = await present(stateFolder, isState);
-  // A folder of an account holds its socket, and is the daemon's.
+  // Folders of accounts with their sockets belong to the daemon.
   const run = await present(runFolder, () => true);
   const { keysFile } = control;
   const keys =
@@ -63,9 +63,9 @@ export async function dismantling(
 }
 
 /**
- * Ends every sliver and leaves the machine as it was before the first. The daemon's own state is removed last, so that an
- * interrupted run can be continued. Resolves to what was removed. Throws AlreadyRunningError while a daemon runs,
- * MachineError when something could not be taken away.
+ * Ends every sliver and restores the machine to its state before the first one. The daemon's own state is removed last, so that an
+ * interrupted run can be repeated. Resolves with what was removed. Throws AlreadyRunningError while a daemon runs, and MachineError when
+ * something could not be removed.
  */
 export async function dismantle(
   config: DaemonConfig,
@@ -83,7 +83,7 @@ export async function dismantle(
     });
     await sockets.prepare();
     await sockets.close();
-    // A daemon that was killed left them.
+    // Left by a daemon that was killed.
     await removeOwn(runFolder, Object.keys(OWN_IDS).map(readerFolder));
     if (control.keysFile !== undefined) await rm(control.keysFile, { force: true });
   } finally {
@@ -93,7 +93,7 @@ export async function dismantle(
   return before.remove;
 }
 
-/** Not under another daemon that has the machine; what such a one kept from beginning has nothing to end. */
+/** Ends the slivers unless another daemon manages the machine. A daemon that could never start has no slivers to end. */
 async function endSlivers(machine: SliverMachine, signal: AbortSignal): Promise<void> {
   let lock: ReturnType<typeof lockMachine>;
   try {

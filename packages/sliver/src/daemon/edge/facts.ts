@@ -7,8 +7,8 @@ import { deviceToWorld, linkSpeed } from "../../isolation/network/edge/host-netw
 import type { DaemonConfig } from "../config.ts";
 
 /**
- * `siblings` lists for each core, from 0 on, the threads of its physical core; `online` is what the kernel says in
- * /sys/devices/system/cpu/online, as "0-3,6". Throws DaemonConfigError for a core that would be handed out and is not there.
+ * Checks `siblings`, which lists for each core the threads of its physical core. `online` is the text of /sys/devices/system/cpu/online,
+ * such as "0-3,6". Throws DaemonConfigError for a core that would be assigned and does not exist.
  */
 export function checkSiblings(siblings: readonly (readonly number[])[], online: string): void {
   const cores = coresOf(online);
@@ -35,7 +35,7 @@ function coresOf(online: string): ReadonlySet<number> {
   return cores;
 }
 
-/** Looks at the machine. Rejects with what the back end rejects with. */
+/** Reads facts of the machine. Rejects with errors of the back end. */
 export async function machineFacts(backEnd: BackEnd): Promise<MachineFacts> {
   const pool = await backEnd.poolSize?.();
   return {
@@ -51,12 +51,12 @@ export function linkOf({ machine, isolation }: Pick<DaemonConfig, "machine" | "i
   return machine.link ?? linkSpeed((outbound === false ? undefined : outbound.device) ?? deviceToWorld());
 }
 
-/** KiB of the machine. */
+/** Memory of the machine in KiB. */
 export function totalMemory(): number {
   return Math.floor(totalmem() / 1024);
 }
 
-/** Numbers of the cores that there are, in the kernel's words: "0-3,6". */
+/** The existing cores in the kernel's notation: "0-3,6". */
 export async function onlineCores(): Promise<string> {
   return (await readFile("/sys/devices/system/cpu/online", "utf8")).trim();
 }

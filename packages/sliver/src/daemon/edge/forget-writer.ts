@@ -8,9 +8,9 @@ import { auditFile } from "./audit-file.ts";
 import { lockFolder } from "./lock.ts";
 
 /**
- * The owner's way back to a machine that another writer or a stolen key took over: the keys of the configuration are trusted again, and
- * the next document may have any epoch. Slivers stay. Resolves to what was changed, for people. Rejects with AlreadyRunningError,
- * ForeignStoreError, NewerStoreError, StoreWriteError, and what the file system throws.
+ * Gives a machine back to its owner after another writer or a stolen key has taken it over: the keys of the configuration are trusted
+ * again, and the next document may have any epoch. Slivers stay. Resolves with the changes, for people. Rejects with AlreadyRunningError,
+ * ForeignStoreError, NewerStoreError, StoreWriteError, and errors of the file system.
  */
 export async function forgetWriter(
   { node, stateFolder, keySet }: DaemonConfig,

@@ -4,13 +4,13 @@ import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "@nodeyard/runtime";
 import { AlreadyRunningError, DaemonConfigError } from "../../errors.ts";
 
-/** SQLite's error numbers: another process has the lock; the file is not a database. */
+/** SQLite's error codes: another process has the lock (SQLITE_BUSY); the file is not a database (CORRUPT, NOTADB). */
 const BUSY = 5;
 const DAMAGED: readonly unknown[] = [11, 26];
 
 /**
- * Holds the state folder for this process. The kernel keeps the lock with the open file and ends it with the process,
- * however that ends; Node has no call for file locks, and SQLite has. Throws AlreadyRunningError, DaemonConfigError.
+ * Locks the state folder for this process. The kernel releases the lock with the process, however it ends. Node has no call for file locks,
+ * but SQLite uses them. Throws AlreadyRunningError, DaemonConfigError.
  */
 export function lockFolder(folder: string): { release(): void } {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -26,7 +26,8 @@ export function lockFolder(folder: string): { release(): void } {
       return lock(path);
     } catch (error) {
       if (!DAMAGED.includes(failureOf(error))) throw error;
-      // The file holds no data, and no process holds a lock on it. It is emptied, not replaced, so that of two processes that do so one gets the lock.
+      // The file contains no data, and no process has it locked. It is truncated and not replaced, so that only one of two processes gets
+      // the lock.
       truncateSync(path);
       return lock(path);
     }
@@ -40,8 +41,8 @@ export function lockFolder(folder: string): { release(): void } {
 }
 
 /**
- * Holds what all sliver managers of this machine would share, by a folder that is the same for all: of two, each would end the other's
- * slivers as none of its own. Throws AlreadyRunningError, DaemonConfigError.
+ * Locks the machine, by a folder that is the same for all sliver managers: two managers would end each other's slivers as unknown ones.
+ * Throws AlreadyRunningError, DaemonConfigError.
  */
 export function lockMachine(folder: string): { release(): void } {
   try {
@@ -63,7 +64,7 @@ function lock(path: string): { release(): void } {
   return { release: () => database.close() };
 }
 
-/** The lower byte: the others say more of the same. */
+/** The primary error code, which is the lower byte of SQLite's extended code. */
 function failureOf(error: unknown): number | undefined {
   const { errcode } = error as { readonly errcode?: number };
   return errcode === undefined ? undefined : errcode & 0xff;

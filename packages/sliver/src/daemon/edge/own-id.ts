@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { NODE_ID } from "@nodeyard/sliver-protocol";
 import { DaemonConfigError } from "../../errors.ts";
 
-/** What this machine is called, made once: a UUID in the state folder. Throws DaemonConfigError. */
+/** The id of this machine: a UUID in the state folder, made once. Throws DaemonConfigError. */
 export function ownId(stateFolder: string): string {
   const path = join(stateFolder, "node-id");
   const found = read(path) ?? make(stateFolder, path);
@@ -31,7 +31,9 @@ function read(path: string): string | undefined {
   }
 }
 
-/** Durable before it is used: a machine that forgot its name would refuse its own store. Of two that make one, the first counts. */
+/**
+ * Makes the id durable before it is used: a machine with a new id would refuse its own store. Of two processes the first one's id counts.
+ */
 function make(stateFolder: string, path: string): string {
   mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}`;

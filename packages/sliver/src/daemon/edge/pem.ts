@@ -4,12 +4,12 @@ import { messageOf } from "@nodeyard/runtime";
 import { DaemonConfigError } from "../../errors.ts";
 import type { TlsFiles } from "../../sources/edge/http.ts";
 
-/** PEM files by what they are for; each is named by the key `<for>File` of a configuration. */
+/** PEM files by purpose. The configuration key of each is `<purpose>File`. */
 export type TlsPaths = { readonly [name in keyof TlsFiles]?: string | undefined };
 
 /**
- * Texts of the PEM files that keys of `place` name, as they are now. An unusable file is reported with its place and a remedy, where TLS would say
- * something of its own. Throws DaemonConfigError.
+ * Reads the PEM files that keys of `place` name. An unusable file is reported with its place and a remedy, because errors of TLS name
+ * neither. Throws DaemonConfigError.
  */
 export function readTls(place: string, paths: TlsPaths): TlsFiles {
   const ca = read(`${place}.caFile`, paths.ca, certificateOf);
@@ -42,7 +42,7 @@ function read<T>(
   }
 }
 
-/** The first certificate of the file; others are the chain that its clients check. */
+/** The first certificate of the file. The others are its chain, which clients check. */
 function certificateOf(text: string): X509Certificate {
   return new X509Certificate(text);
 }

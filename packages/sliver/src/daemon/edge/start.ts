@@ -27,21 +27,24 @@ import { checkSiblings, linkOf, machineFacts, onlineCores } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 import { readSecret, readTls } from "./pem.ts";
 
-/** A sliver manager that runs, with its API and sources. */
+/** A running sliver manager with its API and sources. */
 export interface Daemon {
   readonly manager: Manager;
   close(): Promise<void>;
 }
 
-/** Back ends by the name that a configuration has for them. */
+/** Back ends by their names in the configuration. */
 export type BackEnds = Readonly<Record<string, (config: DaemonConfig) => BackEnd>>;
 
-/** In the run folder: where the process that reads the calls of slivers, or of TCP, listens. */
+/** Folder, in the run folder, of the process that parses calls of slivers or of TCP clients. */
 export function readerFolder(whose: string): string {
   return `.reader-${whose}`;
 }
 
-/** Starts the sliver manager; `readerProgram` is the file of `sliver-reader`. Rejects with errors that waiting does not resolve, after undoing what it started. */
+/**
+ * Starts the sliver manager. `readerProgram` is the file of `sliver-reader`. Rejects with errors that a retry does not resolve, after
+ * undoing what it started.
+ */
 export async function startDaemon(
   config: DaemonConfig,
   backEnds: BackEnds,
@@ -69,7 +72,7 @@ export async function startDaemon(
     undo.defer(() => file.close());
     return file.audit;
   }) as [Audit, Audit];
-  // What slivers do must not push what root and the launcher did out of a log of limited size.
+  // Separate files, so that many calls of slivers do not rotate the records of root and the launcher away.
   const audit: Audit = (entry) =>
     (entry.role === "sliver" || entry.role === "anonymous" ? slivers : ours)(entry);
 
@@ -119,21 +122,21 @@ export async function startDaemon(
   let written: string | undefined;
   const applyAccounts = async (): Promise<void> => {
     const all = socketAccounts(manager.state, backEnd, process.getuid!(), control.uid);
-    // Who floods has no socket for a while: a connection that nobody accepts costs nothing.
+    // A flooding account has no socket for a while, because a refused connection costs the daemon nothing.
     await sockets.apply(all.filter(({ caller }) => !budget.floods(caller)));
     if (control.keysFile === undefined) return;
     const keys = renderAuthorizedKeys(control.forwarder, controlAccounts(manager.state, control.keys));
     if (keys === written) return;
-    // sshd reads it for the control user, so it may be read by all and is never half written.
+    // sshd reads the file as the control user, so it is readable by all, and written atomically.
     await writeAtomic(control.keysFile, keys, { mode: 0o644 });
     written = keys;
   };
-  // Before anybody can flood.
+  // Applied once before any account can flood.
   const accounts = latest(() => applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
   await applyAccounts();
   undo.defer(() => accounts.end());
   undo.defer(manager.onSync(accounts.call));
-  // Slivers must not be read beside tokens.
+  // Slivers and TCP clients have separate parsing processes, so that a sliver that takes over its own cannot read tokens.
   const tcp = config.tcp && (await openTcp(config.tcp, intakeOf("tcp"), manager));
   if (tcp !== undefined) undo.defer(() => closeServer(tcp));
 
@@ -153,7 +156,7 @@ async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): P
   return newer ? { ...state, keySet: config.keySet } : state;
 }
 
-/** What fetches documents, where the configuration names it. A certificate that cannot be used is refused at the start. */
+/** The sources that fetch documents, if configured. An unusable certificate is an error at the start. */
 function sourcesOf({ plc, documents, profile }: DaemonConfig, manager: Manager, log: ManagerLog): Poller[] {
   const common = { manager, clock: systemClock, random: systemRandom, log };
   const found: Poller[] = [];

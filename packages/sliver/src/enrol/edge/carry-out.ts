@@ -8,7 +8,7 @@ import { run } from "../../isolation/edge/run.ts";
 import type { Part } from "../plan.ts";
 import { hasProgram } from "./look.ts";
 
-/** The name of a bundle says what is in it: its version, and a digest of its programs and its runtime. */
+/** The name of a bundle: its version, and a digest of its programs and its runtime. */
 export function bundleName(folder: string): string {
   const list = join(folder, "bundle.json");
   const node = join(folder, "node");
@@ -19,18 +19,18 @@ export function bundleName(folder: string): string {
   const text = readFileSync(list, "utf8");
   const { version } = JSON.parse(text) as { version: string };
   if (!/^[0-9A-Za-z.+-]{1,40}$/.test(version)) throw new EnrolError(`${list} names no version`);
-  // The runtime by its size: reading 120 MB at each look would cost more than it tells.
+  // Only the size of the runtime: reading 120 MB each time would cost more than it is worth.
   const digest = createHash("sha256")
     .update(`${text} ${process.version} ${statSync(node).size}`)
     .digest("hex");
   return `${version}-${digest.slice(0, 12)}`;
 }
 
-/** Of a bundle's files: their digests, and what runs them. */
+/** Files of a bundle: the list of digests, and the Node runtime. */
 const LIST = "bundle.json";
 const RUNTIME = "node";
 
-/** Brings one part about. Safe to repeat, and after a part that was cut off. */
+/** Makes one part of an enrolment. May be repeated, also after an interruption. */
 export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
   switch (part.kind) {
     case "packages":
@@ -38,7 +38,7 @@ export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
     case "programs":
       return putPrograms(part.from, part.path);
     case "user":
-      // "*" is a password that no one has; "!" would also close the account to keys where sshd runs without PAM.
+      // "*" is a password that no one has. "!" would also lock key logins when sshd runs without PAM.
       await run(
         [
           "useradd",
@@ -87,7 +87,10 @@ async function installPackages(names: readonly string[], signal: AbortSignal): P
   );
 }
 
-/** Whole or not at all; only what the bundle's list of digests names, that list, and the runtime; durable when it resolves. */
+/**
+ * Installs the programs, completely or not at all: the files of the bundle's list, the list itself, and the runtime. Durable when it
+ * resolves.
+ */
 async function putPrograms(from: string, to: string): Promise<void> {
   const draft = `${to}.new`;
   await rm(draft, { recursive: true, force: true });
@@ -96,7 +99,7 @@ async function putPrograms(from: string, to: string): Promise<void> {
     await copyPrograms(from, draft);
     await rename(draft, to);
   } catch (error) {
-    // A disk that was too full for it is not left so.
+    // A full disk must not stay full because of the draft.
     await rm(draft, { recursive: true, force: true }).catch(() => undefined);
     throw error;
   }

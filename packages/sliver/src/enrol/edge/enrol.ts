@@ -21,26 +21,26 @@ import { reloadSshd, service, wrongSshd } from "./service.ts";
 /** The answer of `sliver-enrol`, one line of JSON. */
 export interface Enrolled {
   readonly node: string;
-  /** What was done, or, of a plan, what would be. */
+  /** What was done, or what a plan would do. */
   readonly changes: readonly string[];
   readonly missingPackages: readonly string[];
   readonly notes: readonly string[];
 }
 
-/** Of a machine that has no such user yet: the file is rendered again when it does. */
+/** Stands for the user id of a user that does not exist yet. The file is written again when it exists. */
 const NO_UID = 0;
-/** Milliseconds. */
+/** Time limits in milliseconds. */
 const PACKAGES_MS = 900_000;
 const COMMANDS_MS = 60_000;
 const ANSWER_MS = 60_000;
 
-/** What would be done. Changes nothing. */
+/** The plan of an enrolment. Changes nothing. */
 export async function plan(settings: EnrolSettings, from: string, clock: Clock): Promise<Enrolled> {
   const { node, plan } = await planned(settings, from, clock);
   return { node: node ?? "", changes: describe(plan), missingPackages: plan.missing, notes: [] };
 }
 
-/** Makes this machine a sliver host; run again it changes nothing. Throws EnrolError, CommandError. */
+/** Makes this machine a sliver host. A second run changes nothing. Throws EnrolError, CommandError. */
 export async function apply(
   settings: EnrolSettings,
   from: string,
@@ -54,13 +54,13 @@ export async function apply(
   const limit = within(clock, settings.installPackages ? PACKAGES_MS : COMMANDS_MS);
   const notes: string[] = [];
   try {
-    // What makes the user comes first: the daemon's file names its number.
+    // The user is made first, because the daemon's file contains its id.
     for (const { part } of first.plan.changes.filter(
       ({ part }) => part.kind === "packages" || part.kind === "user",
     ))
       await carryOut(part, limit.signal);
     const { node, plan } = await planned(settings, from, clock, first.installs);
-    // Whatever cuts this off from here on, the next run starts the daemon with what was written.
+    // Marks the start as due: if this run is interrupted from here on, the next one starts the daemon.
     if (plan.service !== "none") await writeAtomic(LAYOUT.due, "");
     for (const { part } of plan.changes) await carryOut(part, limit.signal);
     if (first.plan.sshd) {
@@ -85,7 +85,7 @@ async function planned(
   settings: EnrolSettings,
   from: string,
   clock: Clock,
-  /** Packages that were installed a moment ago. */
+  /** Packages that were just installed. */
   fresh: readonly string[] = [],
 ): Promise<{ node: string | undefined; plan: EnrolPlan; installs: readonly string[] }> {
   const before = presentConfig();
@@ -125,7 +125,7 @@ function describe({ changes, sshd, service: what }: EnrolPlan): string[] {
   ];
 }
 
-/** The manager answers on its own socket, by its name. */
+/** Waits until the manager answers on its own socket with its node id. */
 async function answers(node: string, clock: Clock, random: Random): Promise<void> {
   const limit = deadline(clock, ANSWER_MS, () => new EnrolError("no answer in time"));
   const client = new SliverClient(unixTransport(`${LAYOUT.run}/root/api.sock`));
@@ -177,7 +177,7 @@ export function within(clock: Clock, ms: number) {
   return deadline(clock, ms, () => new CommandError(`it took more than ${ms / 1000} s`));
 }
 
-/** What was installed here for slivers, and is left in place. Throws EnrolError. */
+/** Packages that were installed for slivers and are kept. Throws EnrolError. */
 export function installedPackages(): readonly string[] {
   const text = textAt(LAYOUT.record);
   if (text === undefined) return [];

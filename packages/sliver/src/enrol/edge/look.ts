@@ -5,7 +5,7 @@ import type { Found, Part } from "../plan.ts";
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** What there is of `parts`. */
+/** Which of `parts` exist. */
 export function look(
   parts: readonly Part[],
   programs: Readonly<Record<string, string>>,
@@ -38,7 +38,7 @@ export function look(
   };
 }
 
-/** Of /etc/passwd, where useradd writes. */
+/** The id of a user from /etc/passwd, which useradd writes. */
 export function uidOf(name: string): number | undefined {
   const line = readFileSync("/etc/passwd", "utf8")
     .split("\n")
@@ -46,12 +46,12 @@ export function uidOf(name: string): number | undefined {
   return line === undefined ? undefined : Number(line.split(":")[2]);
 }
 
-/** Whether a program is installed where the system keeps its programs. */
+/** Whether a program is installed in the system's path. */
 export function hasProgram(name: string): boolean {
   return PATH.split(delimiter).some((folder) => existsSync(join(folder, name)));
 }
 
-/** PID 1 is systemd's, here and not in the machine around us. */
+/** Whether systemd is PID 1 here; in a container that may differ from the host. */
 export function hasSystemd(): boolean {
   return statSync("/run/systemd/system", { throwIfNoEntry: false })?.isDirectory() === true;
 }

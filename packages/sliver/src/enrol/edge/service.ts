@@ -18,11 +18,11 @@ import { LAYOUT } from "../parts.ts";
 import { hasSystemd, textAt, uidOf } from "./look.ts";
 
 const UNIT = "nodeyard-sliverd.service";
-/** Milliseconds that a daemon has to end. */
+/** Time limit for the daemon to end, milliseconds. */
 const END_MS = 30_000;
 const LOOK_MS = 50;
 
-/** The daemon as a service: of systemd, or, where that does not run, as a process on its own. */
+/** The daemon as a service of systemd or, without systemd, as a process of its own. */
 export const service = {
   async running(signal: AbortSignal): Promise<boolean> {
     if (!hasSystemd()) return plainPid() !== undefined;
@@ -40,7 +40,7 @@ export const service = {
 
   async stop(clock: Clock, signal: AbortSignal): Promise<void> {
     if (hasSystemd()) {
-      // One that fails and is started again and again is not active either, and has to end as well.
+      // A unit that fails and is restarted again and again is not active, but must be stopped as well.
       if (existsSync(LAYOUT.unit) || (await service.running(signal)))
         await run(["systemctl", "stop", UNIT], { signal });
       return;
@@ -59,7 +59,7 @@ export const service = {
     if (hasSystemd()) await run(["systemctl", "daemon-reload"], { signal });
   },
 
-  /** How it comes back after a boot. */
+  /** How the daemon starts after a boot, for the operator. */
   atBoot(): string {
     return hasSystemd()
       ? `${UNIT} is enabled`
@@ -67,7 +67,7 @@ export const service = {
   },
 };
 
-/** The daemon's process number, where that process still is the daemon: numbers are reused. */
+/** The daemon's process id, if that process is still the daemon: ids are reused. */
 function plainPid(): number | undefined {
   const pid = Number(textAt(LAYOUT.pid) ?? "");
   if (!Number.isInteger(pid) || pid <= 1) return undefined;
@@ -96,9 +96,12 @@ function startPlain(): void {
   }
 }
 
-/** Why the control account could not log in as sshd is configured now, and what to do. Throws EnrolError when sshd refuses its files. */
+/**
+ * Why the control account cannot log in with the present configuration of sshd, and the remedy. Throws EnrolError when sshd refuses its
+ * files.
+ */
 export async function wrongSshd(signal: AbortSignal): Promise<string | undefined> {
-  // It wants its folder for that, which the service makes elsewhere.
+  // sshd -T requires this folder, which the service would make.
   const folder = existsSync("/run/sshd") ? [] : [run(["mkdir", "-p", "-m", "0755", "/run/sshd"], { signal })];
   await Promise.all(folder);
   const about = `user=${CONTROL_USER},host=localhost,addr=127.0.0.1`;
@@ -109,7 +112,7 @@ export async function wrongSshd(signal: AbortSignal): Promise<string | undefined
   return `sshd does not read ${LAYOUT.sshd}: put "Include /etc/ssh/sshd_config.d/*.conf" at the top of /etc/ssh/sshd_config and reload it`;
 }
 
-/** Sessions go on. Returns what is left to do by hand. */
+/** Reloads sshd. Sessions continue. Returns what remains to be done by hand. */
 export async function reloadSshd(signal: AbortSignal): Promise<readonly string[]> {
   const left = await reload(signal);
   const text = textAt(LAYOUT.sshd);
@@ -126,11 +129,11 @@ async function reload(signal: AbortSignal): Promise<readonly string[]> {
       );
       if (done) return [];
     }
-    // A server that a socket starts reads its files at each start.
+    // With socket activation a new sshd process reads the files at each connection.
     return [];
   }
   const pid = Number(textAt("/run/sshd.pid") ?? "");
-  // In a small container the server may be the first process.
+  // In a small container sshd may be PID 1.
   if (Number.isInteger(pid) && pid >= 1 && textAt(`/proc/${pid}/comm`)?.trim() === "sshd") {
     process.kill(pid, "SIGHUP");
     return [];
@@ -138,7 +141,7 @@ async function reload(signal: AbortSignal): Promise<readonly string[]> {
   return ["sshd does not run, or not as a service: start it, or have it read its configuration again"];
 }
 
-/** Milliseconds that processes have to be gone after they were killed. */
+/** Time limit for processes to end after they were killed, milliseconds. */
 const KILLED_MS = 10_000;
 
 /** Ends the processes of a user and removes the user: `userdel` refuses a user who has a process. */
@@ -159,8 +162,8 @@ export async function removeUser(name: string, clock: Clock, signal: AbortSignal
 }
 
 /**
- * Processes of a user of this machine. Those with the same number in a container have another root and belong to another user, as
- * `userdel` sees it. None for root, whose processes must not be ended.
+ * The processes of a user of this machine. A process with the same user id in a container has another root directory, belongs to another
+ * user, and is not counted by `userdel`. Empty for root, whose processes must not be ended.
  */
 export function processesOf(uid: number): readonly number[] {
   if (uid === 0) return [];
@@ -174,7 +177,7 @@ export function processesOf(uid: number): readonly number[] {
         const line = /^Uid:\s+(.+)$/m.exec(readFileSync(`/proc/${name}/status`, "utf8"))?.[1] ?? "";
         return line.split(/\s+/).includes(String(uid));
       } catch {
-        // It ended meanwhile.
+        // The process has ended meanwhile.
         return false;
       }
     })
@@ -185,6 +188,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It ended meanwhile.
+    // The process has ended meanwhile.
   }
 }

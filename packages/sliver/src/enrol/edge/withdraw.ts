@@ -14,13 +14,13 @@ import { type Enrolled, installedPackages, within } from "./enrol.ts";
 import { textAt, uidOf } from "./look.ts";
 import { reloadSshd, removeUser, service } from "./service.ts";
 
-/** Ending many slivers takes its time. Milliseconds. */
+/** Time limit in milliseconds; ending many slivers takes long. */
 const DISMANTLE_MS = 600_000;
 
 /**
- * Takes back everything that enrolment made, slivers included, also what an enrolment or an earlier run was cut off in: after it the
- * machine is as before. Run again, or on a machine that was never enrolled, it changes nothing. `from` is the folder of the programs
- * that run. Throws EnrolError, CommandError.
+ * Removes everything that enrolment made, slivers included, also after an interrupted enrolment or removal. The machine is then as before.
+ * A second run, or a run on a machine that was never enrolled, changes nothing. `from` is the folder of the running programs. Throws
+ * EnrolError, CommandError.
  */
 export async function withdraw(clock: Clock, from: string, dryRun: boolean): Promise<Enrolled> {
   const limit = within(clock, DISMANTLE_MS);
@@ -42,7 +42,7 @@ export async function withdraw(clock: Clock, from: string, dryRun: boolean): Pro
     if (dryRun) return { node, changes, missingPackages: [], notes };
     await service.stop(clock, signal);
     if (ends) await dismantle(from, signal);
-    // From here on nobody can log in to the account.
+    // Without the keys file nobody can log in to the account any more.
     await rm(LAYOUT.keysFile, { force: true });
     for (const path of REMOVED) await rm(path, { recursive: true, force: true });
     await service.forget(signal);
@@ -59,7 +59,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** `node` is empty where the file names none. */
+/** `node` is empty when the file has no node id. */
 function readConfig(): { readonly node: string } | { readonly lost: string } {
   const text = textAt(LAYOUT.config);
   if (text === undefined) return { lost: `${LAYOUT.config} is not there` };
@@ -70,7 +70,7 @@ function readConfig(): { readonly node: string } | { readonly lost: string } {
   }
 }
 
-/** Where they are when nothing else was said; and what a daemon has remembered, whose slivers may be anywhere. */
+/** Slivers on the machine, at the default places and in the records of a daemon, because they may be elsewhere by configuration. */
 async function sliversHere(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
   const options = { ...isolationSchema.parse({}), link: 1, memory: 0, clock, onProgress: () => undefined };
   const found = (await belongings(options, signal)).map(({ kind, name }) => `${kind} ${name}`);
@@ -90,9 +90,9 @@ function packageNotes(): readonly string[] {
   }
 }
 
-/** By programs like those that made them: the back end knows its own marks. */
+/** Runs sliverd with --dismantle, because the back end knows the marks of its slivers. */
 async function dismantle(from: string, signal: AbortSignal): Promise<void> {
-  // The command beside it names the programs that are in use, which may be damaged or not there.
+  // The program beside this one. The installed command may be damaged or missing.
   const sliverd = ["--disable-warning=ExperimentalWarning", join(from, "sliverd.mjs")];
   try {
     await run([process.execPath, ...sliverd, "--dismantle", "--config", LAYOUT.config], { signal });

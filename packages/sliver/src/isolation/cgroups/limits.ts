@@ -1,28 +1,28 @@
 import type { SliverConfig } from "../../core/plan.ts";
 
-/** Controllers that limits are written to. `freezer` is a controller of its own in v1 only. */
+/** Controllers with limits. `freezer` is a controller of its own only in v1. */
 export const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "io", "devices", "freezer"] as const;
-/** Name of a controller, as in v2; `io` is `blkio` in v1. */
+/** Name of a controller as in v2; `io` is called `blkio` in v1. */
 export type Controller = (typeof CONTROLLERS)[number];
 
-/** One mounted hierarchy of control groups. */
+/** A mounted hierarchy of control groups. */
 export interface Hierarchy {
   readonly version: 1 | 2;
-  /** Where it is mounted. */
+  /** Mount point. */
   readonly mount: string;
 }
 
-/** Where the controllers of this machine are. */
+/** The controllers of this machine. */
 export interface CgroupLayout {
-  /** Every hierarchy that is mounted, also those without a controller that is used here: LXC makes groups in all of them. */
+  /** All mounted hierarchies, also those without a used controller, because LXC makes groups in all of them. */
   readonly hierarchies: readonly Hierarchy[];
-  /** Absent: this machine does not have it, or it is held by a hierarchy that is not mounted here. */
+  /** A controller is missing when the machine lacks it, or when a hierarchy that is not mounted here holds it. */
   readonly controllers: ReadonlyMap<Controller, Hierarchy>;
 }
 
 /**
- * Reads /proc/self/mountinfo, controller by controller: on hybrid machines some are in v1 and the rest in v2.
- * `v2Controllers` is what `cgroup.controllers` of that mount says.
+ * Reads /proc/self/mountinfo for each controller: on hybrid machines some controllers are in v1 and the others in v2. `v2Controllers`
+ * returns the content of `cgroup.controllers` of a mount.
  */
 export function readLayout(
   mountinfo: string,
@@ -48,8 +48,8 @@ export function readLayout(
 }
 
 /**
- * Reads /proc/1/cgroup. LXC makes its groups below that of process 1, unless that is systemd's `/init.scope`: below any other they would
- * not be in those that our limits are written to. Undefined: they will be.
+ * Reads /proc/1/cgroup. LXC makes its groups below the group of process 1, unless that is systemd's `/init.scope`. Below any other group,
+ * limits would be written to the wrong groups. Returns that group; undefined when the place is right.
  */
 export function strayingGroup(processOne: string): string | undefined {
   const groups = processOne.split("\n").map((line) => line.split(":").slice(2).join(":"));
@@ -60,40 +60,43 @@ function oldName(controller: Controller, version: 1 | 2): string {
   return controller === "io" && version === 1 ? "blkio" : controller;
 }
 
-/** One value for one file. */
+/** A value for a file. */
 export interface Write {
   readonly controller: Controller;
   readonly file: string;
   readonly value: string;
-  /** Also in the groups below, which do not inherit it, or only there. In v2 these are the two of LXC, not those that are made inside. */
+  /**
+   * Written to the groups below as well (true), which do not inherit it, or only there. In v2 these are LXC's two groups, not those made
+   * inside.
+   */
   readonly below?: true | "only";
 }
 
-/** The limits of one sliver, as files of its control groups. */
+/** The limits of a sliver as files of its control groups. */
 export interface LimitWrites {
   readonly writes: readonly Write[];
-  /** What the machine cannot enforce. */
+  /** Limits that the machine cannot enforce. */
   readonly unenforced: readonly string[];
 }
 
-/** Bytes that others' need of memory does not take; cgroup v2. */
+/** The memory guarantee in bytes, which other groups cannot reclaim; cgroup v2. */
 export const GUARANTEE = "memory.min";
 /** Microseconds. */
 const PERIOD = 100_000;
-/** The kernel takes no smaller quota. Microseconds. */
+/** The smallest quota that the kernel accepts, microseconds. */
 const SMALLEST_QUOTA = 1000;
 
 /**
- * The part of all slivers' memory that one without a cap may have. It then ends at a limit of its own: at the limit of all, the kernel would
- * choose what to kill among the processes of all.
+ * The part of all slivers' memory that a sliver without a cap may use. It then reaches its own limit first. At the common limit the kernel
+ * would choose a process to kill among those of all slivers.
  */
 const UNCAPPED = 0.75;
 
 type LimitInput = Pick<SliverConfig, "effective" | "limits" | "cores">;
 
 /**
- * The limits for the kernel, in the words of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). `device` is
- * the pool's block device as `major:minor`; without one io has nowhere to be limited. `all`: bytes of memory that all slivers have together.
+ * The limits as files of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). `device` is the pool's block
+ * device as `major:minor`; without it io is not limited. `all`: memory in bytes of all slivers together.
  */
 export function limitWrites(
   input: LimitInput,
@@ -109,7 +112,7 @@ export function limitWrites(
     pids(input, version("pids")),
     io(input, version("io"), device),
   ];
-  // In v2 there is no controller for devices: LXC attaches a program to the group.
+  // v2 has no controller for devices: LXC attaches a BPF program to the group.
   if (version("devices") === undefined && !hierarchies.some((one) => one.version === 2))
     parts.push(lacks("devices", "devices"));
   if (input.effective.net2Day > 0)
@@ -128,7 +131,7 @@ function cpu({ limits: { cpuWeight, cpuCap } }: LimitInput, version: Version): L
   if (version === 2) {
     const { writes } = done("cpu", { "cpu.weight": cpuWeight });
     const value = cpuCap === 0 ? `max ${PERIOD}` : `${quota} ${PERIOD}`;
-    // Also where programs inside, and lxcfs for them, look for it.
+    // Also in the groups below, where programs inside and lxcfs read it.
     return {
       writes: [...writes, { controller: "cpu", file: "cpu.max", value, below: true }],
       unenforced: [],
@@ -141,7 +144,7 @@ function cpu({ limits: { cpuWeight, cpuCap } }: LimitInput, version: Version): L
   });
 }
 
-/** v1's `cpu.shares` for a weight of v2, by systemd's rule (1024 for 100). */
+/** `cpu.shares` of v1 for a weight of v2, by systemd's rule (1024 for 100). */
 export function sharesOf(weight: number): number {
   return Math.max(2, Math.round(weight * 10.24));
 }
@@ -163,11 +166,12 @@ function memory(
     return memoryCap + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
   if (version === 2) {
     const { writes } = done("memory", { "memory.swap.max": 0 });
-    // Also where programs inside look for it.
+    // Also in the groups below, where programs inside read it.
     const cap = { controller: "memory", file: "memory.max", value: String(bytes), below: true } as const;
-    // A job that lost one process of many goes on as half a job, and nobody sees why it fails: it ends as one. LXC's own process stays.
+    // Kills all processes of the sliver together: a job that lost one process would continue incomplete, and fail for no visible reason.
+    // LXC's own process stays.
     const oneEnd = { controller: "memory", file: "memory.oom.group", value: "1", below: "only" } as const;
-    // What a group protects is not protected for the groups in it, unless they say so too.
+    // A guarantee of a group does not apply to the groups below, unless they have one too.
     const guarantee = {
       controller: "memory",
       file: GUARANTEE,

@@ -5,9 +5,9 @@ import type { Controller } from "./limits.ts";
 export interface Counter {
   readonly key: UsageKey;
   readonly file: string;
-  /** The number is what it matches first; all that it matches are summed up. */
+  /** Its first group matches the number; several matches are added up. */
   readonly pattern: RegExp;
-  /** Of the kernel's units in one of ours; absent: 1. */
+  /** How many of the kernel's units one reported unit is; default 1. */
   readonly units?: number;
 }
 
@@ -15,7 +15,7 @@ const ALL = /^(\d+)$/gm;
 /** Share of the last ten seconds in which some process waited. */
 const PRESSURE = /^some avg10=([\d.]+)/gm;
 
-/** By the controller that has the file, in v1 and v2. */
+/** Counters by the controller of their file, for v1 and v2. */
 export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2, readonly Counter[]>>>>> = {
   memory: {
     1: [
@@ -30,7 +30,7 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
   },
   cpu: {
     1: [
-      // Where systemd mounts both controllers together.
+      // For systems on which systemd mounts both controllers together.
       { key: "cpu", file: "cpuacct.usage", pattern: ALL, units: 1_000_000 },
       { key: "throttled", file: "cpu.stat", pattern: /^throttled_time (\d+)$/gm, units: 1_000_000 },
     ],
@@ -60,7 +60,7 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
   },
 };
 
-/** What the texts of the files say; a file that is not there, or says nothing of it, leaves its number out. */
+/** Reads the counters from the files' texts. A missing file or number leaves its counter out. */
 export function readUsage(
   counters: readonly Counter[],
   texts: ReadonlyMap<string, string | undefined>,

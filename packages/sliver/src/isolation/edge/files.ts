@@ -1,19 +1,18 @@
 import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** How a file is written. */
+/** Options of writeAtomic. */
 export interface AtomicOptions {
   readonly mode?: number;
-  /** Owner of the file, user and group. */
+  /** Owner of the file: user and group id. */
   readonly owner?: number;
   /**
-   * False: readers see the whole file or none, but a loss of power may leave it empty. For files that are written again
-   * before each use.
+   * False: readers see the complete file or none, but power loss may leave it empty. For files that are written again before each use.
    */
   readonly durable?: boolean;
 }
 
-/** Writes a whole file or nothing, durable when it resolves. Follows no link at its last place. */
+/** Writes a complete file or nothing; durable when it resolves. Does not follow a link at the path. */
 export async function writeAtomic(path: string, text: string, options: AtomicOptions = {}): Promise<void> {
   const { durable = true } = options;
   const half = `${path}.new`;
@@ -29,13 +28,13 @@ export async function writeAtomic(path: string, text: string, options: AtomicOpt
   if (durable) await syncPath(dirname(path));
 }
 
-/** Writes a new file in the place of whatever an image has there: nothing of it is opened. */
+/** Writes a new file in place of whatever an image contains there, without opening that. */
 export async function replaceHostile(path: string, text: string, mode = 0o644): Promise<void> {
   await rm(path, { force: true });
   await writeFile(path, text, { flag: "wx", mode });
 }
 
-/** Makes what is in a file durable, or the names in a folder. */
+/** fsyncs a file, or a folder with its names. */
 export async function syncPath(path: string): Promise<void> {
   const file = await open(path, "r");
   try {
@@ -45,7 +44,7 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** What is there is of a writer that died. */
+/** Opens a new file. An existing one was left by a process that died. */
 async function openNew(path: string, mode: number): Promise<FileHandle> {
   try {
     return await open(path, "wx", mode);
@@ -57,8 +56,8 @@ async function openNew(path: string, mode: number): Promise<FileHandle> {
 }
 
 /**
- * Begins all at once and resolves when all have ended, whatever happened: after a failure the others must not go
- * on with a sliver that another step then removes. Rejects with the first failure in the order of the list.
+ * Runs all and resolves when all have ended, even after a failure, because otherwise the others would continue to work on a sliver that the
+ * next step removes. Rejects with the first failure in the order of the list.
  */
 export async function together(...works: readonly Promise<unknown>[]): Promise<void> {
   for (const one of await Promise.allSettled(works)) if (one.status === "rejected") throw one.reason;

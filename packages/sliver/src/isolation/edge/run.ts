@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { CommandError } from "../../errors.ts";
 
-/** Debian packages that hold the programs which are run on a sliver host. */
+/** Debian packages of the programs that a sliver host runs. */
 const PACKAGES = {
   "lxc-start": "lxc",
   lxcfs: "lxcfs",
@@ -17,35 +17,35 @@ const PACKAGES = {
   mmdebstrap: "mmdebstrap",
   skopeo: "skopeo",
 } as const;
-/** A program that slivers or their image need on the machine. */
+/** A program that slivers or their images need on the machine. */
 export type Program = keyof typeof PACKAGES;
 
-/** Some programs with the package of each. */
+/** Programs with their packages. */
 export function packagesOf(programs: readonly Program[]): Readonly<Record<string, string>> {
   return Object.fromEntries(programs.map((program) => [program, PACKAGES[program]]));
 }
 
-/** What to do where a program is not there; by its name or path. */
+/** How to install a missing program, by its name or path. */
 export function howToInstall(program: string): string {
   const name = program.slice(program.lastIndexOf("/") + 1);
   const held: string | undefined = Object.hasOwn(PACKAGES, name) ? PACKAGES[name as Program] : undefined;
   return `${name} is not installed here${held === undefined ? "" : `: apt-get install ${held}`}`;
 }
 
-/** How a program is run. */
+/** Options of run. */
 export interface RunOptions {
   readonly signal: AbortSignal;
-  /** Written to its standard input. */
+  /** Written to the program's standard input. */
   readonly input?: string;
-  /** Replaces the fixed one. */
+  /** Replaces the default PATH. */
   readonly path?: string;
-  /** Its output goes nowhere: the process that it leaves behind would hold the pipe open. */
+  /** Discards the output, because a process that the program leaves behind would keep the pipe open. */
   readonly leavesProcess?: true;
-  /** It is killed when this process ends, however that ends: for what works long on something that is found half made. */
+  /** Kills the program when this process ends, however it ends: for long work on something that is incomplete until then. */
   readonly diesWithUs?: true;
-  /** Bytes of address space that it may have, for what works on an image: its size is the image's choice. */
+  /** Limit of the address space in bytes, for programs that work on an image, because the image determines how much they need. */
   readonly memory?: number;
-  /** Each line that it writes to standard error. */
+  /** Called with each line of standard error. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -54,8 +54,8 @@ const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"] as const;
 const KEPT = 65_536;
 
 /**
- * Runs a program without a shell, in an environment of our own, and resolves to its standard output. It is killed when
- * the signal aborts. Throws CommandError, or the signal's reason.
+ * Runs a program without a shell, in a fixed environment, and resolves with its standard output. It is killed when the signal aborts.
+ * Throws CommandError, or the signal's reason.
  */
 export function run(argv: readonly [string, ...string[]], options: RunOptions): Promise<string> {
   const { signal, memory } = options;
@@ -89,7 +89,7 @@ export function run(argv: readonly [string, ...string[]], options: RunOptions): 
       partial = lines.pop()!.slice(-KEPT);
       for (const line of lines) options.onLine?.(line);
     });
-    // A program that ended before it read everything says why by its exit code.
+    // A program that ends before it has read everything is judged by its exit code, so EPIPE is ignored.
     child.stdin?.on("error", () => undefined).end(options.input);
     const end = (settle: () => void) => {
       signal.removeEventListener("abort", kill);

@@ -3,20 +3,20 @@ import { UnsafeTextError } from "../../errors.ts";
 import { safe } from "../network/rules.ts";
 import { LOGIN_ID } from "./names.ts";
 
-/** Name of the private host key in the folder of a sliver's settings. */
+/** File name of the private host key in the sliver's settings folder. */
 export const HOST_KEY = "ssh_host_ed25519_key";
 
-/** Text that sshd reads as root. Keys were read once already; here nothing is taken on trust. Throws GrammarError. */
+/** The authorized_keys file, which sshd reads as root. Keys were checked before, and are checked again here. Throws GrammarError. */
 export function authorizedKeys(keys: readonly string[]): string {
   return keys.map((key) => `${sshKey(key)}\n`).join("");
 }
 
-/** Processors that a cap of CPU is worth to programs that start one thread for each; undefined: there is no cap. */
+/** Number of processors that corresponds to a CPU cap, for programs that start a thread per processor; undefined without a cap. */
 function processors({ cpuCap }: { readonly cpuCap: number }): number | undefined {
   return cpuCap === 0 ? undefined : Math.ceil(cpuCap / 1000);
 }
 
-/** `logins`: the only users who may log in, with any key. */
+/** `logins`: the only users who may log in, with any of the keys. */
 export function sshdConfig(logins: readonly string[], limits: { readonly cpuCap: number }): string {
   const cpus = processors(limits);
   const settings: readonly (readonly [string, string])[] = [
@@ -28,16 +28,16 @@ export function sshdConfig(logins: readonly string[], limits: { readonly cpuCap:
     ["UsePAM", "no"],
     ["UseDNS", "no"],
     ["PidFile", "none"],
-    // A sliver that is asked for its key by many must not turn the launcher away.
+    // High, so that many clients that read the host key do not make sshd refuse the launcher.
     ["MaxStartups", "100:30:200"],
     ["Subsystem", "sftp internal-sftp"],
-    // nproc asks the scheduler, which knows cores and not shares of them; this it believes.
+    // nproc counts the cores of the scheduler, not the CPU cap, but it honours this variable.
     ...(cpus === undefined ? [] : [["SetEnv", `OMP_NUM_THREADS=${cpus}`] as const]),
   ];
   return settings.map(([name, value]) => `${name} ${value}\n`).join("");
 }
 
-/** What LXC starts: the sliver's init script as its login, and its sshd, which reaps what others leave. */
+/** The script that LXC starts: it runs the sliver's init script as its login, and its sshd, which reaps orphaned processes. */
 export function initScript(user: string, limits: { readonly cpuCap: number }): string {
   const cpus = processors(limits);
   return `#!/bin/sh
@@ -52,7 +52,7 @@ exec /usr/sbin/sshd -D -e -f /etc/nodeyard/sshd_config </dev/null
 `;
 }
 
-/** Lines of /etc/passwd, group and shadow for the login. */
+/** Lines for /etc/passwd, group and shadow. */
 export function loginLines(user: string): { passwd: string; group: string; shadow: string } {
   const name = login(user);
   return {
@@ -62,18 +62,18 @@ export function loginLines(user: string): { passwd: string; group: string; shado
   };
 }
 
-/** Files of /etc that tell a sliver who it is. Throws UnsafeTextError. */
+/** Files of /etc with the sliver's name. Throws UnsafeTextError. */
 export function nameFiles(user: string, address: string): { hostname: string; hosts: string } {
   const name = login(user);
   return { hostname: `${name}\n`, hosts: `127.0.0.1 localhost\n${safe("IPv4 address", address)} ${name}\n` };
 }
 
-/** What lets the login become root of its own sliver. Throws UnsafeTextError. */
+/** Allows the login to become root of its own sliver. Throws UnsafeTextError. */
 export function sudoersLine(user: string): string {
   return `${login(user)} ALL=(ALL) NOPASSWD: ALL\n`;
 }
 
-/** Puts `line` where the file has its name already, else at its end. */
+/** Replaces the line of the same name, or appends `line`. */
 export function withLine(text: string, line: string): string {
   const name = line.split(":")[0];
   const others = text.split("\n").filter((one) => one !== "" && one.split(":")[0] !== name);
@@ -87,17 +87,18 @@ function login(value: string): string {
 }
 
 const TYPE = "ssh-ed25519";
-/** An encrypted key is padded to blocks of its cipher; without one they have so many bytes. */
+/** An unencrypted key is padded to this block size, in bytes. */
 const BLOCK = 8;
 const LINE = 70;
 
 /**
- * The private key file that sshd reads, in OpenSSH's own format (PROTOCOL.key), which all its versions know; they read
- * Ed25519 in PKCS#8 only since 9.6. `seed` and `publicKey` are the 32 bytes each of RFC 8032.
+ * The private key file for sshd in OpenSSH's own format (PROTOCOL.key), which all versions read; they read Ed25519 in PKCS#8 only since
+ * 9.6.
+ * `seed` and `publicKey` are the 32 bytes each of RFC 8032.
  */
 export function openSshPrivateKey(seed: Uint8Array, publicKey: Uint8Array, comment: string): string {
   const known = publicBlob(publicKey);
-  // The two equal numbers tell a decrypted key from noise; here nothing is encrypted.
+  // Two equal numbers, by which a reader checks the decryption. Here nothing is encrypted.
   const check = Buffer.from(publicKey.subarray(0, 4));
   const secret = Buffer.concat([
     check,

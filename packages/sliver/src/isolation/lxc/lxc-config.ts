@@ -2,7 +2,7 @@ import { UnsafeTextError } from "../../errors.ts";
 import { GATEWAY } from "../network/edge/network.ts";
 import { IDS, type Names } from "./names.ts";
 
-/** A folder of the host that is seen, not written, inside. */
+/** A folder or file of the host that a sliver sees read-only. */
 export interface Bind {
   readonly from: string;
   /** Without a leading slash. */
@@ -10,31 +10,32 @@ export interface Bind {
   readonly kind: "dir" | "file";
 }
 
-/** What the LXC configuration of one sliver is made of. */
+/** Input of a sliver's LXC configuration. */
 export interface LxcConfig {
   readonly names: Names;
   readonly root: string;
-  /** Folder with the sliver's keys, its sshd's configuration and what it starts. */
+  /** Folder with the sliver's keys, the configuration of its sshd, and its start script. */
   readonly etc: string;
   /** Folder of its API socket. */
   readonly socket: string;
   readonly binds: readonly Bind[];
   readonly seccomp: string;
-  /** Of its control groups, below every hierarchy's mount. */
+  /** Path of its control groups, below the mount of every hierarchy. */
   readonly group: string;
   readonly devices: "v1" | "v2" | "none";
-  /** Whether it sees the limits of its own groups, which runtimes of languages read; with v2 alone. */
+  /** Whether it sees the limits of its own groups, which language runtimes read; only with v2. */
   readonly ownGroups: boolean;
-  /** Containers may be run in it. */
+  /** Containers may run in it. */
   readonly nesting: boolean;
-  /** As in `0,2-3`. */
+  /** For example `0,2-3`. */
   readonly cpus?: string;
 }
 
 /**
- * What root may be inside. Not sys_admin (mounts, new namespaces and most of the kernel's old holes), nor what reaches
- * the machine: modules, time, raw i/o, audit, boot. Not net_admin, with which nf_tables and each queue of the kernel is in reach: its
- * address and routes are given to a sliver. net_raw is ping's; what else it would open is refused below (packet sockets).
+ * Capabilities of root in a sliver (rule 11). Not sys_admin (mounts, new namespaces, and the code with most of the kernel's past
+ * vulnerabilities), nor capabilities that affect the machine: modules, time, raw I/O, audit, boot. Not net_admin, which gives access to
+ * nf_tables and the kernel's queues; a sliver gets its address and routes from outside. net_raw is for ping; the packet sockets that it
+ * would also allow are refused below.
  */
 export const CAPABILITIES = [
   "audit_write",
@@ -53,7 +54,10 @@ export const CAPABILITIES = [
   "sys_chroot",
 ] as const;
 
-/** What root may not be even where containers are run: its capabilities are those of its own user namespace, and the kernel checks that. */
+/**
+ * Capabilities that root does not get even with nesting. All others apply to the sliver's own user namespace only, which the kernel
+ * enforces.
+ */
 const KEPT_FROM_NESTING = [
   "mac_admin",
   "mac_override",
@@ -66,7 +70,7 @@ const KEPT_FROM_NESTING = [
 /** null, zero, full, random, urandom, tty, console, ptmx, pts. */
 const DEVICES = ["c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:1", "c 5:2", "c 136:*"];
 
-/** The text that LXC reads as root. Throws UnsafeTextError. */
+/** The configuration file, which LXC reads as root. Throws UnsafeTextError. */
 export function lxcConfig(config: LxcConfig): string {
   const { names, root, etc, socket, binds, group } = config;
   const entries: [string, string][] = [
@@ -94,7 +98,8 @@ export function lxcConfig(config: LxcConfig): string {
     ...(config.nesting
       ? [
           ["lxc.cap.drop", KEPT_FROM_NESTING.join(" ")] as [string, string],
-          // What is mounted anew inside may show no more than what is there, and lxcfs covers parts of it: these are whole.
+          // The kernel allows a new mount of proc or sys only if it shows no more than an existing complete one, and lxcfs covers parts of
+          // /proc. These are complete.
           ["lxc.mount.entry", mount("proc", "dev/.lxc/proc", "proc", "create=dir,optional")] as [
             string,
             string,
@@ -105,14 +110,14 @@ export function lxcConfig(config: LxcConfig): string {
           ],
         ]
       : [["lxc.cap.keep", CAPABILITIES.join(" ")] as [string, string]]),
-    // Its end of a cable that is there, with rules and queues, before it is.
+    // The inner end of a cable that exists, with rules and queues, before the sliver starts.
     ["lxc.net.0.type", "phys"],
     ["lxc.net.0.link", names.inner],
     ["lxc.net.0.name", "eth0"],
     ["lxc.net.0.flags", "up"],
     ["lxc.net.0.ipv4.address", `${names.address}/32`],
     ["lxc.net.0.ipv4.gateway", GATEWAY],
-    // Below the sliver's own group, whose limits LXC never writes; without these three it leaves groups behind.
+    // Below the sliver's own group, whose limits LXC does not write. Without these three settings LXC leaves groups behind.
     ["lxc.cgroup.dir.monitor", `${group}/monitor`],
     ["lxc.cgroup.dir.container", `${group}/payload`],
     ["lxc.cgroup.dir.monitor.pivot", `${group}/pivot`],
@@ -145,19 +150,19 @@ function oneLine(value: string): string {
 }
 
 const NEW_USER_NAMESPACE = "0x10000000";
-/** Frames as they are on the wire: the address of a sliver is checked outside, and the code behind was a way into kernels. */
+/** Packet sockets, which send raw frames. The sliver's address is checked outside, and their code has had vulnerabilities. */
 const PACKET_SOCKET = "0x11";
-/** `ioctl` and `socket` look at the low half of their argument only, so only that is compared. */
+/** `ioctl` and `socket` use only the lower 32 bits of this argument, so only these are compared. */
 const LOW_HALF = "0xffffffff";
 
-/** ioctls that make a subvolume, which would have no limit of its own: create, snapshot, and their second versions. */
+/** ioctls that make a subvolume, which would have no disk limit: create, snapshot, and their second versions. */
 const BTRFS_SUBVOLUMES = ["0x5000940e", "0x50009401", "0x50009417", "0x50009418"];
 
 /**
- * The list of refused calls, in LXC's format. A new user namespace would give back every capability that was dropped;
- * `clone3` hides its flags from filters, and libraries fall back to `clone` when it is not there (38: ENOSYS).
+ * The list of refused system calls in LXC's format. A new user namespace would give back every dropped capability. `clone3` hides its flags
+ * from filters; libraries fall back to `clone` when it fails with ENOSYS (38).
  */
-/** `nesting`: without what keeps a sliver from namespaces of its own and from mounting in them. */
+/** `nesting`: allows namespaces and mounts. */
 export function seccompPolicy(nesting: boolean): string {
   const calls = [
     "kexec_load",

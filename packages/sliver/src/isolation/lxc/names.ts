@@ -1,42 +1,45 @@
 import { UnsafeTextError } from "../../errors.ts";
 
-/** Everything of a sliver that has a name or a number on this machine. All of it derives from the index. */
+/** Names and numbers of a sliver on this machine, all derived from its index. */
 export interface Names {
   readonly index: number;
-  /** Its login, and its host name. */
+  /** Name of its login, and its host name. */
   readonly user: string;
-  /** First of its 65,536 ids. */
+  /** First of its 65,536 user and group ids. */
   readonly idBase: number;
-  /** Of its login, as this machine sees it. */
+  /** User id of its login, as this machine sees it. */
   readonly uid: number;
   /** The host's end of its network cable. */
   readonly device: string;
-  /** The sliver's end of it, until it is inside. */
+  /** The sliver's end, until it is moved inside. */
   readonly inner: string;
   readonly address: string;
-  /** Chain of its network rules. */
+  /** nftables chain of its network rules. */
   readonly chain: string;
-  /** Port of this machine that leads to its SSH server, where slivers are published. */
+  /** Port of this machine that is forwarded to its SSH server, if slivers are published. */
   readonly published?: number;
 }
 
-/** Ids that a sliver has for itself. */
+/** Number of ids of a sliver. */
 export const IDS = 65_536;
-/** Of the login, inside. */
+/** User id of the login inside the sliver. */
 export const LOGIN_ID = 1000;
 /**
- * The last sixteenth of what a signed 32-bit id can be: the only large range that neither systemd (which hands out
- * 524288 to 1879048191 to containers) nor `useradd`'s sub-ids use.
+ * Start of the last sixteenth of signed 32-bit ids. It is the only large range that neither systemd (which uses 524288 to 1879048191 for
+ * containers) nor the sub-ids of `useradd` use.
  */
 export const FIRST_ID = 0x7000_0000;
-/** Of processes of ours that need no rights: the ids before those of the first sliver. */
+/** Ids of sliverd's own unprivileged processes, before those of the first sliver. */
 export const OWN_IDS = { slivers: FIRST_ID + 1, tcp: FIRST_ID + 2, images: FIRST_ID + 3 } as const;
-/** Slivers that a machine can have at most: so many addresses and id ranges are set aside. */
+/** Most slivers of a machine. Addresses and id ranges are reserved for that many. */
 export const HIGHEST_INDEX = 4000;
-/** Who holds its lock makes and ends the slivers of this machine. One for all: so are the names. */
+/**
+ * The manager that holds the lock of this folder manages the slivers of this machine. There is one for all, because names are the same for
+ * all.
+ */
 export const MACHINE_LOCK = "/run/nodeyard-slivers";
 
-/** `network` is the first two numbers of the addresses, as `10.213`. Throws UnsafeTextError. */
+/** `network`: the first two numbers of the addresses, such as `10.213`. Throws UnsafeTextError. */
 export function namesOf(index: number, network: string, firstPort?: number): Names {
   if (!Number.isInteger(index) || index < 1 || index > HIGHEST_INDEX)
     throw new UnsafeTextError(`${index} is not an index of a sliver (1 to ${HIGHEST_INDEX})`);
@@ -54,7 +57,7 @@ export function namesOf(index: number, network: string, firstPort?: number): Nam
   };
 }
 
-/** The mark that folders, subvolumes and cgroups carry in their name: whose they are, readable after any crash. */
+/** The mark in the names of folders, subvolumes and cgroups. It shows to which incarnation they belong, after any crash. */
 export function markName({
   index,
   incarnation,
@@ -67,7 +70,7 @@ export function markName({
   return `ny-${index}.${incarnation}`;
 }
 
-/** Undefined for what is not ours. */
+/** Undefined for names that are no marks. */
 export function readMarkName(name: string): { index: number; incarnation: number } | undefined {
   const match = /^ny-([1-9]\d{0,3})\.(0|[1-9]\d{0,15})$/.exec(name);
   if (match === null) return undefined;
@@ -76,8 +79,8 @@ export function readMarkName(name: string): { index: number; incarnation: number
 }
 
 /**
- * The first user in a file of the host who has an id that belongs to slivers; undefined: none. `ranges`: the file gives out ranges
- * (/etc/subuid: name:first:count), else single ids (/etc/passwd: name:x:id).
+ * The first user in a file of the host with an id from the range of slivers; undefined when there is none. `ranges`: the file contains
+ * ranges (/etc/subuid: name:first:count), otherwise single ids (/etc/passwd: name:x:id).
  */
 export function clashes(text: string, ranges: boolean): string | undefined {
   const end = FIRST_ID + (HIGHEST_INDEX + 1) * IDS;

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { IMAGE_DIGEST } from "../storage/edge/archives.ts";
 import { REFERENCE } from "../storage/edge/registry.ts";
 
-/** Image of slivers that name none, where the configuration does not either. */
+/** Default image when the configuration names none. */
 const PRESET = "debian";
 
-/** Only what no interpreter that runs as root gives a meaning to. */
+/** Only characters without a meaning for any interpreter that runs as root (rule 11). */
 const path = z
   .string()
   .regex(/^(?:\/[A-Za-z0-9._+-]+)+$/, "must be an absolute path of letters, digits and ._+-")
@@ -44,9 +44,9 @@ const image = z.union(
 );
 
 const fields = z.strictObject({
-  /** Everything on disk is below it. */
+  /** Folder of all files of slivers. */
   folder: path.default("/var/lib/nodeyard-slivers"),
-  /** Archives of images that are made here; absent: in the folder. */
+  /** Folder for archives of images that are made here; absent: within `folder`. */
   cache: path.optional(),
   /** First two numbers of the slivers' addresses. */
   network: z
@@ -60,7 +60,7 @@ const fields = z.strictObject({
     .union(
       [
         z.strictObject({ bytes: z.number().int().min(268_435_456) }),
-        /** A folder on a btrfs that is there. */
+        /** A folder on an existing btrfs. */
         z.strictObject({ folder: path }),
       ],
       "must have bytes (268435456 at least) or folder, and nothing else",
@@ -69,22 +69,22 @@ const fields = z.strictObject({
   images: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), image).default({
     [PRESET]: { debian: "bookworm", packages: [] },
   }),
-  /** For slivers that name none. */
+  /** Image of slivers that name none. */
   defaultImage: z.string().default(PRESET),
-  /** CPU of all slivers together against the rest of the machine; cgroup v2 `cpu.weight`. */
+  /** CPU weight of all slivers together against the rest of the machine (cgroup v2 `cpu.weight`). */
   weight: z.number().int().min(1).max(10_000).default(100),
-  /** How slivers reach the world; false: not at all. */
+  /** Access of slivers to the network outside of the machine; false: none. */
   outbound: z
     .union(
       [
         z.literal(false),
         z.strictObject({
-          /** Absent: that of the default route. */
+          /** Absent: the interface of the default route. */
           device: z
             .string()
             .regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/)
             .optional(),
-          /** Ranges that slivers reach never, but name servers there; the cloud's metadata service first of all. */
+          /** Ranges that slivers cannot reach, except name servers in them. First of all the cloud's metadata service. */
           refuse: z
             .array(z.string().regex(/^\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}$/))
             .max(256)
@@ -94,17 +94,17 @@ const fields = z.strictObject({
       "must be false, or have device, refuse, both or neither",
     )
     .prefault({}),
-  /** Who may log in to slivers from outside; absent: only this machine itself. */
+  /** From where clients can log in to slivers; absent: only from this machine. */
   inbound: z
     .strictObject({
       device: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/),
-      /** The SSH server of the sliver of index N is port `firstPort` + N of this machine. */
+      /** The SSH server of the sliver with index N is reached at port `firstPort` + N of this machine. */
       firstPort: z.number().int().min(1024).max(61_000).default(22_000),
     })
     .optional(),
 });
 
-/** The `isolation` section of `sliverd.json`: defaults, checks and types of the options of the LXC back ends. */
+/** The `isolation` section of `sliverd.json`: options of the LXC back ends with defaults and checks. */
 export const isolationSchema = fields.superRefine(({ images, defaultImage }, context) => {
   if (Object.hasOwn(images, defaultImage) || IMAGE_DIGEST.test(defaultImage) || defaultImage === PRESET)
     return;
@@ -113,5 +113,5 @@ export const isolationSchema = fields.superRefine(({ images, defaultImage }, con
   context.addIssue({ code: "custom", path: ["defaultImage"], message });
 });
 
-/** Options of the LXC back ends, with defaults filled in. */
+/** Options of the LXC back ends, with defaults. */
 export type IsolationOptions = z.output<typeof isolationSchema>;

@@ -1,35 +1,35 @@
 import { UnsafeTextError } from "../../errors.ts";
 import type { Names } from "../lxc/names.ts";
 
-/** nftables table of all slivers; nothing outside it is touched. */
+/** nftables table of all slivers. Other tables are never changed. */
 export const TABLE = "nodeyard-slivers";
 
-/** What one sliver may do at the host's end of its cable. */
+/** The rules of a sliver at the host's end of its cable. */
 export interface SliverRules extends Pick<Names, "device" | "address" | "chain"> {
-  /** New connections above so many are dropped. */
+  /** New connections above this number are dropped. */
   readonly connections: number;
-  /** Port of the machine that leads to its SSH server; absent: none does. */
+  /** Port of the machine that is forwarded to its SSH server; absent: none. */
   readonly published?: number;
 }
 
-/** How slivers reach the world: through one interface, under its address. */
+/** Outgoing traffic of slivers: through one interface, translated to its address. */
 export interface Outbound {
   readonly device: string;
   readonly network: string;
   readonly refuse: readonly string[];
-  /** Name servers, of which slivers reach the port for names also in a refused range: some clouds have theirs beside the metadata. */
+  /** Name servers that slivers may ask even in a refused range, because some clouds have theirs next to the metadata service. */
   readonly resolvers?: readonly string[];
 }
 
-/** The interface whose side may log in to slivers, each by a port of this machine. */
+/** The interface from which clients may log in to slivers, each by a port of this machine. */
 export interface Inbound {
   readonly device: string;
 }
 
 /**
- * The frame that holds whether or not a sliver has a chain yet: nothing that comes out of a sliver reaches a listener of
- * the host or another sliver, only answers do (rule 11). Chains of slivers survive a repetition. `closed`: interfaces that forward for
- * slivers alone, so that the host does not become a router for its neighbours; ports that others publish (DNAT) stay open.
+ * The common rules, which apply even before a sliver has a chain: nothing from a sliver reaches a listener of the host or another sliver,
+ * except for answers (rule 11). Repeating the script keeps the chains of slivers. `closed`: interfaces that forward only for slivers, so
+ * that the host does not become a router for its neighbours; ports that other programs publish (DNAT) stay open.
  */
 export function frameScript(
   outbound: Outbound | undefined,
@@ -77,7 +77,7 @@ export function frameScript(
   return `${lines.join("\n")}\n`;
 }
 
-/** Only what was asked for by a port, and its answers: a route to the slivers' addresses leads nowhere. */
+/** Allows connections through published ports, and their answers. A packet that is routed directly to a sliver's address is dropped. */
 function publishing(inbound: Inbound): string[] {
   const device = quotedDevice(inbound.device);
   return [
@@ -98,7 +98,7 @@ function portOf(address: string, published: number): string {
   return `ports { ${safe("port", published)} : ${safe("IPv4 address", address)} . 22 }`;
 }
 
-/** Makes or changes the rules of one sliver, as one transaction. */
+/** Makes or changes the rules of one sliver, in one transaction. */
 export function sliverScript({ device, address, chain, connections, published }: SliverRules): string {
   const name = safe("chain of a sliver", chain);
   const lines = [
@@ -117,8 +117,8 @@ export function sliverScript({ device, address, chain, connections, published }:
 }
 
 /**
- * Takes the rules of one sliver away, as one transaction that is safe to repeat: what is added first is there to be
- * deleted, whatever was there before.
+ * Removes the rules of one sliver, in one transaction that may be repeated: it adds everything before deleting it, because nft fails to
+ * delete what does not exist.
  */
 export function removalScript({
   device,
@@ -153,7 +153,7 @@ function rule(chain: string, text: string): string {
   return `add rule inet ${TABLE} ${chain} ${text}`;
 }
 
-/** What values may be that come into text which nft, ip and tc read as root. */
+/** Grammars of the values in texts that nft, ip and tc read as root (rule 11). */
 const GRAMMARS = {
   "chain of a sliver": /^s[1-9]\d{0,3}$/,
   "name of an interface": /^[A-Za-z][A-Za-z0-9_.-]{0,14}$/,
@@ -164,7 +164,7 @@ const GRAMMARS = {
   "number of connections": /^[1-9]\d{0,9}$/,
 } as const;
 
-/** The value as text. Throws UnsafeTextError where it is no `what`. */
+/** The value as text. Throws UnsafeTextError when it does not match its grammar. */
 export function safe(what: keyof typeof GRAMMARS, value: string | number): string {
   const text = String(value);
   if (!GRAMMARS[what].test(text)) throw new UnsafeTextError(`${JSON.stringify(text)} is no ${what}`);

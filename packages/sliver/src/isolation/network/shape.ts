@@ -3,20 +3,23 @@ import type { Names } from "../lxc/names.ts";
 import type { BatchLine } from "./edge/batch.ts";
 import { safe } from "./rules.ts";
 
-/** What all slivers send passes this device, so that they can borrow from each other what is idle. */
+/** All traffic of slivers to the network passes this device, so that slivers can use rates that others leave idle. */
 export const UPLINK_QUEUE = "ny-up";
-/** tc counts bytes of a round in each class. */
+/** Range of HTB's quantum: bytes that a class may send per round. */
 const LEAST_QUANTUM = 1600;
 const MOST_QUANTUM = 60_000;
-/** Below one packet in a while nothing would ever leave. bit/s. */
+/** Lowest rate in bit/s; below it not even one packet would be sent in reasonable time. */
 const LEAST_RATE = 8_000;
 
 const THERE = /File exists|Exclusivity flag on/;
-/** iproute2 and the kernel say it in many ways; "doesn't exists" is of a device that was made and has no queue yet. */
+/**
+ * Error messages for missing objects, which differ between versions of iproute2 and the kernel. "doesn't exists" is about a new device
+ * without a queue.
+ */
 export const GONE =
   /No such file|Cannot find|does not exist|doesn't exist|not found|No such device|Invalid handle|Invalid argument/i;
 
-/** A sliver's cable, both ends here, and the device that all of them send through. Safe to repeat. */
+/** Makes a sliver's cable, with both ends on the host, and the common device. May be repeated. */
 export function cableCommands({ device, inner, address }: Names, gateway: string): BatchLine[] {
   return [
     { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
@@ -29,28 +32,28 @@ export function cableCommands({ device, inner, address }: Names, gateway: string
   ];
 }
 
-/** Classes of all slivers' queues towards the world. `link` in bit/s. Safe to repeat while slivers send. */
+/** Makes the classes for all slivers on the common device. `link` in bit/s. May be repeated while slivers send. */
 export function frameCommands(link: number): BatchLine[] {
   return [
-    // Made once, since it cannot be changed.
+    // Added once, because it cannot be changed.
     { text: `qdisc add dev ${UPLINK_QUEUE} root handle 1: htb default fffe`, mayFail: THERE },
     {
       text: `class replace dev ${UPLINK_QUEUE} parent 1: classid 1:ffff htb rate ${bits(link)} burst 256k`,
     },
-    // For packets of no sliver, which the rules drop.
+    // For packets that belong to no sliver; the rules drop them.
     {
       text: `class replace dev ${UPLINK_QUEUE} parent 1:ffff classid 1:fffe htb rate ${bits(0)} ceil ${bits(link)}`,
     },
   ];
 }
 
-/** Rates of one sliver: both ways its ceiling, and towards the world its guarantee and share of what is left. */
+/** Sets the rates of a sliver: its ceiling in both directions; towards the network also its guarantee and its share of the rest. */
 export function shapeCommands(names: Names, { net }: Limits): BatchLine[] {
   const { index } = names;
   const [device, address] = [safe("name of an interface", names.device), safe("IPv4 address", names.address)];
   const quantum = Math.min(MOST_QUANTUM, LEAST_QUANTUM * net.share);
   const id = index.toString(16);
-  // A filter that is replaced where its chain is new leaves a second one behind.
+  // Removes the filter first: replacing it when its class is new would leave a second filter.
   const [filter] = unshapeCommands(names);
   return [
     filter!,
@@ -64,7 +67,7 @@ export function shapeCommands(names: Names, { net }: Limits): BatchLine[] {
   ];
 }
 
-/** Its cable takes its own queues along; these are the ones on the common device. */
+/** Removes the sliver's parts of the common device. Its cable's own queues vanish with the cable. */
 export function unshapeCommands({ index }: Pick<Names, "index">): BatchLine[] {
   return [
     { text: `filter del dev ${UPLINK_QUEUE} parent 1: protocol ip prio ${index} u32`, mayFail: GONE },
@@ -72,7 +75,7 @@ export function unshapeCommands({ index }: Pick<Names, "index">): BatchLine[] {
   ];
 }
 
-/** Bytes that each sliver has sent through its class, by its index, from `tc -s class show`: of HTB it has no JSON. */
+/** Bytes sent by each sliver, by its index, from `tc -s class show`, which has no JSON output for HTB. */
 export function sentByIndex(shown: string): ReadonlyMap<number, number> {
   const found = shown.matchAll(/^class htb 1:([0-9a-f]{1,3}) .*\n\s*Sent (\d+) bytes/gm);
   return new Map([...found].map(([, minor, bytes]) => [Number.parseInt(minor!, 16), Number(bytes)]));
@@ -82,7 +85,7 @@ function bits(rate: number): string {
   return `${Math.max(LEAST_RATE, Math.round(rate))}bit`;
 }
 
-/** Bytes that may leave at once: 10 ms, so that the kernel's timer keeps up, and never less than two packets. */
+/** Bytes that may be sent at once: 10 ms of the rate, because of the resolution of the kernel's timer, and at least two packets. */
 function burst(rate: number): number {
   return Math.max(3200, Math.ceil(rate / 800));
 }

@@ -1,38 +1,38 @@
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { unlessAborted } from "../../in-turn.ts";
 
-/** What is asked of the file system. Subvolumes and their quota groups have one number, which is never given out again. */
+/** Operations of the file system. A subvolume and its quota group have the same number, which btrfs never uses again. */
 export interface QuotaTools {
-  /** Subvolumes that are gone and whose groups were owed, as an earlier process left it. */
+  /** Numbers of removed subvolumes whose groups an earlier process noted and did not remove. */
   owed(signal: AbortSignal): Promise<readonly number[]>;
-  /** Survives this process. Noted before the subvolume goes. */
+  /** Notes a group durably. Called before its subvolume is removed. */
   owe(id: number): Promise<void>;
   settled(id: number): Promise<void>;
-  /** Resolves when the file system has taken these subvolumes apart, which it does in its own time. */
+  /** Resolves when the file system has freed these subvolumes, which it does in the background. */
   dropped(ids: readonly number[], signal: AbortSignal): Promise<void>;
-  /** Writes out what is to be written: then groups count what is there, and the taking apart begins. */
+  /** Writes pending changes to disk. After that the counts of groups are exact and btrfs begins to free removed subvolumes. */
   commit(signal: AbortSignal): Promise<void>;
-  /** "gone": also when it was gone already. "busy": it counts something. Throws CommandError. */
+  /** "gone": the group does not exist (any more). "busy": it still counts data. Throws CommandError. */
   destroy(id: number, signal: AbortSignal): Promise<"gone" | "busy">;
 }
 
-/** What the removal of quota groups uses. */
+/** Options of `QuotaGroups`. */
 export interface QuotaGroupOptions {
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
 }
 
-/** Milliseconds that a round may take: what is large is taken apart slowly. */
+/** Milliseconds for one round: btrfs needs minutes to free a large subvolume. */
 const ROUND = 300_000;
-/** Of those that stayed, so many are tried again in a round, and so many are remembered; the rest is the next process's. */
+/** Failed groups that are tried again in one round, and failed groups that are remembered. The rest is left for the next process. */
 const AGAIN = 50;
 const KEPT = 1000;
 
 /**
- * The quota groups of subvolumes that are removed. Linux 6.11 and later remove a group with its subvolume. Earlier ones
- * keep it, and refuse to remove it (EBUSY) while it counts anything, which is until the subvolume has been taken apart and that
- * is written. Removals do not wait for that: one round after another does it for all groups that came meanwhile. What fails is
- * logged, counted, and tried again in the next round or by the next process.
+ * Removes the quota groups of removed subvolumes. Linux 6.11 and later remove a group together with its subvolume. Earlier kernels keep it
+ * and refuse its removal (EBUSY) while it counts data: until the subvolume has been freed and that has been written. The removal of a
+ * sliver does not wait for this: rounds in the background remove all groups that were added meanwhile. A group that fails is logged,
+ * counted and tried again in the next round or by the next process.
  */
 export class QuotaGroups {
   readonly #tools: QuotaTools;
@@ -40,7 +40,7 @@ export class QuotaGroups {
   readonly #fresh = new Set<number>();
   readonly #stuck = new Map<number, string>();
   #working: Promise<void> | undefined;
-  /** How many wait for the end of what is under way. */
+  /** Number of callers that wait for the current work. */
   #waiting = 0;
   #stop = new AbortController();
 
@@ -49,22 +49,22 @@ export class QuotaGroups {
     this.#options = options;
   }
 
-  /** Groups that could not be removed, and why. They limit nothing: their subvolumes are gone. */
+  /** Groups that could not be removed, with the reason. They limit nothing, since their subvolumes do not exist. */
   get stuck(): ReadonlyMap<number, string> {
     return this.#stuck;
   }
 
-  /** Takes on what an earlier process owed. */
+  /** Resumes the removals that an earlier process noted. */
   async resume(signal: AbortSignal): Promise<void> {
     for (const id of await this.#tools.owed(signal)) this.begin(id);
   }
 
-  /** Before the subvolume is removed: whatever happens then, its group is not forgotten. */
+  /** To be called before the subvolume is removed, so that no crash makes its group forgotten. */
   owe(id: number): Promise<void> {
     return this.#tools.owe(id);
   }
 
-  /** After it was removed. */
+  /** To be called after the subvolume was removed. */
   begin(id: number): void {
     this.#fresh.add(id);
     this.#working ??= this.#work(this.#stop.signal).finally(() => {
@@ -72,7 +72,7 @@ export class QuotaGroups {
     });
   }
 
-  /** Resolves when each is gone or is known to stay; the file system is asked to do it at once. */
+  /** Resolves when each group is removed or has failed. The file system is asked to begin at once. */
   async hurry(signal: AbortSignal): Promise<void> {
     if (this.#working === undefined) return;
     this.#waiting++;
@@ -84,7 +84,7 @@ export class QuotaGroups {
     }
   }
 
-  /** Resolves when nothing is under way any more; what is owed stays owed. */
+  /** Resolves when no work is under way. Groups that are left keep their notes. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error("the pool is left"));
     await this.#working;
@@ -117,12 +117,12 @@ export class QuotaGroups {
       for (const id of await this.#destroy(busy, signal))
         this.#keep(id, "busy, though its subvolume is gone");
     } catch (error) {
-      // Of those, some may be gone; the next round finds that.
+      // Some of them may be removed already. The next round finds out.
       for (const id of ids) this.#keep(id, messageOf(error));
     }
   }
 
-  /** Those that are busy. One that fails keeps no other. */
+  /** Returns the groups that are busy. A group that fails does not keep the others from being removed. */
   async #destroy(ids: readonly number[], signal: AbortSignal): Promise<number[]> {
     const busy: number[] = [];
     for (const id of ids) {
@@ -141,7 +141,7 @@ export class QuotaGroups {
     return busy;
   }
 
-  /** At the end, so that each has its turn. */
+  /** Appends the group at the end, so that all failed groups are tried in turn. */
   #keep(id: number, why: string): void {
     this.#stuck.delete(id);
     if (this.#stuck.size < KEPT) this.#stuck.set(id, why);

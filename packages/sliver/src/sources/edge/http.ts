@@ -8,14 +8,14 @@ import type { DocumentEndpoint } from "../signed.ts";
 
 /** PEM texts. */
 export interface TlsFiles {
-  /** Authorities that may sign the server's certificate; absent: the system's. */
+  /** Authorities that may sign the server's certificate. Absent: those of the system. */
   readonly ca?: string;
-  /** This node's own certificate and key, for servers that ask. */
+  /** This node's certificate and key, for servers that require a client certificate. */
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** Milliseconds that a connection is kept for the next call: a poll and its report. */
+/** Milliseconds that an idle connection is kept: long enough for the report that follows a poll. */
 const IDLE_MS = 5_000;
 /** Bytes. */
 const MAX_REPLY = 16 * 1024 * 1024;
@@ -23,7 +23,7 @@ const MAX_REPLY = 16 * 1024 * 1024;
 const MAX_ETAG = 512;
 const MAX_LOCATION = 300;
 
-/** Calls of PLC. HTTPS; plain HTTP to this machine only, in tests. Rejects with PlcTimeoutError. */
+/** Calls to PLC over HTTPS. Plain HTTP is allowed to this machine only, for tests. Rejects with PlcTimeoutError. */
 export function httpPost(url: string, files: () => TlsFiles): Post {
   const send = caller(files, PlcTimeoutError);
   return async (body, signal) => {
@@ -33,7 +33,7 @@ export function httpPost(url: string, files: () => TlsFiles): Post {
   };
 }
 
-/** Documents and reports. HTTPS; plain HTTP to this machine only, in tests. Redirects are not followed. */
+/** Documents and reports over HTTPS. Plain HTTP is allowed to this machine only, for tests. Redirects are not followed. */
 export function httpPlace(
   { url, reportUrl }: { readonly url: string; readonly reportUrl?: string | undefined },
   files: () => TlsFiles,
@@ -72,7 +72,7 @@ interface Reply {
   readonly text: string;
 }
 
-/** Makes calls, each with the certificates that the files hold at that moment. What fails rejects with a `Failure`. */
+/** Makes calls with the certificates that the files contain at that moment. A failure rejects with a `Failure`. */
 function caller(
   files: () => TlsFiles,
   Failure: new (message: string, options: { readonly cause: unknown }) => Error,
@@ -111,29 +111,29 @@ function caller(
 }
 
 /**
- * Connections by what `files` holds at each call: whoever renews a certificate rewrites its file, without a signal to this process. Throws
- * what `files` throws.
+ * Connections that follow the content of `files`: programs that renew certificates rewrite the files and send this process no signal.
+ * Throws what `files` throws.
  */
 function agents(files: () => TlsFiles): () => Agent {
   let last: { readonly files: string; readonly agent: Agent } | undefined;
   return () => {
     const now = files();
     const text = JSON.stringify(now);
-    // The former agent's idle connections end by themselves.
+    // Idle connections of the former agent end after IDLE_MS.
     if (last?.files !== text) last = { files: text, agent: agentOf(now) };
     return last.agent;
   };
 }
 
-/** One context of `files` for all connections: the system's authorities are hundreds. */
+/** One TLS context for all connections: parsing the hundreds of authorities of a system takes time. */
 function agentOf(files: TlsFiles): Agent {
-  // Node's default are the authorities that it was built with, without those that the site added to the system.
+  // Node's default authorities are those it was built with. Authorities that the site added to the system would be missing.
   const system = files.ca === undefined ? getCACertificates("system") : [];
   const secureContext = createSecureContext({ ...files, ...(system.length === 0 ? {} : { ca: system }) });
   return new Agent({ secureContext, keepAlive: true, timeout: IDLE_MS });
 }
 
-/** Node's codes for a certificate whose authority is not known here. */
+/** Node's error codes for a certificate whose authority is unknown here. */
 const UNKNOWN_AUTHORITY: ReadonlySet<unknown> = new Set([
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "SELF_SIGNED_CERT_IN_CHAIN",
@@ -141,11 +141,13 @@ const UNKNOWN_AUTHORITY: ReadonlySet<unknown> = new Set([
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ]);
-/** OpenSSL's messages: a number of its queue, function, reason, a line of its sources. */
+/** OpenSSL's error format: code, library, function, reason, line of its source. */
 const OPENSSL = /error:[0-9A-F]{8}:[^:]*:[^:]*:([^:]+)/;
 const WANTS_CERTIFICATE = /certificate required|handshake failure/;
 
-/** Why a call failed, in one line. Node's own remedy for authorities is a command-line option, which a daemon's user cannot set. */
+/**
+ * One line on why a call failed. Node's own advice for unknown authorities is a command-line option, which a daemon's operator cannot set.
+ */
 function whyOf(cause: unknown): string {
   const message = messageOf(cause);
   if (UNKNOWN_AUTHORITY.has((cause as { code?: unknown } | null)?.code))

@@ -3,7 +3,7 @@ import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoreFiles } from "../store.ts";
 
-/** The files of one folder, which is there and only its owner may enter. */
+/** The files of one folder. The folder exists and only its owner may enter it. */
 export function nodeFiles(folder: string): StoreFiles {
   const path = (name: string) => join(folder, name);
   return {

@@ -4,10 +4,10 @@ import type { ApiResponse } from "../../handler.ts";
 import { type Conversation, serveHttp } from "../http.ts";
 import { MAX_FRAME, readFrames, writeFrame } from "./frames.ts";
 
-/** Bytes that the daemon writes first to each connection: its number. */
+/** Length of the connection number that the daemon writes first to each connection, in bytes. */
 export const CONNECTION_PREFIX = 16;
 
-/** What the daemon says. */
+/** A message of the daemon. */
 interface Told {
   readonly ping?: true;
   readonly id?: number;
@@ -18,8 +18,8 @@ interface Told {
 const TOO_LONG: ApiResponse = { status: 413, type: "text/plain", body: "too long\n" };
 
 /**
- * The process that reads what strangers write: HTTP, JSON and XML of connections that the daemon relays to the socket at `path`. What it
- * makes of them goes to the daemon, whose answers it writes back. It decides nothing.
+ * Runs the process that parses the requests of untrusted callers: HTTP, JSON and XML of connections that the daemon relays to the socket at
+ * `path`. It sends the parsed requests to the daemon and writes the daemon's answers back. It decides nothing.
  */
 export function parseForDaemon(path: string, input: Readable, output: Writable): void {
   const numbers = new WeakMap<Socket, number>();
@@ -36,11 +36,11 @@ export function parseForDaemon(path: string, input: Readable, output: Writable):
   });
   const conversation = (conn: number): Conversation => ({
     admit: async (admit) => (await ask({ conn, admit })).refusal,
-    // Not async: the argument would be kept until there is an answer.
+    // Not async, because an async function would keep its arguments in memory until the answer.
     answer: (answer, authorization) => ask({ conn, answer, authorization }).then(({ response }) => response!),
     malformed: () => void writeFrame(output, { conn, malformed: true }),
   });
-  // Its own listener comes after the number. The server has to listen itself, since otherwise it would watch no time of its connections.
+  // HTTP starts only after the connection number. The server itself must listen, because otherwise it would not enforce its time limits.
   const [parse] = http.listeners("connection") as [(socket: Socket) => void];
   http.removeAllListeners("connection").on("connection", (socket: Socket) => {
     const begin = () => {

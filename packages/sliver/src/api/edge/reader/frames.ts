@@ -1,11 +1,11 @@
 import type { Readable, Writable } from "node:stream";
 
-/** Bytes before each frame: the length of its JSON. */
+/** Length field before each frame, in bytes. */
 const PREFIX = 4;
-/** Bytes of a frame of the process that parses. */
+/** Longest frame of the parsing process, in bytes. */
 export const MAX_FRAME = 4 * 1024 * 1024;
 
-/** Sends a value over a pipe between two of our processes; false when it is longer than `longest` bytes. */
+/** Sends a value over a pipe between two processes; false when it is longer than `longest` bytes. */
 export function writeFrame(to: Writable, value: unknown, longest = Number.POSITIVE_INFINITY): boolean {
   const body = Buffer.from(JSON.stringify(value));
   if (body.length > longest) return false;
@@ -15,7 +15,7 @@ export function writeFrame(to: Writable, value: unknown, longest = Number.POSITI
   return true;
 }
 
-/** Hands each value on. `onWrong` is called, and nothing more is read, when one is longer than `longest` bytes or is refused. */
+/** Calls back with each value. On a frame longer than `longest` bytes, or a refused value, it calls `onWrong` and reads no more. */
 export function readFrames(
   from: Readable,
   longest: number,

@@ -3,7 +3,7 @@ import { z } from "zod";
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const authorization = z.string().max(300).optional();
 
-/** What the process that parses may say. It read what strangers wrote, so nothing of it is taken on trust. */
+/** Messages of the parsing process. Its input is untrusted, so its messages are checked as well. */
 export const messageSchema = z.union([
   z.strictObject({ ready: z.literal(true) }),
   z.strictObject({ pong: z.literal(true) }),

@@ -8,21 +8,21 @@ import { CONNECTION_PREFIX } from "./child.ts";
 import { MAX_FRAME, readFrames, writeFrame } from "./frames.ts";
 import { messageSchema } from "./messages.ts";
 
-/** Bytes of writable memory, of which V8 reserves 550 MiB without using them. */
+/** Limit of writable memory (RLIMIT_DATA), in bytes. V8 reserves 550 MiB without using them. */
 const DATA = 805_306_368;
-/** MiB of V8's heap. */
+/** Limit of V8's heap, in MiB. */
 const HEAP = 64;
-/** Milliseconds between two signs of life, while there are connections; and between two starts. */
+/** Milliseconds between two pings while there are connections (PULSE), and between two starts of the process (BETWEEN_STARTS). */
 const PULSE = 5_000;
 const BETWEEN_STARTS = 1_000;
 
-/** What a Reader needs. */
+/** Options of a reader. */
 export interface ReaderOptions {
-  /** The program that it runs: `sliver-reader`. */
+  /** Path of the program `sliver-reader`. */
   readonly program: string;
-  /** Made for its socket, which nobody else reaches. */
+  /** Folder of its socket; no other process can enter it. */
   readonly folder: string;
-  /** Where this process is root: the user and group that it runs as. */
+  /** User and group of the process when this process is root. */
   readonly uid: number;
   readonly clock: Clock;
   readonly onFailure: (line: string) => void;
@@ -34,10 +34,10 @@ interface Running {
 }
 
 /**
- * A process without rights that parses what strangers write, so that a fault of an HTTP, JSON or XML parser is no way to root. The daemon
- * relays bytes to it and gets typed messages back; whose connection a message is about is what the daemon knows itself. It is killed
- * when it does not answer for five seconds, and started again; slivers in one process could speak for each other if they took it over, and
- * never for root or the launcher, whose calls it does not see.
+ * A process without privileges that parses requests of untrusted callers, so that a bug in an HTTP, JSON or XML parser does not lead to
+ * root (rule 11). The daemon relays bytes to it and receives typed messages. The daemon itself knows which caller a connection belongs to.
+ * The process is killed and restarted when it does not answer for five seconds. If slivers took it over, they could call for each other,
+ * but not for root or the launcher, whose calls do not pass through it.
  */
 export class Reader {
   readonly #options: ReaderOptions;
@@ -50,12 +50,12 @@ export class Reader {
     this.#options = options;
   }
 
-  /** Has it running before the first connection. */
+  /** Starts the process before the first connection. */
   start(): void {
     void this.#ready().catch(() => undefined);
   }
 
-  /** Has a connection read by it. */
+  /** Passes a connection to the process. */
   take(socket: Socket, talk: Conversation): void {
     this.#ready().then(
       (running) => this.#relay(running, socket, talk),
@@ -131,7 +131,7 @@ export class Reader {
     });
   }
 
-  /** A message about a connection that has ended is about nobody. */
+  /** A message about a connection that has ended is ignored. */
   #decide({ child, talks }: Running, message: ConnectionMessage): void {
     const talk = talks.get(message.conn)?.talk;
     if ("malformed" in message) return talk?.malformed();
@@ -164,8 +164,8 @@ export class Reader {
   }
 
   /**
-   * No network, no new rights; the user is changed by the program itself, which then has loaded its code: that may be where only root
-   * reads.
+   * The command that starts the process: without network and without new privileges. The program itself changes the user after it has
+   * loaded its code, because the code may be readable by root only.
    */
   #command(): [string, ...string[]] {
     const { program, folder, uid } = this.#options;

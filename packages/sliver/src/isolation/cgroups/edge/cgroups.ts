@@ -7,17 +7,17 @@ import { inTurn } from "../../../in-turn.ts";
 import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, sharesOf, type Write } from "../limits.ts";
 import { COUNTERS, readUsage } from "../usage.ts";
 
-/** Groups of slivers are below this one, so that all slivers together compete with the rest of the machine. */
+/** The group above those of all slivers, so that all slivers together compete with the rest of the machine. */
 export const PARENT = "nodeyard-slivers";
-/** Milliseconds between looks at a group that is to become empty: first, and at most. */
+/** Milliseconds between two checks of whether a group is empty: at first, and at most. */
 const FIRST_LOOK = 2;
 const SLOWEST_LOOK = 100;
 
-/** Control groups of slivers, written in this process. `mark` names a sliver's group. */
+/** The control groups of slivers, written by this process. `mark` is the name of a sliver's group. */
 export class Cgroups {
   readonly layout: CgroupLayout;
   readonly #clock: Clock;
-  /** One sum at a time: a later one has seen what an earlier one has. */
+  /** Serializes the sums, so that a later sum sees what an earlier one has written. */
   readonly #turn = inTurn();
 
   constructor(layout: CgroupLayout, clock: Clock) {
@@ -36,7 +36,7 @@ export class Cgroups {
     );
   }
 
-  /** Every group of a sliver that there is. */
+  /** The marks of all groups that exist. */
   async list(): Promise<string[]> {
     const found = new Set<string>();
     for (const { mount } of this.layout.hierarchies)
@@ -45,8 +45,8 @@ export class Cgroups {
   }
 
   /**
-   * Makes a sliver's group in every hierarchy. Of all slivers together: `weight` is theirs against the rest, as in v2, and `memory` the
-   * bytes that they may have, so that those without a limit of their own leave the rest of the machine what it needs.
+   * Makes a sliver's group in every hierarchy. For all slivers together it sets `weight`, their CPU weight against the rest of the machine
+   * (as in v2), and `memory`, their limit in bytes, so that slivers without limits of their own leave the machine what it needs.
    */
   async make(mark: string, weight: number, memory: number): Promise<void> {
     for (const hierarchy of this.layout.hierarchies) {
@@ -80,14 +80,15 @@ export class Cgroups {
       const groups = [...(below === "only" ? [] : [own]), ...(below === undefined ? [] : await lower(own))];
       if (file === "cpuset.cpus") await writeCpus(groups, value);
       else for (const group of groups) await put(join(group, file), value);
-      // Memory and swap together, where v1 counts swap: else what memory may not hold goes there without an end.
+      // In v1, memory and swap together as well, if the kernel counts swap. Otherwise memory above the limit would be swapped out without a
+      // bound.
       if (file === "memory.limit_in_bytes")
         await put(join(own, "memory.memsw.limit_in_bytes"), value).catch(() => undefined);
       if (file === GUARANTEE) await this.#guaranteeAll(mount);
     }
   }
 
-  /** Numbers of its processes, in this machine's numbering. */
+  /** Ids of the group's processes, as this machine numbers them. */
   async processes(mark: string, part = ""): Promise<number[]> {
     const found = new Set<number>();
     for (const { mount } of this.layout.hierarchies) {
@@ -100,8 +101,8 @@ export class Cgroups {
   }
 
   /**
-   * Whether a process is in it, by one look: what LXC started is in every hierarchy, and nothing inside can leave one.
-   * Cheap enough for every sliver of a report; before acting on one, ask for its processes.
+   * Whether the group has a process, by one read. LXC starts processes in every hierarchy, and a process inside cannot leave one. This is
+   * cheap enough for every sliver of a report. Read the processes before acting on a sliver.
    */
   async populated(mark: string, part: string): Promise<boolean> {
     const hierarchy = this.layout.controllers.get("pids") ?? this.layout.hierarchies[0];
@@ -114,12 +115,12 @@ export class Cgroups {
     return false;
   }
 
-  /** Processes that the kernel killed because the memory of the group was full. Undefined: nobody counts, or there is no group. */
+  /** Number of processes that the kernel killed because the group's memory was full. Undefined: not measured, or no such group. */
   async memoryKills(mark: string): Promise<number | undefined> {
     const memory = this.layout.controllers.get("memory");
     if (memory === undefined) return undefined;
     const own = join(memory.mount, PARENT, mark);
-    // v1 counts in the group of the process alone, and LXC's is below.
+    // v1 counts in the group of the process only, and LXC's groups are below.
     const [groups, file] =
       memory.version === 2 ? [[own], "memory.events"] : [[own, ...(await tree(own))], "memory.oom_control"];
     let sum: number | undefined;
@@ -130,7 +131,7 @@ export class Cgroups {
     return sum;
   }
 
-  /** What it uses, as far as the kernel counts. */
+  /** The group's usage, as far as the kernel measures it. */
   async usage(mark: string): Promise<SliverUsage> {
     const parts = [...this.layout.controllers].map(async ([controller, { version, mount }]) => {
       const counters = COUNTERS[controller]?.[version] ?? [];
@@ -141,7 +142,10 @@ export class Cgroups {
     return Object.assign({}, ...(await Promise.all(parts)));
   }
 
-  /** Resolves when no process is in it. What was killed may not fork meanwhile, so that a fork bomb ends too. */
+  /**
+   * Kills all processes; resolves when none is left. Freezes the group in v1, so that killed processes cannot fork and a fork bomb ends
+   * too.
+   */
   async kill(mark: string, signal: AbortSignal, part = ""): Promise<void> {
     const frozen = this.layout.controllers.get("freezer");
     for (let wait = FIRST_LOOK; ; wait = Math.min(2 * wait, SLOWEST_LOOK)) {
@@ -158,7 +162,7 @@ export class Cgroups {
     }
   }
 
-  /** Its processes stop where they are, or go on; LXC's own does not stop. `kill` ends frozen ones, too. Throws MachineError. */
+  /** Stops or continues the group's processes, except LXC's own. `kill` also ends frozen processes. Throws MachineError. */
   async freeze(mark: string, frozen: boolean): Promise<void> {
     const old = this.layout.controllers.get("freezer");
     const mount = (old ?? this.layout.hierarchies.find(({ version }) => version === 2))?.mount;
@@ -168,7 +172,7 @@ export class Cgroups {
     else await put(join(group, "cgroup.freeze"), frozen ? "1" : "0");
   }
 
-  /** Waits at most `limit` milliseconds for its processes to end by themselves. */
+  /** Waits up to `limit` milliseconds until the processes have ended by themselves. */
   async emptied(mark: string, limit: number, signal: AbortSignal): Promise<void> {
     const end = this.#clock.monotonic() + limit;
     for (let wait = FIRST_LOOK; this.#clock.monotonic() < end; wait = Math.min(2 * wait, SLOWEST_LOOK)) {
@@ -177,11 +181,11 @@ export class Cgroups {
     }
   }
 
-  /** Resolves when its groups are gone; nothing may run in them. */
+  /** Removes the groups; they must have no process. */
   async remove(mark: string, signal: AbortSignal): Promise<void> {
     for (const { mount } of this.layout.hierarchies) {
       const own = join(mount, PARENT, mark);
-      // The kernel lets go of a group a moment after its last process.
+      // The kernel releases a group a moment after its last process has ended.
       for (let wait = FIRST_LOOK; !(await removeTree(own)); wait = Math.min(2 * wait, SLOWEST_LOOK))
         await sleep(this.#clock, wait, signal);
     }
@@ -190,12 +194,12 @@ export class Cgroups {
       await this.#guaranteeAll(memory.mount);
   }
 
-  /** Of a machine without slivers; nothing may be made meanwhile. */
+  /** Removes the group of all slivers, on a machine without slivers. */
   async removeParent(): Promise<void> {
     for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT));
   }
 
-  /** A guarantee is worth what the group above has: the parent protects as much as its slivers do together. */
+  /** Sets the parent's memory guarantee to the sum of its slivers': a guarantee is only effective within that of the group above. */
   #guaranteeAll(mount: string): Promise<void> {
     return this.#turn(async () => {
       const parent = join(mount, PARENT);
@@ -229,7 +233,7 @@ function end(pid: number): void {
   }
 }
 
-/** In v1 a group never has fewer cores than one below it: all get the union first, then the lower ones what is new. */
+/** In v1 a group must have all cores of the groups below: so all get the union first, then the lower ones their new cores. */
 async function writeCpus(groups: readonly string[], cpus: string): Promise<void> {
   const [own, ...below] = groups;
   const before = (await read(join(own!, "cpuset.cpus")))?.trim() ?? "";
@@ -240,7 +244,7 @@ async function writeCpus(groups: readonly string[], cpus: string): Promise<void>
 
 async function put(file: string, value: string): Promise<void> {
   try {
-    // Never create: a file that is missing here is a controller that is missing.
+    // Never creates the file: a missing file means a missing controller.
     await writeFile(file, value, { flag: "r+" });
   } catch (cause) {
     throw new MachineError(`${file} does not take ${value}: ${(cause as Error).message}`, { cause });
@@ -256,14 +260,14 @@ async function folders(path: string): Promise<string[]> {
   return entries.filter((one) => one.isDirectory()).map(({ name }) => name);
 }
 
-/** Groups below, outer ones first. */
+/** The groups below, outer ones first. */
 async function tree(group: string): Promise<string[]> {
   const below: string[] = [];
   for (const name of await folders(group)) below.push(join(group, name), ...(await tree(join(group, name))));
   return below;
 }
 
-/** False when a group is busy still. */
+/** False when a group is still busy. */
 async function removeTree(group: string): Promise<boolean> {
   for (const path of [group, ...(await tree(group))].toReversed()) {
     try {

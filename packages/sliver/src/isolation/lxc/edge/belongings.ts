@@ -10,13 +10,13 @@ import { readMarkName } from "../names.ts";
 import { LxcBackEnd } from "./lxc-back-end.ts";
 import { type MachineOptions, OWN_FILES, type SliverMachine } from "./machine.ts";
 
-/** One thing on this machine that belongs to slivers. */
+/** A thing on this machine that belongs to slivers. */
 export interface Belonging {
   readonly kind: "sliver" | "group" | "rules" | "interface" | "mount" | "file";
   readonly name: string;
 }
 
-/** Interfaces that slivers have: cables, their inner ends, and the queue of all. */
+/** Network interfaces of slivers: both ends of their cables, and the common queue. */
 const INTERFACE = /^ny-(?:[vp]\d{1,4}|up)$/;
 
 /** Everything on this machine that belongs to slivers. Changes nothing. Throws CommandError. */
@@ -50,7 +50,7 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
   return found;
 }
 
-/** Where the program is not installed, nothing was made with it. */
+/** Empty when the program is not installed, because then nothing was made with it. */
 function absent(error: unknown): string {
   const { cause } = error as { readonly cause?: NodeJS.ErrnoException };
   if (cause?.code === "ENOENT") return "";
@@ -58,15 +58,15 @@ function absent(error: unknown): string {
 }
 
 /**
- * Ends every sliver and takes everything of slivers' from this machine. Nothing may be made meanwhile. What is in the
- * machine's folders and not ours stays. Throws MachineError that names what is left.
+ * Ends every sliver and removes everything that belongs to slivers. Nothing may be made at the same time. Foreign files in the machine's
+ * folders stay. Throws MachineError with the names of what is left.
  */
 export async function dismantle(machine: SliverMachine, signal: AbortSignal): Promise<void> {
   const { options } = machine;
   if ((await belongings(options, signal)).length === 0) return;
   await machine.prepareToEnd(signal);
   const failures: string[] = [];
-  // Of either kind: what one back end made, the other one ends.
+  // Either kind of back end can end the slivers of the other.
   const backEnd = new LxcBackEnd("account", machine);
   for (const ref of await backEnd.inspect(signal))
     await backEnd.destroy(ref, signal).catch((error) => {

@@ -13,12 +13,12 @@ import type { SliverMachine } from "./machine.ts";
 import { hostBinds, writeSettings } from "./root-files.ts";
 import type { Mark } from "./sliver-folders.ts";
 
-/** Milliseconds. A lost first packet would cost a second of waiting for the next one. */
+/** Milliseconds. Short, because after a lost first packet TCP would wait a second before the next one. */
 const CONNECT_LIMIT = 100;
 const BANNER_LIMIT = 5_000;
 const BETWEEN = 5;
 
-/** Resolves when an SSH server answers there; rejects with the signal's reason. */
+/** Resolves when an SSH server answers; rejects with the signal's reason. */
 export async function waitForSsh(address: string, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!(await answers(address, clock, signal))) await sleep(clock, BETWEEN, signal);
 }
@@ -45,10 +45,10 @@ function answers(address: string, clock: Clock, signal: AbortSignal): Promise<bo
   });
 }
 
-/** In a sliver's folder; one that has it was started once. */
+/** A file in a sliver's folder; it exists once the sliver was started. */
 export const CONFIG_FILE = "lxc.conf";
 
-/** What its groups have counted would go with them. */
+/** Saves the count of killed processes in the mark before the groups that count them are removed. */
 export async function keepKills({ cgroups, folders }: SliverMachine, mark: string): Promise<void> {
   const kills = (await cgroups.memoryKills(mark)) ?? 0;
   const before = kills === 0 ? undefined : await folders.read(mark);
@@ -56,8 +56,8 @@ export async function keepKills({ cgroups, folders }: SliverMachine, mark: strin
 }
 
 /**
- * Starts a sliver in groups and rules that are there before its first process, and resolves when its sshd answers. What
- * runs already is left as it is.
+ * Starts a sliver in groups and rules that exist before its first process, and resolves when its sshd answers. Does nothing when the sliver
+ * runs already.
  */
 export async function launch(
   machine: SliverMachine,
@@ -74,7 +74,7 @@ export async function launch(
     await together(network.admit(names, config, signal), network.connect(names, config, signal));
   } else {
     if ((await cgroups.list()).includes(mark)) {
-      // Of a start that was interrupted, or of a sliver that ended by itself: groups are what a start makes first.
+      // Left by an interrupted start, or by a sliver that ended by itself. A start makes its groups first.
       await cgroups.kill(mark, signal);
       await network.disconnect(names, signal);
       await keepKills(machine, mark);
@@ -105,7 +105,7 @@ export async function launch(
       writeAtomic(file, text, { durable: false }),
     );
     await start(folders.path(mark), names.user, file, signal);
-    // What v1 does not inherit goes to the group that LXC made.
+    // Values that v1 does not inherit are written to the group that LXC has made.
     await cgroups.apply(
       mark,
       writes.filter(({ below }) => below !== undefined),
@@ -117,8 +117,8 @@ export async function launch(
 async function start(folder: string, user: string, file: string, signal: AbortSignal): Promise<void> {
   const log = `${folder}/lxc.log`;
   try {
-    // Without newuidmap in reach LXC writes the map itself, as root may. With it, the host's /etc/subuid would have to
-    // name the range, and the host's files are not ours.
+    // Without newuidmap in its PATH, LXC writes the id map itself, which root may do. With it, the host's /etc/subuid would have to contain
+    // the range, and the host's files must not be changed.
     await run(["/usr/bin/lxc-start", "-d", "-n", user, "-f", file, "-P", folder, "-o", log, "-l", "WARN"], {
       signal,
       path: "/nonexistent",

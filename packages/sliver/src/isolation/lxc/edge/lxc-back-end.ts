@@ -12,15 +12,15 @@ import { demandFitMachine, type SliverMachine } from "./machine.ts";
 import { fitImageRoot, makeAccountRoot, makeSecrets, writeSettings } from "./root-files.ts";
 import type { Mark } from "./sliver-folders.ts";
 
-/** Milliseconds that LXC's own process has to end by itself. */
+/** How long LXC's own process may take to end by itself, milliseconds. */
 const MONITOR_LIMIT = 2_000;
-/** Milliseconds after which what a sliver uses is read anew. */
+/** Age at which a sliver's usage is read again, milliseconds. */
 const USAGE_AGE = 5_000;
 
 /**
- * Slivers by LXC, each with its own ids, namespaces, groups, cable and subvolume. Of kind `container` the root is a copy
- * of an image; of kind `account` it is the host's programs, read only, and an empty tree. Each finds and ends
- * what the other made.
+ * Slivers as LXC containers, each with its own ids, namespaces, control groups, cable and subvolume. The root of a `container` is a copy of
+ * an image. The root of an `account` consists of the host's programs, read-only, and an empty tree. Each kind finds and ends slivers of the
+ * other.
  */
 export class LxcBackEnd implements BackEnd {
   readonly name: "account" | "container";
@@ -66,7 +66,7 @@ export class LxcBackEnd implements BackEnd {
       const ref = readMarkName(name)!;
       const mark = await folders.read(name);
       const phase = await this.#phase(name, mark);
-      // A reload of the host's rules may remove those of slivers; then nothing counts as applied, and the manager configures again.
+      // A reload of the host's rules may remove those of slivers. Then nothing counts as applied, so that the manager configures again.
       const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
       const bytes = sent.get(ref.index);
       const cable = phase === "running" ? await network.cable(this.#names(ref.index)) : undefined;
@@ -148,8 +148,8 @@ export class LxcBackEnd implements BackEnd {
     const name = markName(ref);
     const traces = [await folders.list(), await subvolumes.list(), await cgroups.list()];
     if (traces.some((names) => names.includes(name))) {
-      // First no new login, then no process, then their files. The mark is
-      // removed last, so that an interrupted removal is found and continued.
+      // First logins are closed, then processes ended, then files removed. The mark is removed last, so that an interrupted removal is
+      // found and continued.
       await rm(folders.path(name, "etc", "authorized_keys"), { force: true });
       await this.#end(ref, signal);
       await subvolumes.remove(name, signal);
@@ -182,7 +182,7 @@ export class LxcBackEnd implements BackEnd {
     return (await exists(this.#machine.folders.path(name, CONFIG_FILE))) ? "stopped" : "created";
   }
 
-  /** Kills are told at once, everything else as it was a few seconds ago: looks follow each other fast while much is done. */
+  /** Kills are reported at once. Other usage may be a few seconds old, because syncs follow each other quickly while much is changing. */
   async #counted(
     name: string,
     mark: Mark | undefined,
@@ -204,7 +204,7 @@ export class LxcBackEnd implements BackEnd {
     return { ...counted, usage: last.usage };
   }
 
-  /** Leaves the intent on disk before anything is made; false when it is made already. */
+  /** Writes the mark before anything is made, so that a crash leaves nothing unmarked. False when the sliver is made already. */
   async #begin(config: SliverConfig): Promise<boolean> {
     const { folders, subvolumes, cgroups } = this.#machine;
     const own = markName(config);
@@ -237,17 +237,17 @@ export class LxcBackEnd implements BackEnd {
     else await fitImageRoot(root, names, await images.accounts(image));
   }
 
-  /** Of `disk` KiB. What was applied before counts no more from the moment that it may not be so. */
+  /** Sets the disk limit in KiB. The applied configuration is discarded first, because it may not be true from now on. */
   async #limitDisk(name: string, mark: Mark, disk: number, signal: AbortSignal): Promise<void> {
     if (mark.applied?.effective.disk === disk && mark.disk === disk) return;
     const { applied, ...rest } = mark;
-    // The sum of limits stays what the pool can hold: what is counted grows before, and shrinks after the limit does.
+    // The sum of limits must always fit in the pool (rule 9): the reserved amount grows before the limit does, and shrinks after it.
     if (applied !== undefined || disk > mark.disk)
       await this.#reserve(name, { ...rest, disk: Math.max(disk, mark.disk) });
     await this.#machine.subvolumes.limit(name, disk, signal);
   }
 
-  /** Writes a mark whose limit of disk fits in the pool beside all others. */
+  /** Writes a mark if its disk limit fits in the pool together with all others. */
   #reserve(name: string, mark: Mark): Promise<void> {
     const { folders, pool } = this.#machine;
     return this.#machine.exclusive(async () => {
@@ -263,11 +263,11 @@ export class LxcBackEnd implements BackEnd {
     });
   }
 
-  /** Ends its processes, then takes what only lives with them: groups, cable, rules. */
+  /** Ends the processes, then removes what is bound to them: groups, cable, rules. */
   async #end({ index, incarnation }: SliverRef, signal: AbortSignal): Promise<void> {
     const { cgroups, network } = this.#machine;
     const name = markName({ index, incarnation });
-    // LXC's own process ends after the processes that it started; it is killed only where it does not.
+    // LXC's own process ends after the processes that it started. It is killed only if it does not.
     await cgroups.kill(name, signal, "payload");
     await cgroups.emptied(name, MONITOR_LIMIT, signal);
     await cgroups.kill(name, signal);

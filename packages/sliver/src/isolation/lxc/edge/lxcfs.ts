@@ -6,11 +6,11 @@ import { inTurn } from "../../../in-turn.ts";
 import { howToInstall, run } from "../../edge/run.ts";
 import type { Bind } from "../lxc-config.ts";
 
-/** Looks whether it serves, and milliseconds between them. */
+/** Number of checks whether lxcfs serves (LOOKS), and milliseconds between them (BETWEEN). */
 const LOOKS = 400;
 const BETWEEN = 5;
 
-/** What programs ask for the CPUs and the memory that they have. */
+/** Files that programs read for the CPUs and the memory that they have. */
 const SHOWN: readonly string[] = [
   "proc/cpuinfo",
   "proc/diskstats",
@@ -22,8 +22,9 @@ const SHOWN: readonly string[] = [
 ];
 
 /**
- * LXC's file system for containers: in place of the machine's files of /proc it shows a sliver its own limits. One process of our own serves
- * all slivers, and outlives this one: who restarts Debian's service would leave slivers with files that cannot be read.
+ * lxcfs, LXC's file system for containers: it shows a sliver its own limits instead of the machine's files of /proc. A process of
+ * Nodeyard's own serves all slivers and outlives this process. Debian's lxcfs service is not used: a restart of it would leave slivers with
+ * unreadable files.
  */
 export class Lxcfs {
   readonly #clock: Clock;
@@ -32,14 +33,14 @@ export class Lxcfs {
   readonly #turn = inTurn();
   #told = false;
 
-  /** `folder` holds its mount point. */
+  /** `folder` contains its mount point. */
   constructor(folder: string, clock: Clock, say: (line: string) => void) {
     this.#clock = clock;
     this.#mount = join(folder, "lxcfs");
     this.#say = say;
   }
 
-  /** What a sliver is to see in place of the machine's; nothing where lxcfs is not installed or does not run. */
+  /** Files that a sliver sees instead of the machine's; empty when lxcfs is not installed or does not run. */
   binds(signal: AbortSignal): Promise<readonly Bind[]> {
     return this.#turn(async () => {
       if (!(await this.#serves())) {
@@ -57,11 +58,11 @@ export class Lxcfs {
     });
   }
 
-  /** After the last sliver. */
+  /** Ends lxcfs after the last sliver. */
   async leave(signal: AbortSignal): Promise<void> {
     await this.#turn(async () => {
       if (await this.#mounted()) await run(["umount", "--lazy", this.#mount], { signal });
-      // It ends with the last copy of its mount, which a process in another namespace of mounts may have for long.
+      // lxcfs ends with the last copy of its mount, which a process in another mount namespace may keep for long. So it is killed.
       const file = `${this.#mount}.pid`;
       const pid = Number(await readFile(file, "utf8").catch(() => "0"));
       const words = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
@@ -72,13 +73,13 @@ export class Lxcfs {
   }
 
   async #start(signal: AbortSignal): Promise<void> {
-    // What a process that was killed left cannot be read, and hides the next one.
+    // The mount of a killed process cannot be read, and hides the next one.
     if (await this.#mounted()) await run(["umount", "--lazy", this.#mount], { signal });
     await run(["which", "lxcfs"], { signal }).catch((cause) => {
       throw new MachineError(howToInstall("lxcfs"), { cause });
     });
     await mkdir(this.#mount, { recursive: true });
-    // It never goes to the background by itself, and says nobody that it serves.
+    // lxcfs does not go to the background by itself, and does not report when it serves.
     const words = ["lxcfs", "--enable-cfs", "--pidfile", `${this.#mount}.pid`, this.#mount];
     await run(["setsid", "--fork", ...words], { signal, leavesProcess: true });
     for (let look = 0; !(await this.#serves()); look++) {

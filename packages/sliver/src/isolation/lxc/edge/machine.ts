@@ -18,8 +18,8 @@ import { Lxcfs } from "./lxcfs.ts";
 import { SliverFolders } from "./sliver-folders.ts";
 
 /**
- * Keeps in the machine's folder the first two numbers of slivers' addresses, for as long as there are slivers: those that were
- * made have them inside, and would be looked for in vain at others. Throws MachineError.
+ * Records the network prefix of slivers' addresses in the machine's folder for as long as there are slivers. Existing slivers have their
+ * addresses inside and could not be reached with another prefix. Throws MachineError.
  */
 export async function keepNetwork(folder: string, network: string, slivers: number): Promise<void> {
   const kept = await keptNetwork(folder);
@@ -32,7 +32,7 @@ export async function keepNetwork(folder: string, network: string, slivers: numb
   await writeAtomic(fileIn(folder), `${network}\n`);
 }
 
-/** What is kept there: for who ends the slivers that have it, whatever is configured by now. */
+/** The recorded prefix, for ending slivers whatever is configured by now. */
 export async function keptNetwork(folder: string): Promise<string | undefined> {
   const text = await readFile(fileIn(folder), "utf8").catch(() => "");
   return text.trim() || undefined;
@@ -43,8 +43,8 @@ function fileIn(folder: string): string {
 }
 
 /**
- * Throws MachineError where a sliver would not be kept to its limits, or would share its ids: then none may be made or started. Those
- * that there are can be ended all the same.
+ * Throws MachineError when slivers would escape their limits or share their ids. Then no sliver may be made or started; existing ones can
+ * still be ended.
  */
 export async function demandFitMachine(): Promise<void> {
   const straying = strayingGroup(await text("/proc/1/cgroup"));
@@ -64,7 +64,7 @@ async function text(file: string): Promise<string> {
   return readFile(file, "utf8").catch(() => "");
 }
 
-/** Names that this program makes in the machine's folder. Everything else there is left alone. */
+/** Names that this program makes in the machine's folder. Other names are left alone. */
 export const OWN_FILES = [
   "slivers",
   "pool",
@@ -79,17 +79,17 @@ export const OWN_FILES = [
   "seccomp.policy.nesting",
 ] as const;
 
-/** Removes what is ours in a folder, and the folder when nothing else is in it. Nothing may be mounted there. */
+/** Removes this program's files from a folder, and the folder if it is then empty. Nothing may be mounted there. */
 export async function removeOwn(folder: string, own: readonly string[] = OWN_FILES): Promise<void> {
   for (const name of own) await rm(join(folder, name), { recursive: true, force: true });
   if ((await readdir(folder).catch(() => undefined))?.length === 0) await rmdir(folder);
 }
 
-/** What the slivers of a machine share. */
+/** Options of the resources that all slivers share. */
 export interface MachineOptions extends IsolationOptions {
   /** bit/s. */
   readonly link: number;
-  /** Bytes that all slivers together may have. */
+  /** Memory in bytes for all slivers together. */
   readonly memory: number;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -97,7 +97,7 @@ export interface MachineOptions extends IsolationOptions {
 
 const NEEDED_PROGRAMS = packagesOf(["lxc-start", "btrfs", "nft", "ip", "tc"]);
 
-/** What slivers share on this machine: made for the first sliver, and removed after the last. */
+/** Resources that all slivers share: made for the first sliver, removed after the last. */
 export class SliverMachine {
   readonly options: MachineOptions;
   readonly pool: Pool;
@@ -107,7 +107,7 @@ export class SliverMachine {
   readonly network: Network;
   readonly lxcfs: Lxcfs;
   readonly seccomp: string;
-  /** Runs one work at a time: what is made for the first sliver must not be removed while a sliver uses it. */
+  /** Runs one piece of work at a time, because shared resources must not be removed while a sliver starts to use them. */
   readonly exclusive = inTurn();
   #cgroups: Cgroups | undefined;
   #prepared: Promise<void> | undefined;
@@ -140,33 +140,33 @@ export class SliverMachine {
     return this.#cgroups;
   }
 
-  /** Once; again after it failed. Throws MachineError, CommandError. */
+  /** Makes the shared resources once; tries again after a failure. Throws MachineError, CommandError. */
   prepare(signal: AbortSignal): Promise<void> {
     return this.#once(() => this.#prepare(signal));
   }
 
   /**
-   * In place of `prepare`, for who ends all slivers and takes everything away, until it is taken: makes nothing, mounts nothing, asks
-   * for no program. A machine that cannot make slivers, or no longer, can be cleared of them all the same. Slivers that run hold the pool mounted;
-   * of one that is not, and is ours, only the file is left to remove. Throws MachineError, CommandError.
+   * Used instead of `prepare` to end all slivers and remove everything: it makes and mounts nothing and needs no program, so that a machine
+   * that cannot make slivers can still be cleaned up. Running slivers keep the pool mounted. Of an own pool that is not mounted only the
+   * file must be removed. Throws MachineError, CommandError.
    */
   prepareToEnd(signal: AbortSignal): Promise<void> {
     return this.#once(async () => {
-      // Its last file is there only where the pool was, too.
+      // The seccomp file is made last, so it exists only if the pool was made.
       await this.pool.prepareToEnd(await exists(this.seccomp), signal);
       this.#cgroups = await Cgroups.detect(this.options.clock);
     });
   }
 
   /**
-   * Resolves when no removal of what all slivers share is under way. For a sliver that has its folder: a removal that
-   * begins later finds that folder, and removes nothing.
+   * Resolves when no removal of shared resources is in progress. For a sliver whose folder exists: a removal that starts later finds that
+   * folder and removes nothing.
    */
   nobodyLeaves(): Promise<void> {
     return this.exclusive(async () => undefined);
   }
 
-  /** After a sliver was removed. After the last one only files of slivers are left on the machine. */
+  /** Called after a sliver was removed. After the last one, only files of slivers are left on the machine. */
   async leave(signal: AbortSignal): Promise<void> {
     await this.exclusive(async () => {
       if ((await this.folders.list()).length > 0) return;
@@ -174,18 +174,19 @@ export class SliverMachine {
       await this.lxcfs.leave(signal);
       await this.cgroups.removeParent();
     });
-    // It may have been the last copy of an old image. An image that stays costs disk, and must not keep a sliver from ending.
+    // The sliver may have been the last copy of an old image. An image that cannot be removed costs disk space, but must not prevent the
+    // end of a sliver.
     await this.images
       .retire(signal)
       .catch((error) => this.options.onProgress(`cannot delete old images: ${messageOf(error)}`));
   }
 
-  /** Removes everything of slivers from the machine, images included. Throws MachineError while there are slivers. */
+  /** Removes everything that belongs to slivers, images included. Throws MachineError while there are slivers. */
   async dismantle(signal: AbortSignal): Promise<void> {
     const there = await this.folders.list();
     if (there.length > 0) throw new MachineError(`${there.join(", ")} must be ended first`);
     await this.leave(signal);
-    // Images go with a pool of our own: a damaged one is not asked to give them up first.
+    // An own pool is removed as a whole, because a damaged one may be unable to remove single images.
     if (this.pool.own) await this.pool.leave(signal);
     await this.images.remove(signal);
     await this.pool.leave(signal);
@@ -206,7 +207,7 @@ export class SliverMachine {
       await run(["which", program], { signal }).catch((cause) => {
         throw new MachineError(`slivers need ${program}; apt-get install ${name}`, { cause });
       });
-    // The sliver's root passes through here, LXC says; what is secret is shut further in.
+    // LXC requires that the sliver's root user can pass through this folder. Secret files are protected in the folders below.
     await mkdir(this.options.folder, { recursive: true });
     await chmod(this.options.folder, 0o711);
     await this.folders.prepare();

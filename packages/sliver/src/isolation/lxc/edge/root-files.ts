@@ -22,7 +22,7 @@ import type { Bind } from "../lxc-config.ts";
 import { LOGIN_ID, type Names } from "../names.ts";
 import type { Mark } from "./sliver-folders.ts";
 
-/** Of the host, seen by account slivers: programs, and what they read. Nothing that speaks of the host's users. */
+/** Folders of the host that account slivers see: programs and their data, but nothing about the host's users. */
 const SEEN: readonly string[] = [
   "usr",
   "bin",
@@ -45,7 +45,7 @@ const SEEN: readonly string[] = [
   "etc/terminfo",
 ];
 
-/** What of the host is mounted into an account sliver. What is a link at the top is made as a link in its root. */
+/** The host's folders to mount in an account sliver. A link at the top level becomes a link in the sliver's root. */
 export async function hostBinds(): Promise<Bind[]> {
   const binds: Bind[] = [];
   for (const to of SEEN) {
@@ -56,7 +56,7 @@ export async function hostBinds(): Promise<Bind[]> {
   return binds;
 }
 
-/** An account sliver's own part of its root: everything that can be written to. */
+/** Makes the writable part of an account sliver's root. */
 export async function makeAccountRoot(root: string, names: Names): Promise<void> {
   for (const folder of ["dev", "etc", "home", "proc", "root", "run", "sys", "usr", "var", "var/empty"])
     await mkdir(join(root, folder), { mode: folder === "root" ? 0o700 : 0o755 });
@@ -79,7 +79,7 @@ export async function makeAccountRoot(root: string, names: Names): Promise<void>
   await common(root, names);
 }
 
-/** Gives the copy of an image with these accounts its login. Nothing runs in it yet, and nothing of it is read. Throws ImageError. */
+/** Adds the login to the copy of an image. At this time nothing runs in it, and none of its files is read. Throws ImageError. */
 export async function fitImageRoot(root: string, names: Names, accounts: AccountFiles): Promise<void> {
   const logins = Object.entries(loginLines(names.user)).map(async ([file, line]) => {
     const path = await within(root, `etc/${file}`);
@@ -106,7 +106,7 @@ async function common(root: string, { user, address }: Names): Promise<void> {
     hosts,
     "resolv.conf": await resolverText(),
   };
-  // Images have links here to what a resolver of theirs would write; nothing of an image is followed.
+  // Images may have links at these names, for instance to files of a resolver. Links of an image are never followed.
   const etc = await within(root, "etc");
   for (const [name, text] of Object.entries(texts)) await replaceHostile(join(etc, name), text);
   await mkdir(await within(root, "etc/nodeyard"), { recursive: true });
@@ -116,7 +116,7 @@ async function common(root: string, { user, address }: Names): Promise<void> {
   await chmod(home, 0o700);
 }
 
-/** A path in a root, no part of which is a link: an image's tree may point anywhere. Throws ImageError. */
+/** A path in a root; throws when a part of it is a link, because links of an image may point anywhere. Throws ImageError. */
 async function within(root: string, path: string): Promise<string> {
   let at = root;
   for (const part of path.split("/")) {
@@ -127,13 +127,13 @@ async function within(root: string, path: string): Promise<string> {
   return at;
 }
 
-/** The folder that is mounted at /etc/nodeyard, owned by the sliver's root: sshd refuses files of other owners. */
+/** The folder for /etc/nodeyard. It belongs to the sliver's root user, because sshd refuses files of other owners. */
 export async function makeEtc(etc: string, { idBase }: Names): Promise<void> {
   await mkdir(etc, { recursive: true, mode: 0o755 });
   await chown(etc, idBase, idBase);
 }
 
-/** A host key of its own: with a shared one a client could not tell which sliver answers. */
+/** Makes the sliver's own host key. With a shared key a client could not tell which sliver answers. */
 export async function makeSecrets(etc: string, names: Names): Promise<void> {
   await makeEtc(etc, names);
   const file = join(etc, HOST_KEY);
@@ -146,7 +146,7 @@ export async function makeSecrets(etc: string, names: Names): Promise<void> {
   });
 }
 
-/** Files that are read at each login and each start. They are written before each start, so they need not be durable. */
+/** Writes files that are read at each login and start. They are written before each start, so they need not be durable. */
 export async function writeSettings(
   etc: string,
   root: Mark["root"],

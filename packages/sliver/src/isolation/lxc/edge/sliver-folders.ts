@@ -11,13 +11,13 @@ const schema = z.object({
   v: z.literal(1),
   name: z.string(),
   generation: whole,
-  /** What its root is made from. */
+  /** Kind of its root. */
   root: z.enum(["account", "container"]),
-  /** KiB that its root may hold. */
+  /** Disk limit of its root in KiB. */
   disk: whole,
-  /** Processes that were killed for memory in the groups that it had before: each start makes new ones. */
+  /** Processes killed for lack of memory in earlier groups of the sliver; each start makes new groups. */
   memoryKills: whole.default(0),
-  /** False until it can be started: what a crash leaves is created again. */
+  /** False until the sliver can be started. After a crash such a sliver is made again. */
   made: z.boolean(),
   applied: z
     .strictObject({
@@ -30,15 +30,15 @@ const schema = z.object({
     .optional(),
 });
 
-/** What is known of a sliver besides its index and incarnation, which its folder's name tells. */
+/** Stored facts of a sliver. Its folder's name contains index and incarnation. */
 export type Mark = z.output<typeof schema>;
 
-/** The file of a mark. */
+/** The content of a mark's file. */
 export function markText(mark: Mark): string {
   return `${JSON.stringify(mark, undefined, 2)}\n`;
 }
 
-/** Undefined for a mark that is damaged: its sliver is there, and is broken. */
+/** Undefined for a damaged mark: the sliver exists and is broken. */
 export function readMark(text: string): Mark | undefined {
   try {
     return schema.safeParse(JSON.parse(text)).data;
@@ -47,7 +47,7 @@ export function readMark(text: string): Mark | undefined {
   }
 }
 
-/** What is stored of each sliver besides its root: its mark, keys and configurations. Folders are named by the mark. */
+/** Stored files of each sliver besides its root: its mark, keys and configurations. The mark's name is the folder's name. */
 export class SliverFolders {
   readonly #folder: string;
 
@@ -63,7 +63,7 @@ export class SliverFolders {
     return join(this.#folder, mark, ...parts);
   }
 
-  /** The folder of its API socket: processes of its login may open the socket, and none inside may replace it. */
+  /** Folder of the API socket. Processes of the sliver's login can open the socket, but no process inside can replace it. */
   socket(mark: string): string {
     return this.path(mark, "api");
   }
@@ -71,7 +71,7 @@ export class SliverFolders {
   async makeSocketFolder(mark: string): Promise<string> {
     const path = this.socket(mark);
     await mkdir(path, { recursive: true });
-    // Under any umask: what is inside must be able to enter.
+    // chmod, because the umask may be stricter, and processes inside must be able to enter.
     await chmod(path, 0o755);
     return path;
   }
@@ -84,7 +84,7 @@ export class SliverFolders {
     return exists(this.path(mark));
   }
 
-  /** Undefined when it is not there or cannot be read. */
+  /** Undefined when the mark is missing or unreadable. */
   async read(mark: string): Promise<Mark | undefined> {
     const text = await readFile(this.path(mark, "mark.json"), "utf8").catch(() => undefined);
     return text === undefined ? undefined : readMark(text);
@@ -96,7 +96,7 @@ export class SliverFolders {
     await syncPath(this.#folder);
   }
 
-  /** Not durable: a sliver that is not acknowledged yet and is damaged by a loss of power is found broken and created again. */
+  /** Not durable: a sliver that is not acknowledged yet and is damaged by power loss is found as broken and made again. */
   async draft(mark: string, content: Mark): Promise<void> {
     await mkdir(this.path(mark), { recursive: true, mode: 0o711 });
     await writeAtomic(this.path(mark, "mark.json"), markText(content), { durable: false });

@@ -1,23 +1,23 @@
 import { CommandError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
 
-/** One line for `ip -batch` or `tc -batch`. */
+/** A line for `ip -batch` or `tc -batch`. */
 export interface BatchLine {
   readonly text: string;
-  /** What it may say when it fails, since then it is as it should be. */
+  /** Error messages that mean that the wanted state exists already. */
   readonly mayFail?: RegExp;
 }
 
-/** A line that failed, with what the program said. */
+/** A failed line and the program's message. */
 export interface BatchFailure {
   readonly line: BatchLine;
   readonly said: string;
 }
 
-/** What iproute2 says after each line that failed, which is counted from 1. */
+/** iproute2's message after each failed line, with the number of the line from 1. */
 const FAILED = /^Command failed -:(\d+)$/;
 
-/** Lines of a batch that failed and should not have, by what the program wrote to standard error; undefined: it is not about lines. */
+/** The lines that failed unexpectedly, from the program's standard error; undefined when the error is not about lines. */
 export function batchFailures(
   lines: readonly BatchLine[],
   stderr: readonly string[],
@@ -42,8 +42,8 @@ export function batchFailures(
 }
 
 /**
- * Runs all lines in one process, also those after one that failed. Throws CommandError when one failed that may not:
- * each line stands for itself, so what worked stays.
+ * Runs all lines in one process, also those after a failed one. Throws CommandError when a line failed unexpectedly. Lines are independent
+ * of each other, so those that succeeded stay in effect.
  */
 export async function batch(
   program: "ip" | "tc",

@@ -2,17 +2,17 @@ import { readFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { CommandError } from "../../../errors.ts";
 
-/** bit/s of an interface whose speed the kernel does not know: most virtual ones. */
+/** Speed in bit/s for interfaces whose speed the kernel does not know, which is the case for most virtual ones. */
 const UNKNOWN_SPEED = 10_000_000_000;
 
-/** The host's own; where that names a resolver on the host, what this one asks (systemd-resolved, NetworkManager). */
+/** The host's resolv.conf, then the files of the local resolvers that it may name (systemd-resolved, NetworkManager). */
 const RESOLVERS = [
   "/etc/resolv.conf",
   "/run/systemd/resolve/resolv.conf",
   "/run/NetworkManager/no-stub-resolv.conf",
 ];
 
-/** The interface of the default route in the text of /proc/net/route, of several the one that the kernel prefers. */
+/** The interface of the default route in /proc/net/route; of several the one that the kernel prefers. */
 export function defaultDevice(routes: string): string | undefined {
   const UP = 1;
   return routes
@@ -23,7 +23,7 @@ export function defaultDevice(routes: string): string | undefined {
     .sort((a, b) => Number(a[6]) - Number(b[6]))[0]?.[0];
 }
 
-/** As `defaultDevice` finds it now; a machine that has just booted may have none yet. */
+/** The interface of the default route now. A machine that has just booted may have none yet. */
 export function deviceToWorld(): string | undefined {
   return defaultDevice(readFileSync("/proc/net/route", "utf8"));
 }
@@ -39,8 +39,8 @@ export function linkSpeed(device: string | undefined): number {
 }
 
 /**
- * /etc/resolv.conf of a sliver: the first of the host's that names a resolver off the host, without those on it, whose loopback a sliver
- * does not reach. Empty when there is none.
+ * The /etc/resolv.conf for slivers: the first of the host's files that names a resolver outside of the host, without resolvers on the
+ * host's loopback, which slivers cannot reach. Empty when there is none.
  */
 export function resolvers(texts: readonly string[]): string {
   const reachable = texts.map((text) =>
@@ -50,7 +50,7 @@ export function resolvers(texts: readonly string[]): string {
   return lines?.join("\n") ?? "";
 }
 
-/** As `resolvers` says, of this machine. */
+/** The resolv.conf for slivers of this machine. */
 export async function resolverText(): Promise<string> {
   return resolvers(await Promise.all(RESOLVERS.map((file) => readFile(file, "utf8").catch(() => ""))));
 }
@@ -63,7 +63,8 @@ export function nameservers(text: string): readonly string[] {
 }
 
 /**
- * Has the interface forward, and notes in the file `note` that it did not before. Throws CommandError where there is no such interface.
+ * Enables forwarding on an interface, and records in the file `note` that it was disabled. Throws CommandError when there is no such
+ * interface.
  */
 export async function forward(device: string, note: string): Promise<void> {
   const state = await readFile(setting(device), "utf8").catch((cause: NodeJS.ErrnoException) => {
@@ -79,13 +80,13 @@ export async function forward(device: string, note: string): Promise<void> {
   await writeFile(setting(device), "1");
 }
 
-/** Interfaces that forward only because slivers need it. */
+/** Interfaces on which forwarding was enabled for slivers. */
 export async function forwarded(note: string): Promise<readonly string[]> {
   const text = await readFile(note, "utf8").catch(() => "");
   return text.split("\n").filter((line) => line !== "");
 }
 
-/** Settings of the kernel as they were before the first sliver. */
+/** Restores the kernel settings from before the first sliver. */
 export async function stopForwarding(note: string): Promise<void> {
   for (const device of await forwarded(note)) await writeFile(setting(device), "0").catch(() => undefined);
   await rm(note, { force: true });

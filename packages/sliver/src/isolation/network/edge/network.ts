@@ -24,23 +24,27 @@ import {
   stopForwarding,
 } from "./host-network.ts";
 
-/** Connections of a sliver without a cap: the table of connections is the whole machine's, and often has 65,536 places. */
+/**
+ * Most connections of a sliver without a cap. The kernel's connection table is shared by the whole machine, and often has 65,536 entries.
+ */
 const UNCAPPED = 4_096;
-/** The host's address on every cable; slivers know no other neighbour. */
+/** The host's address on every cable. Slivers have no other neighbour. */
 export const GATEWAY = "169.254.1.1";
 
-/** What the network of slivers is made of. */
+/** Options of the network of slivers. */
 export interface NetworkOptions {
   /** bit/s. */
   readonly link: number;
-  /** Without `device` that of the default route. Absent: slivers reach nobody. */
+  /** Default interface: that of the default route. Absent: slivers reach no other machine. */
   readonly outbound?: Omit<Outbound, "device"> & { readonly device?: string | undefined };
   readonly inbound?: Inbound | undefined;
-  /** File that names the interfaces that forward because slivers need it. */
+  /** File with the names of interfaces on which forwarding was enabled for slivers. */
   readonly forwarding: string;
 }
 
-/** The host's side of the slivers' network: rules, queues, addresses. As few processes as can be: each costs a start. */
+/**
+ * The host's side of the slivers' network: rules, queues, addresses. It starts as few programs as possible, because each start takes time.
+ */
 export class Network {
   readonly #options: NetworkOptions;
 
@@ -49,9 +53,8 @@ export class Network {
   }
 
   /**
-   * Before its cable is there: from then on its address, and only its, passes. The frame that holds for all is written
-   * each time with it, as one transaction: the host's rules may have been reloaded, which removes those of slivers.
-   * Throws CommandError.
+   * Installs the rules of a sliver, before its cable exists: from the first packet on only its own address may pass. The common rules are
+   * written each time in the same transaction, because a reload of the host's rules may have removed those of slivers. Throws CommandError.
    */
   async admit(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const connections = config.effective.connections || UNCAPPED;
@@ -62,7 +65,7 @@ export class Network {
     await nft(frameScript(way, inbound, closed) + sliverScript({ ...names, connections }), signal);
   }
 
-  /** Chains that a cable leads into now. */
+  /** The chains to which cables are connected now. */
   async guarded(signal: AbortSignal): Promise<ReadonlySet<string>> {
     const map = await run(["nft", "list", "map", "inet", TABLE, "cables"], { signal }).catch((error) => {
       ignoreMissing(error);
@@ -72,8 +75,8 @@ export class Network {
   }
 
   /**
-   * Makes the cable, both ends here, with the host's address, route and queues: it is limited before its first packet.
-   * A cable that is there, in use even, keeps its ends.
+   * Makes the cable, with both ends on the host, and the host's address, route and queues, so that it is limited before its first packet.
+   * An existing cable, even in use, is kept.
    */
   async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { device } = names;
@@ -84,12 +87,12 @@ export class Network {
     await this.shape(names, config, signal);
   }
 
-  /** New rates, while it runs. */
+  /** Changes the rates of a running sliver. */
   async shape(names: Names, { limits }: SliverConfig, signal: AbortSignal): Promise<void> {
     await batch("tc", [...frameCommands(this.#options.link), ...shapeCommands(names, limits)], signal);
   }
 
-  /** Bytes that each sliver has sent, by its index. */
+  /** Bytes sent by each sliver, by its index. */
   async sent(signal: AbortSignal): Promise<ReadonlyMap<number, number>> {
     const show = ["tc", "-s", "class", "show", "dev", UPLINK_QUEUE] as const;
     const shown = await run(show, { signal }).catch((error) => {
@@ -99,13 +102,13 @@ export class Network {
     return sentByIndex(shown);
   }
 
-  /** The number of its network interface, which no other one gets until the machine reboots. Undefined: there is none. */
+  /** Number of its network interface, which is not reused until the machine reboots. Undefined: there is no interface. */
   async cable({ device }: Names): Promise<number | undefined> {
     const text = await readFile(`/sys/class/net/${device}/ifindex`, "utf8").catch(() => undefined);
     return text === undefined ? undefined : Number(text);
   }
 
-  /** Nothing of it is left when it resolves, whatever was there. */
+  /** Removes cable, rules and queues, as far as they exist. */
   async disconnect(names: Names, signal: AbortSignal): Promise<void> {
     await together(
       batch("ip", [{ text: `link del ${names.device}`, mayFail: GONE }], signal),
@@ -114,7 +117,7 @@ export class Network {
     );
   }
 
-  /** Of a machine without slivers. */
+  /** Removes the common parts, on a machine without slivers. */
   async remove(signal: AbortSignal): Promise<void> {
     await together(
       nft(`delete table inet ${TABLE}\n`, signal).catch(ignoreMissing),

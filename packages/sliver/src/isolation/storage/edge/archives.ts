@@ -7,11 +7,11 @@ import { type AccountFiles, unpackInJail } from "./jail.ts";
 import { exists } from "./pool.ts";
 import type { RegistryImage } from "./registry.ts";
 
-/** Where a root comes from: an archive, a folder, or a Debian release that is made here once. */
+/** Source of an image's root: an archive, a folder, or a Debian release that this machine builds once. */
 export type ImageSource =
   | {
       readonly tar: string;
-      /** What the archive must be, in hexadecimal; absent: whatever is there. */
+      /** SHA-256 that the archive must have, in hexadecimal. Absent: any archive at that path is accepted. */
       readonly sha256?: string | undefined;
     }
   | { readonly folder: string }
@@ -26,19 +26,19 @@ export type LayeredSource =
 /** What has one archive. */
 export type ArchiveSource = Exclude<ImageSource, LayeredSource>;
 
-/** Of an image that is asked for by what is in it: the digest of its archive. */
+/** Name of an image that is requested by content: the digest of its archive. */
 export const IMAGE_DIGEST = /^sha256:([0-9a-f]{64})$/;
 
-/** What every image that is made here holds: a sliver without them cannot be logged in to, or not used. */
+/** Packages in every image that is built here: without them a user could not log in to a sliver or work in it. */
 const ALWAYS = ["openssh-server", "iproute2", "sudo"];
 
-/** Of an archive that is made here: equal sources share it. */
+/** File name of an archive that is built here. Equal sources share one archive. */
 export function archiveName(source: Exclude<ArchiveSource, { readonly tar: string }>): string {
   const key = createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 16);
   return "debian" in source ? `debian-${source.debian}-${key}.tar` : `${key}.tar`;
 }
 
-/** Arguments that make a release's archive at `target`, from these files of apt sources. */
+/** Arguments of mmdebstrap that build a release's archive at `target` from these files of apt sources. */
 export function debianCommand(
   { debian, packages }: { readonly debian: string; readonly packages: readonly string[] },
   target: string,
@@ -48,20 +48,20 @@ export function debianCommand(
   return ["mmdebstrap", "--variant=minbase", `--include=${include}`, debian, target, ...aptSources];
 }
 
-/** Where archives are made. */
+/** Options of `Archives`. */
 export interface ArchiveOptions {
-  /** Where archives that are made here are kept. */
+  /** Folder for the archives that are built here. */
   readonly cache: string;
   readonly onProgress: (line: string) => void;
 }
 
-/** The end of an archive's name until it is whole. */
+/** End of an archive's file name until the archive is complete. */
 const HALF = ".new.tar";
-/** Without the time at which tar read a file, and its own process number, equal trees are equal archives. */
+/** pax headers contain access and change times and tar's process number. Without them equal trees give equal archives, so equal digests. */
 const SAME_AGAIN = "exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime";
 const SCRATCH = "mmdebstrap.new";
 
-/** The archives that images are unpacked from: the operator's, or made here and kept. */
+/** The archives that images are unpacked from: those of the operator, and those that are built here and kept. */
 export class Archives {
   readonly #options: ArchiveOptions;
 
@@ -69,10 +69,10 @@ export class Archives {
     this.#options = options;
   }
 
-  /** The file of an archive, made if need be; one at a time for equal sources. Throws ImageError, CommandError. */
+  /** The file of an archive, built when necessary. Equal sources are built one at a time. Throws ImageError, CommandError. */
   async ensure(source: ArchiveSource, signal: AbortSignal): Promise<string> {
     if ("tar" in source) return source.tar;
-    // Said here: what tar says of it is an error as any other, which would be tried again and again.
+    // Checked first: an error of tar would count as temporary and would be retried for ever.
     if ("folder" in source) await demandFolder(source.folder);
     const { cache } = this.#options;
     await mkdir(cache, { recursive: true, mode: 0o700 });
@@ -80,7 +80,8 @@ export class Archives {
     const done = join(cache, name);
     const half = join(cache, name.replace(/\.tar$/, HALF));
     if ("folder" in source) {
-      // A folder has no digest; its archive in a fixed order has. The content decides, so it is packed each time.
+      // A folder has no digest, but its archive in a fixed order has one. The digest depends on the content, so the folder is packed each
+      // time.
       const order = ["--sort=name", "--numeric-owner", "--xattrs", `--pax-option=${SAME_AGAIN}`];
       await run(["tar", "-c", ...order, "-f", half, "-C", source.folder, "."], {
         signal,
@@ -94,7 +95,7 @@ export class Archives {
     return done;
   }
 
-  /** What a crash left half made. */
+  /** Removes archives that a crash left incomplete. */
   async tidy(): Promise<void> {
     const { cache } = this.#options;
     for (const name of await readdir(cache).catch(() => []))
@@ -114,7 +115,7 @@ export class Archives {
       if (/^[IWE]: /.test(line)) this.#options.onProgress(`image debian ${source.debian}: ${line.slice(3)}`);
     };
     try {
-      // In namespaces of its own: when it is killed, what it had mounted and started is gone with it.
+      // Namespaces of its own: when mmdebstrap is killed, the kernel removes its mounts and processes.
       await run(
         [
           ...(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const),
@@ -136,7 +137,7 @@ async function demandFolder(path: string): Promise<void> {
   }
 }
 
-/** The machine's own apt sources: it gets its packages from there, and so do slivers. */
+/** The machine's own apt sources. Slivers get their packages from the same mirrors as the machine. */
 async function aptSources(): Promise<string[]> {
   const folder = "/etc/apt/sources.list.d";
   const names = (await readdir(folder).catch(() => [])).filter((name) => /\.(?:list|sources)$/.test(name));
@@ -146,15 +147,16 @@ async function aptSources(): Promise<string[]> {
   return found;
 }
 
-/** Without them a root cannot be a sliver's. */
+/** Programs that a root must have: sshd for logins, and setpriv, with which the init script becomes the sliver's user. */
 const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
 
 /**
- * Unpacks archives, of which one is all or each is a layer, into a new subvolume, and makes that read only. They are hostile: GNU tar takes names as relative, refuses those
- * with `..`, writes through no link that it unpacked, and fails when it left something out; it runs where it could reach nothing else. Only
- * regular files, folders and links stay: a sliver's devices are made by LXC, and a FIFO would hold whoever reads it. Host keys are removed,
- * because all copies would share them. Set-uid programs stay set-uid, for ids that are of no user of this machine, in a pool that only root
- * can enter. It takes at most `room` bytes. Throws ImageError, CommandError.
+ * Unpacks archives (one complete root, or the layers of an image in their order) into a new subvolume, and makes the subvolume read-only.
+ * Archives may be hostile (rule 11): GNU tar takes names as relative, refuses names with `..`, does not write through links that it
+ * unpacked, and fails when it left something out. It runs in a jail (jail.ts). Only regular files, folders and links are kept: LXC makes a
+ * sliver's devices, and a FIFO would block every process that reads it. Host keys are removed, because all copies would share them. Set-uid
+ * programs stay set-uid: their ids belong to no user of this machine, and only root can enter the pool. The image takes at most `room`
+ * bytes. Throws ImageError, CommandError.
  */
 export async function unpack(
   name: string,
@@ -181,14 +183,14 @@ export async function unpack(
   return accounts;
 }
 
-/** Whether the image has it itself: a link of an image is not followed into the machine's own files. */
+/** Whether the image itself contains the file. A link of an image is never followed, because it could lead to the host's files. */
 async function isWithin(root: string, path: string): Promise<boolean> {
   let at = root;
   for (const part of path.split("/")) {
     at = join(at, part);
     const info = await lstat(at).catch(() => undefined);
     if (info === undefined) return false;
-    // /usr/sbin may be a link to /usr/bin, as other systems have it: that is right inside, and is not followed from here.
+    // /usr/sbin is a link to /usr/bin in some systems. The link is valid inside of the sliver and is not followed from here.
     if (info.isSymbolicLink()) return true;
   }
   return true;

@@ -6,8 +6,8 @@ import type { QuotaTools } from "../quota-groups.ts";
 import type { ListedSubvolume } from "./subvolumes.ts";
 
 /**
- * Why `btrfs qgroup destroy` (btrfs-progs 6, locale C) did not do it: the group is not there, or it counts something still.
- * Undefined: for any other reason, also when it is the pool that is not there.
+ * Reason of a failed `btrfs qgroup destroy` (btrfs-progs 6, locale C): the group does not exist, or it still counts data.
+ * Undefined for every other reason, also when the pool itself does not exist.
  */
 export function readRefusal(message: string): "gone" | "busy" | undefined {
   const [, reason] = /unable to destroy quota group: (.+?)\s*$/m.exec(message) ?? [];
@@ -17,8 +17,8 @@ export function readRefusal(message: string): "gone" | "busy" | undefined {
 }
 
 /**
- * Notes are empty files in the pool itself, named as the subvolume's number. The file system writes them no later than the
- * removal that follows them, so that a crash loses both or neither. Groups that are not noted belong to other users of the file system.
+ * Notes are empty files in the pool itself, named by the subvolume's number. btrfs writes a note no later than the removal that follows
+ * it, so a crash loses both or neither. Groups without a note belong to other users of the file system and are left alone.
  */
 export class BtrfsQuota implements QuotaTools {
   readonly #pool: string;
@@ -32,7 +32,7 @@ export class BtrfsQuota implements QuotaTools {
   async owed(signal: AbortSignal): Promise<readonly number[]> {
     const noted = (await readdir(this.#notes).catch(() => [])).filter((name) => /^\d{3,}$/.test(name));
     if (noted.length === 0) return [];
-    // One whose removal was cut off before it began is there, and its group with it.
+    // A subvolume that still exists had its removal interrupted before it began. Its group is still needed.
     const there = new Set((await this.#subvolumes(signal)).map(({ id }) => id));
     return noted.map(Number).filter((id) => !there.has(id));
   }
@@ -69,7 +69,7 @@ export class BtrfsQuota implements QuotaTools {
     return join(this.#pool, "groups");
   }
 
-  /** The program is killed with this process: otherwise it would keep the pool mounted. */
+  /** The program is killed with this process. Otherwise it would keep the pool mounted. */
   async #btrfs(words: readonly string[], signal: AbortSignal): Promise<void> {
     await run(["btrfs", ...words], { signal, diesWithUs: true });
   }

@@ -19,21 +19,21 @@ import { Layouts, type Noted, roomFor, statOf, versionOf } from "./layouts.ts";
 import { exists, type Pool } from "./pool.ts";
 import { freeSubvolume, imagesInUse } from "./subvolumes.ts";
 
-/** Where images come from. */
+/** Options of `Images`. */
 export interface ImageOptions {
   readonly sources: Readonly<Record<string, ImageSource>>;
-  /** Where archives that are made here are kept. */
+  /** Folder for the archives that are built here. */
   readonly cache: string;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
 }
 
-/** Milliseconds for one image, from nothing to unpacked. */
+/** Milliseconds to make one image, with building its archive. */
 const LIMIT = 1_200_000;
 /** Milliseconds to remove one image. */
 const REMOVAL = 60_000;
 
-/** Roots by digest: unpacked once per machine, never changed, and removed when no name and no sliver uses them. */
+/** Roots by digest. Each is unpacked once per machine, never changed, and removed when no configured name and no sliver uses it. */
 export class Images {
   readonly #pool: Pool;
   readonly #options: ImageOptions;
@@ -41,7 +41,7 @@ export class Images {
   readonly #digests = new Map<string, string>();
   readonly #making = new Map<string, Promise<string>>();
   readonly #layouts: Layouts;
-  /** By digest: names may share an archive. */
+  /** By digest, because several names may have the same archive. */
   readonly #unpacking = new Map<string, Promise<void>>();
 
   constructor(pool: Pool, options: ImageOptions) {
@@ -52,8 +52,8 @@ export class Images {
   }
 
   /**
-   * The folder of the root of an image, of a name or `sha256:<digest>`, made if need be. Who waits may give up; the work goes on for the next one. Throws
-   * ImageError, CommandError.
+   * The folder of the root of an image, named by the configuration or as `sha256:<digest>`; made when necessary. `signal` ends the caller's
+   * wait only: the work goes on, so that the next caller finds the image. Throws ImageError, CommandError.
    */
   async ensure(name: string, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
@@ -61,20 +61,20 @@ export class Images {
     return await unlessAborted(making, signal);
   }
 
-  /** The accounts of an image that `ensure` returned, as they were when it was unpacked. */
+  /** The accounts of an image that `ensure` returned, as they were when the image was unpacked. */
   async accounts(path: string): Promise<AccountFiles> {
     return JSON.parse(await readFile(accountsOf(path), "utf8")) as AccountFiles;
   }
 
-  /** What a crash left half made. Nothing may be made meanwhile. */
+  /** Removes what a crash left incomplete. No image may be in the making during this call. */
   async tidy(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
     await this.#freeHalves(signal);
   }
 
   /**
-   * Removes images that no configured name stands for any more and no sliver is a copy of, and half made ones whose
-   * removal failed. Not while a sliver is being made: one that is made from an image is not yet a copy of it.
+   * Removes images that no configured name refers to and no sliver is a copy of, and incomplete ones whose removal failed before. Must not
+   * run while a sliver is being made: until the sliver's subvolume exists, nothing shows that its image is in use.
    */
   async retire(signal: AbortSignal): Promise<void> {
     if (this.#making.size > 0) return;
@@ -94,13 +94,13 @@ export class Images {
     }
   }
 
-  /** Digests of all that are unpacked. */
+  /** Digests of all unpacked images. */
   async list(): Promise<string[]> {
     const names = await readdir(this.#folder).catch(() => []);
     return names.filter((name) => /^[0-9a-f]{64}$/.test(name));
   }
 
-  /** Takes all of them away, from a machine without slivers. */
+  /** Removes all images from a machine without slivers. */
   async remove(signal: AbortSignal): Promise<void> {
     await this.tidy(signal);
     for (const digest of await this.list()) await this.#free(join(this.#folder, digest), signal);
@@ -112,7 +112,7 @@ export class Images {
     return join(this.#pool.folder, "images");
   }
 
-  /** The digest that each configured name had last, so that no archive is read to find out that an image is still wanted. */
+  /** Folder with the last digest of each configured name. It saves reading a whole archive to find out whether an image is still wanted. */
   get #names(): string {
     return join(this.#pool.folder, "names");
   }
@@ -193,7 +193,7 @@ export class Images {
     await unpacking;
   }
 
-  /** By what is in it: unpacked already, or an archive that a configured name stands for. Nothing is made to find out. */
+  /** Finds an image by its digest: an unpacked one, or the archive of a configured name. No archive is built for this. */
   async #find(wanted: string, signal: AbortSignal): Promise<string> {
     const path = join(this.#folder, wanted);
     if (await isWhole(path)) return path;
@@ -206,13 +206,13 @@ export class Images {
     throw new ImageError(`there is no image sha256:${wanted}; there is ${there.join(", ") || "none"}`);
   }
 
-  /** Digest that a name stands for; undefined: its archive is not made yet, or cannot be read. */
+  /** Digest of a name's archive. Undefined when the archive has not been built yet or cannot be read. */
   async #known(name: string, source: ImageSource, signal: AbortSignal): Promise<string | undefined> {
     if ("tar" in source) return source.sha256 ?? (await this.#digest(source.tar, signal).catch(unreadable));
     return (await this.#noted(name))?.digest;
   }
 
-  /** Under another name until it is whole and read only, so that what has a digest for a name is that. */
+  /** The root has a temporary name until it is complete and read-only. So every root that is named by a digest is complete. */
   async #unpack(name: string, archives: readonly string[], path: string, signal: AbortSignal): Promise<void> {
     if (await isWhole(path)) return;
     await this.#free(path, signal);
@@ -258,13 +258,13 @@ export class Images {
   }
 }
 
-/** Read as bytes, by a process that can be ended. */
+/** Digest of a file. A program of its own can be killed, and keeps the event loop free. */
 async function sha256sum(path: string, signal: AbortSignal): Promise<string> {
   const said = await run(["sha256sum", "-z", path], { signal, diesWithUs: true, memory: MEMORY });
   return said.slice(0, 64);
 }
 
-/** Beside the images, so that nothing of one is read when a sliver is made of it. */
+/** Stored outside of the images, so that making a sliver reads no file of an image. */
 function accountsOf(path: string): string {
   return join(dirname(path), "../accounts", basename(path));
 }

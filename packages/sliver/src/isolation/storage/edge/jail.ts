@@ -1,13 +1,17 @@
 import { run } from "../../edge/run.ts";
 
-/** Bytes of address space for each program that reads an image: tar remembers each folder, find all names of one. */
+/**
+ * Bytes of address space for each program that reads an image. tar remembers each folder and find all names of one folder: an archive
+ * decides how many.
+ */
 export const MEMORY = 536_870_912;
-/** Bytes of each file of accounts that is read; a name that logs in takes 60. */
+/** Most bytes that are read of each file of accounts. One account takes about 60. */
 const MOST = 131_072;
 
 /**
- * A root of its own, with the host's programs read only, the image and its archives, numbered in their order; then the work, with the rights
- * that unpacking as root needs. The tmpfs is over /sys because that is always there and nobody's data is in it.
+ * Makes a root of its own with the host's programs (read-only), the image and its archives, which are numbered in their order. Then does
+ * the work with only those rights that unpacking as root needs. The tmpfs is mounted over /sys, because /sys always exists and holds no
+ * data.
  */
 const SCRIPT = `set -e
 image=$1 work=$2
@@ -40,17 +44,17 @@ mount -o remount,bind,ro /
 umount -l /proc
 exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+mknod sh -ec "$work"`;
 
-/** Where a layer is until it is merged. */
+/** Folder of a layer until it is merged. */
 const LAYER = "/image/.nodeyard-layer";
-/** Mode of folders that tar makes because an archive has only what is in them: no archive has that. */
+/** Mode of folders that tar makes because the archive has only their content. No archive contains a folder with this mode. */
 const UNSAID = "0010";
-/** A script for find that does something for each path of a layer, `p`, with what has that path in the image, `t`. */
+/** Arguments of find that run `what` for each path `p` of a layer; `t` is the same path in the image. */
 const each = (what: string) => `-exec sh -ec 'for p; do t=/image/\${p#./}; ${what}; done' sh {} +`;
 
 /**
- * A layer of an OCI image over those below it (image-spec, layer.md). It is unpacked apart, so that tar's own care for links
- * holds, and no name leads through a link of a layer below: what is not of the same kind gives way first. Without /proc, cp can set modes only
- * of folders that are there.
+ * Merges a layer of an OCI image into the layers below it (image-spec, layer.md). The layer is unpacked into a folder of its own, so that
+ * tar's protection against links works. Paths of the image that are of another kind than those of the layer are removed first, so that no
+ * name leads through a link of a lower layer. Without /proc, cp can set modes only of folders that exist already.
  */
 const MERGE = `
   cd ${LAYER}
@@ -86,20 +90,20 @@ done
 find /image -xdev \\( ! -type f ! -type d ! -type l -o -path '/image/etc/ssh/ssh_host_*' ! -type d \\) -delete
 find /image/etc -maxdepth 1 -type f -size -${MOST / 512 + 1} \\( -name passwd -o -name group -o -name shadow \\) -printf '%f %m %G ' -exec base64 -w0 {} ';' -printf '\\n' || true`;
 
-/** A file of accounts as the image has it. */
+/** A file of accounts as it is in the image. */
 export interface AccountFile {
   readonly text: string;
   readonly mode: number;
   readonly group: number;
 }
 
-/** Of an image: those of /etc/passwd, group and shadow that are regular files of at most 128 KiB. */
+/** Those of an image's /etc/passwd, group and shadow that are regular files of at most 128 KiB. */
 export type AccountFiles = Readonly<Partial<Record<string, AccountFile>>>;
 
 /**
- * Unpacks hostile archives into a folder, one over the other as layers, removes what no sliver may have of it, and reads its accounts, in processes that reach nothing
- * else: no file of the host but its programs, no network, no process, no device, 512 MiB each. They are killed with the signal, and with
- * this process. Rejects with CommandError.
+ * Unpacks hostile archives into a folder, one over the other as layers, removes what slivers must not have, and reads the accounts. The
+ * processes reach no file of the host except its programs, no network, no other process and no device, and have 512 MiB each. They are
+ * killed when the signal aborts and when this process ends. Rejects with CommandError.
  */
 export async function unpackInJail(
   archives: readonly string[],
@@ -118,7 +122,7 @@ export async function unpackInJail(
   );
 }
 
-/** Runs a script of ours beside archives and an image. */
+/** Runs a script of this module with archives and an image. */
 export function inJail(
   work: string,
   archives: readonly string[],

@@ -6,24 +6,24 @@ import { type QuotaGroupOptions, QuotaGroups } from "../quota-groups.ts";
 import { BtrfsQuota } from "./btrfs-quota.ts";
 import { type ListedSubvolume, readSubvolumes } from "./subvolumes.ts";
 
-/** Bytes that a file of our own leaves free beside it: the machine has to go on when the pool is full. */
+/** Bytes that the pool's file leaves free on the machine's own file system, so that the machine works when the pool is full. */
 const SPARE = 67_108_864;
-/** What `statfs` calls a btrfs. */
+/** Magic number of btrfs in `statfs`. */
 const BTRFS = 0x9123683e;
 
 /**
- * A btrfs of slivers' own, in a file whose blocks are allocated, or in a folder that is one already. It is reachable
- * by root alone: what slivers write may be set-uid of an id that is root's here.
+ * The btrfs for images and slivers: in a file whose blocks are allocated in advance, or in a folder that is on a btrfs already. Only root
+ * can enter it, because slivers can write set-uid programs whose ids may be those of users here.
  */
 export class Pool {
   readonly folder: string;
-  /** Of what was removed from it. */
+  /** Quota groups of removed subvolumes. */
   readonly groups: QuotaGroups;
   readonly #file: string | undefined;
   readonly #bytes: number;
   readonly #say: (line: string) => void;
 
-  /** `bytes`: of the file that is made when there is none; without one, `folder` must be on a btrfs. */
+  /** `bytes`: size of the file when it has to be made. Without `file`, `folder` must be on a btrfs. */
   constructor(folder: string, file: string | undefined, bytes: number, options: QuotaGroupOptions) {
     this.folder = folder;
     this.groups = new QuotaGroups(new BtrfsQuota(folder, (signal) => this.subvolumes(signal)), options);
@@ -32,7 +32,7 @@ export class Pool {
     this.#say = options.onProgress;
   }
 
-  /** Mounts it, makes it first if need be. Throws MachineError, CommandError. */
+  /** Mounts the pool, and makes it first when it does not exist. Throws MachineError, CommandError. */
   async prepare(signal: AbortSignal): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     if (this.#file !== undefined && (await this.#source()) === undefined) {
@@ -47,14 +47,14 @@ export class Pool {
     for (const name of ["slivers", "images"]) await mkdir(join(this.folder, name), { recursive: true });
   }
 
-  /** Whether it is a file of our own: what is in it goes with it. */
+  /** Whether the pool is a file of its own. Then the removal of the file removes its content too. */
   get own(): boolean {
     return this.#file !== undefined;
   }
 
   /**
-   * In place of `prepare`, for who only takes away: makes and mounts nothing. On a file system that is not ours it takes on what an
-   * earlier process owed; throws MachineError when that is not mounted, though slivers `used` it.
+   * In place of `prepare` when slivers are only removed: makes and mounts nothing. On a shared file system it resumes the removal of quota
+   * groups that an earlier process left. Throws MachineError when that file system is not mounted although slivers `used` it.
    */
   async prepareToEnd(used: boolean, signal: AbortSignal): Promise<void> {
     if (this.own) return;
@@ -69,7 +69,7 @@ export class Pool {
     if (there) await this.groups.resume(signal);
   }
 
-  /** Unmounts it; its content stays. On a file system that is shared, quota groups of slivers are removed first. */
+  /** Unmounts the pool and keeps its content. On a shared file system the quota groups of slivers are removed first. */
   async leave(signal: AbortSignal): Promise<void> {
     if (this.#file === undefined) await this.groups.hurry(signal);
     await this.groups.stop();
@@ -77,7 +77,7 @@ export class Pool {
       await run(["umount", this.folder], { signal });
   }
 
-  /** Bytes that it has, or will have once it is made. Throws MachineError. */
+  /** Size in bytes, also of a pool that has not been made yet. Throws MachineError. */
   async capacity(): Promise<number> {
     if (this.#file !== undefined) return (await sizeOf(this.#file)) ?? this.#bytes;
     const { bsize, blocks } = await statfs(this.folder).catch((cause) => {
@@ -86,13 +86,13 @@ export class Pool {
     return bsize * blocks;
   }
 
-  /** Size in bytes, and what images and slivers take now. */
+  /** Size in bytes, and bytes that images and slivers use now. */
   async space(): Promise<{ size: number; used: number }> {
     const { bsize, blocks, bavail } = await statfs(this.folder);
     return { size: blocks * bsize, used: (blocks - bavail) * bsize };
   }
 
-  /** `major:minor` of the device that it is on alone; undefined when it shares one. */
+  /** `major:minor` of the device that only the pool uses. Undefined when the pool shares its device. */
   async device(): Promise<string | undefined> {
     const source = this.#file === undefined ? undefined : await this.#source();
     if (source === undefined) return undefined;
@@ -100,13 +100,13 @@ export class Pool {
     return `${(rdev >> 8) & 0xfff}:${(rdev & 0xff) | ((rdev >> 12) & 0xfff00)}`;
   }
 
-  /** All of its file system. */
+  /** All subvolumes of the pool's file system. */
   async subvolumes(signal: AbortSignal): Promise<ListedSubvolume[]> {
     return readSubvolumes(await run(["btrfs", "subvolume", "list", "-u", "-q", this.folder], { signal }));
   }
 
   async #makeFile(file: string, signal: AbortSignal): Promise<void> {
-    // A name of its own until it holds a file system: a half-made file is never mounted.
+    // A temporary name until the file contains a file system: an incomplete file is never mounted.
     if (await exists(file)) return;
     const half = `${file}.new`;
     await rm(half, { force: true });
@@ -116,7 +116,7 @@ export class Pool {
       await run(["mkfs.btrfs", "-q", "-m", "single", half], { signal });
       await run(["mv", half, file], { signal });
     } catch (error) {
-      // ext4 keeps what it could allocate; without this, that would be all that the machine has left.
+      // After a failed allocation, ext4 keeps the blocks that it could allocate. The machine would have no space left.
       await rm(half, { force: true }).catch(() => undefined);
       throw error;
     }
@@ -132,7 +132,7 @@ export class Pool {
       );
   }
 
-  /** A file that is there is used as it is: its slivers have been promised what is in it. */
+  /** An existing file is used with the size it has: its slivers have been promised their disk space. */
   async #tellOtherSize(): Promise<void> {
     const size = await sizeOf(this.#file!);
     if (size === undefined || size === this.#bytes) return;
@@ -142,7 +142,7 @@ export class Pool {
     );
   }
 
-  /** What is mounted at the folder. */
+  /** The device that is mounted at the folder. */
   async #source(): Promise<string | undefined> {
     const lines = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").map((line) => line.split(" "));
     const line = lines.findLast((one) => one[4] === this.folder);
@@ -160,7 +160,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   );
 }
 
-/** Whether there is a file or folder at the path; links are followed. */
+/** Whether a file or folder exists at the path. Links are followed. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

@@ -4,17 +4,17 @@ import { run } from "../../edge/run.ts";
 import type { QuotaGroups } from "../quota-groups.ts";
 import type { Pool } from "./pool.ts";
 
-/** A subvolume, and what it is a copy of. */
+/** A subvolume and the one it is a copy of. */
 export interface ListedSubvolume {
   readonly id: number;
-  /** From the top of the file system. */
+  /** Relative to the top of the file system. */
   readonly path: string;
   readonly uuid: string;
-  /** Absent for one that was made empty. */
+  /** UUID of the subvolume that this one is a snapshot of; absent for one that was created empty. */
   readonly parent?: string;
 }
 
-/** Reads `btrfs subvolume list -u -q`: `ID 258 gen 9 top level 5 parent_uuid UUID|- uuid UUID path images/x`. */
+/** Parses `btrfs subvolume list -u -q`: `ID 258 gen 9 top level 5 parent_uuid UUID|- uuid UUID path images/x`. */
 export function readSubvolumes(text: string): ListedSubvolume[] {
   return text.split("\n").flatMap((line) => {
     const [, id, parent, uuid, path] =
@@ -24,7 +24,7 @@ export function readSubvolumes(text: string): ListedSubvolume[] {
   });
 }
 
-/** Digests of images that something is a copy of: it shares their blocks, and would have to hold them alone without them. */
+/** Digests of images that have copies. Removing such an image frees nothing: the copies share its blocks. */
 export function imagesInUse(all: readonly Omit<ListedSubvolume, "id">[]): Set<string> {
   const parents = new Set(all.map(({ parent }) => parent));
   return new Set(
@@ -35,12 +35,12 @@ export function imagesInUse(all: readonly Omit<ListedSubvolume, "id">[]): Set<st
   );
 }
 
-/** Of a subvolume the root's number is always 256; anything else is what a crash left of making one. */
+/** Inode number of every subvolume's root. A folder with another number is the rest of a creation that a crash interrupted. */
 const ROOT = 256;
 
 /**
- * One that is not there is no error. Its space and its quota group go in the file system's own time. Resolves to the number
- * of the subvolume that went.
+ * A missing subvolume is no error. btrfs frees the space and the quota group in the background. Resolves to the number of the removed
+ * subvolume.
  */
 export async function deleteSubvolume(
   path: string,
@@ -58,13 +58,13 @@ export async function deleteSubvolume(
   try {
     await run(["btrfs", "subvolume", "delete", path], { signal });
   } finally {
-    // Who gave up may have done so a moment too late.
+    // An aborted deletion may still have taken effect.
     if ((await stat(path).catch(() => undefined)) === undefined) groups.begin(id);
   }
   return id;
 }
 
-/** Resolves when its space is there again: for what is large, and whose room the next one needs. */
+/** Deletes a subvolume and resolves when its space is free again. For images, which are large: the next one may need the space. */
 export async function freeSubvolume(path: string, groups: QuotaGroups, signal: AbortSignal): Promise<void> {
   const id = await deleteSubvolume(path, groups, signal);
   if (id === undefined) return;
@@ -72,10 +72,10 @@ export async function freeSubvolume(path: string, groups: QuotaGroups, signal: A
   await run(["btrfs", "subvolume", "sync", dirname(path), String(id)], { signal });
 }
 
-/** The roots of slivers: one subvolume each, with a limit on what it has for itself alone. */
+/** The roots of slivers: one subvolume each, with a limit on the data that only this subvolume refers to. */
 export class Subvolumes {
   readonly #pool: Pool;
-  /** KiB by mark. */
+  /** KiB, by the sliver's mark. */
   readonly #limits = new Map<string, number>();
 
   constructor(pool: Pool) {
@@ -90,7 +90,7 @@ export class Subvolumes {
     return readdir(join(this.#pool.folder, "slivers")).catch(() => []);
   }
 
-  /** A copy of an image, or an empty one, limited to `kib` before anything is written to it. */
+  /** Makes a copy of an image, or an empty subvolume, and limits it to `kib` before anything is written to it. */
   async make(mark: string, image: string | undefined, kib: number, signal: AbortSignal): Promise<void> {
     const path = this.path(mark);
     this.#limits.delete(mark);
@@ -103,7 +103,7 @@ export class Subvolumes {
     await this.limit(mark, kib, signal);
   }
 
-  /** `kib` of data of its own; what it shares with its image is not counted. A limit that this process has set is not set again. */
+  /** Limits own data to `kib`. Data shared with the image does not count. A limit that this process has already set is not set again. */
   async limit(mark: string, kib: number, signal: AbortSignal): Promise<void> {
     if (this.#limits.get(mark) === kib) return;
     this.#limits.delete(mark);
@@ -112,7 +112,7 @@ export class Subvolumes {
     this.#limits.set(mark, kib);
   }
 
-  /** One that is not there is no error. */
+  /** A missing subvolume is no error. */
   async remove(mark: string, signal: AbortSignal): Promise<void> {
     this.#limits.delete(mark);
     await deleteSubvolume(this.path(mark), this.#pool.groups, signal);
