@@ -39,8 +39,8 @@ export const CAPACITY: readonly Mutant[] = [
     {
       name: "nothing-is-kept-for-who-is-put-back",
       breaks: "promise: small work does not delay the head",
-      find: "  yield* requests.places();",
-      put: "  yield* [...requests.places()].slice(0, 0);",
+      find: "  yield* requests.putBack.values();",
+      put: "  yield* [...requests.putBack.values()].slice(0, 0);",
       tests: [`${TESTS}/scheduler/requests`],
     },
     {
@@ -157,7 +157,7 @@ export const CAPACITY: readonly Mutant[] = [
     {
       name: "starts-as-many-as-it-likes",
       breaks: "rule 8",
-      find: "if (state.requests.startingCount >= state.policy.maxStarting) {",
+      find: "if (state.requests.starting.size >= state.policy.maxStarting) {",
       put: "if (false) {",
       tests: [`${TESTS}/scheduler/planning`, `${TESTS}/scheduler/requests`],
     },

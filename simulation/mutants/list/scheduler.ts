@@ -117,8 +117,8 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "sweeps-live-machines",
       breaks: "rule 1",
-      find: "const held = entry.contenders.length > 0 || state.requests.claims(id);",
-      put: "const held = state.requests.claims(id);",
+      find: "const held = entry.contenders.length > 0 || state.requests.claims.has(id);",
+      put: "const held = state.requests.claims.has(id);",
       tests: [`${TESTS}/nodes`],
     },
     {
@@ -154,14 +154,14 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "one-request-in-two-hands",
       breaks: "protocol: a request has one handler",
-      find: 'if (entry?.record.state === "requested" && !state.requests.isHandled(id)) classify(state, turn, entry);',
+      find: 'if (entry?.record.state === "requested" && !state.requests.handled.has(id)) classify(state, turn, entry);',
       put: 'if (entry?.record.state === "requested") classify(state, turn, entry);',
       tests: [`${TESTS}/requests`],
     },
     {
       name: "lost-requests-are-never-reset",
       breaks: "rule 4",
-      find: "for (const request of state.requests.pending()) reset(state, turn, request);",
+      find: "for (const request of state.requests.pending) reset(state, turn, request);",
       put: "",
       tests: [`${TESTS}/requests`],
     },

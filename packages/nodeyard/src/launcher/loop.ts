@@ -89,7 +89,7 @@ export class Loop {
   } {
     const { requests, busyNodes } = this.#state;
     return {
-      handling: [...requests.handled()],
+      handling: [...requests.handled],
       busyNodes: [...busyNodes],
       waiting: [...requests.waiting()].length,
     };

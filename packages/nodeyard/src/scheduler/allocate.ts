@@ -56,9 +56,9 @@ function serve(state: State, turn: Turn, pool: PoolState, budget: number): numbe
       state.todo.pools.add(pool.policy.key);
       return 0;
     }
-    if (state.requests.startingCount >= state.policy.maxStarting) {
+    if (state.requests.starting.size >= state.policy.maxStarting) {
       state.waits.join("start", pool.policy.key, head);
-      setVerdict(state, turn, head.id, "queue.starting", { starting: state.requests.startingCount });
+      setVerdict(state, turn, head.id, "queue.starting", { starting: state.requests.starting.size });
       return left;
     }
     const plan = planFor(state, turn.steady, pool, head);
@@ -236,7 +236,7 @@ function lookBehind(
   let left = budget;
   for (const waiting of candidates) {
     if (!pool.queue.has(waiting) || waiting === head) continue;
-    if (left-- <= 0 || state.requests.startingCount >= state.policy.maxStarting) {
+    if (left-- <= 0 || state.requests.starting.size >= state.policy.maxStarting) {
       // The next turn continues with the requests that this one has not reached.
       if (left < 0 && pool.fresh.size > 0) state.todo.pools.add(pool.policy.key);
       return Math.max(0, left);

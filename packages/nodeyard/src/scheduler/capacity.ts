@@ -188,13 +188,13 @@ export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting)
     launches: nodeTypes.length,
     scopes,
   };
-  state.requests.putBack(waiting.id, { policy, blocked });
+  state.requests.putBack.set(waiting.id, { policy, blocked });
 }
 
 /** Heads of queues, and those that were put back from there for a pause. */
 function* held({ pools, requests }: State): Iterable<{ policy: LocalPool; blocked: Blocked | undefined }> {
   yield* pools.values();
-  yield* requests.places();
+  yield* requests.putBack.values();
 }
 
 /**

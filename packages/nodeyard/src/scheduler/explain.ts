@@ -1,5 +1,4 @@
 import type { RequestRecord } from "@nodeyard/model";
-import type { RequestState } from "./request-table.ts";
 import { inertProviders } from "./requests.ts";
 import type { PoolState, State } from "./state.ts";
 import type { Verdict } from "./types.ts";
@@ -17,14 +16,14 @@ export function explain(state: State, id: string): Verdict | undefined {
   if (record.state !== "requested" && record.state !== "pending") return undefined;
   const since = (record.stateTime ?? 0) * 1000;
   if (handling !== undefined) return { code: "handling", facts: { pool: handling.pool }, since };
-  if (verdict !== undefined) return { ...verdict, facts: factsNow(state, known, verdict) };
+  if (verdict !== undefined) return { ...verdict, facts: factsNow(state, known.waiting, verdict) };
   if (record.state === "pending") return { code: "pending.elsewhere", facts: {}, since };
   if (!state.complete) return { code: "tree.incomplete", facts: {}, since };
   return inQueue(state, known.waiting, since) ?? outsideQueues(state, record, since);
 }
 
 /** What is kept for a request moves while it waits, and nothing is written down when it does. */
-function factsNow(state: State, { waiting }: RequestState, { code, facts }: Verdict): Verdict["facts"] {
+function factsNow(state: State, waiting: Waiting | undefined, { code, facts }: Verdict): Verdict["facts"] {
   const pool = state.pools.get(String(facts.pool));
   return code === "nodes.none-free" && waiting !== undefined && pool !== undefined
     ? hostVerdict(pool, waiting).facts

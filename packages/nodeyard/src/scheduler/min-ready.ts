@@ -62,7 +62,7 @@ function aboutToBeFree(state: State, label: string): number {
     const promised = request !== null && state.requests.entry(request) !== undefined;
     // Busy with a request: being freed; without: being deleted.
     const going = request === null && state.busyNodes.has(id);
-    if (!promised && !going && !state.idle.has(id) && !state.requests.claims(id)) count++;
+    if (!promised && !going && !state.idle.has(id) && !state.requests.claims.has(id)) count++;
   }
   return count;
 }
@@ -73,8 +73,9 @@ function aboutToBeFree(state: State, label: string): number {
  */
 function aboutToBeGiven(state: State, label: string): number {
   let count = 0;
-  for (const { claimed } of state.requests.starting())
-    for (const id of claimed) if (state.nodes.get(id)?.record.type.includes(label)) count++;
+  for (const request of state.requests.starting)
+    for (const id of state.requests.of(request)?.handling?.claimed ?? [])
+      if (state.nodes.get(id)?.record.type.includes(label)) count++;
   return count;
 }
 

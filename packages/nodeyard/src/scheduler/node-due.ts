@@ -31,11 +31,11 @@ export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): numb
     return Math.max(turn.steady, deserted + IN_USE_GRACE_MS);
   }
   if (REAPED.has(record.state))
-    return state.requests.isHandled(record.allocatedTo ?? "") && record.state === "building"
+    return state.requests.handled.has(record.allocatedTo ?? "") && record.state === "building"
       ? undefined
       : turn.steady;
   if (record.state === "init") {
-    return state.requests.isHandled(record.allocatedTo ?? "")
+    return state.requests.handled.has(record.allocatedTo ?? "")
       ? undefined
       : initDue(state, turn, record, since);
   }
@@ -59,7 +59,7 @@ function isAwaited(state: State, request: string): boolean {
   // The request cannot be read, so its nodes are left alone.
   if (state.unreadable.requests.has(request)) return true;
   const entry = state.requests.entry(request);
-  return entry !== undefined && (entry.record.state !== "requested" || state.requests.isHandled(request));
+  return entry !== undefined && (entry.record.state !== "requested" || state.requests.handled.has(request));
 }
 
 /** A node that this launcher made and does not work on is garbage at once. One of another launcher may be locked in a moment. */

@@ -49,9 +49,9 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   const key = poolKey(record.provider, record.pool);
   hostThere(state, entry, key);
   const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
-  if (free && !state.busyNodes.has(id) && !state.requests.claims(id)) offer(state, entry, key);
+  if (free && !state.busyNodes.has(id) && !state.requests.claims.has(id)) offer(state, entry, key);
   else unoffer(state, id);
-  const held = entry.contenders.length > 0 || state.requests.claims(id);
+  const held = entry.contenders.length > 0 || state.requests.claims.has(id);
   if (held) forgetDue(state, id);
   if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
   const due = dueAt(state, turn, entry);

@@ -76,7 +76,7 @@ function onConfiguration(state: State, before: Policy): void {
   const touched = touchedLabels(before, policy);
   for (const { id, record } of state.requests.entries())
     if (
-      !state.requests.isHandled(id) &&
+      !state.requests.handled.has(id) &&
       (touched?.some((labels) => overlap(labels, record.nodeTypes)) ?? true)
     )
       state.todo.requests.add(id);

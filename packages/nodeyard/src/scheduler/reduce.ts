@@ -151,12 +151,12 @@ function lookAtEverything(state: State): void {
 
 /** Handlers die with the session; their requests and nodes are looked at as anybody's. */
 function onSessionLost(state: State): void {
-  const handled = [...state.requests.handled()];
+  const handled = [...state.requests.handled];
   for (const id of handled) {
     for (const launch of state.requests.of(id)!.handling!.reserved) state.usage.delete(launch.node);
     state.todo.requests.add(id);
   }
-  for (const node of [...state.requests.claimed(), ...state.busyNodes]) state.todo.nodes.add(node);
+  for (const node of [...state.requests.claims, ...state.busyNodes]) state.todo.nodes.add(node);
   const busy = [...state.busyNodes];
   for (const closed of state.gates.closed.values()) closed.trying = undefined;
   for (const request of state.slots.requests()) forgetSlots(state, request);
@@ -230,11 +230,11 @@ function release(state: State, node: string): void {
 function resetLost(state: State, turn: Turn): void {
   state.sweepDue = !state.complete;
   if (!state.complete) return;
-  for (const request of state.requests.pending()) reset(state, turn, request);
+  for (const request of state.requests.pending) reset(state, turn, request);
 }
 
 function reset(state: State, turn: Turn, request: string): void {
-  if (state.requests.isHandled(request)) return;
+  if (state.requests.handled.has(request)) return;
   state.requests.begin(request, { pool: "", reserved: [], claimed: [] }, false);
   turn.actions.push({ type: "reset", request });
 }
@@ -245,11 +245,11 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   request: (state, turn, id) => {
     leavePlace(state, id);
     state.todo.requests.add(id);
-    if (state.complete && state.requests.isPending(id)) reset(state, turn, id);
+    if (state.complete && state.requests.pending.has(id)) reset(state, turn, id);
   },
   unsure: (state, turn, id) => {
     if (!state.complete) state.timers.set("unsure", id, turn.steady + UNSURE_MS);
-    else if (state.requests.isPending(id)) reset(state, turn, id);
+    else if (state.requests.pending.has(id)) reset(state, turn, id);
   },
   yield: (state, _, id) => state.todo.requests.add(id),
   label: (state, _, label) => state.todo.labels.add(label),
@@ -281,7 +281,7 @@ function settle(state: State, turn: Turn): boolean {
     if (budget-- <= 0) return true;
     state.todo.requests.delete(id);
     const entry = state.requests.entry(id);
-    if (entry?.record.state === "requested" && !state.requests.isHandled(id)) classify(state, turn, entry);
+    if (entry?.record.state === "requested" && !state.requests.handled.has(id)) classify(state, turn, entry);
   }
   if (!state.complete) return false;
   for (const pool of poolsToDo(state)) {

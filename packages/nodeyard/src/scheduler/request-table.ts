@@ -14,7 +14,7 @@ interface Handling {
 }
 
 /** All that the scheduler knows of one request. */
-export interface RequestState {
+class RequestState {
   /** As the tree has it; undefined: it is gone, and its handler has not ended yet. */
   entry: RequestEntry | undefined;
   /** Set while a pool of this launcher can serve it: its place in queues and lines. */
@@ -27,23 +27,26 @@ export interface RequestState {
   verdict: Verdict | undefined;
 }
 
-/** One entry for each request, and those of them that are looked for by what they are at. */
+/** One entry for each request, and sets of those that are looked for by what they are at. */
 export class RequestTable {
   readonly #byId = new Map<string, RequestState>();
-  readonly #pending = new Set<string>();
-  readonly #handled = new Set<string>();
-  readonly #starting = new Set<string>();
-  readonly #claims = new Set<string>();
-  readonly #putBack = new Map<string, PutBack>();
+  /** Requests that are `pending`; those without a handler in this launcher may have to be reset. */
+  readonly pending = new Set<string>();
+  readonly handled = new Set<string>();
+  /** Handled requests whose lock may not be ours yet, or whose launches are not all under way. */
+  readonly starting = new Set<string>();
+  /** Idle nodes that are promised to handled requests. */
+  readonly claims = new Set<string>();
+  /** Room is kept for these, as long as their timers "request" run. */
+  readonly putBack = new Map<string, PutBack>();
 
   /** Takes a request as the tree has it now, undefined when it is gone. Returns it as it was. */
   see(id: string, after: RequestEntry | undefined): RequestEntry | undefined {
     const before = this.#byId.get(id)?.entry;
     // Also for a handled request: when it is put back and waits again, a sweep must not reset it.
-    if (after?.record.state === "pending") this.#pending.add(id);
-    else this.#pending.delete(id);
-    if (after !== undefined) this.at(id).entry = after;
-    else if (before !== undefined) this.at(id).entry = undefined;
+    if (after?.record.state === "pending") this.pending.add(id);
+    else this.pending.delete(id);
+    if (before !== undefined || after !== undefined) this.at(id).entry = after;
     return before;
   }
 
@@ -53,17 +56,9 @@ export class RequestTable {
 
   /** The same, made when there is none. */
   at(id: string): RequestState {
-    const known = this.#byId.get(id);
-    if (known !== undefined) return known;
-    const made: RequestState = {
-      entry: undefined,
-      waiting: undefined,
-      handling: undefined,
-      yieldedAt: undefined,
-      verdict: undefined,
-    };
-    this.#byId.set(id, made);
-    return made;
+    const known = this.#byId.get(id) ?? new RequestState();
+    this.#byId.set(id, known);
+    return known;
   }
 
   /** Nothing is kept of a request that is gone and that no handler works on. */
@@ -91,76 +86,24 @@ export class RequestTable {
     for (const { waiting } of this.#byId.values()) if (waiting !== undefined) yield waiting;
   }
 
-  /** Requests that are `pending`; those without a handler in this launcher may have to be reset. */
-  pending(): IterableIterator<string> {
-    return this.#pending.values();
-  }
-
-  isPending(id: string): boolean {
-    return this.#pending.has(id);
-  }
-
-  /** Room is kept for it, as long as its timer "request" runs. */
-  putBack(id: string, place: PutBack): void {
-    this.#putBack.set(id, place);
-  }
-
-  /** None is kept any more. Returns its place; undefined when it had none. */
-  leavePlace(id: string): PutBack | undefined {
-    const place = this.#putBack.get(id);
-    this.#putBack.delete(id);
-    return place;
-  }
-
-  places(): IterableIterator<PutBack> {
-    return this.#putBack.values();
-  }
-
-  /** `starting`: its lock may not be ours yet, or its launches are not all under way. */
   begin(id: string, handling: Handling, starting: boolean): void {
     this.at(id).handling = handling;
-    this.#handled.add(id);
-    for (const node of handling.claimed) this.#claims.add(node);
-    if (starting) this.#starting.add(id);
+    this.handled.add(id);
+    for (const node of handling.claimed) this.claims.add(node);
+    if (starting) this.starting.add(id);
   }
 
   /** It has its lock, and all its launches are under way. Undefined when that was known. */
   started(id: string): Handling | undefined {
-    return this.#starting.delete(id) ? this.#byId.get(id)?.handling : undefined;
+    return this.starting.delete(id) ? this.#byId.get(id)?.handling : undefined;
   }
 
   end(id: string): void {
-    const known = this.#byId.get(id);
-    for (const node of known?.handling?.claimed ?? []) this.#claims.delete(node);
-    if (known !== undefined) known.handling = undefined;
-    this.#handled.delete(id);
-    this.#starting.delete(id);
+    const known = this.at(id);
+    for (const node of known.handling?.claimed ?? []) this.claims.delete(node);
+    known.handling = undefined;
+    this.handled.delete(id);
+    this.starting.delete(id);
     this.prune(id);
-  }
-
-  isHandled(id: string): boolean {
-    return this.#handled.has(id);
-  }
-
-  handled(): IterableIterator<string> {
-    return this.#handled.values();
-  }
-
-  /** Whether an idle node is promised to a request. */
-  claims(node: string): boolean {
-    return this.#claims.has(node);
-  }
-
-  claimed(): IterableIterator<string> {
-    return this.#claims.values();
-  }
-
-  /** What those that are starting have. */
-  *starting(): IterableIterator<Handling> {
-    for (const id of this.#starting) yield this.#byId.get(id)!.handling!;
-  }
-
-  get startingCount(): number {
-    return this.#starting.size;
   }
 }

@@ -12,7 +12,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   const before = state.requests.see(id, after);
   noteMinReady(state, turn, before, after);
   onSlotRequest(state, turn, id, before, after);
-  if (state.requests.isHandled(id)) return;
+  if (state.requests.handled.has(id)) return;
   const waiting = state.requests.of(id)?.waiting;
   if (after?.record.state === "requested") {
     if (before?.record.state !== "requested") {

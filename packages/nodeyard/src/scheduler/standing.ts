@@ -139,8 +139,8 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
     case "blocked":
       return waits(plan.code, plan.facts, plan.nextTry);
     case "serve": {
-      if (state.requests.startingCount >= state.policy.maxStarting)
-        return waits("queue.starting", { starting: state.requests.startingCount });
+      if (state.requests.starting.size >= state.policy.maxStarting)
+        return waits("queue.starting", { starting: state.requests.starting.size });
       const head = pool.queue.at(0);
       if (head !== undefined && head.id !== waiting.id && pool.queue.has(waiting))
         return waits("queue.behind", { head: head.id });

@@ -39,8 +39,10 @@ export function dirtyProvider(state: State, provider: string): void {
 /** It is tried again, or waits for nothing any more. */
 export function leavePlace(state: State, id: string): void {
   state.timers.delete("request", id);
-  const place = state.requests.leavePlace(id);
-  if (place !== undefined) dirtyProvider(state, place.policy.provider);
+  const place = state.requests.putBack.get(id);
+  if (place === undefined) return;
+  state.requests.putBack.delete(id);
+  dirtyProvider(state, place.policy.provider);
 }
 
 /** It yields to no other pool any more. */

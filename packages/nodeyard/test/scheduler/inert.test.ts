@@ -30,8 +30,8 @@ test("a request that ends while it is looked at is forgotten", () => {
   const fixture = new SchedulerFixture(policy([pool()]));
   fixture.tell({ type: "request", id: ID, after: request(ID, { state: "pending" }) });
   fixture.tell({ type: "sweep" });
-  expect([...fixture.state.requests.handled()]).toEqual([ID]);
+  expect([...fixture.state.requests.handled]).toEqual([ID]);
   fixture.tell({ type: "request", id: ID, after: undefined });
   fixture.tell({ type: "handled", request: ID });
-  expect([...fixture.state.requests.pending()]).toEqual([]);
+  expect([...fixture.state.requests.pending]).toEqual([]);
 });
