@@ -42,7 +42,10 @@ export function difference(
   ]);
 }
 
-/** Processes of slivers: by their ids, and LXC's own. Not the children of a `sliverd` that runs: they have such ids, too, and end with it. */
+/**
+ * Processes of slivers: by their ids, and LXC's own. Readers have such ids, too: only those count whose
+ * `sliverd` is gone.
+ */
 function processes(): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -51,9 +54,8 @@ function processes(): string[] {
         // Zombies are left to their parent, in the end to process 1.
         const status = readFileSync(`/proc/${pid}/status`, "utf8");
         if (/^State:\tZ/m.test(status)) return [];
-        const command = commandOf(pid);
-        const parent = /^PPid:\t(\d+)/m.exec(status)![1]!;
-        if (/sliver-reader/.test(command) && /sliverd/.test(commandOf(parent))) return [];
+        const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        if (/sliver-reader/.test(command) && !/^PPid:\t1$/m.test(status)) return [];
         const ours =
           statSync(`/proc/${pid}`).uid >= 0x7000_0000 ||
           /\[lxc monitor\]|lxc-start|^lxcfs .*slivers/.test(command);
@@ -62,10 +64,6 @@ function processes(): string[] {
         return [];
       }
     });
-}
-
-function commandOf(pid: string): string {
-  return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
 }
 
 /** The file system removes deleted subvolumes later, with their quota groups; this waits until it has done so. */

@@ -112,6 +112,8 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
       encoding: "utf8",
     });
     expect(page).toMatch(new RegExp(`^nodeyard_sliver_memory_kills\\{.*node="${node.id}".*\\} [1-9]`, "m"));
+    for (const name of ["cpu_seconds", "io_bytes", "pids"])
+      expect(page).toMatch(new RegExp(`^nodeyard_sliver_${name}\\{`, "m"));
     expect(page).toMatch(/^nodeyard_sliver_memory_bytes\{provider="lab",machine="here",.*\} [1-9]/m);
     expect((await site.run("release", lease)).code).toBe(0);
     await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);

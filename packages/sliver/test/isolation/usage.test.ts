@@ -29,8 +29,20 @@ describe("what a sliver uses", () => {
       ["memory.usage_in_bytes", "4096\n"],
       ["memory.max_usage_in_bytes", "8192\n"],
       ["cpu.stat", "nr_periods 2\nnr_throttled 1\nthrottled_time 5000000\n"],
+      ["cpuacct.usage", "238342899\n"],
+      [
+        "blkio.throttle.io_service_bytes_recursive",
+        "7:0 Read 10\n7:0 Write 3\n7:0 Total 13\n8:0 Read 5\nTotal 18\n",
+      ],
     ]);
     const counters = Object.values(COUNTERS).flatMap((versions) => versions[1]);
-    expect(readUsage(counters, texts)).toEqual({ memory: 4096, memoryPeak: 8192, throttled: 5 });
+    expect(readUsage(counters, texts)).toEqual({
+      memory: 4096,
+      memoryPeak: 8192,
+      throttled: 5,
+      cpu: 238,
+      ioRead: 15,
+      ioWritten: 3,
+    });
   });
 });

@@ -30,7 +30,7 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
   },
   cpu: {
     1: [
-      // For systems on which systemd mounts both controllers together.
+      // Of cpuacct, which is mounted with cpu or alone.
       { key: "cpu", file: "cpuacct.usage", pattern: ALL, units: 1_000_000 },
       { key: "throttled", file: "cpu.stat", pattern: /^throttled_time (\d+)$/gm, units: 1_000_000 },
     ],
@@ -51,7 +51,10 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
     ],
   },
   io: {
-    1: [],
+    1: [
+      { key: "ioRead", file: "blkio.throttle.io_service_bytes_recursive", pattern: / Read (\d+)$/gm },
+      { key: "ioWritten", file: "blkio.throttle.io_service_bytes_recursive", pattern: / Write (\d+)$/gm },
+    ],
     2: [
       { key: "ioRead", file: "io.stat", pattern: / rbytes=(\d+)/g },
       { key: "ioWritten", file: "io.stat", pattern: / wbytes=(\d+)/g },

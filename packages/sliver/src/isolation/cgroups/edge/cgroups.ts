@@ -136,10 +136,19 @@ export class Cgroups {
     const parts = [...this.layout.controllers].map(async ([controller, { version, mount }]) => {
       const counters = COUNTERS[controller]?.[version] ?? [];
       const files = [...new Set(counters.map(({ file }) => file))];
-      const texts = files.map(async (file) => [file, await read(join(mount, PARENT, mark, file))] as const);
+      const texts = files.map(async (file) => [file, await this.#counter(mark, file, mount)] as const);
       return readUsage(counters, new Map(await Promise.all(texts)));
     });
     return Object.assign({}, ...(await Promise.all(parts)));
+  }
+
+  /** A file of the controller, or of one that counts for it in a hierarchy of its own. */
+  async #counter(mark: string, file: string, mount: string): Promise<string | undefined> {
+    for (const place of new Set([mount, ...this.layout.hierarchies.map((one) => one.mount)])) {
+      const text = await read(join(place, PARENT, mark, file));
+      if (text !== undefined) return text;
+    }
+    return undefined;
   }
 
   /**
