@@ -16,16 +16,16 @@ import { Batch } from "./machines/batch.ts";
 import { Prices } from "./prices.ts";
 import { Quotas } from "./quota/quotas.ts";
 
-/** Ids of one TerminateInstances or ReleaseHosts. */
+/** Most ids in one TerminateInstances or ReleaseHosts call. Each call costs a turn at the rate limit, so deletions share calls. */
 const MOST_IDS = 50;
 const GATHER_MS = 200;
-/** Instances of one page; the API's most. */
+/** Instances per page, the API's maximum. */
 const PAGE = 1_000;
-/** Hosts and volumes change with instances, and only few look. */
+/** Hosts and volumes change together with instances and are rarely read, so their lists may be this old. */
 const FRESH_MS = 5_000;
 const STALE_MS = 30_000;
 
-/** What an account is opened with. */
+/** Options of `AwsAccount`. */
 export interface AccountOptions {
   readonly place: Place;
   readonly sdk: typeof sdk;
@@ -34,11 +34,11 @@ export interface AccountOptions {
   readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
-/** One credential in one region: what its providers share. */
+/** One credential in one region: the connections, lists and rate limit that its providers share. */
 export class AwsAccount implements Account {
   readonly aws: Aws;
   readonly pace: CallPace;
-  /** All instances, others' included; terminated ones are gone. */
+  /** All instances of the account in the region, also those of other users. Terminated instances are left out. */
   readonly instances: ListWatch<Instance>;
   readonly hosts: SharedValue<readonly Host[]>;
   readonly volumes: SharedValue<readonly Volume[]>;
@@ -130,7 +130,7 @@ function listVolumes(aws: Aws, signal: AbortSignal): Promise<readonly Volume[]> 
   );
 }
 
-/** A host that is in use is refused in the answer, not by an error. */
+/** Releases hosts. EC2 reports a host that is in use in a successful answer (`Unsuccessful`), not by an error. */
 async function releaseHosts(
   aws: Aws,
   ids: readonly string[],

@@ -137,7 +137,7 @@ const diskimage = {
   })
     .as("deprecateAfterMs")
     .accepted(OURS),
-  // The builder overlays the metadata of uploads with them.
+  // The builder adds these tags to the metadata of uploads. On equal keys the tag counts.
   tags: mapping("Tags of the image.").unread(),
 };
 
@@ -193,7 +193,7 @@ export const awsTable = {
 };
 
 export type LabelKeys = Values<typeof label>;
-/** How an upload of a diskimage becomes an image. */
+/** Settings for turning an upload of a diskimage into an AMI. */
 export type AwsDiskimage = Values<typeof diskimage>;
 export type CloudImageKeys = Values<typeof cloudImage>;
 export type ProviderKeys = Values<typeof awsTable>;

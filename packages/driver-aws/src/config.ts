@@ -20,36 +20,36 @@ import {
   type ProviderKeys,
 } from "./config-table.ts";
 
-/** What names the AMI of a label: an id, filters of which the newest match counts, or a parameter of Systems Manager. */
+/** How a label finds its AMI: by id, by filters (the newest match counts), or by a parameter of Systems Manager. */
 export type ImageSource =
   | { readonly id: string }
   | {
       readonly filters: readonly { readonly name: string; readonly values: readonly string[] }[];
-      /** Accounts or their aliases; empty: anybody's. */
+      /** Account ids or aliases of owners; empty: all owners. */
       readonly owners: readonly string[];
     }
   | { readonly parameter: string };
 
-/** What only this driver understands of a provider. */
+/** Provider settings that only this driver reads. */
 export interface AwsProviderOwn
   extends Pick<
     ProviderKeys,
     "region" | "profile" | "rate" | "imageFormat" | "imageImportTimeoutMs" | "noticeQueue" | "priceApi"
   > {
-  /** Where uploads go first. */
+  /** S3 bucket for uploads before their import. */
   readonly bucket: string | null;
   readonly diskimages: ReadonlyMap<string, AwsDiskimage>;
 }
 
-/** What a pool says to the aws driver alone. */
+/** Pool settings that only this driver reads. */
 export interface AwsPoolOwn extends Pick<PoolKeys, "securityGroup" | "publicIpv4" | "publicIpv6"> {
-  /** In the order of the file; empty: the default ones of the default VPC. */
+  /** In the order of the file. Empty: the default subnets of the default VPC. */
   readonly subnets: readonly string[];
 }
 
-/** What a label says to the aws driver alone. */
+/** Label settings that only this driver reads. */
 export interface AwsLabelOwn extends Omit<LabelKeys, "name" | "cloudImage" | "diskimage"> {
-  /** Null for a diskimage, whose upload has the id. */
+  /** Null for a diskimage: the AMI is the id of its upload. */
   readonly source: ImageSource | null;
 }
 
@@ -92,7 +92,7 @@ function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
       at.error("imds-support", "is not possible with import-method image; write snapshot or ebs-direct");
     if (listed === undefined) return [];
     const { username, pythonPath, shellType } = own;
-    // How to reach nodes is the entry's alone, but for the user (docs/contract/config.md, "Images of a provider").
+    // Connection settings come from the entry of `diskimages`, except the user (docs/contract/config.md, "Images of a provider").
     const login = { username: username ?? listed.connection.username, pythonPath, shellType };
     return [[name, { ...listed, connection: { ...listed.connection, ...login } }] as const];
   });
@@ -100,7 +100,7 @@ function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
 }
 
 function sourceOf(own: CloudImageKeys): ImageSource | null {
-  // With several of them, as the old loader does: filters count before the id.
+  // With several of them set, the order of Nodepool's loader counts: filters before the id.
   if (own.imageParameter !== null) return { parameter: own.imageParameter };
   if (own.imageFilters.length === 0) return own.imageId === null ? null : { id: own.imageId };
   const filters = own.imageFilters.map((filter) => ({
@@ -131,7 +131,7 @@ function poolOf(pool: Entry<PoolKeys>): AwsPoolOwn {
   return { securityGroup, subnets, publicIpv4: publicIpAddress ?? publicIpv4, publicIpv6 };
 }
 
-/** The pool's own keys, over those of the provider. */
+/** Limits of the pool. A pool's own key takes precedence over the provider's. */
 function limitsOf(provider: Entry<ProviderKeys>, pool: Entry<PoolKeys>): Resources {
   const of = (key: string) => (pool.at.has(key) ? pool : provider).limits;
   return {

@@ -6,14 +6,14 @@ import type { sdk } from "./edge/sdk.ts";
 import { mapError } from "./errors.ts";
 import { awsProvider } from "./provider.ts";
 
-/** What the driver needs of its host; tests hand out their own. */
+/** Dependencies of the driver on its host. Tests pass their own. */
 export interface AwsHost {
   readonly sdk: typeof sdk;
   readonly openFile: OpenFile;
   readonly client?: Place["client"];
 }
 
-/** The driver over a given machine. Providers with one profile and region share connections, lists and the rate. */
+/** The driver on a given host. Providers with the same profile and region share connections, lists and the rate limit. */
 export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
   const client = host.client === undefined ? {} : { client: host.client };
   const accounts = new SharedAccounts<AwsAccount>();
@@ -35,7 +35,7 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
       const { provider, shop } = awsProvider(config, context, share, host.openFile);
       const { signal } = new AbortController();
       try {
-        // A provider whose credentials or network do not work is not served at all.
+        // Opening fails when the credentials or the network do not work, so that no node is assigned to this provider.
         await shop.account.instances.all(signal, false);
         await shop.templates.reconcile((label) => shop.rootOf(label, signal), signal);
         return provider;

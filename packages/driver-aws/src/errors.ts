@@ -1,9 +1,9 @@
 import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
 import { type AwsFault, faultOf, isThrottled } from "./client/index.ts";
 
-/** Codes of the EC2, EBS and S3 API references whose kind their name or status does not tell. */
+/** Error codes of the EC2, EBS and S3 API references whose kind does not follow from their name or HTTP status. */
 const KINDS: Readonly<Record<string, DriverErrorKind>> = {
-  // Our share is used up.
+  // The account's quota is used up.
   InstanceLimitExceeded: "quota",
   VcpuLimitExceeded: "quota",
   HostLimitExceeded: "quota",
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   ResourceCountLimitExceeded: "quota",
   SnapshotLimitExceeded: "quota",
   ServiceQuotaExceededException: "quota",
-  // There is none left in that place.
+  // AWS has no capacity in that zone.
   InsufficientInstanceCapacity: "capacity",
   InsufficientHostCapacity: "capacity",
   InsufficientReservedInstanceCapacity: "capacity",
@@ -26,10 +26,10 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   InsufficientFreeAddressesInSubnet: "capacity",
   UnfulfillableCapacity: "capacity",
   SpotMaxPriceTooLow: "capacity",
-  // The zone has not that type; another may.
+  // The zone does not offer the instance type; another zone may.
   Unsupported: "capacity",
   InsufficientAddressCapacity: "capacity",
-  // Of somebody else's making, and over soon.
+  // Caused by another operation in progress; soon over.
   IncorrectInstanceState: "transient",
   IncorrectState: "transient",
   IdempotentParameterMismatch: "transient",
@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   "InvalidSnapshot.InUse": "transient",
   VolumeInUse: "transient",
   DependencyViolation: "transient",
-  // The credential.
+  // The credentials are wrong or may not do this.
   AuthFailure: "configuration",
   UnauthorizedOperation: "configuration",
   AccessDenied: "configuration",
@@ -56,7 +56,10 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   NotFound: "not-found",
 };
 
-/** Things that a call names because we saw them: that they are gone is an answer. Everything else that is not found is in the file. */
+/**
+ * Errors about resources that were listed before. Their absence is an expected answer (not-found). Any other resource that is not found is
+ * named in the configuration file, which is then wrong.
+ */
 const SEEN =
   /^Invalid(InstanceID|InstanceId|Volume|Snapshot|HostID|HostId|NetworkInterfaceID|LaunchTemplateName|LaunchTemplateId|ConversionTaskId)\./;
 
@@ -64,9 +67,9 @@ const CREDENTIAL =
   /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken|RequestExpired|CredentialsProviderError|TokenProviderError)/;
 const PERMISSION = /^(UnauthorizedOperation|AccessDenied)/;
 
-/** The one place where AWS's errors become the driver's. */
+/** Maps AWS errors to driver errors. No other module does this. */
 export function mapError(error: unknown, place: string): DriverError {
-  // What a shared load rejected with has been wrapped on its way.
+  // A shared value wraps the error of its load as a fatal one. The cause is the AWS error.
   const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
   const fault = own instanceof DriverError ? null : faultOf(own);
   if (fault === null) return asDriverError(error, place);
@@ -75,7 +78,7 @@ export function mapError(error: unknown, place: string): DriverError {
   });
 }
 
-/** Also of what a fleet says in its answer, which is a code without a status. */
+/** Also for errors in a fleet's answer, which have a code and no HTTP status. */
 export function kindOfFault(fault: AwsFault): DriverErrorKind {
   const { code, status } = fault;
   const known = KINDS[code];
@@ -83,7 +86,7 @@ export function kindOfFault(fault: AwsFault): DriverErrorKind {
   if (isThrottled(fault)) return "transient";
   if (SEEN.test(code)) return "not-found";
   if (/^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/.test(code)) return "configuration";
-  // Without an answer, or with one of a service in trouble, the same call may work a moment later.
+  // Without an answer, and with an answer of a service in trouble, the same call may succeed later.
   return status === undefined || status >= 500 || status === 408 || status === 429 ? "transient" : "fatal";
 }
 

@@ -8,15 +8,16 @@ import { attached, hostAmounts, listedAmounts } from "./quota/amounts.ts";
 import { metadataOf } from "./tags.ts";
 
 export interface LeakRules {
-  /** Quota codes that the provider's labels count against: the only ones that matter. */
+  /** Quota codes that count for the provider's labels. */
   readonly codes: ReadonlySet<string>;
-  /** Whether EC2 has said that it takes a spot instance back. */
+  /** Whether EC2 has announced the interruption of a spot instance. */
   readonly interrupted: (instance: Instance) => boolean;
 }
 
 /**
- * What there is of machines, with the tag of its node: all that we make is tagged in the call that makes it. What belongs to a listed instance
- * is left out: it counts and goes with that. What carries no installation, such as what Nodepool left, has no tag, so nobody deletes it.
+ * Resources of machines with the tag of their node. The call that makes a resource also tags it, so no resource of ours is ever untagged. A
+ * resource that belongs to a listed instance is left out, because it is counted and removed with the instance. Resources without an
+ * installation, such as Nodepool's, get no tag, so they are never deleted.
  */
 export async function machineResources(
   account: AwsAccount,
@@ -25,7 +26,7 @@ export async function machineResources(
 ): Promise<readonly Resource[]> {
   account.hosts.invalidate();
   account.volumes.invalidate();
-  // Instances last: what belongs to one that is made meanwhile then finds it.
+  // Instances are listed last, so that the resources of one that is made meanwhile find their instance.
   const [hosts, volumes, interfaces] = await Promise.all([
     account.hosts.get(signal),
     account.volumes.get(signal),
@@ -69,7 +70,7 @@ export async function machineResources(
   ];
 }
 
-/** Deletes one of these. Gone: ends normally. */
+/** Deletes one of these resources. A missing resource is no error. */
 export async function removeMachineResource(
   account: AwsAccount,
   { type, id }: Resource,
@@ -88,7 +89,7 @@ export async function removeMachineResource(
   }
 }
 
-/** Those of ours that no machine has: they go with their machine, unless that went wrong. */
+/** Tagged network interfaces without a machine. EC2 deletes them with their machine unless that fails. */
 function idleInterfaces(aws: Aws, signal: AbortSignal) {
   const Filters = [
     { Name: "status", Values: ["available"] },
@@ -100,7 +101,7 @@ function idleInterfaces(aws: Aws, signal: AbortSignal) {
   );
 }
 
-/** Others' types are asked for once each; of one that is not told only the instance counts. */
+/** Instance types of other users are looked up once each. When a type cannot be read, its instance counts only as one instance. */
 async function amountsOf(
   { lookups }: AwsAccount,
   instances: readonly Instance[],

@@ -2,19 +2,19 @@ import type { BlockDeviceMapping, InstanceTypeInfo, Subnet } from "@aws-sdk/clie
 import { type Clock, DriverError, SharedValue } from "@nodeyard/driver";
 import { type Aws, allPages, codeOf } from "./client/index.ts";
 
-/** Subnets and their free addresses. */
+/** Milliseconds that the list of subnets, with their free addresses, is used. */
 const FRESH_MS = 60_000;
 const STALE_MS = 240_000;
-/** Types and images never change; more of them than a configuration has. */
+/** Types and AMIs never change. More entries than a configuration has. */
 const MOST = 2_000;
 
-/** The root device of an image, as a launch may change it. */
+/** Root device of an AMI, whose settings a launch may change. */
 export interface RootDevice {
   readonly name: string;
   readonly ebs: NonNullable<BlockDeviceMapping["Ebs"]> | null;
 }
 
-/** What an account has that seldom changes. */
+/** Facts of an account that seldom change: instance types, root devices, subnets. */
 export class Lookups {
   readonly #aws: Aws;
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class Lookups {
     });
   }
 
-  /** Rejects with `configuration` where EC2 knows no such type. */
+  /** Rejects with `configuration` when EC2 does not know the type. */
   type(name: string, signal: AbortSignal): Promise<InstanceTypeInfo> {
     return this.#forever(this.#types, `instance type ${name}`, signal, async (own) => {
       try {
@@ -58,7 +58,7 @@ export class Lookups {
     });
   }
 
-  /** Rejects with `configuration` where there is no such image, or this account may not use it. */
+  /** Rejects with `configuration` when the AMI does not exist, or is not shared with this account. */
   root(image: string, signal: AbortSignal): Promise<RootDevice> {
     return this.#forever(this.#roots, `image ${image}`, signal, async (own) => {
       const { Images } = await this.#aws.ec2((ec2, to) => ec2.describeImages({ ImageIds: [image] }, to), own);
@@ -74,7 +74,7 @@ export class Lookups {
     });
   }
 
-  /** Those that are named; without names the default ones of the default VPC. */
+  /** The named subnets; without names, the default subnets of the default VPC. */
   async subnets(names: readonly string[], signal: AbortSignal): Promise<readonly Subnet[]> {
     const all = await this.#subnets.get(signal);
     if (names.length === 0) return all.filter(({ DefaultForAz }) => DefaultForAz === true);

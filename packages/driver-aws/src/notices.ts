@@ -2,15 +2,15 @@ import type { Message } from "@aws-sdk/client-sqs";
 import { backoff, type Clock, type Log, messageOf, type Random, sleep } from "@nodeyard/driver";
 import type { Aws } from "./client/index.ts";
 
-/** Seconds that one question waits for messages; the API's most. */
+/** Seconds that one ReceiveMessage call waits for messages (long polling), the API's maximum. */
 const WAIT_S = 20;
 const MOST = 10;
 const SLOWEST_MS = 60_000;
 
-/** What EventBridge tells of an instance (Amazon EC2 User Guide, "Automate Amazon EC2 using EventBridge"). */
+/** An event of EventBridge about an instance (Amazon EC2 User Guide, "Automate Amazon EC2 using EventBridge"). */
 export interface Notice {
   readonly instance: string;
-  /** state: its state has changed. interruption: EC2 takes a spot machine back, two minutes from `at`. */
+  /** state: the instance's state changed. interruption: EC2 interrupts a spot instance two minutes after `at`. */
   readonly kind: "state" | "interruption";
   /** ISO time. */
   readonly at: string;
@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<string, Notice["kind"]>> = {
   "EC2 Spot Instance Interruption Warning": "interruption",
 };
 
-/** Null for anything else that comes through the queue. */
+/** Null for any other message in the queue. */
 export function noticeOf(body: string): Notice | null {
   let event: unknown;
   try {
@@ -36,18 +36,18 @@ export function noticeOf(body: string): Notice | null {
   return kind === undefined || typeof instance !== "string" ? null : { kind, instance, at: String(time) };
 }
 
-/** What the queue is read with. */
+/** Dependencies of `readNotices`. */
 export interface NoticeReader {
   readonly aws: Aws;
   readonly queue: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** A notice that it rejects comes again when the queue's visibility timeout has passed. */
+  /** When it rejects, SQS delivers the message again after the queue's visibility timeout. */
   take(notice: Notice): Promise<void>;
 }
 
-/** Reads the queue until `stop` aborts. A queue that cannot be read only means that everything is seen by listings, later. */
+/** Reads the queue until `stop` aborts. While the queue cannot be read, changes are still seen by listings, only later. */
 export async function readNotices(reader: NoticeReader, stop: AbortSignal): Promise<void> {
   const { aws, queue: QueueUrl, clock, random, log } = reader;
   for (let failures = 0; !stop.aborted; ) {
@@ -75,7 +75,7 @@ export async function readNotices(reader: NoticeReader, stop: AbortSignal): Prom
   }
 }
 
-/** The handle to delete it by; undefined: it is to come again. */
+/** The receipt handle for the deletion of the message; undefined: SQS is to deliver it again. */
 async function takeOne({ take, log }: NoticeReader, message: Message): Promise<string | undefined> {
   const notice = noticeOf(message.Body ?? "");
   try {

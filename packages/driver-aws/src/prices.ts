@@ -1,18 +1,18 @@
 import { type Clock, DriverError, type Price, SharedValue } from "@nodeyard/driver";
 import { type Aws, allPages } from "./client/index.ts";
 
-/** The list changes a few times a year, the spot market slowly; milliseconds. */
+/** Milliseconds until prices are read again: the price list changes a few times a year, spot prices change slowly. */
 const LIST_MS = 86_400_000;
 const SPOT_MS = 600_000;
 /** More types than a configuration has. */
 const MOST = 2_000;
 
-/** By zone; those of the list hold in every zone. */
+/** Prices by zone; the null key holds the list price, which is the same in every zone. */
 type Zoned = ReadonlyMap<string | null, Price>;
 
 /**
- * What EC2 asks for an hour of Linux without a licence: by the Price List API, and on the spot market by EC2's history, whose newest entry
- * of each zone is the price of now. Volumes, addresses and traffic are not in it.
+ * Price per hour of Linux without a licence. On-demand and host prices come from the Price List API, spot prices from EC2's spot price
+ * history, whose newest entry of each zone is the current price. Volumes, addresses and traffic are not included.
  */
 export class Prices {
   readonly #aws: Aws;
@@ -26,7 +26,7 @@ export class Prices {
     this.#clock = clock;
   }
 
-  /** `type`: as `machineType` calls it. Null: none is listed, or a fleet has not chosen yet. */
+  /** `type` as returned by `machineType`. Null: no price is listed, or a fleet has not chosen its type yet. */
   async of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null> {
     const [name = "", ...marks] = type.split(", ");
     const region = this.#region ?? az?.replace(/[a-z]$/, "");
@@ -76,7 +76,7 @@ export class Prices {
       Field,
       Value,
     }));
-    // The price list of all regions is in a few of them.
+    // The Price List API has endpoints in a few regions only; each has the prices of all regions of its partition.
     const home = this.#aws.in(region.startsWith("cn-") ? "cn-northwest-1" : "us-east-1");
     const products = await allPages(
       (token) =>
@@ -124,7 +124,7 @@ interface Dimension {
   readonly pricePerUnit?: Readonly<Record<string, string>>;
 }
 
-/** What a product costs without a contract (Price List API, "Reading the service price list file"). */
+/** On-demand price of a product (Price List API, "Reading the service price list file"). */
 function hourly(product: string): readonly Price[] {
   const { terms } = JSON.parse(product) as Product;
   const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>

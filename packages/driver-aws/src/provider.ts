@@ -22,7 +22,7 @@ import { type Workshop, workshop } from "./machines/workshop.ts";
 import { type Notice, readNotices } from "./notices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
-/** One provider of one account and region. */
+/** One provider of an account and region. */
 export function awsProvider(
   config: AwsProviderConfig,
   context: DriverContext,

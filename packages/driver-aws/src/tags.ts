@@ -7,19 +7,19 @@ export function metadataOf(tags: readonly AwsTag[] | undefined): Metadata {
   return Object.fromEntries((tags ?? []).map(({ Key, Value }) => [Key ?? "", Value ?? ""]));
 }
 
-/** The same as AWS takes them. */
+/** Converts to AWS's format. */
 export function tagListOf(metadata: Metadata): AwsTag[] {
   return Object.entries(metadata).map(([Key, Value]) => ({ Key, Value }));
 }
 
-/** One text per node. */
+/** A key for maps, unique per node. */
 export function tagKey({ installation, provider, nodeId }: Tag): string {
   return JSON.stringify([installation, provider, nodeId]);
 }
 
 /**
- * The client token of a call that makes something for a node: the same text, and so the same machine, for whoever calls again after a crash
- * (EC2 User Guide, "Ensuring idempotency"). `serial`: from 1; another machine for the same node has another.
+ * Client token of a call that makes a resource for a node. A repetition after a crash has the same token, so EC2 returns the machine that
+ * exists already (EC2 User Guide, "Ensuring idempotency"). `serial` counts from 1: another machine for the same node needs another token.
  */
 export function clientToken(tag: Tag, what: "instance" | "host", serial: number): string {
   return createHash("sha256")

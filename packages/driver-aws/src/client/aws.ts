@@ -10,27 +10,30 @@ import type { sdk } from "../edge/sdk.ts";
 import type { Of } from "./calls.ts";
 import { addPace, callSignal, type PaceContext } from "./pace.ts";
 
-/** Tries of one call, the first included. Their pauses are the SDK's, and each takes a turn at the rate limit. */
+/** Attempts of one call, with the first. The SDK waits between them, and each attempt takes a turn at the rate limit. */
 const ATTEMPTS = 4;
 
-/** Where calls go, and as whom. */
+/** Endpoint and credentials of calls. */
 export interface Place {
-  /** Null: what the profile or the environment says. */
+  /** Null: the region of the profile or the environment. */
   readonly region: string | null;
-  /** What clients are made with besides: another end of the wire. */
+  /** Another endpoint with its own credentials, for tests. */
   readonly client?: { readonly endpoint: string; readonly credentials: () => Promise<AwsCredentials> };
-  /** Null: the SDK's chain: environment, files, container, instance. Assumed roles and web identities are in the profile or there. */
+  /**
+   * Null: the SDK's credential chain (environment, files, container, instance). Assumed roles and web identities come from the profile or
+   * the chain.
+   */
   readonly profile: string | null;
 }
 
-/** What a request is signed with. */
+/** Credentials that sign requests. */
 interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
 }
 
-/** What each call hands on: `ec2.describeInstances({}, to)`. */
+/** Second argument of each SDK call: `ec2.describeInstances({}, to)`. */
 export interface To {
   readonly abortSignal: AbortSignal;
 }
@@ -41,8 +44,8 @@ interface Client {
 }
 
 /**
- * The services of one place, by the official SDK. A client is made when its service is first called. Rejections are what the SDK throws, or
- * the signal's reason; `faultOf` reads them.
+ * AWS services of one place, called through the official SDK. The client of a service is made at its first call. A call rejects with
+ * the SDK's error (read it with `faultOf`) or with the signal's reason.
  */
 export class Aws {
   readonly #place: Place;
@@ -90,7 +93,7 @@ export class Aws {
     return this.#call("ssm", async () => new (await this.#sdk.ssm()).SSM(this.#options()), call, signal);
   }
 
-  /** A place beside this one, with the same credentials and rate: for copies of images. */
+  /** Another region with the same credentials and rate limit, for copies of images. */
   in(region: string): Aws {
     if (region === this.#place.region) return this;
     const known =

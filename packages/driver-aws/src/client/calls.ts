@@ -1,6 +1,6 @@
 /**
- * Every call that the driver makes, by what it is made for: `service.operation` as Amazon's SDK names them. `Aws` offers no other call, and
- * the policy in docs/reference/aws-policy.json is made from this list.
+ * Every call that the driver makes, by purpose, as `service.operation` in the names of Amazon's SDK. `Aws` offers no other call. The IAM
+ * policy in docs/reference/aws-policy.json is generated from this list, so it allows nothing that the driver does not need.
  */
 export const CALLS = {
   Machines: [
@@ -57,7 +57,7 @@ export const CALLS = {
 
 export type Call = (typeof CALLS)[keyof typeof CALLS][number];
 
-/** Of a service's client what the driver calls. */
+/** The methods of a service's client that the driver calls. */
 export type Of<Service extends string, Client> = Pick<
   Client,
   (Call extends infer One ? (One extends `${Service}.${infer Name}` ? Name : never) : never) & keyof Client

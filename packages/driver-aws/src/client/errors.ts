@@ -1,18 +1,18 @@
-/** What an error of the SDK says; codes are those of the public API references. */
+/** Content of an SDK error. Codes are those of the public API references. */
 export interface AwsFault {
   /** "InsufficientInstanceCapacity", "ECONNREFUSED". */
   readonly code: string;
-  /** HTTP status; undefined where no answer came. */
+  /** HTTP status; undefined when the service did not answer. */
   readonly status: number | undefined;
   /** One line, without credentials. */
   readonly message: string;
 }
 
-/** Null for what is no error of the SDK or of its connections. */
+/** Null for an error that is neither from the SDK nor from its connections. */
 export function faultOf(error: unknown): AwsFault | null {
   if (!(error instanceof Error)) return null;
   const { $metadata, code } = error as { $metadata?: { httpStatusCode?: number }; code?: unknown };
-  // Credential providers throw without metadata; sockets have a code, and only the generic name.
+  // Errors of credential providers have no metadata. Errors of sockets have a code and only the generic name.
   const errno = typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : undefined;
   const known = $metadata !== undefined || errno !== undefined || CREDENTIALS.test(error.name);
   if (!known) return null;
@@ -20,7 +20,7 @@ export function faultOf(error: unknown): AwsFault | null {
   return { code: name, status: $metadata?.httpStatusCode, message: redacted(error.message) };
 }
 
-/** The service's own code of an error; "" for any other error. */
+/** Error code of the service, or "" for any other error. */
 export function codeOf(error: unknown): string {
   return faultOf(error)?.code ?? "";
 }
@@ -28,7 +28,7 @@ export function codeOf(error: unknown): string {
 const CREDENTIALS = /^(CredentialsProviderError|TokenProviderError|ProviderError)$/;
 
 /**
- * Codes with which services ask for fewer calls (EC2: "Throttling for the Amazon EC2 API"; S3: SlowDown; EBS direct:
+ * Codes by which services ask for fewer calls (EC2: "Throttling for the Amazon EC2 API"; S3: SlowDown; EBS direct APIs:
  * RequestThrottledException).
  */
 const THROTTLED =
@@ -38,7 +38,7 @@ export function isThrottled({ code, status }: AwsFault): boolean {
   return THROTTLED.test(code) || status === 429;
 }
 
-/** Messages may quote the key id of a request, and the encoded reason of a refusal fills a screen. */
+/** Removes key ids, which messages may quote, and the encoded authorization message, which fills a screen. */
 function redacted(message: string): string {
   return message
     .replace(/\s*Encoded authorization failure message:[\s\S]*/u, "")

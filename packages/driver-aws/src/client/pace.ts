@@ -2,19 +2,19 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type ApiCall, type Clock, RateLimiter } from "@nodeyard/driver";
 import { faultOf, isThrottled } from "./errors.ts";
 
-/** Calls that read may be this many times as frequent as those that change something. */
+/** Calls that read may be this many times as frequent as calls that change something. */
 const READS = 10;
-/** What a throttled call asks of those behind it, milliseconds. */
+/** Pause of all calls of a kind after a throttled one, milliseconds. */
 const PAUSE_MS = 1_000;
 
 /**
- * The rate of one credential in one region. To AWS, all providers with the same are one customer. Every request counts, each try of the SDK
- * and each page of a list included.
+ * Rate limit of one credential in one region. AWS throttles all providers with the same credential together. Every request counts,
+ * including each attempt of the SDK and each page of a list.
  */
 export class CallPace {
   readonly writes: RateLimiter;
   readonly reads: RateLimiter;
-  /** Blocks of images, and notices: bounded by what the service refuses alone. */
+  /** Calls for blocks of images and for notices: limited only by the service's own throttling. */
   readonly data: RateLimiter;
 
   constructor(clock: Clock) {
@@ -23,7 +23,7 @@ export class CallPace {
     this.data = new RateLimiter({ clock, intervalMs: 0 });
   }
 
-  /** Between two mutating calls, milliseconds; 0: no limit. */
+  /** Sets the milliseconds between two calls that change something; 0 means no limit. */
   limit(intervalMs: number): void {
     this.writes.configure(intervalMs);
     this.reads.configure(intervalMs / READS);
@@ -36,10 +36,10 @@ export class CallPace {
   }
 }
 
-/** The caller's signal, for what waits inside of the SDK, which does not hand it to middleware. */
+/** The caller's signal. The SDK does not pass it to middleware, but the wait for a turn must end with it. */
 export const callSignal = new AsyncLocalStorage<AbortSignal>();
 
-/** The middleware of the SDK, as far as this package knows it: the same for all clients. */
+/** The SDK's middleware stack, as far as this package uses it. It is the same for all clients. */
 interface Stack {
   addRelativeTo(
     middleware: (
@@ -50,16 +50,16 @@ interface Stack {
   ): void;
 }
 
-/** Who hears of each request, and which clock times it. */
+/** Rate limit, clock and observer of requests. */
 export interface PaceContext {
   readonly pace: CallPace;
   readonly clock: Clock;
   readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
-/** Makes each request of a client wait for its turn. `service`: for metrics. */
+/** Makes each request of a client wait for its turn. `service` is a label of metrics. */
 export function addPace(stack: object, service: string, { pace, clock, observe }: PaceContext): void {
-  // Within the retries, so that each try has a turn; before the signature, which is valid for minutes only.
+  // Inside of the retries, so that each attempt takes a turn. Before the signature, which is valid for minutes only.
   (stack as Stack).addRelativeTo(
     (next, context) => async (args) => {
       const operation = (context.commandName ?? "").replace(/Command$/, "");

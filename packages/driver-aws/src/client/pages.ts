@@ -2,7 +2,7 @@ interface Page {
   readonly NextToken?: string | undefined;
 }
 
-/** Everything that a listing has: each page is a call of its own, and takes its own turn at the rate limit. */
+/** All items of a paginated listing. Each page is a call of its own and takes its own turn at the rate limit. */
 export async function allPages<P extends Page, T>(
   load: (token: { readonly NextToken?: string }) => Promise<P>,
   items: (page: P) => readonly T[] | undefined,

@@ -2,10 +2,10 @@ import { createReadStream } from "node:fs";
 import { createAwsDriver } from "../driver.ts";
 import { sdk } from "./sdk.ts";
 
-/** Bytes that are read at once for an upload. */
+/** Bytes per read of an upload's file. */
 const CHUNK = 1 << 20;
 
-/** The bytes of a file of this host. */
+/** Reads a file of this host. */
 export const openFile = (path: string) => createReadStream(path, { highWaterMark: CHUNK });
 
 /** The `aws` driver. */

@@ -1,4 +1,4 @@
-/** The SDK's modules, each loaded when a provider first calls its service: other commands never pay for them. */
+/** The SDK's modules. Each is loaded when a provider first calls its service, so that other commands start quickly. */
 export const sdk = {
   ec2: () => import("@aws-sdk/client-ec2"),
   s3: () => import("@aws-sdk/client-s3"),

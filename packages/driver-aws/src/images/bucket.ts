@@ -5,13 +5,13 @@ import { metadataOf } from "../tags.ts";
 import { isGone, type Upload, unlessGone } from "./parts.ts";
 import { keyOf, keysOf, objectTagging, tagOfKey } from "./tags.ts";
 
-/** S3 takes 10,000 parts of one object, of 5 MiB at least. */
+/** S3's limits: an object has up to 10,000 parts of at least 5 MiB. */
 const LEAST_PART = 16 * 1024 * 1024;
 const MOST_PARTS = 10_000;
-/** Parts in memory at once. */
+/** Parts in memory at the same time. */
 const PARALLEL = 4;
 
-/** Sends the file in parts. What a crash left under the same key is ended by `removeObjects`, or by the upload that follows. */
+/** Uploads the file in parts. An upload that a crash interrupted under the same key is aborted first: S3 charges for its parts. */
 export async function putObject({ order, aws, signal, openFile }: Upload, bucket: string): Promise<void> {
   const at = { Bucket: bucket, Key: keyOf(order.tag) };
   await removeObjects(aws, bucket, order.tag, signal);
@@ -31,7 +31,7 @@ export async function putObject({ order, aws, signal, openFile }: Upload, bucket
   await aws.s3((s3, to) => s3.completeMultipartUpload({ ...at, UploadId, MultipartUpload }, to), signal);
 }
 
-/** Whether the whole file of an upload is in the bucket. */
+/** Whether the complete file of an upload is in the bucket. */
 export async function hasObject({ order, aws, signal }: Upload, bucket: string): Promise<boolean> {
   try {
     const { ContentLength } = await aws.s3(
@@ -45,7 +45,7 @@ export async function hasObject({ order, aws, signal }: Upload, bucket: string):
   }
 }
 
-/** The object of an upload, and what was begun of it. */
+/** Deletes the object of an upload and aborts its unfinished multipart uploads. */
 export async function removeObjects(
   aws: Aws,
   bucket: string,
@@ -59,11 +59,11 @@ export async function removeObjects(
       await aws
         .s3((s3, to) => s3.abortMultipartUpload({ Bucket: bucket, Key, UploadId }, to), signal)
         .catch(unlessGone);
-  // S3 says yes to the deletion of what is not there.
+  // S3 reports success when the object does not exist.
   await aws.s3((s3, to) => s3.deleteObject({ Bucket: bucket, Key: key }, to), signal);
 }
 
-/** Objects of a provider, finished or not. */
+/** Objects of a provider, complete or unfinished. */
 export async function listObjects(
   aws: Aws,
   bucket: string,
@@ -83,7 +83,7 @@ export async function listObjects(
     ({ keys }) => keys,
   );
   const begun = await multipartUploads(aws, bucket, Prefix, signal);
-  // Objects are there only while they are imported, so few are asked for their tags. What was begun has none yet that can be read.
+  // Objects exist only during their import, so few need a call for their tags. Tags of an unfinished multipart upload cannot be read.
   const finished = await Promise.all(
     objects.map(async ({ Key = "" }) => ((await isTagged(aws, bucket, Key, signal)) ? [Key] : [])),
   );
@@ -94,7 +94,7 @@ export async function listObjects(
   });
 }
 
-/** Whether an object says of itself what its key says: what somebody else puts there is never ours. */
+/** Whether the tags of an object agree with its key. An object that someone else put under such a key must not be deleted. */
 async function isTagged(aws: Aws, bucket: string, key: string, signal: AbortSignal): Promise<boolean> {
   const named = tagOfKey(key);
   if (named === null) return false;
@@ -110,7 +110,7 @@ async function isTagged(aws: Aws, bucket: string, key: string, signal: AbortSign
 }
 
 async function multipartUploads(aws: Aws, Bucket: string, Prefix: string, signal: AbortSignal) {
-  // A thousand on the first page: more unfinished uploads of one provider than there will be.
+  // One page has 1000 entries, more than the unfinished uploads of one provider will ever be.
   const { Uploads } = await aws.s3((s3, to) => s3.listMultipartUploads({ Bucket, Prefix }, to), signal);
   return Uploads ?? [];
 }

@@ -14,25 +14,25 @@ import { snapshotsOf } from "./found.ts";
 import { CALL_MS, type Upload } from "./parts.ts";
 import { uploadMetadata, uploadToken } from "./tags.ts";
 
-/** A block of the EBS direct APIs. */
+/** Bytes per block of the EBS direct APIs. */
 const BLOCK = 512 * 1024;
 const GIB = 1024 ** 3;
 const EMPTY = Buffer.alloc(BLOCK);
-/** Blocks under way at once. */
+/** Blocks that are sent at the same time. */
 const PARALLEL = 16;
-/** Between two checkpoints, blocks: 32 MiB are sent again at most. */
+/** Blocks between two checkpoints: after a crash at most 32 MiB are sent again. */
 const STRETCH = 64;
 const POLL_MS = 2_000;
 
-/** What is stored while a snapshot is written: its blocks with data arrived up to this number, in the order of the file. */
+/** Stored while a snapshot is written: all non-empty blocks up to this number, in the order of the file, have arrived. */
 interface Checkpoint {
   readonly snapshot: string;
   readonly blocks: number;
 }
 
 /**
- * Writes a raw file as a snapshot, without a bucket. Only blocks that hold data are sent. A crash loses what was sent since the last
- * checkpoint; without one everything is sent again, into the same snapshot. Returns its id once it is complete.
+ * Writes a raw file to a snapshot through the EBS direct APIs, without a bucket. Only blocks with data are sent. After a crash, blocks
+ * since the last checkpoint are sent again; without a checkpoint all are, into the same snapshot. Returns the id of the completed snapshot.
  */
 export async function* writeSnapshot(upload: Upload): AsyncGenerator<Step, string, void> {
   const { order, aws, signal, left } = upload;
@@ -55,7 +55,7 @@ export async function* writeSnapshot(upload: Upload): AsyncGenerator<Step, strin
       if (EMPTY.equals(block)) continue;
       const digest = createHash("sha256").update(block).digest();
       sum.update(digest);
-      // What has arrived before a crash is read again, for the sum, and not sent.
+      // Blocks that arrived before a crash are read again for the checksum of the snapshot, but not sent.
       if (blocks++ >= known) yield { index, block, checksum: digest.toString("base64") };
     }
   };
@@ -72,7 +72,7 @@ export async function* writeSnapshot(upload: Upload): AsyncGenerator<Step, strin
   return id;
 }
 
-/** A snapshot that failed is no answer to the same token: the new one has another, and the old one goes once that is there. */
+/** Starts the snapshot. A failed snapshot cannot be used again, so the new one has another token. The old one is deleted afterwards. */
 async function* started(
   { order, aws, signal }: Upload,
   failed: readonly Snapshot[],
@@ -119,7 +119,7 @@ async function put(
   };
   const answer = await aws.ebs((ebs, to) => ebs.putSnapshotBlock(request, to), signal);
   if (answer.Checksum === checksum) return;
-  // What it holds is unknown from here on.
+  // The content of the snapshot is unknown from here on.
   await aws.ec2((ec2, to) => ec2.deleteSnapshot({ SnapshotId: snapshot }, to), signal);
   throw new DriverError(
     "transient",

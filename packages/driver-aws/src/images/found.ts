@@ -4,13 +4,13 @@ import { type Aws, allPages } from "../client/index.ts";
 import { metadataOf } from "../tags.ts";
 import { filtersOf } from "./tags.ts";
 
-/** Images of this account in one region that carry the tag. */
+/** AMIs of this account in one region that have the tag. */
 export async function imagesOf(aws: Aws, tag: ImageTag, signal: AbortSignal): Promise<readonly Image[]> {
   const found = await listImages(aws, { Filters: filtersOf(tag) }, signal);
   return found.filter((image) => carries(image, tag));
 }
 
-/** Snapshots of this account in one region that carry the tag. */
+/** Snapshots of this account in one region that have the tag. */
 export async function snapshotsOf(
   aws: Aws,
   tag: ImageTag,
@@ -35,13 +35,13 @@ export function listSnapshots(aws: Aws, what: object, signal: AbortSignal): Prom
   );
 }
 
-/** A task that makes a snapshot or an image of a file in a bucket. */
+/** An import task, which makes a snapshot or an AMI from a file in a bucket. */
 export interface ImportTask {
   readonly id: string;
   readonly tag: ImageTag | null;
-  /** Tags as they are on the task: what it makes has none. */
+  /** Tags of the task itself. EC2 does not copy them to the result. */
   readonly tags: NonNullable<ImportSnapshotTask["Tags"]>;
-  /** active, completed; anything else has failed, or is about to. */
+  /** "active" or "completed"; every other status means failed or failing. */
   readonly status: string;
   readonly progress: string;
   readonly message: string;
@@ -49,7 +49,7 @@ export interface ImportTask {
   readonly snapshots: readonly string[];
 }
 
-/** Every import of this account in one region, or those with these ids. The API has no filter for tags. */
+/** All import tasks of this account in one region, or those with these ids. The API cannot filter by tags. */
 export async function importTasks(
   aws: Aws,
   kind: "snapshot" | "image",
@@ -97,7 +97,7 @@ function taskOf(
   };
 }
 
-/** The snapshots that an image boots from. */
+/** Snapshots in the block device mappings of an AMI. */
 export function snapshotsIn({ BlockDeviceMappings }: Image): readonly string[] {
   return (BlockDeviceMappings ?? []).flatMap(({ Ebs }) => Ebs?.SnapshotId ?? []);
 }

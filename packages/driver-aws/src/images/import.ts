@@ -7,13 +7,13 @@ import { type ImportTask, importTasks } from "./found.ts";
 import { CALL_MS, type Upload } from "./parts.ts";
 import { keyOf, uploadMetadata, uploadToken } from "./tags.ts";
 
-/** Imports take minutes; the limit of imports at once frees up as slowly. */
+/** Between two polls: an import takes minutes, and so does waiting for the account's limit of concurrent imports. */
 const POLL_MS = 15_000;
 const ACTIVE = /^(active|pending|updating|validating|validated|converting|preparing|booting)/;
 
 /**
- * Uploads a file to the bucket and has EC2 import it. The object goes when the import has ended, however it did. What comes of it gets
- * the tags that its task has.
+ * Uploads a file to the bucket and lets EC2 import it. The object is deleted when the import has ended, successfully or not. The result
+ * gets the tags of the import task.
  */
 export async function* importFile(
   upload: Upload,
@@ -52,7 +52,7 @@ export async function* importFile(
   return task;
 }
 
-/** An account may have few imports at once: waits for its turn as long as the provider's `image-import-timeout` says. */
+/** Starts an import. AWS limits concurrent imports per account; waits for a free place up to the provider's `image-import-timeout`. */
 async function begun(
   { order, aws, signal, clock, own, importMs }: Upload,
   kind: "snapshot" | "image",
@@ -66,7 +66,7 @@ async function begun(
   };
   const common = {
     Description: order.name,
-    // A task that failed is the answer to its token for ever.
+    // EC2 answers a used token with the same task for ever, also when that has failed. The number of failed tasks makes a new token.
     ClientToken: uploadToken(order.tag, kind, String(failed)).slice(0, 64),
     TagSpecifications: [
       { ResourceType: `import-${kind}-task` as const, Tags: tagListOf(uploadMetadata(order)) },

@@ -7,15 +7,15 @@ import { type ImportTask, importTasks, listImages, listSnapshots, snapshotsIn } 
 import { deleteSnapshot, deregister, type ImageParts, places } from "./parts.ts";
 import { tagOfKey } from "./tags.ts";
 
-/** Whose uploads are listed. */
+/** Owner of the uploads that are listed. */
 interface Owner {
   readonly installation: string;
   readonly provider: string;
 }
 
 /**
- * Everything that uploads of a provider made, in its region and those that it copies to. A snapshot goes with the image that boots from
- * it, and is listed alone only where there is no such image.
+ * All resources that uploads of a provider made, in its region and in the regions it copies to. A snapshot is removed with the AMI that
+ * boots from it, so it is listed only when there is no such AMI.
  */
 export async function listUploads(
   parts: ImageParts,
@@ -26,7 +26,7 @@ export async function listUploads(
   const Filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
   const all: Resource[] = [];
   for (const [region, at] of places(parts)) {
-    // Images last: the snapshot of one that is made meanwhile is then known to be in use.
+    // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
     const tagged = await listSnapshots(at, { Filters }, signal);
     const imported =
       at === aws && bucket !== null ? await adopted(aws, owner, signal) : { images: [], snapshots: [] };
@@ -41,7 +41,7 @@ export async function listUploads(
   return bucket === null ? all : [...all, ...(await listObjects(aws, bucket, owner, signal))];
 }
 
-/** Deletes one of them. Gone: ends normally. */
+/** Deletes one of these resources. A missing resource is no error. */
 export async function removeUploaded(
   parts: ImageParts,
   { type, id }: Resource,
@@ -63,8 +63,9 @@ export async function removeUploaded(
 }
 
 /**
- * What imports made and nobody tagged, because whoever waited for them is gone: it gets the tags of the very task that made it. What no
- * task of ours names stays nobody's, and may be looked at again.
+ * Tags the results of imports that have no tags because the launcher that waited for them ended. They get the tags of the task that made
+ * them.
+ * Resources that no tagged task names are left alone: they belong to other users of the account.
  */
 async function adopted(aws: Aws, owner: Owner, signal: AbortSignal) {
   const tasks = await Promise.all(
@@ -77,7 +78,7 @@ async function adopted(aws: Aws, owner: Owner, signal: AbortSignal) {
   for (const task of own)
     for (const id of [...task.snapshots, ...(task.image === null ? [] : [task.image])]) by.set(id, task);
   const ids = (prefix: string) => [...by.keys()].filter((id) => id.startsWith(prefix));
-  // By filters: an id that is gone is then no error.
+  // Filters are used because a request by ids fails when one of them does not exist.
   const [images, snapshots] = await Promise.all([
     ids("ami-").length === 0
       ? []

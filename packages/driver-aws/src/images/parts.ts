@@ -3,26 +3,29 @@ import { type Aws, codeOf } from "../client/index.ts";
 import type { AwsProviderConfig } from "../config.ts";
 import type { AwsDiskimage } from "../config-table.ts";
 
-/** For one call or a few, milliseconds. */
+/** Milliseconds for one call or a few. */
 export const CALL_MS = 120_000;
 
-/** What uploads of one provider need. */
+/** Dependencies and settings of one provider's uploads. */
 export interface ImageParts {
   readonly aws: Aws;
   readonly region: string;
   readonly clock: Clock;
   readonly openFile: OpenFile;
-  /** The format of uploads: a provider has one. */
+  /** File format of uploads, one per provider. */
   readonly format: string;
-  /** Null: without one only ebs-direct works. */
+  /** Null: only ebs-direct works. */
   readonly bucket: string | null;
-  /** What the provider says of its diskimages, by name. */
+  /** Settings of the provider's diskimages, by name. */
   readonly diskimages: ReadonlyMap<string, AwsDiskimage>;
-  /** How long an import may wait for its turn, or an upload by EBS direct take, milliseconds; null: not at all, and as long as any. */
+  /**
+   * Milliseconds that an import may wait for a free place, or that an upload through EBS direct APIs may take. Null: no wait, and no limit
+   * of its own.
+   */
   readonly importMs: number | null;
 }
 
-/** Of a provider as its configuration has it. */
+/** Uploads of a configured provider. */
 export function uploadsOf(
   { own }: Pick<AwsProviderConfig, "own">,
   aws: Aws,
@@ -38,18 +41,18 @@ export function uploadsOf(
   };
 }
 
-/** One upload while it runs. */
+/** One running upload. */
 export interface Upload extends ImageParts {
   readonly order: UploadOrder;
   readonly own: AwsDiskimage;
   readonly signal: AbortSignal;
-  /** What was stored last, by this process or by one before it. */
+  /** The external id stored last, by this process or an earlier one. */
   readonly externalId: ExternalId | null;
-  /** What is left of the upload's time, milliseconds. */
+  /** Milliseconds left for the upload. */
   left(): number;
 }
 
-/** The provider's region, and those that its images are copied to, by name. */
+/** The provider's region and the regions that its images are copied to, by name. */
 export function places({ aws, region, diskimages }: ImageParts): ReadonlyMap<string, Aws> {
   const others = [...diskimages.values()].flatMap(({ copyTo }) => copyTo);
   return new Map([[region, aws], ...others.map((name) => [name, aws.in(name)] as const)]);
@@ -63,14 +66,14 @@ export async function deleteSnapshot(aws: Aws, SnapshotId: string, signal: Abort
   await aws.ec2((ec2, to) => ec2.deleteSnapshot({ SnapshotId }, to), signal).catch(unlessGone);
 }
 
-/** Images, snapshots, objects and multipart uploads that are not there, as each service says it. */
+/** Whether the error means that an AMI, snapshot, object or multipart upload does not exist. Each service has its own codes. */
 export function isGone(error: unknown): boolean {
   return /^(Invalid\w+\.(NotFound|Unavailable)|NoSuch\w+|NotFound|ResourceNotFoundException)$/.test(
     codeOf(error),
   );
 }
 
-/** For deletions: what is gone is as good as deleted. */
+/** For deletions: a missing resource counts as deleted. */
 export function unlessGone(error: unknown): void {
   if (!isGone(error)) throw error;
 }

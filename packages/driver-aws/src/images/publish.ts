@@ -7,7 +7,7 @@ import { uploadMetadata, uploadToken } from "./tags.ts";
 
 const POLL_MS = 5_000;
 
-/** Makes an image of a snapshot: the root disk that its instances boot from. */
+/** Registers an AMI whose root disk is the snapshot. */
 export async function registered(upload: Upload, snapshot: string): Promise<string> {
   const { order, aws, own, signal } = upload;
   const request = {
@@ -36,15 +36,15 @@ export async function registered(upload: Upload, snapshot: string): Promise<stri
   try {
     return await register(order.name);
   } catch (error) {
-    // A name is taken once in an account and region: by another provider or installation that uploads in the same second.
+    // AMI names are unique per account and region. Another provider or installation has used the same second in its name.
     if (codeOf(error) !== "InvalidAMIName.Duplicate") throw error;
     return register(`${order.name}-${uploadToken(order.tag).slice(0, 8)}`);
   }
 }
 
 /**
- * Waits until the image boots, then makes it what its diskimage says beyond that: copied to other regions, shared, with a date from which
- * on AWS lists it no more to others. Twice: the same.
+ * Waits until the AMI is available, then applies the other settings of its diskimage: copies to regions, launch permissions, deprecation
+ * date (after which AWS no longer lists it for other accounts). A repetition has the same result.
  */
 export async function* published(upload: Upload, image: string): AsyncGenerator<Step, void, void> {
   const { order, aws, own, region, left } = upload;
@@ -85,7 +85,7 @@ async function described({ own, clock, signal }: Upload, aws: Aws, ImageId: stri
 
 async function available({ clock, signal, order }: Upload, aws: Aws, id: string): Promise<void> {
   for (;;) {
-    // By a filter: one that was registered a moment ago may not be listed yet, which is then no error.
+    // A filter is used because EC2 is eventually consistent: a request by id may fail for an AMI that was just registered.
     const [image] = await listImages(aws, { Filters: [{ Name: "image-id", Values: [id] }] }, signal);
     if (image?.State === "available") return;
     if (image !== undefined && image.State !== "pending")

@@ -3,10 +3,10 @@ import { type Clock, DriverError, SharedValue } from "@nodeyard/driver";
 import { type Aws, allPages, codeOf } from "../client/index.ts";
 import type { ImageSource } from "../config.ts";
 
-/** A new image, or another value of a parameter, is used this much later at most, milliseconds. */
+/** Milliseconds until a new AMI, or a new value of a parameter, is used at the latest. */
 const FRESH_MS = 300_000;
 
-/** The AMI that a cloud image stands for. Asked for by each launch: looked up once for all of them. */
+/** Resolves cloud images to AMI ids. Each launch needs the id, so lookups are shared. */
 export class ImageSources {
   readonly #aws: Aws;
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class ImageSources {
     this.#clock = clock;
   }
 
-  /** Rejects with `configuration` where there is no such image or parameter. */
+  /** Rejects with `configuration` when the AMI or parameter does not exist. */
   async id(source: ImageSource, signal: AbortSignal): Promise<string> {
     if ("id" in source) return source.id;
     const key = JSON.stringify(source);
@@ -48,7 +48,7 @@ export class ImageSources {
         if (codeOf(error) !== "ParameterNotFound") throw error;
       });
     const value = found?.Parameter?.Value ?? "";
-    // Public parameters of container services hold JSON.
+    // Public parameters of container services contain JSON with the id.
     const [id] = /\bami-[0-9a-f]+\b/.exec(value) ?? [];
     if (id !== undefined) return id;
     const why =
@@ -72,7 +72,7 @@ export class ImageSources {
       ({ Images }) => Images,
     );
     const usable = images.filter(({ State = "available" }) => State === "available");
-    // ISO 8601 in one form: the text sorts as the time does.
+    // ISO 8601 in one form: texts sort like times.
     const date = ({ CreationDate = "" }: Image) => CreationDate;
     const newest = usable.reduce<Image | undefined>(
       (a, b) => (a === undefined || date(b) > date(a) ? b : a),

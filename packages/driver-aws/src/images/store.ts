@@ -7,10 +7,10 @@ import { CALL_MS, deleteSnapshot, deregister, type ImageParts, places, type Uplo
 import { published, registered } from "./publish.ts";
 import { keyOf } from "./tags.ts";
 
-/** For one upload with its import, milliseconds: nothing waits for ever. */
+/** Milliseconds for one upload with its import. */
 const UPLOAD_MS = 6 * 3_600_000;
 
-/** Images of an account by any of the three methods (docs/how-to/connect-aws.md, "Images"). */
+/** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"). */
 export function awsImageStore(parts: ImageParts): ImageStore {
   return {
     formats: [parts.format],
@@ -56,8 +56,8 @@ async function* made(upload: Upload): AsyncGenerator<Step, string, void> {
 }
 
 /**
- * Everything that carries the tag, in every region that the provider copies to: tasks first, for what they still make. By questions of
- * its own, since lists that are shared may be older than the image.
+ * Removes all resources with the tag in every region that the provider copies to. Import tasks come first, because a running task still
+ * makes new resources. The lists are fetched anew, because shared lists may be older than the image.
  */
 async function* removeImage(
   parts: ImageParts,
@@ -79,9 +79,9 @@ async function* removeImage(
   if (parts.bucket !== null) await removeObjects(parts.aws, parts.bucket, tag, signal);
 }
 
-/** Ends the imports of an upload; what they made already may not carry its tag yet. */
+/** Cancels the imports of an upload. Returns what they have already made, which may not have its tags yet. */
 async function cancelImports({ aws, bucket }: ImageParts, tag: ImageTag, signal: AbortSignal) {
-  // Without a bucket there never was an import.
+  // Without a bucket there are no imports.
   if (bucket === null) return { images: [], snapshots: [] };
   const tasks = await Promise.all(
     (["snapshot", "image"] as const).map((kind) => importTasks(aws, kind, null, signal)),

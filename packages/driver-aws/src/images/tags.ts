@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import type { Filter } from "@aws-sdk/client-ec2";
 import { type ImageTag, imageMetadata, type Metadata, type UploadOrder } from "@nodeyard/driver";
 
-/** What every resource of an upload is tagged with. */
+/** Tags of every resource of an upload. */
 export function uploadMetadata({ metadata, tag }: UploadOrder): Metadata {
   return { ...metadata, ...imageMetadata(tag) };
 }
 
-/** Finds what carries a tag: two of its parts here, all of them afterwards by whoever reads the answer. */
+/** Filters for resources of a tag: two parts of it. The caller compares the other parts. */
 export function filtersOf(tag: ImageTag): Filter[] {
   const { nodepool_upload_id: upload, nodeyard_installation: installation } = imageMetadata(tag);
   return [
@@ -16,7 +16,7 @@ export function filtersOf(tag: ImageTag): Filter[] {
   ];
 }
 
-/** The client token of a call for an upload: the same text, and so the same effect, for whoever calls again after a crash. */
+/** Client token of a call for an upload. A repetition after a crash has the same token, so EC2 does not make a second resource. */
 export function uploadToken(tag: ImageTag, ...what: readonly string[]): string {
   return createHash("sha256")
     .update(JSON.stringify([imageMetadata(tag), ...what]))
@@ -25,7 +25,7 @@ export function uploadToken(tag: ImageTag, ...what: readonly string[]): string {
 
 const ROOT = "nodeyard";
 
-/** Where the file of an upload is in the bucket: the key says whose it is, so that no object has to be asked for its tags. */
+/** Key of an upload's file in the bucket. The key contains the tag, so that a listing shows the owner without a call per object. */
 export function keyOf({ installation, provider, image, buildId, uploadId }: ImageTag): string {
   return [ROOT, installation, provider, image, buildId, uploadId].map(encodeURIComponent).join("/");
 }
@@ -35,7 +35,7 @@ export function keysOf(installation: string, provider: string): string {
   return `${[ROOT, installation, provider].map(encodeURIComponent).join("/")}/`;
 }
 
-/** Null for any other key. */
+/** The tag in a key; null for any other key. */
 export function tagOfKey(key: string): ImageTag | null {
   const parts = key.split("/");
   if (parts.length !== 6 || parts[0] !== ROOT) return null;
@@ -48,7 +48,7 @@ export function tagOfKey(key: string): ImageTag | null {
   }
 }
 
-/** S3 takes ten tags of an object, of few characters (S3 User Guide, "Categorizing your storage using tags"). */
+/** S3 allows ten tags per object and restricts their characters (S3 User Guide, "Categorizing your storage using tags"). */
 export function objectTagging(order: UploadOrder): string {
   const own = Object.entries(imageMetadata(order.tag));
   const more = Object.entries(order.metadata).filter(([key]) => !own.some(([name]) => name === key));

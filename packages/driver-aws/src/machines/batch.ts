@@ -1,15 +1,15 @@
 import type { Clock } from "@nodeyard/driver";
 
-/** How a batch of ids is sent, and what one of them is refused with. */
+/** How ids are sent in batches. */
 export interface BatchOptions {
   readonly clock: Clock;
-  /** Ids of one call, at most. */
+  /** Most ids of one call. */
   readonly most: number;
-  /** Those that come within this time go together, milliseconds. */
+  /** Ids that are added within these milliseconds share a call. */
   readonly gatherMs: number;
-  /** Resolves with errors by id, for those that were refused; rejects when the call failed as a whole. */
+  /** Resolves to errors by id, for ids that the service refused. Rejects when the call failed as a whole. */
   send(ids: readonly string[]): Promise<ReadonlyMap<string, unknown>>;
-  /** Whether an error of a whole call may be about one id: the others are then sent without it. */
+  /** Whether a whole call may have failed because of one id. Then the other ids are sent again without it. */
   isOfOne(error: unknown): boolean;
 }
 
@@ -18,7 +18,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Calls that take many ids, made once for all who have one: deletions of machines come in crowds. */
+/** Collects ids for calls that take many. Deletions of machines often come together. */
 export class Batch {
   readonly #options: BatchOptions;
   #gathered = new Map<string, Waiting[]>();
@@ -28,7 +28,7 @@ export class Batch {
     this.#options = options;
   }
 
-  /** Resolves when the call with this id has been taken; rejects with its own error. */
+  /** Resolves when the service accepted the call with this id; rejects with the id's own error. */
   add(id: string): Promise<void> {
     const { clock, gatherMs, most } = this.#options;
     return new Promise((resolve, reject) => {
@@ -59,7 +59,7 @@ export class Batch {
         for (const id of ids) settle(id, error);
         return;
       }
-      // One of them spoils the call for all: halves find it in few calls.
+      // One id makes the call fail for all. Halving finds it in few calls.
       const middle = Math.ceil(ids.length / 2);
       await Promise.all([this.#send(ids.slice(0, middle), waiting), this.#send(ids.slice(middle), waiting)]);
     }

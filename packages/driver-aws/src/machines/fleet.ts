@@ -7,7 +7,7 @@ import { kindOfFault } from "../errors.ts";
 import { type Resolved, tagSpecifications, tagsOf } from "./run-body.ts";
 import { type Template, type Templates, templateOf } from "./templates.ts";
 
-/** A fleet of one machine, which EC2 chooses among the label's types. */
+/** Makes one machine by an instant fleet, for which EC2 chooses among the label's instance types. */
 export async function runFleet(
   {
     account,
@@ -59,7 +59,7 @@ function fleetBody(
     LaunchTemplateConfigs: [
       {
         LaunchTemplateSpecification: { LaunchTemplateName: template.name, Version: "$Latest" },
-        // `prioritized` goes by the order of the file.
+        // The strategy `prioritized` follows the order of the file.
         Overrides: (own.fleet?.instanceTypes ?? []).map((type, Priority) => ({
           ImageId: imageId,
           InstanceType: type as never,
@@ -72,7 +72,7 @@ function fleetBody(
   };
 }
 
-/** An instant fleet says in its answer why it made nothing, for each of its types. One that is only full may have room elsewhere. */
+/** An instant fleet reports its errors in the answer, one for each type. Errors of capacity only mean that another zone may work. */
 function fleetError(errors: readonly CreateFleetError[]): DriverError {
   const faults = errors.map(({ ErrorCode: code = "Unknown", ErrorMessage: message = "" }) => ({
     code,

@@ -16,21 +16,21 @@ import type { AwsLabelOwn } from "../config.ts";
 import { clientToken, metadataOf } from "../tags.ts";
 import { tagSpecifications } from "./run-body.ts";
 
-/** Between two looks, milliseconds; hosts come and go within seconds, and few are waited for. */
+/** Milliseconds between two polls. Hosts are allocated and released within seconds. */
 const LOOK_MS = 3_000;
-/** What was allocated is listed after this long at the latest, milliseconds. */
+/** Milliseconds after which a new host must be listed. Until then its absence can be EC2's eventual consistency. */
 const LISTED_MS = 60_000;
-/** EC2 refuses to release a host for this long after its instance is gone, milliseconds. */
+/** Milliseconds during which EC2 may refuse to release a host after its instance has been terminated. */
 const OCCUPIED_MS = 120_000;
 
 const RELEASED = new Set(["released", "released-permanent-failure"]);
 
-/** Whether nothing is paid for it any more. */
+/** Whether the host costs nothing any more. */
 export function isReleased({ State }: Host): boolean {
   return RELEASED.has(State ?? "");
 }
 
-/** Dedicated hosts: one for each node, and gone with it. */
+/** Dedicated hosts. Each node has its own, which is released with the node. */
 export class Hosts {
   readonly #account: AwsAccount;
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class Hosts {
     this.#clock = clock;
   }
 
-  /** The host of a node that is not released: by the stored id if that is its own, else by its tag. */
+  /** The node's host that is not released: by the stored id if the host has the node's tag, otherwise by tag. */
   async existing(tag: Tag, id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     this.#account.hosts.invalidate();
     const own = (await this.#account.hosts.get(signal)).filter(
@@ -77,7 +77,7 @@ export class Hosts {
     return id;
   }
 
-  /** Until instances can be placed on it. */
+  /** Resolves when instances can be placed on the host. */
   async available(id: string, place: string, signal: AbortSignal): Promise<void> {
     const started = this.#clock.monotonic();
     for (;;) {
@@ -91,7 +91,7 @@ export class Hosts {
     }
   }
 
-  /** Releases it, and waits until it is. Gone: ends normally. Without its instance it may be refused for a while as occupied. */
+  /** Releases a host and waits until it is released. A missing host is no error. EC2 may refuse for a while after its instance is gone. */
   async release(id: string, signal: AbortSignal): Promise<void> {
     const started = this.#clock.monotonic();
     for (;;) {

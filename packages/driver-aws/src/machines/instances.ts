@@ -15,16 +15,19 @@ import { codeOf } from "../client/index.ts";
 import { kindOfFault } from "../errors.ts";
 import { clientToken, metadataOf, tagKey } from "../tags.ts";
 
-/** A call whose caller gave up may go on for this long, its turn at the rate limit included, so that its end is known; milliseconds. */
+/**
+ * Milliseconds that a launch goes on after its caller gave up, with its wait at the rate limit. Without the answer it would be
+ * unknown whether a machine was made.
+ */
 const CREATE_MS = 900_000;
-/** What was made is listed after this long at the latest, milliseconds (EC2 API Reference, "Eventual consistency"). */
+/** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
 const LISTED_MS = 60_000;
-/** Machines that one node may have had under its earlier tokens. */
+/** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
-/** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
+/** Nodes whose calls were all made by this process. For these a slightly older list is complete. */
 const MOST_KNOWN = 10_000;
 
-/** What an external id of ours has; a plain string is an older version's instance. */
+/** Content of an external id. Older versions stored a plain string, the id of the instance. */
 export interface MachineIds {
   readonly instance?: string;
   readonly host?: string;
@@ -38,18 +41,18 @@ export function idsOf(externalId: ExternalId | null): MachineIds {
   return { ...(instance !== undefined && { instance }), ...(host !== undefined && { host }) };
 }
 
-/** It will not run again: nobody starts what has stopped, and what shuts down is gone in a minute. */
+/** Whether the instance will not run again: stopped instances are never started, and those that shut down are terminated soon. */
 export function hasEnded({ State }: Instance): boolean {
   return State?.Name !== "pending" && State?.Name !== "running";
 }
 
-/** Instances of nodes: made once, found by id or tag, deleted until they are gone. */
+/** Instances of nodes: made once per node, found by id or tag, deleted until they are terminated. */
 export class Instances {
   readonly #account: AwsAccount;
   readonly #clock: Clock;
   readonly #closed: AbortSignal;
   readonly #creating = new Map<string, Promise<unknown>>();
-  /** What this process made or saw for a tag; null: it only asked. */
+  /** The instance that this process made or found for a tag. Null: it looked for one and found none. */
   readonly #known = new Map<string, string | null>();
   readonly #removed = new Set<string>();
 
@@ -59,34 +62,34 @@ export class Instances {
     this.#closed = closed;
   }
 
-  /** The tag's instance while there is one: by the stored id where that is really its own, else by the tag. */
+  /** The tag's instance, if there is one: by the stored id if that instance has the tag, otherwise by tag. */
   async existing(
     tag: Tag,
     externalId: ExternalId | null,
     signal: AbortSignal,
   ): Promise<Instance | undefined> {
-    // A create that was given up still makes its instance; only then it can be found.
+    // A call whose caller gave up still makes its instance, which can be found only after the call has ended.
     await abortable(this.#creating.get(tagKey(tag))?.catch(() => {}) ?? Promise.resolve(), signal);
     const stored = idsOf(externalId).instance;
     const before = this.#known.get(tagKey(tag));
     const known = stored ?? before ?? undefined;
     this.#remember(tag, before ?? null);
     const found = pick(await this.#account.instances.all(signal, false), tag, known);
-    // Nothing was ever made for a tag that nobody asked for, so the list of a moment ago is good enough.
+    // Nothing has ever been made for a tag that is new to this process and has no stored id, so a slightly older list is good enough.
     if (found !== undefined || (known === undefined && before === undefined)) return found;
     const fresh = pick(await this.#account.instances.all(signal, true), tag, known);
     if (fresh !== undefined || known === undefined || this.#removed.has(known)) return fresh;
     return this.#single(known, tag, signal);
   }
 
-  /** The tag's instance, as a listing shows it that began after this call. */
+  /** The tag's instance in a listing that begins after this call. */
   async find(tag: Tag, signal: AbortSignal): Promise<Instance | undefined> {
     return pick(await this.#account.instances.all(signal, true), tag, undefined);
   }
 
   /**
-   * The id of the machine of a new record, or of one that an earlier call made whose answer was lost: the token says so. The call goes on when
-   * the caller gives up, since EC2 would make the machine anyway, and whoever looks for it next waits for the answer.
+   * The id of a new machine, or of the machine that an earlier call made whose answer was lost: EC2 recognizes the client token. The call
+   * goes on when the caller gives up, because EC2 would make the machine anyway. The next `existing` waits for its answer.
    */
   create(
     tag: Tag,
@@ -113,10 +116,10 @@ export class Instances {
       try {
         const id = await launch(clientToken(tag, "instance", serial));
         this.#remember(tag, id);
-        // A token names its machine for a day, however short that lived.
+        // EC2 remembers a token and its machine for a day, also when the machine was terminated.
         if (!this.#removed.has(id)) return id;
       } catch (error) {
-        // An earlier launch of this record asked for another machine, which may have been made; the next look by tag finds it.
+        // An earlier launch of this node used the token with other parameters and may have made a machine. The next search by tag finds it.
         if (codeOf(error) !== "IdempotentParameterMismatch") throw error;
       }
     }
@@ -126,7 +129,7 @@ export class Instances {
     );
   }
 
-  /** The instance once it runs. Rejects with what ended it. */
+  /** The instance when it runs. Rejects with the reason when it ended instead. */
   async running(id: string, place: string, signal: AbortSignal): Promise<Instance> {
     const started = this.#clock.monotonic();
     return this.#account.instances.wait(
@@ -153,7 +156,7 @@ export class Instances {
     }
   }
 
-  /** Until it is terminated or listed no more. */
+  /** Resolves when the instance is terminated or no longer listed. */
   async gone(id: string, signal: AbortSignal): Promise<void> {
     const isGone = ({ State }: Instance) => State?.Name === "terminated";
     await this.#account.instances.wait(
@@ -164,12 +167,12 @@ export class Instances {
     );
   }
 
-  /** The node is gone; its tag comes back only in another process's tree. */
+  /** To be called when the node is deleted. Its tag is not used again. */
   forget(tag: Tag): void {
     this.#known.delete(tagKey(tag));
   }
 
-  /** A listing of a moment ago may miss what was just made; a look at the instance itself less so. */
+  /** Reads one instance directly: a listing may not show a new instance yet. */
   async #single(id: string, tag: Tag, signal: AbortSignal): Promise<Instance | undefined> {
     try {
       const { Reservations } = await this.#account.aws.ec2(
@@ -206,7 +209,7 @@ function pick(listed: ReadonlyMap<string, Instance>, tag: Tag, id: string | unde
   return ended;
 }
 
-/** What a machine died of: the reason has a code with who is to blame before it, "Server.InsufficientInstanceCapacity". */
+/** Why a machine ended. EC2's code has a prefix for the party that caused it: "Server.InsufficientInstanceCapacity". */
 function endedError({ InstanceId, State, StateReason }: Instance, place: string): DriverError {
   const { Code = "", Message = "no reason is given" } = StateReason ?? {};
   const code = Code.replace(/^(Server|Client)\./, "");
@@ -220,7 +223,7 @@ function endedError({ InstanceId, State, StateReason }: Instance, place: string)
   );
 }
 
-/** What RunInstances made. */
+/** The id of the instance that RunInstances made. */
 export async function runInstance(
   account: AwsAccount,
   body: RunInstancesRequest,

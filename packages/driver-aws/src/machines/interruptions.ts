@@ -14,14 +14,14 @@ import { metadataOf } from "../tags.ts";
 import { hasEnded, idsOf } from "./instances.ts";
 import type { Workshop } from "./workshop.ts";
 
-/** Set on an instance of ours when EC2 has said that it takes it back, so that every launcher sees it: a notice comes to one of them. */
+/** Tag of an instance whose interruption EC2 has announced. The queue delivers a notice to one launcher; the tag informs all of them. */
 const INTERRUPTED = "nodeyard_interrupted";
 
 export function isInterrupted(instance: Instance): boolean {
   return metadataOf(instance.Tags)[INTERRUPTED] !== undefined;
 }
 
-/** What a notice means for the machines of a provider: whoever waits looks now, and the user of a spot machine is told. */
+/** Handles a notice: refreshes the list of instances, and marks an interrupted spot machine and informs its user. */
 export async function takeNotice(
   { account, config, log }: Workshop,
   { installation, remark }: Pick<DriverContext, "installation" | "remark">,
@@ -35,13 +35,13 @@ export async function takeNotice(
   if (tag?.installation !== installation || tag.provider !== config.name) return;
   const Tags = [{ Key: INTERRUPTED, Value: at }];
   await account.aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
-  // What everybody here goes by has the tag from now on.
+  // From now on the shared list shows the tag to every reader of this process.
   await account.instances.all(signal, true);
   log.warn({ node: tag.nodeId, instance: id, at }, "EC2 takes a spot machine back");
   remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`);
 }
 
-/** For a ready node that nobody had: one that EC2 takes back in a minute is given to nobody. Rejects then, and not when EC2 cannot be asked. */
+/** Checks a ready node before its assignment. Rejects when EC2 is about to interrupt it, but not when EC2 cannot be asked. */
 export async function assertStays(
   { account, config, log }: Workshop,
   tag: Tag,
@@ -65,14 +65,14 @@ export async function assertStays(
     );
 }
 
-/** Why a machine that is being removed went before; undefined: it did not, or for no reason that EC2 names. */
+/** Why EC2 ended a machine before it was removed; undefined when it did not, or gave no reason. */
 export async function interruptionOf(
   { account }: Workshop,
   found: Instance | undefined,
   { externalId, signal }: StepContext,
 ): Promise<string | undefined> {
   const id = idsOf(externalId).instance;
-  // Terminated ones are not listed as machines; EC2 still knows them for an hour.
+  // Terminated instances are not in the list of machines. EC2 still describes them for an hour.
   const instance = found ?? (id === undefined ? undefined : await describe(account, id, signal));
   const code = instance?.StateReason?.Code ?? "";
   const taken = /Server\.SpotInstance(Termination|Shutdown)/.test(code);

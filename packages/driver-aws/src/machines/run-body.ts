@@ -13,18 +13,21 @@ import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
 import type { RootDevice } from "../lookups.ts";
 import { tagListOf } from "../tags.ts";
 
-/** What a launch was resolved to. */
+/** Resolved settings of a launch. */
 export interface Resolved {
   readonly imageId: string;
   readonly root: RootDevice;
-  /** Null: EC2 chooses one of the zone, or of any. */
+  /** Null: EC2 chooses a subnet of the zone, or of any zone. */
   readonly subnet: string | null;
   readonly zone: string | null;
   /** The dedicated host. */
   readonly host: string | null;
 }
 
-/** Labels of one type and market find the same machines, fail together where there are none, and cost the same. `chosen`: by a fleet. */
+/**
+ * Machine type of a label for grouping and prices. Labels of one type and market fail together and cost the same. `chosen`: the type that a
+ * fleet chose.
+ */
 export function machineType(
   { instanceType, fleet, spot, dedicatedHost }: AwsLabelOwn,
   chosen?: string | undefined,
@@ -33,7 +36,7 @@ export function machineType(
   return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
 }
 
-/** What RunInstances is sent: one machine, and no second try with fewer. */
+/** Body of RunInstances: exactly one machine. */
 export function runBody(
   order: CreateOrder,
   resolved: Resolved,
@@ -80,16 +83,16 @@ export function runBody(
   };
 }
 
-/** What RunInstances makes, and what could be left of it. */
+/** Resource types that RunInstances makes and that may be left over. They are tagged in the same call. */
 const MADE = ["instance", "volume", "network-interface"] as const;
 
-/** Bought for one life: EC2 ends it when it needs it back, and makes no other in its place. */
+/** A one-time spot request: EC2 terminates the instance when it interrupts it and makes no new one. */
 const SPOT = {
   MarketType: "spot",
   SpotOptions: { SpotInstanceType: "one-time", InstanceInterruptionBehavior: "terminate" },
 } as const;
 
-/** The wire wants it encoded, and the SDK leaves that to the caller. */
+/** User data must be base64-encoded by the caller; the SDK does not do it. */
 export function base64(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");
 }
@@ -110,11 +113,11 @@ export function tagSpecifications(
   return types.map((ResourceType) => ({ ResourceType, Tags: tagListOf(metadata) }));
 }
 
-/** The root volume, as the image has it and the label changes it; undefined: an image without one, of which nothing is changed. */
+/** Root volume: the AMI's settings with the label's changes. Undefined when the AMI has no EBS root and the label changes nothing. */
 function rootMapping(own: AwsLabelOwn, root: RootDevice) {
   if (root.ebs === null && !changesVolume(own)) return undefined;
   const { Encrypted: _, Iops, Throughput, ...ebs } = root.ebs ?? {};
-  // Of another type's performance EC2 would refuse the call.
+  // EC2 refuses IOPS or throughput of another volume type.
   const sameType = own.volume.type === null || own.volume.type === root.ebs?.VolumeType;
   return {
     DeviceName: root.name,
@@ -146,7 +149,7 @@ function changesVolume(own: AwsLabelOwn): boolean {
   return Object.keys(volumeOptions(own)).length > 0;
 }
 
-/** Our own are last: no tag of a user's can make a machine look like another's. */
+/** Nodeyard's tags are applied last, so that user-defined tags cannot make a machine look like that of another node. */
 export function tagsOf(order: CreateOrder, log: Pick<Log, "warn">): Metadata {
   const { own } = order.label as LabelConfig<AwsLabelOwn>;
   return {
@@ -157,7 +160,7 @@ export function tagsOf(order: CreateOrder, log: Pick<Log, "warn">): Metadata {
   };
 }
 
-/** A template that cannot be filled in costs its tag, not the node. */
+/** A template that cannot be evaluated loses its tag only; the node is still made. */
 function dynamicTags(order: CreateOrder, own: AwsLabelOwn, log: Pick<Log, "warn">): Metadata {
   const fields = { request: requestFields(order.request) };
   const tags: Record<string, string> = {};

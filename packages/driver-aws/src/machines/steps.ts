@@ -20,7 +20,7 @@ import type { Workshop } from "./workshop.ts";
 const CALL_MS = 120_000;
 const GONE_MS = 600_000;
 
-/** Makes the machine of an order; see `Provider.create`. */
+/** Makes the machine of an order, see `Provider.create`. */
 export async function* createMachine(
   shop: Workshop,
   order: CreateOrder,
@@ -56,7 +56,7 @@ export async function* createMachine(
   const onHost = host === null ? {} : { host };
   let id = found?.InstanceId;
   if (id === undefined) {
-    // As long as the whole launch may take: most of it is the wait for its turn at the rate limit.
+    // The step may take as long as the whole launch: most of that time it waits at the rate limit.
     yield { step: "instance", deadlineMs: config.launchTimeoutMs };
     id = await makeInstance(shop, order, host, signal);
   }
@@ -65,7 +65,7 @@ export async function* createMachine(
   return describeMachine(shop, order, running, { ...onHost, instance: id }, signal);
 }
 
-/** Unmakes the machine of a tag; see `Provider.remove`. */
+/** Removes the machine of a tag, see `Provider.remove`. */
 export async function* removeMachine(
   shop: Workshop,
   tag: Tag,
@@ -92,7 +92,10 @@ export async function* removeMachine(
   instances.forget(tag);
 }
 
-/** A pool that never asks for one leaves none; should it have asked before a reload, the id or the leak sweep knows. */
+/**
+ * Whether the node may have a host. A pool without dedicated hosts has none, unless it had them before a reload: then the stored id shows
+ * it.
+ */
 function mayHaveHost({ config }: Workshop, tag: Tag, externalId: ExternalId | null): boolean {
   if (idsOf(externalId).host !== undefined) return true;
   const pool = config.pools.find(({ name }) => name === tag.pool);
@@ -135,7 +138,7 @@ async function resolve(
   return { imageId, root, subnet, zone: order.az, host };
 }
 
-/** Of several in the zone, the one with the most free addresses. Null: the pool names none. */
+/** The pool's subnet in the zone; of several, the one with the most free addresses. Null: the pool names none. */
 async function subnetOf(
   account: Workshop["account"],
   { pool, az }: CreateOrder,
@@ -156,7 +159,7 @@ async function subnetOf(
   return best.SubnetId;
 }
 
-/** An older version's id, which is the instance's alone, says the same. */
+/** Whether the stored id is up to date. A plain string of an older version is not, because it has no host. */
 function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boolean {
   if (typeof stored !== "object") return false;
   const known = idsOf(stored);
@@ -187,7 +190,7 @@ async function describeMachine(
     region: config.own.region ?? az?.replace(/[a-z]$/, "") ?? null,
     az,
     type: machineType(own, instance.InstanceType),
-    // What EC2 chose for a fleet is known only now.
+    // The instance type of a fleet's machine is known only after the launch.
     resources: own.fleet === null ? labelAmounts(own, info) : listedAmounts(instance, info, new Map()),
   };
 }

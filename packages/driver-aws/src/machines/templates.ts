@@ -7,20 +7,20 @@ import { metadataOf, tagListOf } from "../tags.ts";
 import { base64, metadataOptions, volumeOptions } from "./run-body.ts";
 
 const PREFIX = "nodepool-launch-template-";
-/** The root device of images that we register, and of most others. */
+/** Root device name of AMIs that this driver registers, and of most others. */
 const ROOT = "/dev/sda1";
 const PROVIDER = "nodepool_provider_name";
 const INSTALLATION = "nodeyard_installation";
 
-/** What a fleet's machines have in common; images, types and subnets are each launch's own. */
+/** Launch template: the common settings of a fleet's machines. AMI, type and subnet are set per launch. */
 export interface Template {
-  /** By its content, so that labels, launchers and restarts share it. */
+  /** Derived from the content, so that labels, launchers and restarts share a template. */
   readonly name: string;
   readonly data: RequestLaunchTemplateData;
   readonly tags: TagSpecification[];
 }
 
-/** The template of a label with a fleet, for images with this root device. */
+/** The launch template of a fleet label for AMIs with this root device. */
 export function templateOf(
   label: LabelConfig<AwsLabelOwn>,
   pool: AwsPoolOwn,
@@ -40,12 +40,12 @@ export function templateOf(
   };
   const Tags = tagListOf({ nodepool_managed: "True", [PROVIDER]: provider });
   const tags: TagSpecification[] = [{ ResourceType: "launch-template", Tags }];
-  // As Nodepool calls it, so that both find the same.
+  // The name is Nodepool's, so that both programs find the same template.
   const text = pythonJson({ LaunchTemplateData: data, TagSpecifications: tags });
   return { name: PREFIX + createHash("sha256").update(text).digest("hex"), data, tags };
 }
 
-/** With public IPv4 the subnet's own setting decides, as in Nodepool; anything else needs an interface of its own. */
+/** With public IPv4 only, the subnet's setting decides, as in Nodepool. Other settings need a network interface in the template. */
 function networkOf({ securityGroup, publicIpv4, publicIpv6 }: AwsPoolOwn): RequestLaunchTemplateData {
   const groups = securityGroup === null ? [] : [securityGroup];
   if (publicIpv4 && !publicIpv6) return groups.length === 0 ? {} : { SecurityGroupIds: groups };
@@ -55,7 +55,7 @@ function networkOf({ securityGroup, publicIpv4, publicIpv6 }: AwsPoolOwn): Reque
   };
 }
 
-/** JSON as Python's `json.dumps(value, sort_keys=True)` writes it. */
+/** JSON exactly as Python's `json.dumps(value, sort_keys=True)` writes it: Nodepool hashes that text. */
 function pythonJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonJson).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
@@ -67,7 +67,7 @@ function pythonJson(value: unknown): string {
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escaped);
 }
 
-/** The templates of a provider's fleets: made when they are first needed, or when the provider opens. */
+/** Launch templates of a provider's fleets. They are made when the provider opens, or when first needed. */
 export class Templates {
   readonly #aws: Aws;
   readonly #config: AwsProviderConfig;
@@ -80,7 +80,7 @@ export class Templates {
     this.#installation = installation;
   }
 
-  /** Makes it if it is not there. */
+  /** Makes the template unless it exists. */
   async ensure(template: Template, signal: AbortSignal): Promise<void> {
     if (this.#made.has(template.name)) return;
     const own = tagListOf({ [INSTALLATION]: this.#installation });
@@ -97,14 +97,14 @@ export class Templates {
     this.#made.add(template.name);
   }
 
-  /** It was seen to be missing: another launcher may have another configuration, and no use for it. */
+  /** To be called when a launch did not find the template: a launcher with another configuration may have deleted it. */
   forget({ name }: Template): void {
     this.#made.delete(name);
   }
 
   /**
-   * Makes what the configuration needs and is not there, and deletes what this provider of this installation made for an earlier one.
-   * `rootOf`: the root device of what a label boots; undefined: not known yet, and the next launch makes the template.
+   * Makes missing templates of the configuration and deletes those that this provider of this installation made for earlier configurations.
+   * `rootOf`: root device of a label's AMI. Undefined: not known yet; the next launch makes the template.
    */
   async reconcile(
     rootOf: (label: LabelConfig<AwsLabelOwn>) => Promise<string | undefined>,

@@ -12,7 +12,7 @@ import { Hosts } from "./hosts.ts";
 import { Instances } from "./instances.ts";
 import { Templates } from "./templates.ts";
 
-/** What a provider works with; all that it knows is in the cloud. */
+/** Dependencies of a provider's machine operations. All state is in AWS. */
 export interface Workshop {
   readonly config: AwsProviderConfig;
   readonly account: AwsAccount;
@@ -20,13 +20,13 @@ export interface Workshop {
   readonly instances: Instances;
   readonly hosts: Hosts;
   readonly templates: Templates;
-  /** The AMI that an order boots. */
+  /** The AMI of an order. */
   imageOf(order: CreateOrder, signal: AbortSignal): Promise<string>;
-  /** The root device of what a label boots; undefined: its image is an upload, or is not to be had now. */
+  /** Root device of a label's AMI; undefined when the image is an upload, or cannot be looked up now. */
   rootOf(label: LabelConfig<AwsLabelOwn>, signal: AbortSignal): Promise<string | undefined>;
 }
 
-/** `closed` ends what goes on without its caller. */
+/** `closed` aborts work that goes on after its caller gave up. */
 export function workshop(
   config: AwsProviderConfig,
   { clock, log, installation }: DriverContext,
@@ -52,7 +52,7 @@ export function workshop(
       try {
         return (await account.lookups.root(await account.sources.id(source, signal), signal)).name;
       } catch (error) {
-        // One label's image keeps no provider from being opened; its launches say what is wrong.
+        // The image of one label must not keep the provider from opening. Launches of that label report the error.
         log.warn({ label: name, error: messageOf(error) }, "cannot look an image up");
         return undefined;
       }

@@ -4,11 +4,11 @@ import type { AwsLabelOwn } from "../config.ts";
 import { hostCode, instanceCode, volumeCodes } from "./codes.ts";
 
 /**
- * What things take of the quotas. `cores` are cores, as in Nodepool, although other clouds count threads there; the quota codes of instances
- * count vCPUs.
+ * Amounts of quotas that resources use. `cores` counts cores, as in Nodepool, although the drivers of other clouds count threads. The quota
+ * codes of instances count vCPUs.
  */
 
-/** One running instance of a type. */
+/** A running instance of a type. */
 export function instanceAmounts(info: InstanceTypeInfo, spot: boolean): Resources {
   const code = instanceCode(info.InstanceType ?? "", spot);
   const { DefaultVCpus = 0, DefaultCores = DefaultVCpus } = info.VCpuInfo ?? {};
@@ -20,7 +20,7 @@ export function instanceAmounts(info: InstanceTypeInfo, spot: boolean): Resource
   };
 }
 
-/** One dedicated host with its only instance, which counts as nothing beside it. */
+/** A dedicated host together with its only instance, which uses no quota besides. */
 export function hostAmounts(type: string): Resources {
   const code = hostCode(type);
   return { instances: 1, ...(code === undefined ? {} : { [code]: 1 }) };
@@ -39,7 +39,7 @@ export function volumeAmounts(volume: {
   };
 }
 
-/** What one node of a label takes; `info`: of its type, null for a fleet, whose type shows only afterwards. */
+/** One node of a label. `info`: its instance type; null for a fleet, whose type is known only after the launch. */
 export function labelAmounts(label: AwsLabelOwn, info: InstanceTypeInfo | null): Resources {
   const machine =
     info === null
@@ -50,7 +50,7 @@ export function labelAmounts(label: AwsLabelOwn, info: InstanceTypeInfo | null):
   return add(machine, volumeAmounts(label.volume));
 }
 
-/** Codes that launches of a label may count against. */
+/** Quota codes that launches of a label may use. */
 export function labelCodes(label: AwsLabelOwn): readonly string[] {
   const types = label.fleet?.instanceTypes ?? (label.instanceType === null ? [] : [label.instanceType]);
   const { storage, iops } = volumeCodes(label.volume.type ?? "");
@@ -58,7 +58,7 @@ export function labelCodes(label: AwsLabelOwn): readonly string[] {
   return [...codes, storage, iops].filter((code) => code !== undefined);
 }
 
-/** What a listed instance takes, with the volumes that are attached to it. */
+/** A listed instance with its attached volumes. */
 export function listedAmounts(
   instance: Instance,
   info: InstanceTypeInfo | undefined,
@@ -77,7 +77,7 @@ export function listedAmounts(
   }, machine);
 }
 
-/** A volume by itself. */
+/** One volume. */
 export function attached({ VolumeType, Size, Iops }: Volume): Resources {
   return volumeAmounts({ type: VolumeType ?? null, size: Size ?? null, iops: Iops ?? null });
 }

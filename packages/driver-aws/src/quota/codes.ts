@@ -1,9 +1,9 @@
 /**
- * Quota codes of Service Quotas (EC2 and EBS endpoints and quotas, "Service quotas"). A type without a code here counts against nothing;
- * `max-resources` sets limits for it.
+ * Codes of Service Quotas (EC2 and EBS endpoints and quotas, "Service quotas"). A type that is missing here uses no quota; `max-resources`
+ * in the configuration can limit it.
  */
 
-/** By the letters before the first digit of a type: vCPUs of running on-demand and of spot instances. */
+/** By instance family (letters before the first digit): quotas of vCPUs of running on-demand and spot instances. */
 const FAMILIES: Readonly<Record<string, { readonly onDemand: string; readonly spot?: string }>> = {
   dl: { onDemand: "L-6E869C2A", spot: "L-85EED4F7" },
   f: { onDemand: "L-74FC7D96", spot: "L-88CF9481" },
@@ -19,7 +19,7 @@ const FAMILIES: Readonly<Record<string, { readonly onDemand: string; readonly sp
 const STANDARD = { onDemand: "L-1216C47A", spot: "L-34B43A08" };
 const STANDARD_FAMILIES = "acdhimrtz";
 
-/** Undefined: this table knows none. */
+/** Undefined when the table has no code for the type. */
 export function instanceCode(type: string, spot: boolean): string | undefined {
   const family = /^[a-z-]+/.exec(type)?.[0] ?? "";
   const standard = family.length === 1 && STANDARD_FAMILIES.includes(family);
@@ -27,7 +27,7 @@ export function instanceCode(type: string, spot: boolean): string | undefined {
   return spot ? codes?.spot : codes?.onDemand;
 }
 
-/** By volume type: all storage of that type, TiB, and where there is one, all IOPS. */
+/** By volume type: quota of the storage of all volumes of that type in TiB, and quota of their IOPS if there is one. */
 const VOLUMES: Readonly<Record<string, { readonly storage: string; readonly iops?: string }>> = {
   io1: { storage: "L-FD252861", iops: "L-B3A130E6" },
   io2: { storage: "L-09BD8365", iops: "L-8D977E7E" },
@@ -42,17 +42,17 @@ export function volumeCodes(type: string): { readonly storage?: string; readonly
   return VOLUMES[type] ?? {};
 }
 
-/** Those whose unit is a TiB; amounts here are GiB. */
+/** Codes whose unit is TiB. Amounts of this driver are in GiB. */
 export const STORAGE_CODES: ReadonlySet<string> = new Set(
   Object.values(VOLUMES).map(({ storage }) => storage),
 );
 
-/** Running dedicated hosts, by the part of a type before the dot. */
+/** Quota code of running dedicated hosts, by the part of the type before the dot. */
 export function hostCode(type: string): string | undefined {
   return HOSTS.get(type.split(".", 1)[0]!);
 }
 
-/** Family and code without its "L-". */
+/** Family, and its code without the "L-". */
 const HOSTS: ReadonlyMap<string, string> = new Map(
   `
     a1:949445B0 c3:8D142A2E c4:E4BF28E0 c5:81657574 c5a:03F01FD8 c5d:C93F66A2 c5n:20F13EBD c6a:D75D2E84

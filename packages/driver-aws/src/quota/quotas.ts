@@ -2,11 +2,11 @@ import { type Clock, type Resources, SharedValue } from "@nodeyard/driver";
 import { type Aws, allPages } from "../client/index.ts";
 import { STORAGE_CODES } from "./codes.ts";
 
-/** Values that people raise now and then; the launcher keeps what it read for a while, too. */
+/** Quotas change rarely, by request. The launcher caches them too. */
 const FRESH_MS = 30_000;
 const GIB_PER_TIB = 1_024;
 
-/** The limits of an account by quota code, as Service Quotas applies them: instances in vCPUs, storage in GiB. */
+/** Quotas of an account by code, as Service Quotas applies them: instances in vCPUs, storage in GiB. */
 export class Quotas {
   readonly #applied: SharedValue<Resources>;
 
@@ -23,7 +23,7 @@ export class Quotas {
     });
   }
 
-  /** Those of `codes` that the account has a limit for. */
+  /** Quotas with one of `codes`, as far as the account has them. */
   async of(codes: ReadonlySet<string>, signal: AbortSignal): Promise<Resources> {
     const applied = Object.entries(await this.#applied.get(signal));
     return Object.fromEntries(applied.filter(([code]) => codes.has(code)));
