@@ -22,13 +22,13 @@ const SCALES: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit; NaN for anything else. */
+/** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. */
 export function quantity(value: string | number): number {
   const [, digits, suffix] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
   return digits === undefined ? Number.NaN : Number(digits) * (SCALES[suffix!] ?? Number.NaN);
 }
 
-/** Names and units of Nodepool for those of the cluster; what it has no name for keeps the cluster's. */
+/** Nodepool's name and unit for each resource of Kubernetes. Resources that are missing here keep Kubernetes' name. */
 const UNITS: Readonly<Record<string, readonly [name: string, unit: number]>> = {
   cpu: ["cores", 1],
   memory: ["ram", 2 ** 20],
@@ -46,7 +46,7 @@ export function amountsOf(quantities: Quantities): Resources {
   return amounts;
 }
 
-/** What the scheduler counts for a pod's containers: requests, and limits where there are no requests. */
+/** Amounts that the scheduler counts for a pod's containers: their requests, or their limits where there are no requests. */
 export function containerAmounts(containers: readonly PodContainer[]): Resources {
   const sum: Record<string, number> = {};
   for (const { resources } of containers) {
@@ -56,12 +56,12 @@ export function containerAmounts(containers: readonly PodContainer[]): Resources
   return sum;
 }
 
-/** Limits of a ResourceQuota, `spec.hard`: its requests and pods, by the names that nodes count with. */
+/** Limits of a ResourceQuota (`spec.hard`) for requests and pods, under the names that nodes are counted with. */
 export function quotaAmounts(hard: Quantities): Resources {
   const counted: Record<string, string | number> = {};
   for (const [key, value] of Object.entries(hard)) {
     const name = key.startsWith("requests.") ? key.slice("requests.".length) : key;
-    // Counts of other objects and limits are enforced by the server, which then answers with "exceeded quota".
+    // The launcher does not count other objects and limits. The API server enforces them and answers "exceeded quota".
     if (name.includes("limits.") || name.startsWith("count/")) continue;
     if (name in UNITS || key.startsWith("requests.")) counted[name] = value;
   }

@@ -18,11 +18,11 @@ import {
   type Transport,
 } from "./client/index.ts";
 
-/** What the drivers need of their host; tests hand out their own. */
+/** Dependencies of the drivers on their host. Tests pass their own. */
 export interface KubeHost {
   readonly files: KubeFiles;
   connect(route: Route): Transport;
-  /** How long the scheduler of a cluster may find no room before that is believed, milliseconds. Default: 15 s. */
+  /** Milliseconds that a pod may be unschedulable before its launch fails. Default: 15 s. */
   readonly roomMs?: number;
 }
 
@@ -31,22 +31,22 @@ interface Handles {
   readonly random: Random;
   readonly installation: string;
   readonly observe?: (call: ApiCall) => void;
-  /** A watch failed; it goes on by itself. */
+  /** Called when a watch failed. The watch retries by itself. */
   readonly onFailure: (path: string, error: unknown) => void;
 }
 
-/** Where a pod is seen; released once. */
+/** A watch that shows a pod; to be released once. */
 export interface Seen {
   readonly watch: ObjectWatch<Pod>;
   release(): void;
 }
 
-/** One cluster as one credential sees it: a connection, and one watch of each collection, for all providers that use it. */
+/** One cluster with one credential: a connection, and one watch per collection, shared by all providers that use it. */
 export class Cluster implements Account {
   readonly connection: Connection;
   readonly #handles: Handles;
   readonly #watches = new Map<string, ObjectWatch<KubeObject>>();
-  /** The credential may not see pods of all namespaces. */
+  /** The credential may not list pods of all namespaces. */
   #isNarrow = false;
 
   constructor(connection: Connection, handles: Handles) {
@@ -54,21 +54,21 @@ export class Cluster implements Account {
     this.#handles = handles;
   }
 
-  /** API servers say themselves, by 429, when calls are too many. */
+  /** No rate limit: API servers answer 429 when there are too many calls, and the connection then waits. */
   limit(): void {}
 
   close(): Promise<void> {
-    // Launches that were abandoned have not released theirs.
+    // Abandoned launches have not released their watches.
     for (const watch of this.#watches.values()) watch.close();
     return this.connection.close();
   }
 
-  /** Label selector of everything that carries our installation. */
+  /** Label selector of all objects of this installation. */
   get ours(): string {
     return `nodeyard_installation=${this.#handles.installation}`;
   }
 
-  /** The watch of a collection; whoever gets it hands it to `release`. */
+  /** The watch of a collection. The caller passes it to `release` when done. */
   watch<T extends KubeObject>(path: string, selector?: string): ObjectWatch<T> {
     const key = `${path}?${selector ?? ""}`;
     let watch = this.#watches.get(key);
@@ -92,18 +92,21 @@ export class Cluster implements Account {
     for (const [key, known] of this.#watches) if (known === (watch as unknown)) this.#watches.delete(key);
   }
 
-  /** Our pods of one namespace: by the watch of all namespaces where the credential has that right, else by one of its own. */
+  /**
+   * Pods of this installation in a namespace: from the watch of all namespaces if the credential has that right, otherwise from one of this
+   * namespace.
+   */
   async podsIn(namespace: string, signal: AbortSignal): Promise<Seen> {
     const all = await this.podsInAll(signal);
     return all ?? this.podsInOne(namespace, signal);
   }
 
-  /** The same by a watch of that namespace alone. */
+  /** The same from a watch of that namespace. */
   podsInOne(namespace: string, signal: AbortSignal): Promise<Seen> {
     return this.#seen(`/api/v1/namespaces/${namespace}/pods`, signal);
   }
 
-  /** The watch of all namespaces; undefined: the credential has no right to it. */
+  /** The watch of all namespaces; undefined when the credential has no right to it. */
   async podsInAll(signal: AbortSignal): Promise<Seen | undefined> {
     if (this.#isNarrow) return undefined;
     try {
@@ -128,7 +131,7 @@ export class Cluster implements Account {
   }
 }
 
-/** Clusters by context: providers of one context and installation share what they see. */
+/** Clusters by context. Providers with the same context and installation share a cluster. */
 export class Clusters {
   readonly #host: KubeHost;
   readonly #shared = new SharedAccounts<Cluster>();

@@ -36,7 +36,9 @@ import { z } from "zod";
 import { containerAmounts } from "./amounts.ts";
 import type { PodContainer } from "./client/index.ts";
 
-/** Keys of kubernetes, openshift and openshiftpods, which differ in few (docs/contract/config.md, "Providers and drivers"). */
+/**
+ * Keys of kubernetes, openshift and openshiftpods, which have most of them in common (docs/contract/config.md, "Providers and drivers").
+ */
 
 type Raw = Readonly<Record<string, unknown>>;
 
@@ -53,7 +55,7 @@ const limits = {
 
 const { "python-path": pythonPath, "shell-type": shellType } = loginKeys;
 
-/** Keys that go with `spec`, too. */
+/** Keys that are allowed together with `spec`. */
 const objectTable = {
   name: text("A top-level label.", { needed: true }),
   labels: object("Labels of the object."),
@@ -184,29 +186,29 @@ const openshiftpodsTable = table(
   [({ image, spec }) => image !== undefined || spec !== undefined, "has no image; add image or spec"],
 );
 
-/** What only these drivers understand of a provider. */
+/** Provider settings that only these drivers read. */
 export interface KubeProviderOwn {
   readonly context: string | null;
-  /** Lifetime of tokens, milliseconds; 0: the token of a secret. */
+  /** Lifetime of a job's token, milliseconds. 0: the token of a secret, which does not expire. */
   readonly tokenMs: number;
 }
 
 export interface KubePoolOwn {
-  /** Names of the labels that name no amount of cores or memory: a LimitRange of the project may give them one. */
+  /** Labels without an amount of cores or memory: a LimitRange of the project may add one. */
   readonly unsized: ReadonlySet<string>;
 }
 
-/** What a label says to these drivers alone. */
+/** Label settings that only these drivers read. */
 export interface KubeLabelOwn {
-  /** False: a namespace or project without a pod. */
+  /** False: the node is a namespace or project without a pod. */
   readonly isPod: boolean;
-  /** The pod's `spec`; `isVerbatim`: as the file has it. */
+  /** The pod's `spec`; `isVerbatim`: it is used as the file has it. */
   readonly spec: Raw;
   readonly isVerbatim: boolean;
   readonly labels: Raw;
   readonly dynamicLabels: Raw;
   readonly annotations: Raw;
-  /** What one node counts for. */
+  /** Amounts of one node. */
   readonly amounts: Resources;
 }
 
@@ -233,7 +235,7 @@ interface ProviderValues extends Omit<Values<typeof providerTable>, "launchAttem
   readonly maxPods?: number | null;
 }
 
-/** Nodepool waits as long for a pod; a namespace and a token before it have half a minute. */
+/** Milliseconds until a pod must be ready, as in Nodepool. The namespace and token before it take up to half a minute. */
 export const POD_MS = 300_000;
 const LAUNCH_MS = POD_MS + 60_000;
 
@@ -245,7 +247,7 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
   if (problem !== undefined) provider.at.error("name", problem);
   const most = maxProjects ?? maxPods ?? maxServers ?? Number.POSITIVE_INFINITY;
   return {
-    // No key of the file bounds launches.
+    // The configuration has no key for the launch timeout of these drivers.
     ...commonOf({ ...provider, launchTimeoutMs: LAUNCH_MS, bootTimeoutMs: 60_000 }),
     pools: compilePools(
       provider,
@@ -329,7 +331,7 @@ function requestsOf(label: LabelValues, pool: PoolValues) {
   };
 }
 
-/** The label's own limit, else the pool's, else as much as is requested. */
+/** The label's limit, otherwise the pool's, otherwise the request. */
 function limitsOf(label: LabelValues, pool: PoolValues) {
   const requests = requestsOf(label, pool);
   return {
@@ -366,11 +368,11 @@ function generatedSpec(kind: Kind, label: LabelValues, pool: PoolValues): Raw {
   };
   return {
     containers: [container],
-    // A container that ends takes its job's files along: started again it would only look like the same node.
+    // A container that restarts has lost the job's files, but would look like the same node.
     restartPolicy: "Never",
-    // The job's credential is in the node's record; the pod itself needs none.
+    // Jobs use the credential of the node's record. A token in the pod would be one more to steal.
     automountServiceAccountToken: false,
-    // Its shell does not heed SIGTERM, and nobody waits for what it would do then.
+    // The container's shell ignores SIGTERM, so a longer grace period only delays the deletion.
     terminationGracePeriodSeconds: 1,
     ...(kind === "kubernetes" ? {} : { imagePullSecrets: label.imagePullSecrets ?? [] }),
     ...(Object.keys(label.nodeSelector).length > 0 ? { nodeSelector: label.nodeSelector } : {}),
@@ -381,7 +383,7 @@ function generatedSpec(kind: Kind, label: LabelValues, pool: PoolValues): Raw {
 
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-/** What is left of 63 characters beside a dash, ten digits and the mark of a second installation. */
+/** Characters left of the 63 of a DNS label after a dash, ten digits and the mark (`markOf`). */
 const LONGEST_START = 40;
 
 function dnsStart(name: string): string | undefined {
@@ -402,7 +404,7 @@ function checkPodName({ name, at }: { readonly name: string; readonly at: Reader
     );
 }
 
-/** The file's values as JSON has them: a float is a number, whatever its spelling. */
+/** The file's values as JSON: floats become numbers, however they are written. */
 function plain(value: unknown): unknown {
   if (value instanceof YamlFloat) return value.value;
   if (Array.isArray(value)) return value.map(plain);
@@ -415,9 +417,9 @@ const configOf = (kind: Kind, keys: ReturnType<typeof table>): DriverConfig<Kube
     compile(kind, provider as unknown as Entry<ProviderValues>, context),
   );
 
-/** The keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
+/** Keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const kubernetesConfig = configOf("kubernetes", kubernetesTable as never);
-/** The same for openshift. */
+/** Keys of an openshift provider. */
 export const openshiftConfig = configOf("openshift", openshiftTable as never);
-/** The same for openshiftpods. */
+/** Keys of an openshiftpods provider. */
 export const openshiftpodsConfig = configOf("openshiftpods", openshiftpodsTable as never);

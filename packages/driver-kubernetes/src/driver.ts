@@ -9,7 +9,7 @@ type KubeDriver = Driver<KubeProviderConfig>;
 
 const ROOM_MS = 15_000;
 
-/** The drivers over a given machine: `kubernetes`, `openshift` and `openshiftpods`, in this order. */
+/** The drivers `kubernetes`, `openshift` and `openshiftpods`, in this order, on a given host. */
 export function createKubernetesDrivers(host: KubeHost): readonly [KubeDriver, KubeDriver, KubeDriver] {
   const clusters = new Clusters(host);
   const driver = (name: Site["kind"], config: KubeDriver["config"]): KubeDriver => ({

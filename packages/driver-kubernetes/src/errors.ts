@@ -1,7 +1,7 @@
 import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
 import { KubeConfigError, KubeError, NoAnswer } from "./client/index.ts";
 
-/** The one place where the API server's errors become the driver's. */
+/** Maps errors of the API server to driver errors. No other module does this. */
 export function mapError(error: unknown, place: string): DriverError {
   const kind = kindOf(error);
   if (kind === undefined) return asDriverError(error, place);
@@ -16,7 +16,7 @@ function kindOf(error: unknown): DriverErrorKind | undefined {
 
 function kindOfAnswer({ status, said, causes }: KubeError): DriverErrorKind {
   if (/exceeded quota/i.test(said)) return "quota";
-  // The namespace of a former try is still going, or its default service account is not there yet.
+  // The namespace of an earlier attempt is still terminating, or its default service account does not exist yet.
   if (causes.includes("NamespaceTerminating") || /serviceaccount .* not found/i.test(said))
     return "transient";
   switch (status) {

@@ -1,2 +1,2 @@
-/** The other drivers of the package: `openshift` and `openshiftpods`. */
+/** Drivers `openshift` and `openshiftpods`. */
 export { openshiftDriver, openshiftpodsDriver } from "./edge/default.ts";

@@ -7,7 +7,7 @@ import { isolatedNodes } from "./nodes/isolated.ts";
 import { sharedNodes } from "./nodes/shared.ts";
 import type { Site } from "./site.ts";
 
-/** One provider of one cluster. Rejects when the credential cannot be used or may not look. */
+/** One provider of one cluster. Rejects when the credential is invalid or may not list the nodes' objects. */
 export async function kubeProvider(
   kind: Site["kind"],
   config: KubeProviderConfig,

@@ -3,7 +3,7 @@ import type { Cluster } from "./clusters.ts";
 import type { KubeProviderConfig } from "./config.ts";
 import type { JobAccess } from "./nodes/access.ts";
 
-/** What the nodes of one provider are made with. */
+/** Dependencies of a provider's nodes. */
 export interface Site {
   readonly kind: "kubernetes" | "openshift" | "openshiftpods";
   readonly config: KubeProviderConfig;
@@ -13,6 +13,6 @@ export interface Site {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** How long the scheduler of the cluster may find no room before that is believed, milliseconds. */
+  /** Milliseconds that a pod may be unschedulable before its launch fails. */
   readonly roomMs: number;
 }

@@ -3,7 +3,7 @@ import { KubeError, NoAnswer } from "./errors.ts";
 import type { Access } from "./kubeconfig.ts";
 import type { HttpRequest, Route, Transport } from "./transport.ts";
 
-/** A call as the metrics count it: each try is one. */
+/** A call for metrics. Each attempt counts as one call. */
 export interface CallSeen {
   readonly operation: string;
   readonly result: string;
@@ -13,13 +13,13 @@ export interface CallSeen {
 export interface ConnectionOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Reads the credentials anew. */
+  /** Reads the credentials again. */
   readonly resolve: (signal: AbortSignal) => Promise<Access>;
   readonly connect: (route: Route) => Transport;
   readonly observe?: (call: CallSeen) => void;
 }
 
-/** What is sent. `path` has no query. */
+/** Content of a call. `path` has no query. */
 export interface Call {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -27,35 +27,41 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** Credentials are read again after this long, milliseconds: kubelets replace token files, and others certificates. */
+/**
+ * Milliseconds until credentials are read again: the kubelet replaces token files in place, and cert-manager and others replace
+ * certificates.
+ */
 const FRESH_MS = 60_000;
-/** A credential with an end is replaced this long before it, milliseconds. */
+/** A credential that expires is replaced this many milliseconds before that, so that no call begins with one that is about to expire. */
 const EARLY_MS = 60_000;
-/** One try of one call, milliseconds; the server gives up after as long. */
+/** Milliseconds for one attempt of a call: the API server's own request timeout. */
 const TRY_MS = 60_000;
-/** A server that restarts is back within this long, milliseconds. Longer outages are the caller's to wait for. */
+/** Milliseconds in which a restarting API server is available again. Longer outages end the call with an error. */
 const OUTAGE_MS = 45_000;
 const SLOWEST_MS = 5_000;
-/** A server that has just begun has not read all roles yet, and refuses what it will allow a moment later, milliseconds. */
+/** Milliseconds during which a 403 is retried after an outage: a new API server refuses calls until it has loaded all roles. */
 const YOUNG_MS = 20_000;
-/** Statuses after which the same call may succeed: all objects have names that we choose, so that nothing is made twice. */
+/**
+ * HTTP statuses after which a call is repeated. This is safe, because the driver chooses all object names: a repeated POST gets
+ * "AlreadyExists".
+ */
 const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
-/** Calls to one API server under one credential, which is kept fresh. */
+/** Calls to one API server with one credential, which is renewed when necessary. */
 export class Connection {
   readonly #options: ConnectionOptions;
   #known: { readonly access: Access; readonly at: number } | undefined;
   #resolving: Promise<Access> | undefined;
   #transport: { readonly key: string; readonly transport: Transport } | undefined;
   readonly #closed = new AbortController();
-  /** When the server was last not there, by the monotonic clock. */
+  /** Monotonic time at which the server was last unavailable. */
   #outage = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
   }
 
-  /** As it is now. Throws KubeConfigError. */
+  /** The current access. Throws KubeConfigError. */
   access(): Promise<Access> {
     const { clock } = this.#options;
     const { access, at } = this.#known ?? {};
@@ -83,7 +89,7 @@ export class Connection {
     return this.#call("DELETE", call);
   }
 
-  /** Lines of a watch, parsed. Ends when the server ends it; no try is repeated. */
+  /** Parsed lines of a watch. Ends when the server ends the watch. The caller resumes it, so failures are not retried here. */
   async *lines(call: Call): AsyncGenerator<unknown, void, void> {
     const { transport, request } = await this.#request("GET", call, call.signal);
     let answer: Awaited<ReturnType<Transport["stream"]>>;
@@ -175,7 +181,7 @@ export class Connection {
     return { transport: this.#transportFor(route), request };
   }
 
-  /** A renewed certificate needs connections of its own; those under way end by themselves. */
+  /** A renewed certificate needs new connections. Requests under way on the old ones are completed. */
   #transportFor(route: Route): Transport {
     const key = JSON.stringify(route);
     if (this.#transport?.key === key) return this.#transport.transport;
@@ -208,12 +214,12 @@ export class Connection {
   }
 }
 
-/** By the server's roles, not by a quota or a rule of admission. */
+/** Whether roles (RBAC) forbid the call. A quota and an admission rule answer 403 too, but with other messages. */
 function isForbidden({ status, said }: KubeError): boolean {
   return status === 403 && / cannot \w+ resource /.test(said);
 }
 
-/** `pods.GET`: the kind of object without names, of which there are few. */
+/** `pods.GET`: kind and method without object names, so that metrics have few label values. */
 function operationOf(method: string, path: string): string {
   const parts = path.split("/").slice(path.startsWith("/api/") ? 3 : 4);
   const [first = "", , kind = first, , below] = parts[0] === "namespaces" ? parts : ["", "", ...parts];

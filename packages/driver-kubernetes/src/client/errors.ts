@@ -1,13 +1,13 @@
 import { errorClass, NodeyardError } from "@nodeyard/runtime";
 
-/** The API server answered, but not with success: `reason` and `message` are those of its Status object. */
+/** An error answer of the API server. `reason` and `message` come from its Status object. */
 export class KubeError extends NodeyardError {
   readonly status: number;
-  /** "AlreadyExists", "Forbidden", "Expired"; empty where the answer was no Status. */
+  /** "AlreadyExists", "Forbidden", "Expired"; empty when the answer was not a Status object. */
   readonly reason: string;
-  /** What the server says, alone. */
+  /** Message of the server, without the call. */
   readonly said: string;
-  /** Words of `details.causes`, such as "NamespaceTerminating". */
+  /** Reasons in `details.causes`, such as "NamespaceTerminating". */
   readonly causes: readonly string[];
 
   constructor(what: string, status: number, text: string) {
@@ -21,10 +21,10 @@ export class KubeError extends NodeyardError {
   }
 }
 
-/** The API server could not be reached, or the connection broke before the answer. */
+/** The API server could not be reached, or the connection broke before the answer. A call may have taken effect. */
 export class NoAnswer extends errorClass("kubernetes.no_answer") {}
 
-/** The kubeconfig, or what it refers to, cannot be used. */
+/** The kubeconfig, or a file or plugin that it names, cannot be used. */
 export class KubeConfigError extends errorClass("kubernetes.configuration") {}
 
 const LONGEST = 500;

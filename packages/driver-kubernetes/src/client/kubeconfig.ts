@@ -3,31 +3,31 @@ import { parse } from "yaml";
 import { KubeConfigError } from "./errors.ts";
 import type { Route } from "./transport.ts";
 
-/** What credentials are read from; tests hand out their own. */
+/** Environment, files and programs that credentials are read from. Tests pass their own. */
 export interface KubeFiles {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
-  /** Undefined: there is no such file. Read each time, since tokens and certificates are replaced in place. */
+  /** Undefined when the file does not exist. Read each time, because tokens and certificates are replaced in place. */
   read(path: string): string | undefined;
-  /** Runs a credential plugin and returns what it printed; `folder`: where a relative command starts. */
+  /** Runs a credential plugin and returns its output. A relative command is looked up in `folder`. */
   run(command: PluginCommand, signal: AbortSignal): Promise<string>;
 }
 
-/** A credential plugin, as a kubeconfig names it (client.authentication.k8s.io). */
+/** A credential plugin of a kubeconfig (client.authentication.k8s.io). */
 export interface PluginCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** How to reach a cluster, and as whom. */
+/** Address and credentials of a cluster. */
 export interface Access {
-  /** Address of the API server, without a slash at its end. */
+  /** Address of the API server, without a slash at the end. */
   readonly server: string;
   readonly route: Route;
-  /** Value of the `authorization` header; null: the certificate says who it is. */
+  /** Value of the `authorization` header; null when the client certificate authenticates. */
   readonly authorization: string | null;
-  /** Milliseconds since 1970 after which it has to be resolved anew; null: nothing says so. */
+  /** Expiry, milliseconds since 1970; null when unknown. */
   readonly expires: number | null;
 }
 
@@ -68,11 +68,12 @@ interface KubeConfig {
 type Named<K extends string, V> = { readonly name: string } & { readonly [P in K]?: V };
 type Found<V> = V & { readonly folder: string };
 
-/** Where the kubelet puts the credentials of a pod's service account. */
+/** Folder in which the kubelet mounts the credentials of a pod's service account. */
 const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * The access of a context; without one that of `current-context`, or of the pod that this process runs in where there is no kubeconfig.
+ * The access of a context. Without `context`: that of `current-context`, or of the pod that this process runs in when there is no
+ * kubeconfig.
  * Throws KubeConfigError.
  */
 export async function resolveAccess(
@@ -113,7 +114,7 @@ function readConfigs({ env, home, read }: KubeFiles) {
   });
 }
 
-/** Of several files the first that has the name counts, as for kubectl. */
+/** The first file that has the name counts, as in kubectl. */
 function find<L extends "contexts" | "clusters" | "users", K extends string>(
   configs: ReturnType<typeof readConfigs>,
   list: L,
@@ -167,7 +168,7 @@ function inCluster(files: KubeFiles, host: string, port: string): Access {
   return { server, route, authorization: `Bearer ${token}`, expires: null };
 }
 
-/** PEM of `key`, which names a file, or of `key`-data, which counts first and is base64. */
+/** PEM text of `key`-data (base64), which takes precedence, or of the file that `key` names. */
 function pem(
   from: Found<Cluster | User>,
   key: "certificate-authority" | "client-certificate" | "client-key",
@@ -219,7 +220,7 @@ async function pluginStatus(
     return status;
   } catch (error) {
     signal.throwIfAborted();
-    // Not its output, which may have the token.
+    // The output of the plugin is not quoted, since it may contain the token.
     const why = error instanceof SyntaxError ? "its answer is not JSON" : messageOf(error);
     throw new KubeConfigError(`the credential plugin ${command} failed: ${why}`, { cause: error });
   }

@@ -1,4 +1,4 @@
-/** What all objects of the API have (Kubernetes API conventions, "Metadata"). */
+/** Metadata of every API object (Kubernetes API conventions, "Metadata"). */
 export interface KubeObject {
   readonly metadata: {
     readonly name: string;
@@ -54,7 +54,7 @@ export interface PodContainer {
   };
 }
 
-/** All pages of a list, or an error: never a part. */
+/** All pages of a list. Rejects when a page fails: a partial list would make existing objects look deleted. */
 export async function listAll<T>(
   page: (query: Readonly<Record<string, string>>) => Promise<List<T>>,
   query: Readonly<Record<string, string>> = {},

@@ -1,12 +1,12 @@
-/** How to speak to one API server; contents, not paths. */
+/** Connection settings of one API server. Certificates are contents, not paths. */
 export interface Route {
   readonly verify: boolean;
-  /** PEM of the authorities that may sign the server; null: those of the system. */
+  /** PEM of the authorities that may sign the server's certificate; null: the system's. */
   readonly ca: string | null;
-  /** PEM of a client certificate and its key. */
+  /** PEM of a client certificate; `key` is the PEM of its key. */
   readonly cert: string | null;
   readonly key: string | null;
-  /** Name that the server's certificate has, where it is not the host of the address. */
+  /** Name in the server's certificate when it differs from the host of the address. */
   readonly serverName: string | null;
   /** `http://`, `https://` or `socks5://`. */
   readonly proxy: string | null;
@@ -21,11 +21,11 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** The network as the client uses it; connections are kept. Passed in: nothing else of the client touches the network. */
+/** HTTP with persistent connections. The client uses the network only through this interface, so tests can replace it. */
 export interface Transport {
-  /** A response, read whole. Rejects with the signal's reason, or with whatever the network says. */
+  /** Resolves to the complete response. Rejects with the signal's reason or with the error of the network. */
   send(request: HttpRequest): Promise<{ readonly status: number; readonly text: string }>;
-  /** A response whose body is read as it comes. */
+  /** Resolves when the response begins; its body is read as it arrives. */
   stream(
     request: HttpRequest,
   ): Promise<{ readonly status: number; readonly body: AsyncIterable<Uint8Array>; text(): Promise<string> }>;

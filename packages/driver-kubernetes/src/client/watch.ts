@@ -7,10 +7,10 @@ export interface WatchOptions {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly random: Random;
-  /** Of the collection: `/api/v1/pods`. */
+  /** Path of the collection, such as `/api/v1/pods`. */
   readonly path: string;
   readonly selector?: string;
-  /** The list or the watch failed; it goes on by itself. */
+  /** Called when the list or the watch failed. The watch retries by itself. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -19,19 +19,19 @@ interface WatchEvent {
   readonly object: KubeObject & { readonly code?: number; readonly message?: string };
 }
 
-/** The server ends a watch after this long, seconds: credentials are checked again, and load spreads over its replicas. */
+/** Seconds after which the server ends a watch: a new one is authorized again and may reach another replica of the server. */
 const WATCH_S = 290;
-/** Bookmarks come every minute: a watch that says nothing for longer has lost its connection, milliseconds. */
+/** Milliseconds without an event after which the connection is considered lost: the server sends a bookmark every minute. */
 const SILENCE_MS = 150_000;
-/** Everything is listed again after this long, milliseconds: an event that was lost only delays. */
+/** Milliseconds between complete lists. They bound the delay when an event was lost. */
 const RESYNC_MS = 600_000;
 const SLOWEST_MS = 5_000;
-/** The server knows a version no more (it was compacted, or restarted): only a list helps. */
+/** HTTP 410: the server no longer knows the resource version (compacted or restarted), so a new list is needed. */
 const GONE = 410;
 
 /**
- * All objects of one collection as the server has them, by one list and one watch for everybody. The watch is resumed where it ended,
- * by the version of the last event or bookmark; a version that the server no longer knows leads to a new list.
+ * All objects of a collection, kept up to date by one list and one watch that all callers share. A watch resumes at the version of the last
+ * event or bookmark. When the server no longer knows that version, everything is listed again.
  */
 export class ObjectWatch<T extends KubeObject> {
   readonly #options: WatchOptions;
@@ -39,7 +39,7 @@ export class ObjectWatch<T extends KubeObject> {
   readonly #waiters = new Map<string, Set<() => void>>();
   readonly #closed = new AbortController();
   readonly #onSync = new Set<() => void>();
-  /** Version after which the next watch begins; undefined: a list is needed. */
+  /** Version at which the next watch begins; undefined: list first. */
   #version: string | undefined;
   #isSynced = false;
   #error: unknown;
@@ -50,25 +50,25 @@ export class ObjectWatch<T extends KubeObject> {
     void this.#run();
   }
 
-  /** Whoever uses it says so, and releases it once; the last one ends it. */
+  /** Each user calls this once, and `release` once. The last release closes the watch. */
   use(): this {
     this.#users++;
     return this;
   }
 
-  /** True: nobody uses it any more, and it has ended. */
+  /** Returns true when this was the last user, so that the watch is closed. */
   release(): boolean {
     if (--this.#users > 0) return false;
     this.close();
     return true;
   }
 
-  /** Whoever waits hears of it. */
+  /** Ends the watch. Waiting callers get an error. */
   close(): void {
     this.#closed.abort(new NoAnswer(`the watch of ${this.#options.path} is closed`));
   }
 
-  /** Resolves when everything was listed once. Rejects when the server refuses to list it, or with the signal's reason. */
+  /** Resolves when everything has been listed once. Rejects when the server forbids the list, or with the signal's reason. */
   async synced(signal: AbortSignal): Promise<this> {
     while (!this.#isSynced) {
       if (this.#error instanceof KubeError && this.#error.status === 403) throw this.#error;
@@ -85,13 +85,16 @@ export class ObjectWatch<T extends KubeObject> {
     return this.#objects.values();
   }
 
-  /** Takes over what a call of ours answered, which the watch may tell later. */
+  /** Stores the answer of a call of this process, so that readers need not wait for the watch event. */
   note(object: T): void {
     const known = this.#objects.get(keyOf(object));
     if (known === undefined || versionOf(known) < versionOf(object)) this.#set(object);
   }
 
-  /** Resolves with the first thing that `judge` makes of the object, or rejects with what it throws; undefined: there is none. */
+  /**
+   * Resolves to the first result of `judge` that is not undefined; rejects with its error. `judge` gets undefined when the object does not
+   * exist.
+   */
   async wait<R>(
     { name, namespace = "" }: { readonly name: string; readonly namespace?: string },
     judge: (object: T | undefined) => R | undefined,
@@ -106,7 +109,7 @@ export class ObjectWatch<T extends KubeObject> {
       try {
         await this.#change(waiters, signal);
       } finally {
-        // Another may wait for the same by now, in a set of its own.
+        // Another caller may have made a new set for the same object.
         if (waiters.size === 0 && this.#waiters.get(key) === waiters) this.#waiters.delete(key);
       }
     }
@@ -146,7 +149,7 @@ export class ObjectWatch<T extends KubeObject> {
         if (signal.aborted) return;
         if (isGone(error)) {
           this.#version = undefined;
-          // A server that knows not even the version that it just gave is not asked without a pause.
+          // A server that does not know the version of its own latest list is not asked again without a pause.
           if (!isListing) continue;
         }
         this.#error = error;
@@ -164,7 +167,7 @@ export class ObjectWatch<T extends KubeObject> {
     const { items, version } = await listAll<T>(page);
     const listed = new Set(items.map(keyOf));
     for (const item of items) this.note(item);
-    // What is newer than the list was made after it.
+    // Objects with a newer version than the list were created after it.
     for (const [key, known] of [...this.#objects])
       if (!listed.has(key) && versionOf(known) <= Number(version)) this.#delete(key);
     this.#version = version;
@@ -247,7 +250,7 @@ function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
-/** Versions of one server are numbers that grow (etcd's revisions); the API says so since 1.35, and it always was so. */
+/** Resource versions of a server are increasing numbers (etcd revisions). The API documents this since 1.35; it was so before. */
 function versionOf({ metadata }: KubeObject): number {
   return Number(metadata.resourceVersion);
 }

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import type { KubeHost } from "../clusters.ts";
 import { connect } from "./http.ts";
 
-/** This machine: its kubeconfig, environment, credential plugins and network. Read when asked for, so that changes are seen. */
+/** This machine's kubeconfig, environment, credential plugins and network. Files are read at each use, so changes take effect. */
 export const thisHost: KubeHost = {
   files: {
     env: process.env,

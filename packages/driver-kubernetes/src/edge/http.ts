@@ -1,11 +1,11 @@
 import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
 import type { HttpRequest, Route, Transport } from "../client/index.ts";
 
-/** Connections to one API server at once; each watch has one of them. */
+/** Most connections to one API server. Each watch occupies one. */
 const CONNECTIONS = 24;
 const CONNECT_MS = 15_000;
 
-/** HTTP with kept connections. Time-outs but that of connecting are the caller's. */
+/** HTTP with persistent connections. Only the timeout of connecting is set here; callers bound their calls by signals. */
 export function connect(route: Route): Transport {
   const dispatcher = dispatcherOf(route);
   return {
@@ -29,7 +29,7 @@ function dispatcherOf({ verify, ca, cert, key, serverName, proxy }: Route): Disp
     ...(key === null ? {} : { key }),
     ...(serverName === null ? {} : { servername: serverName }),
   };
-  // Not HTTP/2: undici's ends a process when a stream is given up while its client closes.
+  // HTTP/2 is off: undici's implementation crashes the process when a stream is aborted while its client closes.
   const common = { connections: CONNECTIONS, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
   if (proxy === null) return new Agent({ ...common, connect: { timeout: CONNECT_MS, ...tls } });
   if (proxy.startsWith("socks5"))

@@ -12,25 +12,25 @@ import {
 import type { KubeObject } from "../client/index.ts";
 import type { KubeLabelOwn } from "../config.ts";
 
-/** What the cluster keeps for us beside an object, as JSON in one annotation. */
+/** Facts about a node that the cluster stores with its object, as JSON in one annotation. */
 export interface About {
   readonly tag: Tag | null;
   readonly resources: Resources;
-  /** Name of the pod that the namespace was made for; null: it was made for none. */
+  /** Name of the pod in the namespace; null when the namespace was made without one. */
   readonly pod: string | null;
 }
 
-/** Annotation of namespaces and of pods. */
+/** Annotation of namespaces and pods. */
 export const ABOUT = "nodeyard/node";
-/** What a project request may set: the server copies it to the project, and leaves labels out. */
+/** The only annotation that a ProjectRequest can set: OpenShift copies it to the project and drops labels. */
 export const DESCRIPTION = "openshift.io/description";
 
-/** The text of that annotation. */
+/** Value of the annotation. */
 export function aboutText(tag: Tag, label: LabelConfig<KubeLabelOwn>, pod: string | null): string {
   return JSON.stringify({ ...machineMetadata(tag), resources: label.own.amounts, pod });
 }
 
-/** By the labels, and by the annotation where the object can carry no labels of ours. Foreign text is nobody's. */
+/** Reads labels, and the annotation of objects that cannot have our labels (projects). Text in another format gives no tag. */
 export function aboutOf({ metadata }: KubeObject): About {
   const { labels = {}, annotations = {} } = metadata;
   const facts = parsed(annotations[ABOUT] ?? annotations[DESCRIPTION]);
@@ -61,7 +61,7 @@ function isAmounts(value: unknown): value is Resources {
 
 const VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
-/** Labels of all objects of a node: the file's, those from templates, and the tag, which always counts. */
+/** Labels of all objects of a node: those of the file, those from templates, and the tag, which takes precedence. */
 export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readonly<Record<string, string>> {
   const { labels, dynamicLabels } = label.own as KubeLabelOwn;
   const all: Record<string, string> = {};

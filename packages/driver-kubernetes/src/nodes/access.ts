@@ -1,7 +1,7 @@
 import { type Clock, DriverError, type Random, sleep } from "@nodeyard/driver";
 import { type Connection, KubeError } from "../client/index.ts";
 
-/** The service account of a job; Zuul's and Nodepool's name for it, which the record shows as `user`. */
+/** Service account of jobs. The name is Nodepool's, and the record's `user`. */
 export const USER = "zuul-worker";
 
 interface Rule {
@@ -12,10 +12,10 @@ interface Rule {
 }
 
 const ALL = ["create", "delete", "get", "list", "patch", "update", "watch"];
-/** What `kubectl exec` and `port-forward` need: GET is the verb of their WebSockets, POST that of the older SPDY. */
+/** Verbs for `kubectl exec` and `port-forward`: GET for WebSockets, POST (create) for the older SPDY. */
 const STREAMS = ["create", "get"];
 
-/** What a job may do with a namespace of its own. */
+/** Rights of a job in its own namespace. */
 const NAMESPACE_RULES: readonly Rule[] = [
   {
     apiGroups: [""],
@@ -28,7 +28,7 @@ const NAMESPACE_RULES: readonly Rule[] = [
   { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs: ALL },
 ];
 
-/** What a job may do with its pod. `names`: of this pod alone; then it cannot list, since a list has no names. */
+/** Rights of a job on its pod. With `names`, only on this pod. RBAC cannot restrict `list` to names, so it is left out then. */
 export function podRules(names?: readonly string[]): readonly Rule[] {
   const only = names === undefined ? {} : { resourceNames: names };
   const read = names === undefined ? ["get", "list"] : ["get"];
@@ -40,12 +40,16 @@ export function podRules(names?: readonly string[]): readonly Rule[] {
 }
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
-/** Cluster roles that an administrator may have made; with them a launcher needs no right that it hands on. */
+/**
+ * Cluster roles that an administrator can create. RBAC lets a subject grant only rights that it has itself, or that a role it may `bind`
+ * has.
+ * With these roles the launcher needs `bind` only.
+ */
 const SHARED = { namespace: "nodeyard-zuul", pod: "nodeyard-zuul-restricted" } as const;
-/** A secret gets its token within a moment, or its controller is not running, milliseconds. */
+/** Milliseconds until a secret must have its token. Without the token controller it never gets one. */
 const SECRET_MS = 30_000;
 
-/** Gives jobs their own credentials, with no more rights than they need. */
+/** Gives each job a credential of its own with the rights it needs and no others. */
 export class JobAccess {
   readonly #connection: Connection;
   readonly #handles: { readonly clock: Clock; readonly random: Random };
@@ -56,7 +60,7 @@ export class JobAccess {
     this.#handles = handles;
   }
 
-  /** A service account in a namespace of the node, bound to the role for it. Twice: nothing more. */
+  /** Creates a service account in the node's namespace and binds it to its role. Safe to repeat. */
   async grantIn(namespace: string, isPod: boolean, signal: AbortSignal): Promise<void> {
     const account = this.serviceAccount(namespace, USER, {}, signal);
     const role = async () => {
@@ -103,12 +107,12 @@ export class JobAccess {
   }
 
   /**
-   * A token of a service account. It ends with the account, and by itself after `lifetimeMs`, or sooner where the server bounds tokens; 0: it
-   * is that of a secret.
+   * A token of a service account. It becomes invalid with the account, after `lifetimeMs`, or sooner when the server limits tokens. 0: the
+   * token of a secret, which does not expire.
    */
   async token(namespace: string, user: string, lifetimeMs: number, signal: AbortSignal): Promise<string> {
     if (lifetimeMs === 0) return this.#secretToken(namespace, user, signal);
-    // The API takes no less than ten minutes.
+    // The TokenRequest API refuses lifetimes below ten minutes.
     const spec = { expirationSeconds: Math.max(600, Math.round(lifetimeMs / 1000)) };
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${user}/token`;
     const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
@@ -137,7 +141,7 @@ export class JobAccess {
     }
   }
 
-  /** Why this credential cannot make ones for jobs in a project, as the server says; undefined: it can. */
+  /** Why the server would not let this credential create job credentials in a project; undefined when it would. */
   async refusal(namespace: string, signal: AbortSignal): Promise<string | undefined> {
     const wanted = [
       ["", "serviceaccounts", ""],
@@ -159,7 +163,7 @@ export class JobAccess {
     return undefined;
   }
 
-  /** Once per process: both cluster roles are there and readable. */
+  /** Whether both cluster roles exist and can be read. Checked once per process. */
   #hasShared(signal: AbortSignal): Promise<boolean> {
     this.#shared ??= this.#lookForShared(signal).catch((error: unknown) => {
       this.#shared = undefined;
@@ -180,7 +184,7 @@ export class JobAccess {
     return true;
   }
 
-  /** Makes an object whose name is ours alone: one that exists was made by an earlier try. */
+  /** Creates an object under a name that only this driver uses. One that exists was created by an earlier attempt. */
   async #make(path: string, body: object, signal: AbortSignal): Promise<void> {
     try {
       await this.#connection.post({ path, body, signal });

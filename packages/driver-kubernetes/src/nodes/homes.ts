@@ -7,7 +7,7 @@ import { ABOUT, aboutOf, aboutText, labelsOf } from "./about.ts";
 const NAMESPACES = "/api/v1/namespaces";
 const PROJECT_API = "/apis/project.openshift.io/v1";
 
-/** What nodes of `kubernetes` and `openshift` live in: a namespace, or a project, which is a namespace that one asks for. */
+/** Namespaces of `kubernetes` nodes and projects of `openshift` nodes. A project is a namespace that the server creates on request. */
 export class Homes {
   readonly #cluster: Cluster;
   readonly #isProject: boolean;
@@ -25,14 +25,14 @@ export class Homes {
     this.#watching = undefined;
   }
 
-  /** Ours, as the watch shows them. Rejects when the credential may not watch them. */
+  /** Namespaces of this installation. Rejects when the credential may not watch them. */
   async watch(signal: AbortSignal): Promise<ObjectWatch<KubeObject>> {
-    // A project request takes no labels along, so projects are told apart here.
+    // A ProjectRequest drops labels, so projects are told apart by their annotation instead of a selector.
     this.#watching ??= this.#cluster.watch(this.#path, this.#isProject ? undefined : this.#cluster.ours);
     return this.#watching.synced(signal);
   }
 
-  /** Makes it, or finds that it was made already; undefined: somebody else has the name. */
+  /** Creates the namespace, or finds that an earlier attempt created it. Undefined when the name is taken by another owner. */
   async claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<KubeObject | undefined> {
     const watch = await this.watch(signal);
     for (;;) {
@@ -52,13 +52,13 @@ export class Homes {
     }
   }
 
-  /** By its tag, as the watch shows it. */
+  /** The namespace with the tag, as the watch shows it. */
   async known(tag: Tag, names: readonly string[], signal: AbortSignal): Promise<KubeObject | undefined> {
     const watch = await this.watch(signal);
     return names.map((name) => watch.get(name)).find((one) => one !== undefined && isOf(one, tag));
   }
 
-  /** The same; what the watch does not show is asked of the server itself. */
+  /** The same, but asks the server when the watch does not show it. */
   async find(tag: Tag, names: readonly string[], signal: AbortSignal): Promise<KubeObject | undefined> {
     const known = await this.known(tag, names, signal);
     if (known !== undefined) return known;
@@ -72,23 +72,23 @@ export class Homes {
     return found;
   }
 
-  /** All that the credential sees, others' included. */
+  /** All namespaces that the credential can list, with those of others. */
   all(signal: AbortSignal): Promise<readonly KubeObject[]> {
     return this.#list(undefined, signal);
   }
 
-  /** Begins its end, unless another has its name by now. Gone already: nothing. */
+  /** Starts the deletion, unless the name belongs to another object now (checked by uid). A missing namespace is no error. */
   async delete({ metadata: { name, uid } }: KubeObject, signal: AbortSignal): Promise<void> {
     const body = { propagationPolicy: "Background", preconditions: { uid } };
     try {
       await this.#cluster.connection.delete({ path: `${this.#path}/${name}`, body, signal });
     } catch (error) {
-      // 409: it is another object by now, or on its way out already; `gone` tells which.
+      // 409: the name belongs to another object now, or the deletion has begun already. `gone` waits for the right one.
       if (!(error instanceof KubeError && (error.status === 404 || error.status === 409))) throw error;
     }
   }
 
-  /** Resolves when it is gone, with all that was in it. */
+  /** Resolves when the namespace is gone. Kubernetes removes a namespace only after everything in it. */
   async gone({ metadata: { name, uid } }: KubeObject, signal: AbortSignal): Promise<void> {
     const watch = await this.watch(signal);
     await watch.wait({ name }, (there) => (there?.metadata.uid === uid ? undefined : true), signal);
@@ -121,7 +121,7 @@ export class Homes {
     try {
       return await this.#cluster.connection.get<KubeObject>({ path: `${this.#path}/${name}`, signal });
     } catch (error) {
-      // A project of others is forbidden, not absent: its name is taken all the same.
+      // OpenShift answers 403 for a project of another owner, also for reads. The name is taken.
       if (error instanceof KubeError && error.status === 404) return undefined;
       if (error instanceof KubeError && error.status === 403 && this.#isProject) return FOREIGN;
       throw error;

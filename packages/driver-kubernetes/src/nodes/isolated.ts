@@ -20,20 +20,20 @@ import { hasEnded, podReady } from "./ready.ts";
 import { machineOf, markOf, portOf } from "./record.ts";
 import type { Nodes } from "./types.ts";
 
-/** One call, with its retries over a restart of the server, milliseconds. */
+/** Milliseconds for one call with its retries during a restart of the server. */
 const CALL_MS = 60_000;
-/** A project of a deleted node empties itself; pods may take their time to end, milliseconds. */
+/** Milliseconds until a namespace must be gone: its pods may take their time to end. */
 const GONE_MS = 600_000;
-/** A launch is over after this long, milliseconds: a pod that is not there then will not come. */
+/** Milliseconds after which no launch is under way any more: a namespace without its pod is then a leak. */
 const LAUNCHED_MS = 1_200_000;
 
-/** Nodes with a namespace or a project of their own: `kubernetes` and `openshift`. */
+/** Nodes with a namespace or project of their own: drivers `kubernetes` and `openshift`. */
 export function isolatedNodes(site: Site): Nodes {
   const homes = new Homes(site.cluster, site.kind === "openshift", site.log);
   const { tokenMs } = site.config.own;
-  /** Of all namespaces; undefined: the credential has no right to see them. */
+  /** Watch of pods in all namespaces; undefined when the credential has no right to it. */
   let pods: Seen | undefined;
-  /** Namespaces whose pod was seen to be ready: one that is missing later was evicted. */
+  /** Namespaces whose pod was ready before. When it is missing later, it was evicted. */
   const ready = new Set<string>();
 
   async function* create(
@@ -98,7 +98,7 @@ export function isolatedNodes(site: Site): Nodes {
 
   async function* remove(tag: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
     yield { step: "delete", deadlineMs: CALL_MS };
-    // By the tag alone: an id from an older version, or of another node, says nothing.
+    // Searched by tag only: the id may be from an older version or belong to another node.
     const names = namesOf(tag);
     let home = await homes.find(tag, names, signal);
     while (home !== undefined) {
@@ -124,7 +124,7 @@ export function isolatedNodes(site: Site): Nodes {
         there === undefined &&
         (isLate || ready.has(id));
       const ended = isMissing || (there !== undefined && hasEnded(there));
-      // A namespace of others is no machine.
+      // A namespace of another owner does not count as a machine.
       const type = tag === null ? "namespace" : "instance";
       return { type, id, tag, resources, ...(ended ? { ended } : {}) };
     });
@@ -158,7 +158,7 @@ export function isolatedNodes(site: Site): Nodes {
     async stands(tag, signal) {
       const home = await standing(tag, signal);
       const { metadata } = home;
-      // Without the right to see pods of all namespaces nobody knows of evictions.
+      // Without the right to watch pods of all namespaces, evictions are not noticed.
       const pod = pods?.watch.get(aboutOf(home).pod ?? "", metadata.name);
       if (pod !== undefined && hasEnded(pod))
         throw new DriverError("not-found", `pod ${metadata.name}/${pod.metadata.name} has ended`);
@@ -166,13 +166,13 @@ export function isolatedNodes(site: Site): Nodes {
     async renew(tag, signal) {
       const home = await standing(tag, signal);
       const age = site.clock.now() - Date.parse(home.metadata.creationTimestamp ?? "");
-      // Young enough for a job of three quarters of the lifetime; 0: it has no end.
+      // A token younger than a quarter of its lifetime lasts for the job. With lifetime 0 tokens do not expire.
       if (tokenMs === 0 || age < tokenMs / 4) return undefined;
       return accessOf(home.metadata.name, aboutOf(home).pod, signal);
     },
     async open(signal) {
       await homes.watch(signal);
-      // Kept: a watch that ends with each launch would be a list for each launch.
+      // The watch is kept open. If it ended with each launch, each launch would list all pods again.
       pods = await site.cluster.podsInAll(signal);
     },
     close() {
@@ -182,7 +182,7 @@ export function isolatedNodes(site: Site): Nodes {
   };
 }
 
-/** The one that Nodepool would give it, and the one for when somebody else has that. */
+/** Nodepool's name for the namespace, and a second name for when the first is taken. */
 function namesOf(tag: Tag): readonly [string, string] {
   const name = `${tag.pool}-${tag.nodeId}`;
   return [name, `${name}-${markOf(tag)}`];
@@ -196,7 +196,7 @@ async function claimPod(
 ): Promise<Pod> {
   const { name, own } = order.label as LabelConfig<KubeLabelOwn>;
   const path = `/api/v1/namespaces/${namespace}/pods`;
-  // Not the namespace's default account, which its controller makes a moment later.
+  // The namespace's default account would be an error here: its controller creates it a moment after the namespace.
   const spec = own.isVerbatim ? own.spec : { ...own.spec, serviceAccountName: USER };
   const body = { metadata: { name, labels: labelsOf(order, site.log), annotations: own.annotations }, spec };
   try {

@@ -11,11 +11,11 @@ interface ReadyHandles {
   readonly connection: Connection;
   readonly watch: ObjectWatch<Pod>;
   readonly clock: Clock;
-  /** How long the scheduler may find no room before that is believed, milliseconds: an autoscaler needs a moment to say that it helps. */
+  /** Milliseconds that a pod may be unschedulable before its launch fails: an autoscaler reports with a delay that it adds a node. */
   readonly roomMs: number;
 }
 
-/** Resolves with the pod when it is ready, as the watch says; rejects with a DriverError when it will not be. */
+/** Resolves to the pod when the watch shows it ready. Rejects with a DriverError when it will not become ready. */
 export async function podReady(handles: ReadyHandles, place: PodPlace, signal: AbortSignal): Promise<Pod> {
   const { watch, clock, roomMs } = handles;
   const late = () => new DriverError("timeout", `pod ${nameOf(place)} is not ready after ${POD_MS / 1000} s`);
@@ -65,7 +65,7 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
 }
 
 const NO_ROOM = new Error("no room");
-/** What autoscalers say when they make room for a pod: Cluster Autoscaler, Karpenter. */
+/** Event reasons of autoscalers that add a node for a pod: Cluster Autoscaler, Karpenter. */
 const SCALES: ReadonlySet<string> = new Set(["TriggeredScaleUp", "Nominated"]);
 
 function nameOf({ namespace, name }: PodPlace): string {
@@ -76,12 +76,12 @@ function conditionOf({ status }: Pod, type: string) {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** Running, and every container passes its probes. */
+/** The pod runs and every container passes its readiness probe. */
 export function isReady(pod: Pod): boolean {
   return pod.status?.phase === "Running" && conditionOf(pod, "Ready")?.status === "True";
 }
 
-/** The scheduler found no node for it. */
+/** The scheduler has found no node for the pod. */
 function isRefused(pod: Pod): boolean {
   const { status, reason } = conditionOf(pod, "PodScheduled") ?? {};
   return status === "False" && reason === "Unschedulable";
@@ -91,30 +91,30 @@ function refusalOf(pod: Pod): string {
   return conditionOf(pod, "PodScheduled")?.message ?? "no reason given";
 }
 
-/** Whether it has ended and will not come back. */
+/** Whether the pod has ended. `restartPolicy: Never`: it does not start again. */
 export function hasEnded({ metadata, status }: Pod): boolean {
   return (
     metadata.deletionTimestamp !== undefined || status?.phase === "Failed" || status?.phase === "Succeeded"
   );
 }
 
-/** What containers wait for that nobody but the file's author can change. */
+/** Waiting reasons of containers that only a change of the configuration can end. */
 const HOPELESS: ReadonlySet<string> = new Set([
   "InvalidImageName",
   "ErrImageNeverPull",
   "CreateContainerConfigError",
 ]);
-/** What does not end by waiting; the kubelet has tried more than once. */
+/** Waiting reasons that retries have not ended: the kubelet backs off after more than one attempt. */
 const STUCK: ReadonlySet<string> = new Set([
   "ImagePullBackOff",
   "CrashLoopBackOff",
   "RunContainerError",
   ...HOPELESS,
 ]);
-/** Words of registries for an image that is not there, or not for us. */
+/** Words in registries' messages for an image that does not exist or may not be pulled. */
 const NO_IMAGE = /not found|unknown|denied|unauthorized|forbidden|does not exist/i;
 
-/** Why the pod will not become ready, as the end of a sentence. */
+/** Why the pod will not become ready, as the end of a sentence; undefined while it still may. */
 function failureOf(pod: Pod): { readonly kind: DriverErrorKind; readonly why: string } | undefined {
   const { status, metadata } = pod;
   const disruption = conditionOf(pod, "DisruptionTarget");
@@ -164,12 +164,12 @@ async function eventsOf(
     return (await connection.get<{ items: readonly PodEvent[] }>({ path, query, signal })).items;
   } catch (error) {
     signal.throwIfAborted();
-    // They only explain; a credential may lack the right to read them.
+    // Events only improve the message. A credential may lack the right to read them.
     return [{ reason: "", message: `its events cannot be read: ${messageOf(error)}` }];
   }
 }
 
-/** The time-out with what the pod's events say: a volume that cannot be mounted, a network that is not ready. */
+/** The timeout error with the pod's warnings, such as a volume that cannot be mounted or a network that is not ready. */
 async function explained(
   { connection, watch }: ReadyHandles,
   place: PodPlace,

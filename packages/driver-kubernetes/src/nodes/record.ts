@@ -2,17 +2,17 @@ import type { Machine, Tag } from "@nodeyard/driver";
 import type { Access, Pod } from "../client/index.ts";
 import { USER } from "./access.ts";
 
-/** Where a node is, by the names of the cluster. */
+/** Names of a node's objects in the cluster. */
 export interface NodePlace {
   readonly namespace: string;
   readonly pod: string | null;
-  /** The namespace is the node's own, and not one of many. */
+  /** The namespace belongs to the node alone (not to many nodes). */
   readonly isOwn: boolean;
 }
 
 /**
- * `connection_port` as Zuul's executor reads it (docs/contract/records.md, "Node"): it makes a kubeconfig of it.
- * `token` null: the launcher has only a certificate.
+ * `connection_port` in the format of Zuul's executor, which makes a kubeconfig of it (docs/contract/records.md, "Node").
+ * `token` null: the launcher authenticates by a certificate only.
  */
 export function portOf(
   kind: string,
@@ -28,13 +28,13 @@ export function portOf(
     skiptls: !route.verify,
     token,
     user: USER,
-    // Where the project is shared, Nodepool writes it in any case.
+    // In a shared project Nodepool always writes this key.
     ...(isOwn && (!route.verify || ca === null) ? {} : { ca_crt: ca }),
     ...(pod === null ? {} : { pod }),
   };
 }
 
-/** What the record says of a node; the label has the rest. */
+/** Facts of a node for its record. The others come from the label. */
 export function machineOf(
   externalId: string,
   place: NodePlace,
@@ -56,7 +56,10 @@ export function machineOf(
   };
 }
 
-/** Four hexadecimal digits and a letter, by which a name that somebody else has becomes ours: never a number, which Nodepool would take for a node's id. */
+/**
+ * A suffix for a name that is taken: `n` and eight hexadecimal digits. It must not be a number, because Nodepool takes a number at the end
+ * for a node id.
+ */
 export function markOf({ installation, provider }: Tag): string {
   let hash = 0x811c9dc5;
   for (const char of `${installation} ${provider}`)

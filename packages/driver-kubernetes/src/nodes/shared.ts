@@ -41,11 +41,11 @@ interface LimitRange extends KubeObject {
   };
 }
 
-/** Nodes that are pods in a project that exists: `openshiftpods`. The pool's name is the project's. */
+/** Nodes that are pods in an existing project: driver `openshiftpods`. The name of the pool is that of the project. */
 export function sharedNodes(site: Site): Nodes {
   const { connection } = site.cluster;
   const seen = new Map<string, Promise<Seen>>();
-  /** Projects in which the launcher may make no credentials for jobs, which get its own, with the reason. */
+  /** Projects in which the launcher may not create job credentials, with the reason. Their jobs get the launcher's own. */
   const handsOn = new Map<string, string>();
   const pools = site.config.pools.map(({ name }) => name);
 
@@ -60,7 +60,7 @@ export function sharedNodes(site: Site): Nodes {
 
   async function known(tag: Tag, signal: AbortSignal): Promise<Pod | undefined> {
     const { watch } = await pods(tag.pool, signal);
-    // The label is not in the tag, so neither is the name: all pods of the project, by the labels alone.
+    // The pod's name contains the label, which a tag does not have. So all pods of the project are searched by their labels.
     for (const pod of watch.values())
       if (pod.metadata.labels?.nodepool_node_id === tag.nodeId && sameNode(aboutOf(pod).tag, tag)) return pod;
     return undefined;
@@ -83,7 +83,7 @@ export function sharedNodes(site: Site): Nodes {
     return found;
   }
 
-  /** Makes the pod, or finds that it was made; undefined: somebody else has the name. */
+  /** Creates the pod, or finds that an earlier attempt created it. Undefined when the name is taken by another owner. */
   async function claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<Pod | undefined> {
     const project = order.tag.pool;
     const label = order.label as LabelConfig<KubeLabelOwn>;
@@ -160,8 +160,8 @@ export function sharedNodes(site: Site): Nodes {
   }
 
   /**
-   * A credential for this pod alone: an account, a role that names the pod, and their binding, all of which the cluster deletes with the
-   * pod. Where the launcher has no right to make them, the job gets the launcher's own, as with Nodepool.
+   * A credential for this pod only: a service account, a role that names the pod, and their binding. The pod owns them, so the cluster
+   * deletes them with the pod. When the launcher has no right to create them, the job gets the launcher's own credential, as in Nodepool.
    */
   async function portFor({ metadata: { name, uid, namespace = "" } }: Pod, signal: AbortSignal) {
     const place = { namespace, pod: name, isOwn: false };
@@ -236,12 +236,12 @@ export function sharedNodes(site: Site): Nodes {
         return items.map(({ spec }) => quotaAmounts(spec?.hard ?? {})).reduce(strictest, {});
       }),
     );
-    // Each pool has a project of its own: only what all of them bound bounds the provider.
+    // Each pool has its own project, so only a limit that all projects have limits the provider.
     const [head, ...rest] = projects;
     return rest.reduce((sum, one) => common(sum, one), head ?? {});
   }
 
-  /** What the project's LimitRange adds to a container that names no amounts. */
+  /** Amounts that the project's LimitRange adds to a container without amounts of its own. */
   async function defaults(project: string, signal: AbortSignal): Promise<Resources> {
     const path = `/api/v1/namespaces/${project}/limitranges`;
     const { items } = await optional(connection.get<List<LimitRange>>({ path, signal }));
@@ -323,14 +323,14 @@ function common(a: Resources, b: Resources): Resources {
   return Object.fromEntries(both.map((name) => [name, sum[name]!]));
 }
 
-/** Amounts that the label leaves at 0. */
+/** Defaults for the amounts that the label leaves at 0. */
 function filled(amounts: Resources, defaults: Resources): Resources {
   return Object.fromEntries(
     Object.entries(defaults).filter(([name]) => ["cores", "ram"].includes(name) && !amounts[name]),
   );
 }
 
-/** A credential without the right to read quotas finds out by "exceeded quota". */
+/** A credential without the right to read quotas gets none. It learns of limits from "exceeded quota" errors. */
 async function optional<T>(reply: Promise<List<T>>): Promise<List<T>> {
   try {
     return await reply;
