@@ -15,6 +15,9 @@ import type { SliverHost } from "./sliver-host.ts";
 
 /** Time limit for the answer of one machine, milliseconds. A person waits, and other machines are shown without it. */
 const ANSWER_MS = 3_000;
+const MIB = 1_048_576;
+/** Part of a disk limit from which on it explains why a job fails: btrfs keeps the last blocks for itself. */
+const NEARLY_FULL = 0.95;
 
 /** The resources and loans of a machine, from its manager's present report. */
 export async function machineOf(
@@ -75,10 +78,20 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
 }
 
 /** Facts that explain how jobs in the sliver fared; empty when there are none. */
-export function remarksOf({ memoryKills = 0, effective, throttled }: SliverReport): readonly string[] {
+export function remarksOf({
+  memoryKills = 0,
+  effective,
+  throttled,
+  usage,
+}: Pick<SliverReport, "memoryKills" | "effective" | "throttled" | "usage">): readonly string[] {
+  const disk = (usage?.disk ?? 0) / MIB;
+  const limit = effective.disk / 1024;
   return [
     ...(memoryKills === 0 ? [] : [killsText(memoryKills, effective.memoryCap)]),
     ...(throttled === undefined ? [] : [throttled]),
+    ...(limit > 0 && disk > NEARLY_FULL * limit
+      ? [`its disk (${Math.floor(limit)} MiB) is nearly full: it uses ${Math.floor(disk)} MiB`]
+      : []),
   ];
 }
 

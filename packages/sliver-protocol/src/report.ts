@@ -14,7 +14,8 @@ export interface LoanStatus extends Loan {
 export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
 
 /**
- * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `ioRead`, `ioWritten`. Milliseconds: `cpu`, and `throttled` (time
+ * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `disk` (its own data, half a minute
+ * old at most), `ioRead`, `ioWritten`. Milliseconds: `cpu`, and `throttled` (time
  * in which its CPU cap delayed it). Processes and threads: `pids`, and `pidsRefused`, how often a further one was refused. Percent of the
  * last ten seconds in which a task of it waited: `cpuPressure`, `memoryPressure`, `ioPressure`.
  */
@@ -25,6 +26,7 @@ export type UsageKey =
   | "throttled"
   | "pids"
   | "pidsRefused"
+  | "disk"
   | "ioRead"
   | "ioWritten"
   | "cpuPressure"

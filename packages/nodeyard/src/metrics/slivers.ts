@@ -26,6 +26,7 @@ const FIGURES: Readonly<Record<string, readonly [name: GaugeName, divisor: numbe
   throttled: ["sliver_throttled_seconds", MS_PER_SECOND],
   pids: ["sliver_pids", 1],
   pidsRefused: ["sliver_pids_refused", 1],
+  disk: ["sliver_disk_bytes", 1],
   ioRead: ["sliver_io_bytes", 1, "read"],
   ioWritten: ["sliver_io_bytes", 1, "written"],
   cpuPressure: ["sliver_pressure_ratio", PERCENT, "cpu"],

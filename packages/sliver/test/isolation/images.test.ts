@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
 import { Archives, archiveName, debianCommand } from "../../src/isolation/storage/edge/archives.ts";
-import { imagesInUse, readSubvolumes } from "../../src/isolation/storage/edge/subvolumes.ts";
+import { imagesInUse, readOwnData, readSubvolumes } from "../../src/isolation/storage/edge/subvolumes.ts";
 
 const digest = (letter: string) => letter.repeat(64);
 const LIST = `ID 257 gen 10 top level 5 parent_uuid -                                    uuid 0d2f-1 path images/${digest("a")}
@@ -107,5 +107,26 @@ describe("what a configuration says of images and the pool", () => {
     ]);
     for (const defaultImage of ["ours", `sha256:${digest("a")}`])
       expect(issues({ images: ours, defaultImage })).toBeUndefined();
+  });
+});
+
+describe("what slivers have of the pool", () => {
+  test("is read with and without the path that newer programs print", () => {
+    const text = `Qgroupid    Referenced    Exclusive   Path
+--------    ----------    ---------   ----
+0/5              16384        16384   <toplevel>
+0/256         10502144        10486   slivers/ny-1.1
+1/100               10           10   <0 member qgroups>
+`;
+    const own = new Map([
+      [5, 16_384],
+      [256, 10_486],
+    ]);
+    expect(readOwnData(text)).toEqual(own);
+    expect(
+      readOwnData(
+        "qgroupid         rfer         excl \n--------         ----         ---- \n0/5  16384 16384 \n0/256 10502144 10486\n",
+      ),
+    ).toEqual(own);
   });
 });

@@ -27,6 +27,7 @@ export class LxcBackEnd implements BackEnd {
   readonly lockFolder = MACHINE_LOCK;
   readonly #machine: SliverMachine;
   readonly #usages = new Map<string, { readonly at: number; readonly usage: SliverUsage }>();
+  #disks: { readonly at: number; readonly used: ReadonlyMap<string, number> } | undefined;
 
   constructor(name: "account" | "container", machine: SliverMachine) {
     this.name = name;
@@ -61,6 +62,7 @@ export class LxcBackEnd implements BackEnd {
     const marks = [...found].filter((name) => readMarkName(name) !== undefined);
     if (marks.length === 0) return [];
     const [guarded, sent] = await Promise.all([network.guarded(signal), network.sent(signal)]);
+    const disks = await this.#usedDisks(signal);
     const all: Observed[] = [];
     for (const name of marks) {
       const ref = readMarkName(name)!;
@@ -76,7 +78,7 @@ export class LxcBackEnd implements BackEnd {
         generation: mark?.generation ?? 0,
         phase,
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
-        ...(await this.#counted(name, mark, phase)),
+        ...(await this.#counted(name, mark, phase, disks.get(name))),
         ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
       });
     }
@@ -187,6 +189,7 @@ export class LxcBackEnd implements BackEnd {
     name: string,
     mark: Mark | undefined,
     phase: Observed["phase"],
+    disk: number | undefined,
   ): Promise<Pick<Observed, "memoryKills" | "usage">> {
     const { cgroups, options } = this.#machine;
     const kills = await cgroups.memoryKills(name);
@@ -201,7 +204,18 @@ export class LxcBackEnd implements BackEnd {
       last = { at: now, usage: await cgroups.usage(name) };
       this.#usages.set(name, last);
     }
-    return { ...counted, usage: last.usage };
+    return { ...counted, usage: disk === undefined ? last.usage : { ...last.usage, disk } };
+  }
+
+  /** `df` inside shows the pool: btrfs reports the limit of a subvolume nowhere. An unknown amount must not hold up anything else. */
+  async #usedDisks(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+    const now = this.#machine.options.clock.monotonic();
+    if (this.#disks === undefined || now - this.#disks.at > USAGE_AGE) {
+      const used = await this.#machine.subvolumes.used(signal).catch(() => new Map<string, number>());
+      signal.throwIfAborted();
+      this.#disks = { at: now, used };
+    }
+    return this.#disks.used;
   }
 
   /** Writes the mark before anything is made, so that a crash leaves nothing unmarked. False when the sliver is made already. */

@@ -24,6 +24,13 @@ export function readSubvolumes(text: string): ListedSubvolume[] {
   });
 }
 
+/** Parses `btrfs qgroup show --raw`: bytes of own data by the number of the subvolume. */
+export function readOwnData(text: string): Map<number, number> {
+  return new Map(
+    [...text.matchAll(/^ *0\/(\d+)\s+\d+\s+(\d+)/gm)].map(([, id, own]) => [Number(id), Number(own)]),
+  );
+}
+
 /** Digests of images that have copies. Removing such an image frees nothing: the copies share its blocks. */
 export function imagesInUse(all: readonly Omit<ListedSubvolume, "id">[]): Set<string> {
   const parents = new Set(all.map(({ parent }) => parent));
@@ -110,6 +117,23 @@ export class Subvolumes {
     const size = kib === 0 ? "none" : String(kib * 1024);
     await run(["btrfs", "qgroup", "limit", "-e", size, this.path(mark)], { signal });
     this.#limits.set(mark, kib);
+  }
+
+  /** Bytes that each sliver has beside its image, by its mark, as of the last commit of btrfs: half a minute ago at most. */
+  async used(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+    const { folder } = this.#pool;
+    const [all, text] = await Promise.all([
+      this.#pool.subvolumes(signal),
+      run(["btrfs", "qgroup", "show", "--raw", folder], { signal }),
+    ]);
+    const own = readOwnData(text);
+    return new Map(
+      all.flatMap(({ id, path }) => {
+        const mark = /(?:^|\/)slivers\/([^/]+)$/.exec(path)?.[1];
+        const bytes = own.get(id);
+        return mark === undefined || bytes === undefined ? [] : [[mark, bytes] as const];
+      }),
+    );
   }
 
   /** A missing subvolume is no error. */
