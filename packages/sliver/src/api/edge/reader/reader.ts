@@ -14,6 +14,8 @@ const DATA = 805_306_368;
 const HEAP = 64;
 /** Milliseconds between two pings while there are connections (PULSE), and between two starts of the process (BETWEEN_STARTS). */
 const PULSE = 5_000;
+/** Pings without an answer until the process counts as hanging: on a crowded machine one answer may be late, here or there. */
+const UNANSWERED = 2;
 const BETWEEN_STARTS = 1_000;
 
 /** Options of a reader. */
@@ -36,7 +38,7 @@ interface Running {
 /**
  * A process without privileges that parses requests of untrusted callers, so that a bug in an HTTP, JSON or XML parser does not lead to
  * root (rule 11). The daemon relays bytes to it and receives typed messages. The daemon itself knows which caller a connection belongs to.
- * The process is killed and restarted when it does not answer for five seconds. If slivers took it over, they could call for each other,
+ * The process is killed and restarted when it does not answer for ten seconds. If slivers took it over, they could call for each other,
  * but not for root or the launcher, whose calls do not pass through it.
  */
 export class Reader {
@@ -102,11 +104,11 @@ export class Reader {
     return await new Promise((resolve, reject) => {
       child.once("error", reject);
       let pulse: Timer | undefined;
-      let isAlive = true;
+      let unanswered = 0;
       const look = () => {
-        if (!isAlive) child.kill("SIGKILL");
-        isAlive = talks.size === 0;
-        if (!isAlive) writeFrame(child.stdin!, { ping: true });
+        if (unanswered === UNANSWERED) child.kill("SIGKILL");
+        unanswered = talks.size === 0 ? 0 : unanswered + 1;
+        if (unanswered > 0) writeFrame(child.stdin!, { ping: true });
         pulse = clock.setTimer(PULSE, look, { background: true });
       };
       child.once("exit", (code, signal) => {
@@ -124,7 +126,7 @@ export class Reader {
           pulse = clock.setTimer(PULSE, look, { background: true });
           return resolve({ child, talks });
         }
-        if ("pong" in message) isAlive = true;
+        if ("pong" in message) unanswered = 0;
         else this.#decide({ child, talks }, message);
       };
       readFrames(child.stdout!, MAX_FRAME, heard, () => child.kill("SIGKILL"));
