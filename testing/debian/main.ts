@@ -4,14 +4,11 @@
  * built, as `npm run test:oci` does. Needs root, debhelper, lintian, mmdebstrap, systemd-nspawn, podman and runc.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { build } from "../../tools/build/build.ts";
-import { bundle } from "../../tools/build/bundle.ts";
-import { debianPackages } from "../../tools/build/debian.ts";
 import { scriptOf } from "../../tools/build/page.ts";
 import { checkImages } from "../oci/images.ts";
 import { Container } from "./container.ts";
@@ -58,9 +55,9 @@ const bootstrapped = run("mmdebstrap", ["--variant=minbase", "--include=systemd-
 // Not unhandled while the packages are built.
 bootstrapped.catch(() => {});
 try {
-  await build(ROOT);
-  const programs = await bundle(ROOT, join(ROOT, "packages/sliver/dist/bundle"));
-  const files = await debianPackages(ROOT, programs, join(release, "new"), "0.1.0");
+  const made = scriptOf(PAGE, "deb").replace("--deb release", `--deb ${join(release, "new")}`);
+  await run("bash", ["-euo", "pipefail", "-c", made], { cwd: ROOT });
+  const files = readdirSync(join(release, "new")).map((name) => join(release, "new", name));
   for (const file of files) say(`built ${basename(file)}`);
   const linted = lint(files);
   linted.catch(() => {});
@@ -107,6 +104,9 @@ async function check(host: Container): Promise<void> {
   say("installs, and the service starts");
   await host.run(scriptOf(PAGE, "debian"), "/release/new");
   await host.run(INSTALLED.map((path) => `test -e ${path}`).join("\n"));
+  await host.run("ln -s $(command -v nodeyard) /usr/bin/nodepool-builder");
+  await host.run("nodepool-builder --version; nodepool-builder --help | grep -e --build-workers");
+  await host.run("rm /usr/bin/nodepool-builder");
   await host.run(`cd /etc/nodeyard; sed -i 's|^    fake:|&\\n      ${JOURNAL}|' nodepool.yaml`);
   await host.run("systemctl restart nodeyard");
   const { lease, nodes } = JSON.parse(await host.run("nodeyard request fake-large --wait --json"));
