@@ -17,19 +17,19 @@ import {
 } from "./operation.ts";
 
 export interface CallOptions {
-  /** Ends the call; it rejects with the signal's reason. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** For the call with all its repetitions, milliseconds. */
+  /** Milliseconds for the call with all its repetitions. */
   readonly timeoutMs?: number;
-  /** Idempotency-Key, of operations that have one; otherwise the client makes one for each call. */
+  /** Idempotency-Key for operations that have one. Without it the client makes one per call, so its repetitions have the same key. */
   readonly key?: string;
 }
 
-/** What a client is made of; `connect` makes it. */
+/** Dependencies of a client; `connect` provides them. */
 export interface ClientParts {
-  /** As it was given, for messages. */
+  /** Address as the caller gave it, for messages. */
   readonly address: string;
-  /** What targets are appended to, without a slash at the end. */
+  /** Prefix of all targets, without a slash at the end. */
   readonly base: string;
   readonly send: Transport;
   readonly clock: Clock;
@@ -43,14 +43,14 @@ type Arguments<Id extends OperationId> =
     ? [given?: Given<Id>, options?: CallOptions]
     : [given: Given<Id>, options?: CallOptions];
 
-/** A call is sent at most so often. */
+/** Most attempts of one call. */
 const TRIES = 6;
 const FIRST_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 5_000;
-/** Answers of a server, or of a proxy before it, that will pass. */
+/** Statuses of a server, or of a proxy in front of it, that are temporary. */
 const PASSING: ReadonlySet<number> = new Set([502, 503, 504]);
 
-/** Calls of REST v1, typed by its OpenAPI document. It holds nothing that has to be closed. */
+/** Calls of REST v1 with types from its OpenAPI document. A client holds no resources, so there is nothing to close. */
 export class Client {
   readonly #parts: ClientParts;
 
@@ -59,7 +59,7 @@ export class Client {
   }
 
   /**
-   * Calls an operation, and repeats it where that can do no harm. Rejects with CallRefused or ClientError.
+   * Calls an operation, and repeats the call when that is safe. Rejects with CallRefused or ClientError.
    *
    *     const { id } = await client.call("create_lease", { body: { labels: ["small"] } });
    */
@@ -74,7 +74,7 @@ export class Client {
   }
 
   /**
-   * The rows of a list, page by page as they are needed.
+   * All rows of a list. Pages are fetched when they are needed.
    *
    *     for await (const node of client.list("list_nodes", { state: "ready" })) console.log(node.id);
    */
@@ -96,8 +96,8 @@ export class Client {
   }
 
   /**
-   * Follows what changes, and resumes by itself: what comes after a `gap` is everything again. Ends with the loop, or rejects with the
-   * signal's reason, with CallRefused, or with ClientError when no server answers for more than a minute.
+   * Follows changes and resumes after a lost connection. After a `gap` event, all rows are sent again. The iteration ends with the loop. It
+   * rejects with the signal's reason, with CallRefused, or with ClientError when no server answers for more than a minute.
    */
   events(
     query: EventQuery = {},
@@ -115,8 +115,8 @@ export class Client {
   }
 
   /**
-   * Leases nodes, and resolves when they are ready. Heartbeats are sent until the lease ends; when it goes out of scope it is released.
-   * Rejects with LeaseFailed when no pool can serve it; what was leased is released then, as it is when `signal` aborts.
+   * Leases nodes and resolves when they are ready. Heartbeats are sent until the lease ends. With `await using` it is released at the end
+   * of the scope. Rejects with LeaseFailed when no pool can serve it. On rejection, also by `signal`, the lease is released.
    *
    *     await using lease = await client.lease({ labels: ["small"] });
    *     const [node] = await lease.nodes();
@@ -125,7 +125,7 @@ export class Client {
     return acquire(this, this.#parts.clock, wish, options);
   }
 
-  /** Sends once. Resolves when the head of the answer is there, and it is a good one. */
+  /** Sends one request. Resolves when the head of a successful answer has arrived. */
   async #send(
     id: OperationId,
     parts: Parts,
@@ -169,7 +169,7 @@ export class Client {
           return await once(limit.signal);
         } catch (error) {
           if (limit.signal.aborted) throw limit.signal.reason;
-          // Of a body that broke off.
+          // The body of the answer was cut off.
           const known =
             error instanceof CallRefused || error instanceof ClientError
               ? error
@@ -179,7 +179,7 @@ export class Client {
             backoff(random, attempt, FIRST_PAUSE_MS, MAX_PAUSE_MS),
             isRepeatable(id),
           );
-          // To wait for what comes too late would only hide what is wrong.
+          // A wait beyond the end would only replace the cause by a timeout.
           if (pause === undefined || attempt + 1 >= TRIES || clock.monotonic() + pause >= end) throw known;
           await sleep(clock, pause, limit.signal);
         }
@@ -190,7 +190,7 @@ export class Client {
   }
 }
 
-/** Milliseconds until the call may be made again; undefined: never. */
+/** Milliseconds until the call may be repeated; undefined: never. */
 function pauseAfter(
   error: CallRefused | ClientError,
   pause: number,
@@ -199,7 +199,7 @@ function pauseAfter(
   if (error instanceof ClientError)
     return repeatable && error.code === "client.unreachable" ? pause : undefined;
   const { status, retryAfter = 0 } = error;
-  // Who called too often was refused before anything happened.
+  // 429 means that the call was refused before it had any effect, so every operation may be repeated.
   const isPassing = status === 429 || (repeatable && PASSING.has(status));
   return isPassing ? Math.max(pause, retryAfter * 1_000) : undefined;
 }
@@ -217,14 +217,14 @@ async function refusal(reply: Response, path: string): Promise<CallRefused> {
   return new CallRefused(problemIn(text, reply.status, path), Number.isFinite(seconds) ? seconds : undefined);
 }
 
-/** A proxy answers with pages of its own. */
+/** Reads the problem document of an answer. A proxy may answer with a page of its own instead. */
 function problemIn(text: string, status: number, path: string): Problem {
   try {
     const found = JSON.parse(text) as Partial<Problem>;
     if (typeof found.code === "string" && typeof found.detail === "string")
       return { type: "", title: "", ...found, code: found.code, detail: found.detail, status };
   } catch {
-    // Said below.
+    // The text is not JSON: see below.
   }
   const detail = `${path} answered ${status} without saying why: what answers there may be a proxy, and no Nodeyard`;
   return { type: "", title: "", status, code: "client.no_problem", detail };

@@ -4,19 +4,19 @@ import { bySocket, byTcp, type Transport } from "./edge/transport.ts";
 import { ClientError } from "./errors.ts";
 
 export interface ConnectOptions {
-  /** As `nodeyard token create` printed it; the Unix socket needs none. */
+  /** A token from `nodeyard token create`. The Unix socket needs none. */
   readonly token?: string;
-  /** For one call with all its repetitions, milliseconds; 30 s unless given. */
+  /** Milliseconds for one call with all its repetitions. Default: 30 s. */
   readonly timeoutMs?: number;
-  /** What it reaches the outside by; Node's own unless given. */
+  /** Clock, random numbers and transport. Default: those of Node. */
   readonly clock?: Clock;
   readonly random?: Random;
   readonly send?: Transport;
 }
 
 /**
- * A client of the Nodeyard at `address`: `http://HOST:PORT`, `https://HOST`, or the path of a Unix socket. Nothing is sent before the first
- * call. Throws ClientError for what is no address.
+ * A client of the Nodeyard at `address`: `http://HOST:PORT`, `https://HOST`, or the path of a Unix socket. Connects at the first call.
+ * Throws ClientError when the address is invalid.
  *
  *     const client = connect(process.env.NODEYARD_URL, { token: process.env.NODEYARD_TOKEN });
  */

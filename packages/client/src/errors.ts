@@ -2,13 +2,13 @@ import { errorClass, NodeyardError } from "@nodeyard/runtime";
 import type { Problem } from "./generated/operations.ts";
 
 /**
- * The server refused a call. `code` is one of docs/reference/errors.md and stable; the message is the server's, and names the value, the
+ * The server refused a call. `code` is stable and listed in docs/reference/errors.md. The message is the server's, with the value, the
  * place and the remedy.
  */
 export class CallRefused extends NodeyardError {
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number;
-  /** Seconds after which the same call may work; undefined where the server does not say. */
+  /** Seconds after which the call may succeed; undefined when the server does not say. */
   readonly retryAfter: number | undefined;
 
   constructor({ status, code, detail }: Problem, retryAfter: number | undefined) {
@@ -18,10 +18,10 @@ export class CallRefused extends NodeyardError {
   }
 }
 
-/** A call that got no answer of a Nodeyard: `client.unreachable`, `client.timeout`, `client.bad_answer`, `client.bad_address`. */
+/** A call without an answer from Nodeyard: `client.unreachable`, `client.timeout`, `client.bad_answer`, `client.bad_address`. */
 export class ClientError extends NodeyardError {}
 
-/** Nothing holds the nodes of a lease any more: whoever uses them has to stop. */
+/** The lease has ended, so its nodes may already belong to someone else. Users of the nodes must stop. */
 export class LeaseLost extends errorClass("client.lease_lost") {}
 
 /** No pool can serve a request for nodes. */

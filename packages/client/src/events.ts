@@ -2,7 +2,7 @@ import { backoff, type Clock, type Random, sleep } from "@nodeyard/runtime";
 import { CallRefused, ClientError } from "./errors.ts";
 import type { QueryOf, Reply, RowOf } from "./operation.ts";
 
-/** What is to be told of; nothing chosen is everything. */
+/** Kinds to follow; none chosen means all. */
 export type EventQuery = Omit<QueryOf<"follow_events">, "last_event_id">;
 
 interface Rows {
@@ -14,7 +14,7 @@ interface Rows {
   readonly member: RowOf<"list_members">;
 }
 
-/** A thing is there, or has changed. */
+/** A row exists or has changed. */
 export type Put = {
   [Kind in keyof Rows]: {
     readonly type: "put";
@@ -26,22 +26,22 @@ export type Put = {
 
 export type YardEvent =
   | Put
-  /** It is gone, or the caller may not see it any more. */
+  /** The row does not exist any more, or the caller may not see it any more. */
   | { readonly type: "remove"; readonly kind: keyof Rows; readonly id: string }
-  /** Something was missed: forget everything, all there is follows, up to `synced`. */
+  /** Events were missed. Discard all rows: the existing ones follow, up to `synced`. */
   | { readonly type: "gap"; readonly why: string }
-  /** All there is was sent. */
+  /** All existing rows have been sent. */
   | { readonly type: "synced"; readonly complete: boolean }
   /** `complete` is false while the server cannot see the whole tree. */
   | { readonly type: "view"; readonly complete: boolean };
 
-/** A server pings every 15 s. */
+/** Milliseconds without an event after which a connection is considered lost. A server pings every 15 s. */
 const SILENT_MS = 50_000;
-/** About a minute. */
+/** Attempts to connect, about one minute. */
 const TRIES = 12;
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;
-/** Characters; a row has far fewer. */
+/** Most characters of one event, which stops an endless answer. A row has far fewer. */
 const MAX_EVENT = 16_000_000;
 
 interface Outside {
@@ -50,14 +50,14 @@ interface Outside {
   readonly signal?: AbortSignal;
 }
 
-/** The events of streams that `open` opens, each after the event that `last` names. */
+/** Events of the streams that `open` opens. Each stream begins after the event with the id `last`. */
 export async function* follow(
   open: (last: string | undefined, signal: AbortSignal) => Promise<Response>,
   { clock, random, signal }: Outside,
 ): AsyncGenerator<YardEvent, void, undefined> {
   let last: string | undefined;
   for (let attempt = 0; ; attempt++) {
-    // Of one connection: the caller's end, or that nothing is heard.
+    // Aborted by the caller's signal or by silence. Each connection has its own.
     const connection = new AbortController();
     const stop = () => connection.abort(signal?.reason);
     signal?.throwIfAborted();
@@ -82,7 +82,7 @@ export async function* follow(
       connection.abort();
     }
     signal?.throwIfAborted();
-    // What breaks off passes; a refusal does only where the server says so.
+    // A broken connection is temporary. A refusal is temporary only with these statuses.
     const isLasting = failure instanceof CallRefused && ![429, 502, 503, 504].includes(failure.status);
     if (isLasting || attempt >= TRIES) throw failure;
     const wait = failure instanceof CallRefused ? (failure.retryAfter ?? 0) * 1_000 : 0;
@@ -95,7 +95,7 @@ interface Watchdog {
   end(): void;
 }
 
-/** Ends a connection that nothing comes from: a server that is gone without a word is not told of by TCP for hours. */
+/** Aborts a connection after silence. TCP alone takes hours to notice a server that vanished. */
 function watchdog(clock: Clock, connection: AbortController): Watchdog {
   const bark = () =>
     connection.abort(
@@ -113,11 +113,11 @@ function watchdog(clock: Clock, connection: AbortController): Watchdog {
 
 interface Numbered {
   readonly id: string | undefined;
-  /** Absent: only the id has moved on. */
+  /** Absent: only the id has advanced. */
   readonly event: YardEvent | undefined;
 }
 
-/** As WHATWG's "Server-sent events" has them, of lines that end in one LF. */
+/** Parses WHATWG "Server-sent events" with lines that end in LF. */
 async function* eventsIn({ body }: Response, heard: Watchdog): AsyncGenerator<Numbered, void, undefined> {
   if (body === null) return;
   let pending = "";

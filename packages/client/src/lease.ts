@@ -5,34 +5,34 @@ import type { Operations } from "./generated/operations.ts";
 import type { Reply } from "./operation.ts";
 
 export type LeaseRow = Reply<"get_leases">;
-/** How to reach a node. */
+/** Address and credentials of a node. */
 export type NodeAccess = Reply<"list_lease_nodes">["items"][number];
-/** What the nodes are like when they are given back. */
+/** State in which the nodes are given back. */
 export type Verdict = NonNullable<Operations["release_lease"]["body"]["verdict"]>;
-/** Labels, and how the nodes are kept; a heartbeat is needed every 60 s unless `heartbeat_seconds` says otherwise. */
+/** Labels and duration of a lease. A heartbeat is needed every 60 s unless `heartbeat_seconds` is given. */
 export type LeaseWish = Operations["create_lease"]["body"];
 
 const HEARTBEAT_SECONDS = 60;
-/** Two of three heartbeats may be lost. */
+/** Heartbeats per interval: two of three may be lost. */
 const PER_HEARTBEAT = 3;
-/** A lease may be extended while a timer runs; it is looked at again then. */
+/** Longest timer, milliseconds. A lease may be extended meanwhile, so its end is computed again after each. */
 const MAX_TIMER_MS = 3_600_000;
 
-/** Nodes that are held for this process, as long as it lives and sends heartbeats. `client.lease` makes one. */
+/** Nodes that are held as long as this process lives and sends heartbeats. Made by `client.lease`. */
 export class Lease implements AsyncDisposable {
-  /** Aborts with LeaseLost when nothing holds the nodes any more. */
+  /** Aborts with LeaseLost when the lease has ended and the nodes may belong to someone else. */
   readonly signal: AbortSignal;
-  /** Given when the lease goes out of scope. */
+  /** Verdict at the end of the scope (`await using`). */
   verdict: Verdict = "ok";
   readonly #client: Client;
   readonly #clock: Clock;
   readonly #lost = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
-  /** When it was asked for. */
+  /** Monotonic time of the request for the lease. */
   readonly #asked: number;
   #row: LeaseRow;
   #timer: Timer | undefined;
-  /** When the last heartbeat that was answered was sent. */
+  /** Monotonic time at which the last answered heartbeat was sent. */
   #heard: number;
   #ended: Promise<void> | undefined;
 
@@ -52,26 +52,26 @@ export class Lease implements AsyncDisposable {
     return this.#row.id;
   }
 
-  /** As the server had it last. */
+  /** The lease as the server last reported it. */
   get row(): LeaseRow {
     return this.#row;
   }
 
-  /** How to reach its nodes, in the order of its labels. */
+  /** Addresses of its nodes, in the order of its labels. */
   async nodes(): Promise<readonly NodeAccess[]> {
     return (await this.#client.call("list_lease_nodes", { path: { id: this.id } })).items;
   }
 
-  /** Keeps the nodes for so many seconds from now. */
+  /** Keeps the nodes for `seconds` from now. */
   async extend(seconds: number, why?: string): Promise<void> {
     const body = { for_seconds: seconds, ...(why === undefined ? {} : { why }) };
     this.#take(await this.#client.call("extend_lease", { path: { id: this.id }, body }));
   }
 
-  /** Gives the nodes back. A lease that is lost or has ended already is no error. */
+  /** Gives the nodes back. A lease that has already ended is no error. */
   end(verdict: Verdict = this.verdict, why?: string): Promise<void> {
     this.#ended ??= this.#release(verdict, why).catch((error: unknown) => {
-      // It may be tried again; if it is not, the lease expires without heartbeats.
+      // The caller may try again. Otherwise the lease expires, because no more heartbeats are sent.
       this.#ended = undefined;
       throw error;
     });
@@ -91,7 +91,7 @@ export class Lease implements AsyncDisposable {
     });
   }
 
-  /** Resolves when its nodes are ready. Events tell of it at once; if they do not come, heartbeats do later. */
+  /** Resolves when the nodes are ready. Events report this at once; when they do not arrive, the answers to heartbeats do, later. */
   async arrived(signal: AbortSignal | undefined): Promise<void> {
     const over = new AbortController();
     const stop = () => this.#ready.reject(signal?.reason);
@@ -142,7 +142,7 @@ export class Lease implements AsyncDisposable {
     this.#lost.abort(error);
   }
 
-  /** When it is over for want of a heartbeat, and when in any case: by this process' monotonic clock, and rather too early. */
+  /** When the lease ends without a heartbeat, and when in any case, by this process's monotonic clock. Rounded towards too early. */
   #ends(): { readonly heartbeatMs: number | null; readonly unheard: number; readonly over: number } {
     const { heartbeat_seconds: seconds, until, created } = this.#row;
     const heartbeatMs = seconds === null ? null : seconds * 1_000;
@@ -162,7 +162,7 @@ export class Lease implements AsyncDisposable {
     if (over <= now) return this.#lose("its time is over");
     const usual = heartbeatMs === null ? MAX_TIMER_MS : heartbeatMs / PER_HEARTBEAT;
     const pause = Math.min(usual, unheard - now, over - now);
-    // A lease that was forgotten must not keep a program running that has nothing else to do.
+    // A background timer: a lease that the program forgot must not keep the process alive.
     this.#timer = this.#clock.setTimer(pause, () => void this.#beat(), { background: true });
   }
 
@@ -186,12 +186,12 @@ export class Lease implements AsyncDisposable {
   }
 }
 
-/** The lease is over, whatever is tried. */
+/** The server says that the lease has ended. */
 function isGone(error: unknown): boolean {
   return error instanceof CallRefused && (error.status === 404 || error.status === 409);
 }
 
-/** Asks for nodes, and resolves when they are ready. */
+/** Requests nodes and resolves when they are ready. */
 export async function acquire(
   client: Client,
   clock: Clock,
@@ -206,7 +206,7 @@ export async function acquire(
     await lease.arrived(signal);
     return lease;
   } catch (error) {
-    // Whoever has no lease cannot give it back; if this fails, it expires without heartbeats.
+    // The caller gets no lease, so it cannot release it. When this call fails, the lease expires without heartbeats.
     await lease.end().catch(() => {});
     throw error;
   }

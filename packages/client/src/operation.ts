@@ -1,6 +1,6 @@
 import { type Operations, ROUTES } from "./generated/operations.ts";
 
-/** The name of an operation, as the OpenAPI document has it. */
+/** Name of an operation in the OpenAPI document. */
 export type OperationId = keyof Operations;
 
 type Part = "path" | "query" | "body";
@@ -8,7 +8,7 @@ type Of<Id extends OperationId, K extends Part> = Operations[Id][K];
 type IsNeeded<T> = undefined extends T ? false : object extends T ? false : true;
 type IsOptional<T> = undefined extends T ? false : object extends T ? true : false;
 
-/** What a call of an operation needs: only the parts that the operation has. */
+/** Arguments of an operation: only those parts that it has. */
 export type Given<Id extends OperationId> = {
   readonly [K in Part as IsNeeded<Of<Id, K>> extends true ? K : never]: Of<Id, K>;
 } & {
@@ -24,21 +24,21 @@ export type ListId = {
 
 type Item<Id extends ListId> = Reply<Id> extends { readonly items: readonly (infer T)[] } ? T : never;
 
-/** A row of a list; whole unless `fields` were chosen. */
+/** A row of a list. It has all keys unless `fields` was given. */
 export type RowOf<Id extends ListId, Query = unknown> = Query extends { readonly fields: string }
   ? Item<Id>
   : Required<Item<Id>>;
 
 export type QueryOf<Id extends OperationId> = NonNullable<Operations[Id]["query"]>;
 
-/** The parts of a call, without types. */
+/** The parts of a call, untyped. */
 export interface Parts {
   readonly path?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
 }
 
-/** The path of a call with its query. */
+/** Path and query of a call. */
 export function targetOf(id: OperationId, { path = {}, query = {} }: Parts): string {
   const filled = ROUTES[id].path.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(path[name])),
@@ -50,10 +50,10 @@ export function targetOf(id: OperationId, { path = {}, query = {} }: Parts): str
   return `${filled}?${new URLSearchParams(pairs)}`;
 }
 
-/** POSTs that say what is to hold, and not what is to be added: twice is the same as once. */
+/** POST operations that set a state instead of adding something: a repetition has no further effect. */
 const IDEMPOTENT: ReadonlySet<OperationId> = new Set(["heartbeat_lease", "release_lease"]);
 
-/** Whether a call may be repeated although nobody knows what became of it. */
+/** Whether a call may be repeated when it is unknown whether it took effect. */
 export function isRepeatable(id: OperationId): boolean {
   const { method, keyed } = ROUTES[id];
   return method === "GET" || keyed || IDEMPOTENT.has(id);

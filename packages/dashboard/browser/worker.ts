@@ -3,7 +3,7 @@ import { Feed } from "./data/feed.ts";
 import type { Kind } from "./data/rows.ts";
 import { Table } from "./data/table.ts";
 
-/** One stream of events for all tabs of a browser; a tab that comes later gets what was heard so far. */
+/** One stream of events for all tabs of a browser. A new tab first gets the rows received so far. */
 const tables: Record<Kind, Table<unknown>> = {
   node: new Table(),
   request: new Table(),
@@ -14,7 +14,7 @@ const tables: Record<Kind, Table<unknown>> = {
 };
 const feed = new Feed(tables);
 const ports = new Set<MessagePort>();
-/** Of the session that the stream was opened by. */
+/** Session that opened the stream. */
 let owner: string | undefined;
 let close: (() => void) | undefined;
 let isOpen = false;
@@ -22,7 +22,7 @@ let complete = true;
 let pending: Told[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** What is heard within so long goes to the tabs together: each message wakes them all. Milliseconds. */
+/** Milliseconds during which events are collected into one message, because each message wakes all tabs. */
 const GATHER_MS = 16;
 
 addEventListener("connect", (event) => {
@@ -40,7 +40,7 @@ function admit(port: MessagePort, session: string | undefined): void {
   const rows = Object.entries(tables).flatMap(([name, table]) =>
     [...table.entries()].flatMap(([id, row]): Told[] => {
       const kind = name as Kind;
-      // While everything is sent, the rest may be gone: what is not comes yet.
+      // While all rows are being sent, a row that was not sent yet may not exist any more. It is left out; if it exists, it is sent later.
       return feed.isNamed(kind, id) ? [{ type: "put", kind, id, row }] : [];
     }),
   );
@@ -53,7 +53,7 @@ function admit(port: MessagePort, session: string | undefined): void {
   ] satisfies Told[]);
 }
 
-/** The last one who leaves ends the stream. */
+/** Closes the stream when the last tab has left. */
 function drop(port: MessagePort): void {
   ports.delete(port);
   if (ports.size > 0) return;
@@ -73,7 +73,7 @@ function hear(told: Told): void {
   if (told.type === "open") isOpen = true;
   if (told.type === "synced" || told.type === "view") complete = told.complete;
   if (told.type === "lost" || told.type === "closed") isOpen = false;
-  // Whoever asks next begins anew.
+  // The next tab that asks opens a new stream.
   if (told.type === "closed") close = undefined;
   pending.push(told);
   timer ??= setTimeout(send, GATHER_MS);

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { Readable } from "node:stream";
 
-/** Sends one HTTP request; as `fetch`. */
+/** Sends one HTTP request, like `fetch`. */
 export type Transport = (url: string, init: TransportInit) => Promise<Response>;
 
 export interface TransportInit {
@@ -11,10 +11,10 @@ export interface TransportInit {
   readonly signal: AbortSignal;
 }
 
-/** By TCP. A redirect is an error: a token is for one server. */
+/** Over TCP. A redirect is an error, because it could send the token to another server. */
 export const byTcp: Transport = (url, init) => fetch(url, { ...init, redirect: "error" });
 
-/** By the Unix socket at `socketPath`, which `fetch` of Node cannot open. */
+/** Over the Unix socket at `socketPath`; Node's `fetch` cannot connect to one. */
 export function bySocket(socketPath: string): Transport {
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ export function bySocket(socketPath: string): Transport {
         const { statusCode: status = 500 } = reply;
         const flat = Object.entries(reply.headers).map(([name, value]) => [name, String(value)] as const);
         const hasBody = ![204, 205, 304].includes(status);
-        // A reply without a body must still be read to its end.
+        // A reply without a body must also be read to its end. Otherwise the socket is not released.
         if (!hasBody) reply.resume();
         const stream = hasBody ? (Readable.toWeb(reply) as ReadableStream) : null;
         resolve(new Response(stream, { status, headers: Object.fromEntries(flat) }));

@@ -1,16 +1,16 @@
 import type { Reply } from "@nodeyard/client";
 import { signal } from "@preact/signals";
 
-/** Who is logged in. */
+/** The current session. */
 export type Session = Reply<"get_session">;
 
-/** Undefined: not known yet; null: nobody. */
+/** Undefined: not known yet. Null: not logged in. */
 export const session = signal<Session | null | undefined>(undefined);
 
-/** By how much the clock of the server is ahead of this machine's, milliseconds: ages are those of the server. */
+/** Milliseconds by which the server's clock is ahead of this machine's. Ages are computed with the server's clock. */
 export let skewMs = 0;
 
-/** What the server answered instead of what was requested. */
+/** An error answer of the server. */
 export class Refusal extends Error {
   readonly status: number;
 
@@ -20,10 +20,10 @@ export class Refusal extends Error {
   }
 }
 
-/** Longer than the slowest answer of `explain`, which asks every launcher. Milliseconds. */
+/** Milliseconds for a call. Longer than the slowest answer, that of `explain`, which asks every launcher. */
 const DEADLINE_MS = 30_000;
 
-/** Calls REST v1 and returns the reply; undefined for none. Rejects with Refusal. A session that has ended is noticed. */
+/** Calls REST v1 and returns the reply, undefined when it has no body. Rejects with Refusal. A 401 ends the session of the page. */
 export async function call<T>(
   method: string,
   path: string,
@@ -67,10 +67,10 @@ export async function list<T>(path: string): Promise<readonly T[]> {
   }
 }
 
-/** Takes up the session that the cookie names, or the one of a link with a ticket, which is good for one log-in. */
+/** Resumes the session of the cookie, or begins one with the ticket of a link. A ticket is valid for one log-in. */
 export async function resumeSession(): Promise<void> {
   const ticket = /^#ticket=([^&]+)$/.exec(location.hash)?.[1];
-  // Not in the history, and not in a link that somebody copies.
+  // Removed from the address, so that it stays neither in the history nor in a copied link.
   if (ticket !== undefined) location.replace("#/");
   try {
     session.value =
@@ -83,7 +83,7 @@ export async function resumeSession(): Promise<void> {
   }
 }
 
-/** Logs in by a token, and loads the page anew: nothing of who was logged in before is left in it. */
+/** Logs in by a token and reloads the page, so that no data of an earlier session remains in it. */
 export async function logIn(token: string): Promise<void> {
   await call("POST", "/v1/session", {}, { authorization: `Bearer ${token}` });
   location.reload();
@@ -105,7 +105,7 @@ export function mayLease(): boolean {
   return session.value?.role === "user" || mayOperate();
 }
 
-/** Whether everything is shown, whoever it belongs to. */
+/** Whether the session sees all labels and all tenants. */
 export function seesEverything(): boolean {
   return session.value?.labels.includes("*") === true && session.value.tenants.includes("*");
 }

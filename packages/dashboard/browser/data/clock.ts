@@ -3,7 +3,7 @@ import { skewMs } from "./api.ts";
 
 const TICK_MS = 1_000;
 
-/** The time of the server, milliseconds, to the second. Only texts that show an age depend on it. */
+/** The server's time in milliseconds, updated every second. Only texts that show an age may depend on it. */
 export const now = signal(Date.now());
 
 export function startClock(): void {

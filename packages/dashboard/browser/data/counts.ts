@@ -1,6 +1,6 @@
 import type { Change } from "./table.ts";
 
-/** How many rows there are of each group and state; kept by changes, never counted anew. */
+/** Number of rows by group and state. Updated by changes; rows are never counted again. */
 export class Counts<T> {
   readonly #groups: (row: T) => readonly string[];
   readonly #state: (row: T) => string;
@@ -18,7 +18,7 @@ export class Counts<T> {
     }
   }
 
-  /** By state; groups without a row are not there. */
+  /** By group and state. Groups without rows are missing. */
   get groups(): ReadonlyMap<string, ReadonlyMap<string, number>> {
     return this.#counts;
   }

@@ -1,20 +1,20 @@
 import type { Feed } from "./feed.ts";
 import type { Kind } from "./rows.ts";
 
-/** What is heard of the stream of events. */
+/** Messages of the stream of events. */
 export type Told =
   | { readonly type: "put"; readonly kind: Kind; readonly id: string; readonly row: unknown }
   | { readonly type: "remove"; readonly kind: Kind; readonly id: string }
   | { readonly type: "synced" | "view"; readonly complete: boolean }
-  /** Something was missed, or another stream begins: everything follows. */
+  /** Events were missed, or another stream begins: all rows follow. */
   | { readonly type: "gap" }
   | { readonly type: "open" }
-  /** The browser connects again by itself. */
+  /** The connection is lost; the browser reconnects. */
   | { readonly type: "lost" }
-  /** The answer was no stream: nobody connects again. */
+  /** The answer was not an event stream. The browser does not reconnect. */
   | { readonly type: "closed" };
 
-/** Opens a stream of everything. Returns how to close it. */
+/** Opens a stream of all kinds. Returns a function that closes it. */
 export function listen(tell: (told: Told) => void): () => void {
   const events = new EventSource("/v1/events?newest=true&nulls=false");
   events.onopen = () => tell({ type: "open" });
@@ -24,11 +24,11 @@ export function listen(tell: (told: Told) => void): () => void {
   return () => events.close();
 }
 
-/** Gathers what was heard; it is shown by the next flush. */
+/** Adds a message to the feed. The next flush shows it. */
 export function take(feed: Feed, told: Told): void {
   if (told.type === "put") feed.put(told.kind, told.id, told.row);
   else if (told.type === "remove") feed.remove(told.kind, told.id);
   else if (told.type === "synced") feed.synced();
-  // A stream that was cut off before the end of everything is sent from its beginning.
+  // A stream that was cut off before `synced` is sent from its beginning.
   else if (told.type === "gap" || (told.type === "open" && feed.resyncing)) feed.begin();
 }

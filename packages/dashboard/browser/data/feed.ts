@@ -4,30 +4,30 @@ import type { Table } from "./table.ts";
 type Tables = Readonly<Record<Kind, Pick<Table<unknown>, "apply" | "entries">>>;
 
 /**
- * What the stream of events says, gathered until `flush`: the last state of each id counts. While everything is sent again, what was not
- * named by its end is gone.
+ * Collects events until `flush`; the last state of each id counts. While all rows are sent again, a row that was not sent before `synced`
+ * no longer exists.
  */
 export class Feed {
   readonly #tables: Tables;
   readonly #pending = new Map<Kind, Map<string, unknown>>();
-  /** Ids that were named since everything began to be sent; undefined: only changes come. */
+  /** Ids that were sent since the last `begin`. Undefined: only changes are sent. */
   #named: Map<Kind, Set<string>> | undefined;
 
   constructor(tables: Tables) {
     this.#tables = tables;
   }
 
-  /** Whether everything is being sent, and is not complete yet. */
+  /** Whether all rows are being sent and `synced` has not arrived. */
   get resyncing(): boolean {
     return this.#named !== undefined;
   }
 
-  /** Whether a row is known not to be gone. */
+  /** Whether the row is known to exist. */
   isNamed(kind: Kind, id: string): boolean {
     return this.#named === undefined || this.#named.get(kind)?.has(id) === true;
   }
 
-  /** Everything there is follows, up to `synced`. */
+  /** To be called when all rows will be sent, up to `synced`. */
   begin(): void {
     this.#named = new Map();
   }
@@ -50,7 +50,7 @@ export class Feed {
       for (const [id] of table.entries()) if (named.get(kind)?.has(id) !== true) this.remove(kind, id);
   }
 
-  /** Shows what was gathered. */
+  /** Applies the collected events to the tables. */
   flush(): void {
     for (const [kind, states] of this.#pending) this.#tables[kind]?.apply(states);
     this.#pending.clear();

@@ -1,4 +1,4 @@
-/** Seconds for reading along, as the command line prints them: "12 s", "5 min", "3 h 20 min", "2 d 4 h". */
+/** A duration in seconds as the command line prints it: "12 s", "5 min", "3 h 20 min", "2 d 4 h". */
 export function span(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 60) return `${whole} s`;
@@ -9,7 +9,7 @@ export function span(seconds: number): string {
   return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** How long a step took: milliseconds where seconds say too little. */
+/** Duration of a step. Below a second it is in milliseconds. */
 export function took(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
   return seconds < 10 ? `${seconds.toFixed(1)} s` : span(seconds);
@@ -24,7 +24,7 @@ export function size(bytes: number): string {
   return `${value >= 10 || at === 0 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
 }
 
-/** 1,000 of the first unit are one of the second, and so on. */
+/** `units` in steps of 1,000. */
 function decimal(value: number, units: readonly string[]): string {
   const at = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
   return `${Number((value / 1_000 ** at).toPrecision(3))} ${units[at]}`;
@@ -32,7 +32,7 @@ function decimal(value: number, units: readonly string[]): string {
 
 const RATES = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
 const kib = (amount: number) => size(amount * 1_024);
-/** How amounts are written, by the names of a provider's quota and of a sliver manager (docs/contract/slivers.md, "Loans"). */
+/** Format of amounts, by the resource names of provider quotas and of sliver managers (docs/contract/slivers.md, "Loans"). */
 const AMOUNTS: readonly (readonly [names: RegExp, text: (amount: number) => string])[] = [
   [/^(millicores|cpuGuarantee|cpuCap)$/, (amount) => `${amount / 1_000} CPU`],
   [/^(ram|disk-mib)$/, (amount) => kib(amount * 1_024)],
@@ -43,12 +43,12 @@ const AMOUNTS: readonly (readonly [names: RegExp, text: (amount: number) => stri
   [/^io(Read|Write)$/, (amount) => `${size(amount)}/s`],
 ];
 
-/** An amount of a resource with its unit; the number alone for what is counted. */
+/** An amount with its unit. Counts have none. */
 export function amountText(resource: string, amount: number): string {
   return AMOUNTS.find(([names]) => names.test(resource))?.[1](amount) ?? String(amount);
 }
 
-/** "disk-mib" and "cpuGuarantee" for people: the unit is written with the amount. */
+/** Readable name of a resource such as "disk-mib" or "cpuGuarantee", without the unit, which the amount has. */
 export function resourceText(resource: string): string {
   return resource
     .replace(/-(mib|kbit)$/, "")
@@ -56,7 +56,7 @@ export function resourceText(resource: string): string {
     .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Milliseconds; NaN for what is no time. */
+/** Milliseconds since 1970; NaN when the text is not a time. */
 export function msOf(iso: string | null | undefined): number {
   return iso == null ? Number.NaN : Date.parse(iso);
 }
@@ -71,7 +71,7 @@ export function labelsText(labels: readonly string[]): string {
 const MANY = 8;
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-/** A fact of `explain` as text; "" for one that says nothing. Many values are the first, the last, and how many. */
+/** A fact of `explain` as text, "" for an empty one. Of a long list it has the first and last value and the count. */
 export function factText(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -91,7 +91,7 @@ export function factText(value: unknown): string {
     .join(" ");
 }
 
-/** Time of day; with the day where it is another one than `now`'s. */
+/** Time of day, with the date when it is another day than `now`'s. */
 export function clockText(iso: string, now: number): string {
   const at = new Date(iso);
   const time = at.toLocaleTimeString([], { hour12: false });
@@ -99,12 +99,12 @@ export function clockText(iso: string, now: number): string {
   return isToday ? time : `${at.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
 }
 
-/** Quoted for a POSIX shell, where it has to be: what it is copied from may be anything. */
+/** Quotes a word for a POSIX shell if necessary. The text may come from any record, so it must not contain commands. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** How to log in by SSH; undefined where that is not how the node is reached. */
+/** Command for an SSH login; undefined when the node is not reached by SSH. */
 export function sshLine(
   address: string | null | undefined,
   port: number | string | null | undefined,
@@ -114,11 +114,11 @@ export function sshLine(
   if (address == null || address === "" || (type != null && type !== "ssh")) return undefined;
   const who = username == null || username === "" ? address : `${username}@${address}`;
   const where = port == null || Number(port) === 22 ? "" : ` -p ${quoted(String(port))}`;
-  // A name that begins with a dash would be an option.
+  // After `--` a name that begins with a dash is not taken for an option.
   return `ssh${where} -- ${quoted(who)}`;
 }
 
-/** Lines for known_hosts, so that the first log-in trusts nobody else. */
+/** Lines for known_hosts, so that the first login accepts only the node's keys. */
 export function knownHosts(address: string, port: number | string | null, keys: readonly string[]): string {
   const host = port === null || Number(port) === 22 ? address : `[${address}]:${port}`;
   return keys.map((key) => `${host} ${key}`).join("\n");

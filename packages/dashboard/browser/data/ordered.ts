@@ -1,9 +1,9 @@
 import type { Change, Table } from "./table.ts";
 
-/** What a list shows of a table, and in which order. */
+/** Filter and order of a list. */
 export interface Order<T> {
   readonly keeps: (row: T) => boolean;
-  /** Rows of equal value stand in the order of their ids. */
+  /** Rows with equal values are ordered by id. */
   readonly value: (row: T) => string | number;
   readonly descending: boolean;
 }
@@ -14,10 +14,10 @@ interface Place<T> {
   readonly value: string | number;
 }
 
-/** Part of a table from which everything is sorted anew: cheaper than so many single places. */
+/** Share of changed rows from which a complete sort is faster than single moves. */
 const MANY = 0.25;
 
-/** Rows of a table, filtered and sorted. A change moves the row that changed and looks at no other. */
+/** Filtered and sorted rows of a table. A change moves only the rows that changed. */
 export class Ordered<T> {
   readonly #table: Table<T>;
   readonly #order: Order<T>;
@@ -38,13 +38,13 @@ export class Ordered<T> {
     return this.#places[index];
   }
 
-  /** -1: not in the list. */
+  /** -1 when the row is not in the list. */
   indexOf(id: string): number {
     const value = this.#values.get(id);
     return value === undefined ? -1 : this.#find(value, id);
   }
 
-  /** Returns whether the list is different now. */
+  /** Returns whether the list has changed. */
   apply(changes: readonly Change<T>[]): boolean {
     if (changes.length > 20 && changes.length > this.#places.length * MANY) return this.#rebuild();
     let changed = false;
@@ -83,7 +83,7 @@ export class Ordered<T> {
     return { id, row, value: this.#order.value(row) };
   }
 
-  /** Where it is, or belongs. */
+  /** Index of the row, or where it would be inserted. */
   #find(value: string | number, id: string): number {
     let low = 0;
     let high = this.#places.length;

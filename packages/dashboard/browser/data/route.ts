@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 
-/** The address of a view: `#/nodes/0000000001?q=text`. */
+/** Address of a view: `#/nodes/0000000001?q=text`. */
 export interface Address {
   readonly view: string;
   readonly id: string | undefined;
@@ -46,7 +46,7 @@ export function go(href: string): void {
   location.hash = href;
 }
 
-/** Changes what is filtered in the present view without a new entry in the history. */
+/** Changes the filter of the current view without a new entry in the browser's history. */
 export function refine(query: Readonly<Record<string, string>>): void {
   const { view, id, query: now } = address.peek();
   const href = hrefOf(view, id, { ...Object.fromEntries(now), ...query });

@@ -1,6 +1,6 @@
 import type { Reply, RowOf } from "@nodeyard/client";
 
-/** What REST v1 answers, with the types of its document. Times are ISO 8601. */
+/** Rows of REST v1, with the types of its OpenAPI document. Times are ISO 8601. */
 export type NodeRow = Brief<RowOf<"list_nodes">>;
 export type RequestRow = Brief<RowOf<"list_requests">>;
 export type LeaseRow = Brief<RowOf<"list_leases">>;
@@ -13,10 +13,10 @@ export type Standing = Provider["standings"][number];
 export type Day = Reply<"get_history">;
 export type Machines = Reply<"list_sliver_machines">;
 
-/** As the stream of events has it, which leaves out keys that are null. */
+/** A row as the stream of events sends it: without keys that are null. */
 type Brief<T> = { readonly [K in keyof T]: null extends T[K] ? T[K] | undefined : T[K] };
 
-/** What the stream of events tells of. */
+/** Kinds of rows in the stream of events. */
 export interface Rows {
   readonly node: NodeRow;
   readonly request: RequestRow;

@@ -4,7 +4,7 @@ import { Feed } from "./feed.ts";
 import type { Kind, Rows } from "./rows.ts";
 import { Table } from "./table.ts";
 
-/** Everything that the stream of events tells of. */
+/** All rows of the stream of events. */
 export const tables: { readonly [K in Kind]: Table<Rows[K]> } = {
   node: new Table(),
   request: new Table(),
@@ -16,7 +16,7 @@ export const tables: { readonly [K in Kind]: Table<Rows[K]> } = {
 
 export const feed = new Feed(tables);
 
-/** Counts the batches that changed a table: who reads it is drawn again after each. */
+/** Number of batches that changed a table. A component that reads it is drawn again after each batch. */
 export const versions = Object.fromEntries(Object.keys(tables).map((kind) => [kind, signal(0)])) as Readonly<
   Record<Kind, Signal<number>>
 >;
@@ -33,13 +33,13 @@ export const nodesInAll = new Counts<Rows["node"]>(
   () => ["all"],
   ({ state }) => state,
 );
-/** Requests by label and state; one that wants a label twice counts once. */
+/** Requests by label and state. A request with the same label twice counts once. */
 export const requestsByLabel = new Counts<Rows["request"]>(
   ({ labels }) => [...new Set(labels)],
   ({ state }) => state,
 );
 
-// Before the versions, so that whoever is drawn again finds the new counts.
+// Registered before the versions, so that components find the new counts when they are drawn again.
 for (const counts of [nodesByLabel, nodesByProvider, nodesInAll])
   tables.node.listen((changes) => counts.apply(changes));
 tables.request.listen((changes) => requestsByLabel.apply(changes));

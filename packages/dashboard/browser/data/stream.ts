@@ -4,14 +4,14 @@ import { listen, type Told, take } from "./events.ts";
 import { feed } from "./state.ts";
 
 /**
- * `connecting`: never connected; `loading`: everything is being sent; `live`; `partial`: the launcher itself does not see the whole tree;
- * `lost`: no connection, what is shown is old.
+ * `connecting`: not connected yet. `loading`: all rows are being sent. `live`. `partial`: the launcher does not see the whole tree.
+ * `lost`: no connection, the data on the page is old.
  */
 export type Connection = "connecting" | "loading" | "live" | "partial" | "lost";
 
 export const connection = signal<Connection>("connecting");
 
-/** A browser draws nothing in a tab in the background: there batches are shown after this, milliseconds. */
+/** Milliseconds between flushes in a background tab, where browsers call no animation frames. */
 const HIDDEN_MS = 1_000;
 const RETRY_MS = 2_000;
 const RETRY_MOST_MS = 30_000;
@@ -23,7 +23,7 @@ let scheduled = false;
 let complete = true;
 let isOpen = false;
 
-/** Follows the one stream of events until `unfollow`. */
+/** Follows the stream of events until `unfollow`. */
 export function follow(): void {
   unfollow();
   feed.begin();
@@ -38,8 +38,8 @@ export function unfollow(): void {
 }
 
 /**
- * By a worker that all tabs of this browser share: over HTTP/1.1 a browser has six connections to a host, and a seventh tab would never load.
- * Undefined where there are no such workers: on phones, which have few tabs.
+ * Listens through a worker that all tabs of a browser share. Over HTTP/1.1 a browser opens six connections per host: with one stream per
+ * tab, a seventh tab would never load. Undefined in browsers without shared workers (phones, which have few tabs).
  */
 function listenShared(tell: (told: Told) => void): (() => void) | undefined {
   const path = document.querySelector<HTMLMetaElement>('meta[name="worker"]')?.content;
@@ -63,7 +63,7 @@ interface Policies {
   ): { createScriptURL(url: string): string };
 }
 const policies = (globalThis as { readonly trustedTypes?: Policies }).trustedTypes;
-/** The one script that may be started by its address: a worker of our own. */
+/** Trusted Types policy: the only script that may be loaded by address is our worker. */
 const policy = policies?.createPolicy("nodeyard", {
   createScriptURL: (url) => (/^\/assets\/worker-[0-9a-f]+\.js$/.test(url) ? url : ""),
 });
@@ -86,7 +86,7 @@ function hear(told: Told): void {
   }
   if (scheduled) return;
   scheduled = true;
-  // All that came since the last frame is shown at once.
+  // All events since the last frame are shown together.
   if (document.hidden) setTimeout(flush, HIDDEN_MS);
   else requestAnimationFrame(flush);
 }
@@ -97,7 +97,7 @@ function flush(): void {
   if (isOpen) connection.value = feed.resyncing ? "loading" : complete ? "live" : "partial";
 }
 
-/** After an answer that is no stream: asks whether the session has ended, else tries again, later each time. */
+/** After an answer that is not a stream: checks whether the session has ended, otherwise reconnects with growing pauses. */
 async function again(): Promise<void> {
   unfollow();
   try {
@@ -109,7 +109,7 @@ async function again(): Promise<void> {
   retry = setTimeout(follow, wait * (0.5 + Math.random() / 2));
 }
 
-// A page that comes back from the history had left.
+// A page that is restored from the back/forward cache was disconnected when it was left.
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted && session.peek() != null) follow();
 });

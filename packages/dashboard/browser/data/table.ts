@@ -1,11 +1,11 @@
-/** A change of a table: the row before and after; undefined where there was or is none. */
+/** A change of a row: its state before and after. Undefined when it did not exist or does not exist any more. */
 export interface Change<T> {
   readonly id: string;
   readonly before: T | undefined;
   readonly after: T | undefined;
 }
 
-/** Rows by id. Who listens is told of all changes of one batch at once. */
+/** Rows by id. Listeners get all changes of a batch in one call. */
 export class Table<T> {
   readonly #rows = new Map<string, T>();
   readonly #listeners = new Set<(changes: readonly Change<T>[]) => void>();
@@ -26,7 +26,7 @@ export class Table<T> {
     return this.#rows.values();
   }
 
-  /** Applies the last state of each id; undefined removes it. */
+  /** Sets the last state of each id; undefined removes the row. */
   apply(states: ReadonlyMap<string, T | undefined>): void {
     const changes: Change<T>[] = [];
     for (const [id, after] of states) {
@@ -39,7 +39,7 @@ export class Table<T> {
     if (changes.length > 0) for (const listener of [...this.#listeners]) listener(changes);
   }
 
-  /** Returns how to stop. */
+  /** Returns a function that removes the listener. */
   listen(listener: (changes: readonly Change<T>[]) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

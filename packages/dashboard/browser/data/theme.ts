@@ -4,7 +4,7 @@ const KEY = "nodeyard-theme";
 const themes = ["auto", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
-/** `auto`: as the system has it. */
+/** `auto`: the theme of the operating system. */
 export const theme = signal<Theme>("auto");
 
 export function startTheme(): void {
@@ -21,7 +21,7 @@ function set(wanted: Theme): void {
   try {
     localStorage.setItem(KEY, wanted);
   } catch {
-    // A browser that keeps nothing forgets it with the tab.
+    // Without storage the choice lasts as long as the tab.
   }
 }
 

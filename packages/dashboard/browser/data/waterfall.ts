@@ -1,17 +1,17 @@
-/** A step of a node's life, as `explain` has it. */
+/** A step in the life of a node, from `explain`. */
 export interface Step {
   readonly node: string;
-  /** "launch", "clean-up", "delete", or "life" for what lies between. */
+  /** "launch", "clean-up", "delete", or "life" for the time between them. */
   readonly of: string;
   readonly attempt: number;
   readonly step: string;
   readonly began: string | null;
-  /** Null: it goes on. */
+  /** Null while the step is under way. */
   readonly seconds: number | null;
   readonly error: string | null;
 }
 
-/** A step with its place: `from` and `width` are parts of the whole, 0 to 1; undefined for the time between launch and deletion. */
+/** A step with its place: `from` and `width` are fractions of the whole, 0 to 1. Undefined for the time between launch and deletion. */
 export interface Bar {
   readonly step: Step;
   readonly name: string;
@@ -20,8 +20,8 @@ export interface Bar {
 }
 
 /**
- * Where each step lies in time. The time in which a node is only there to be used is left out of the scale: hours of it would make one
- * point of the rest. `now` in milliseconds.
+ * Position of each step on the time line. The time during which the node is only in use is left out of the scale: with hours of it, the
+ * other steps would be too narrow to see. `now` in milliseconds.
  */
 export function bars(steps: readonly Step[], now: number): readonly Bar[] {
   const timed = steps.map((step) => {

@@ -1,7 +1,7 @@
-/** Rows beyond the edge that exist already when they are scrolled into sight. */
+/** Rows that exist beyond each edge, so that fast scrolling does not show blank space. */
 const SPARE = 8;
 
-/** Which of `count` rows exist while `top` pixels are scrolled away: `first` up to but without `last`. */
+/** The rows that exist of `count` when `top` pixels are scrolled: `first` up to, but without, `last`. */
 export function windowOf(
   top: number,
   height: number,
@@ -9,7 +9,7 @@ export function windowOf(
   count: number,
 ): { readonly first: number; readonly last: number } {
   const last = Math.min(count, Math.ceil((Math.max(0, top) + height) / rowHeight) + SPARE);
-  // After a filter left fewer rows than are scrolled away, the last ones are shown.
+  // When a filter leaves fewer rows than are scrolled, the last rows are shown.
   const first = Math.max(
     0,
     Math.min(Math.floor(top / rowHeight) - SPARE, count - Math.ceil(height / rowHeight)),

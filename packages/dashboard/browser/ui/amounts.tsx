@@ -1,6 +1,6 @@
 import { amountText, resourceText } from "../data/format.ts";
 
-/** Amounts by resource, and what is allowed of each. */
+/** Amounts and limits by resource. */
 export type Used = Readonly<
   Record<
     string,
@@ -8,7 +8,7 @@ export type Used = Readonly<
   >
 >;
 
-/** How much of each limit is used; nothing where there is no limit. */
+/** How much of each limit is used. Resources without a limit are left out. */
 export function Amounts({ title, amounts }: { readonly title: string; readonly amounts: Used }) {
   const limited = Object.entries(amounts).flatMap(([resource, { limit, used, used_by_others: others }]) =>
     limit === null ? [] : [{ resource, limit, used, others: others ?? 0 }],
@@ -38,7 +38,7 @@ export function Amounts({ title, amounts }: { readonly title: string; readonly a
   );
 }
 
-/** As a width; at most all of it. */
+/** A fraction as a CSS width, at most 100 %. */
 export function part(amount: number, whole: number): string {
   return `${Math.min(100, (amount / Math.max(whole, 1e-9)) * 100)}%`;
 }

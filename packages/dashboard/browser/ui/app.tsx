@@ -21,9 +21,9 @@ import { isTyping } from "./use.ts";
 interface View {
   readonly title: string;
   readonly show: ComponentType<{ readonly id: string | undefined }>;
-  /** Whether the navigation names it. */
+  /** Whether the navigation contains the view. */
   readonly named?: false;
-  /** Whose navigation names it; absent: everybody's. */
+  /** Whether the session's navigation contains it; absent: that of every session. */
   readonly whose?: () => boolean;
 }
 
@@ -61,7 +61,7 @@ export function App() {
   return <Page />;
 }
 
-/** "/" searches, Escape leads from one thing back to the list of all. */
+/** Keys: "/" searches, Escape leads from a detail to its list. */
 function onKey(event: KeyboardEvent): void {
   if (event.key === "Escape" && document.activeElement?.id === "search")
     document.getElementById("search")!.blur();
@@ -82,7 +82,7 @@ function Page() {
   const first = useRef(true);
   useEffect(() => {
     document.title = `${id === undefined ? title : `${id} · ${title}`} · Nodeyard`;
-    // Whoever reads with a screen reader, or by keyboard, goes on where the new view begins.
+    // The focus moves to the new view, so that screen readers and keyboards continue there.
     scrollTo(0, 0);
     if (!first.current && document.activeElement?.id !== "search") main.current?.focus();
     first.current = false;

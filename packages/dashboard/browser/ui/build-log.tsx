@@ -3,14 +3,14 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call } from "../data/api.ts";
 import { Problem } from "./pieces.tsx";
 
-/** Of a log, characters: what came before is in the file of the builder. */
+/** Characters of a log that are kept. The builder's file has the rest. */
 const KEPT = 200_000;
-/** The answer waits so long for more. */
+/** Seconds that the server waits for more lines before it answers. */
 const WAIT_SECONDS = 20;
-/** Between two calls: a log of another process does not wait. Milliseconds. */
+/** Milliseconds between two calls. The server answers at once for a log of another process. */
 const PAUSE_MS = 1_500;
 
-/** The end of a build's log, which is followed while the build goes on and somebody looks. */
+/** The end of a build's log. It is followed while the build runs and the log is open. */
 export function BuildLog({ id }: { readonly id: string }) {
   const [open, setOpen] = useState(false);
   return (
@@ -53,7 +53,7 @@ function Lines({ id }: { readonly id: string }) {
   );
 }
 
-/** Resolves when the log has ended. Rejects with Refusal. */
+/** Resolves at the end of the log. Rejects with Refusal. */
 async function follow(id: string, left: AbortSignal, tell: (text: string) => void): Promise<void> {
   const path = `/v1/builds/${encodeURIComponent(id)}/log`;
   for (let query = ""; ; ) {

@@ -4,15 +4,15 @@ import { Problem } from "./pieces.tsx";
 
 interface Props {
   readonly title: string;
-  /** Of the button that does it. */
+  /** Text of the button for the action. */
   readonly verb: string;
   readonly danger?: boolean;
   readonly children?: ComponentChildren;
-  /** Its rejection is shown, and the dialog stays. */
+  /** A rejection is shown in the dialog, which stays open. */
   readonly action: (fields: FormData) => Promise<unknown>;
 }
 
-/** A button, and the dialog that it opens: fields, and what is done with them. */
+/** A button that opens a dialog with fields and an action. */
 export function Action({ title, verb, danger = false, children, action }: Props) {
   const [open, setOpen] = useState(false);
   return (
@@ -71,7 +71,7 @@ function Dialog({
   );
 }
 
-/** How long, in seconds, as a choice. */
+/** A choice of durations; the value is in seconds. */
 export function Duration({
   name,
   label,

@@ -9,7 +9,7 @@ import { useLoad } from "./use.ts";
 
 type Point = Day["points"][number];
 
-/** What is drawn: a tone of the page, and what of a point it is. */
+/** Lines of the chart: name, tone of the page, and value of a point. */
 const LINES = [
   ["Ready", "good", ({ nodes }: Point) => nodes.ready ?? 0],
   ["In use", "busy", ({ nodes }: Point) => nodes["in-use"] ?? 0],
@@ -22,12 +22,12 @@ function sum(nodes: Point["nodes"], ...states: readonly string[]): number {
   return states.reduce((all, state) => all + (nodes[state] ?? 0), 0);
 }
 
-/** The last day: of everything, of a label, or of a provider. */
+/** Chart of the last day: for everything, for a label, or for a provider. */
 export function History({ of = {} }: { readonly of?: Readonly<Record<string, string>> }) {
   const path = `/v1/history?${new URLSearchParams(of)}`;
   const { data, error, reload } = useLoad(path, () => call<Day>("GET", path));
   useEffect(() => {
-    // A new point comes this often.
+    // The server adds a point in this interval.
     const timer = setInterval(() => !document.hidden && reload(), (data?.step_seconds ?? 300) * 1_000);
     return () => clearInterval(timer);
   }, [data?.step_seconds, reload]);
@@ -56,7 +56,7 @@ export function History({ of = {} }: { readonly of?: Readonly<Record<string, str
   );
 }
 
-/** What somebody sees who does not see the lines. */
+/** The range of a line as text, for users who cannot see the chart. */
 function rangeText(points: readonly Point[], value: (point: Point) => number | null): string {
   const values = points.map(value).filter((one) => one !== null);
   return values.length === 0
@@ -127,7 +127,7 @@ function clockOf(seconds: number): string {
   });
 }
 
-/** A canvas knows no colours of a style sheet. */
+/** The colour of a tone. A canvas cannot use colours of a style sheet, so an element with the tone is measured. */
 function toneColour(element: Element, tone: string): string {
   const probe = element.appendChild(document.createElement("span"));
   probe.className = `tone ${tone}`;

@@ -8,15 +8,15 @@ interface Props<K extends Kind> {
   readonly title: string;
   readonly kind: K;
   readonly columns: readonly Column<Rows[K]>[];
-  /** States that can be chosen. */
+  /** States that the filter offers. */
   readonly states: readonly string[];
-  /** Texts that the filter looks through. */
+  /** Texts that the filter searches. */
   readonly texts: (row: Rows[K], id: string) => readonly (string | null | undefined)[];
   readonly sort: string;
   readonly children?: ComponentChildren;
 }
 
-/** A list of all rows of a kind, with a filter whose choice is part of the address. */
+/** A list of all rows of a kind. The filter is part of the address, so that it can be linked. */
 export function ListPage<K extends Kind & ("node" | "request" | "lease")>(props: Props<K>) {
   const { title, kind, columns, states, texts, children } = props;
   const { query } = address.value;

@@ -4,7 +4,7 @@ import { now } from "../data/clock.ts";
 import { factText, msOf, span } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 
-/** Sign and tone of each state. The sign differs in shape, so that nobody has to tell colours apart. */
+/** Sign and tone of each state. Signs differ in shape, because some users cannot tell the colours apart. */
 const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = {
   ready: ["●", "good"],
   fulfilled: ["●", "good"],
@@ -41,7 +41,7 @@ export function State({ state }: { readonly state: string }) {
   );
 }
 
-/** How long ago, or with `ahead` in how long; counts by itself. */
+/** Time since `at`, or with `ahead` time until it. Updated every second. */
 export function Age({
   at,
   ahead = false,
@@ -83,7 +83,7 @@ export function Copy({ text, what }: { readonly text: string; readonly what: str
   );
 }
 
-/** A browser has no clipboard for pages that come without TLS, except from this machine. */
+/** Copies a text. Browsers offer the clipboard only to pages from HTTPS or from localhost, so there is an older way for the others. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -93,7 +93,7 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** What is known of a thing, each with its name; false and nothing are left out. */
+/** Facts with their names. False and empty values are left out. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, unknown>> }) {
   const texts = Object.entries(facts).map(([key, value]) => [key.replaceAll("_", " "), value] as const);
   const shown = texts.filter(([, value]) => value !== false && (isElement(value) || factText(value) !== ""));
@@ -144,13 +144,13 @@ export function Section({
   );
 }
 
-/** Parts of a whole by state, as one bar; the legend says the same in words. */
+/** Shares of a whole by state, as one bar. The legend has the same numbers as text. */
 export function StateBar({
   counts,
   total,
 }: {
   readonly counts: ReadonlyMap<string, number>;
-  /** What the full width means; absent: the sum. */
+  /** Value of the full width; absent: the sum of the counts. */
   readonly total?: number;
 }) {
   const shown = ORDER.flatMap((state) => {
@@ -168,7 +168,7 @@ export function StateBar({
   );
 }
 
-/** Of a node's life. */
+/** Order of states in the bar: that of a node's life. */
 const ORDER = [
   "ready",
   "in-use",

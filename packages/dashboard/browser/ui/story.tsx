@@ -45,7 +45,7 @@ interface PastEvent {
   readonly facts: FactsOf;
 }
 
-/** What `GET /v1/explain/{kind}/{id}` says: what `nodeyard explain --json` prints. */
+/** Answer of `GET /v1/explain/{kind}/{id}`, the same as `nodeyard explain --json` prints. */
 interface Explanation {
   readonly kind: string;
   readonly id: string;
@@ -64,17 +64,17 @@ interface Explanation {
 
 export type ExplainedKind = "request" | "lease" | "node" | "label" | "image";
 const LIVE: ReadonlySet<string> = new Set<Kind>(["request", "lease", "node", "image"]);
-/** A change of a record comes before the launcher has noted it. Milliseconds. */
+/** Milliseconds to wait after a change: the event of a record arrives before the launcher has noted the change for `explain`. */
 const SETTLED_MS = 700;
 
 interface Subject {
   readonly kind: ExplainedKind;
   readonly id: string;
-  /** Whether its record is shown here: the view has none of it. */
+  /** Whether the record is shown here, because the view does not show it. */
   readonly about: boolean;
 }
 
-/** Why something waits, what happened, and what happens next: for people, from `explain`; anew whenever the record changes. */
+/** Why something waits, what happened, and what happens next, from `explain`. Loaded again whenever the record changes. */
 export function Story({ kind, id, about }: Subject) {
   const path = `/v1/explain/${kind}/${encodeURIComponent(id)}`;
   const { data, error, loading, reload } = useLoad(path, () => call<Explanation>("GET", path));
@@ -215,7 +215,7 @@ function Pools({ pools }: { readonly pools: readonly PoolSays[] }) {
 }
 
 export function Waterfall({ steps }: { readonly steps: readonly Step[] }) {
-  // Counts on only while something goes on.
+  // Updated every second, but only while a step is under way.
   const at = steps.some(({ seconds }) => seconds === null) ? now.value : 0;
   return (
     <ol class="waterfall">
@@ -241,7 +241,7 @@ export function Waterfall({ steps }: { readonly steps: readonly Step[] }) {
   );
 }
 
-/** Lines that a driver read from a machine that did not boot. */
+/** Console output that a driver read from a machine that did not boot. */
 function Console({ events }: { readonly events: readonly PastEvent[] }) {
   const told = events.filter(({ facts }) => facts.lines != null);
   if (told.length === 0) return null;
@@ -267,7 +267,7 @@ function Events({
   readonly events: readonly PastEvent[];
   readonly problem: string | null;
 }) {
-  // Steps are on the time line.
+  // Steps are shown on the time line.
   const told = events.filter(({ event }) => event !== "node.step");
   return (
     <>

@@ -7,7 +7,7 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
-/** What a call returns, anew whenever `key` is another one. An older answer never replaces a newer one. */
+/** The result of a call, loaded again when `key` changes. An older answer never replaces a newer one. */
 export function useLoad<T>(key: string, load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: unknown; loading: boolean }>({
     key,
@@ -33,7 +33,7 @@ export function useLoad<T>(key: string, load: () => Promise<T>): Loaded<T> {
   return { data: known?.data, error: known?.error, loading: known?.loading ?? true, reload };
 }
 
-/** Calls `action` a while after `value` became another one: many changes in a row cause one call. Milliseconds. */
+/** Calls `action` `waitMs` milliseconds after `value` changed. Several changes within that time cause one call. */
 export function useChange(value: unknown, waitMs: number, action: () => void): void {
   const first = useRef(true);
   useEffect(() => {
@@ -46,7 +46,7 @@ export function useChange(value: unknown, waitMs: number, action: () => void): v
   }, [value]);
 }
 
-/** Whether a key is meant for a field or a dialog, not for the page. */
+/** Whether a key press is input for a field or dialog, and not a shortcut of the page. */
 export function isTyping({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   if (ctrlKey || metaKey || altKey) return true;
   return (

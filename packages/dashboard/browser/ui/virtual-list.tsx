@@ -8,25 +8,25 @@ import { isTyping } from "./use.ts";
 export interface Column<T> {
   readonly key: string;
   readonly title: string;
-  /** What it is sorted by; absent: it is not. */
+  /** Value to sort by; absent: the column cannot be sorted. */
   readonly value?: (row: T) => string | number;
   readonly cell: (row: T, id: string) => ComponentChildren;
-  /** Left out on a narrow screen. */
+  /** Hidden on narrow screens. */
   readonly wide?: boolean;
 }
 
 interface Props<T> {
-  /** For screen readers. */
+  /** Name for screen readers. */
   readonly label: string;
   readonly table: Table<T>;
-  /** The first one holds the link of the row. */
+  /** The first column contains the link of the row. */
   readonly columns: readonly Column<T>[];
-  /** Class with the widths of the columns. */
+  /** CSS class with the column widths. */
   readonly layout: string;
   readonly keeps: (row: T) => boolean;
-  /** Another text: another `keeps`. */
+  /** Changes whenever `keeps` changes. */
   readonly filter: string;
-  /** Key of a column, with "-" in front for descending. */
+  /** Key of a column; "-" in front of it means descending. */
   readonly sort: string;
   readonly onSort: (sort: string) => void;
   readonly empty: string;
@@ -42,7 +42,7 @@ const KEYS: Readonly<Record<string, number>> = {
   PageUp: -12,
 };
 
-/** A table of any length, of which only the rows in sight exist. */
+/** A table of any length. Only visible rows exist in the document. */
 export function VirtualList<T>(props: Props<T>) {
   const { label, table, columns, layout, keeps, filter, sort, onSort, empty } = props;
   const ordered = useMemo(() => {
@@ -55,7 +55,7 @@ export function VirtualList<T>(props: Props<T>) {
   const [cursor, setCursor] = useState<string | undefined>();
   const scroller = useRef<HTMLDivElement>(null);
 
-  // In the same task as the first look: nothing changes between them.
+  // A layout effect runs in the same task as the first render, so no change is missed between them.
   useLayoutEffect(
     () =>
       table.listen((changes) => {
@@ -73,7 +73,7 @@ export function VirtualList<T>(props: Props<T>) {
     const onKey = (event: KeyboardEvent) => {
       const step = KEYS[event.key];
       const inside = scroller.current?.contains(document.activeElement) === true;
-      // Arrows scroll the page, except where somebody moves in the list.
+      // Arrow keys scroll the page unless the focus is in the list.
       if (step === undefined || isTyping(event) || (!inside && event.key.length > 1)) return;
       event.preventDefault();
       move(step);
@@ -172,7 +172,7 @@ interface RowProps<T> {
   readonly isCurrent: boolean;
 }
 
-/** Drawn again only when its row is another one: thousands of others change meanwhile. */
+/** Drawn again only when its own row changes: with thousands of rows, drawing all at each change would be slow. */
 class Row<T> extends Component<RowProps<T>> {
   override shouldComponentUpdate(next: RowProps<T>): boolean {
     const { row, at, columns, isCurrent } = this.props;

@@ -9,7 +9,7 @@ interface Audit {
 
 const SHOWN = 200;
 
-/** Who changed something, or was refused to; the newest first. */
+/** Changes and refused attempts, newest first. */
 export function AuditView() {
   const { data, error, loading, reload } = useLoad("audit", () =>
     call<Audit>("GET", `/v1/audit?sort=-id&limit=${SHOWN}`),

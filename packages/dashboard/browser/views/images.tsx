@@ -94,7 +94,7 @@ function Actions({ image: { image, paused, build_requested } }: { readonly image
   );
 }
 
-/** While a build or upload is under way, its progress is looked up again after this: no event tells of it. Milliseconds. */
+/** Milliseconds between reads of the progress of a build or upload. Progress causes no events. */
 const PROGRESS_MS = 2_000;
 
 function Work({ path, title }: { readonly path: string; readonly title: string }) {

@@ -74,7 +74,7 @@ function Create() {
       for_seconds: Number(fields.get("for")),
       ...(tenant !== null && tenant !== "" && { tenant }),
     };
-    // Sent twice, it makes one lease: by somebody who is impatient, or after a lost reply.
+    // The key makes a repetition safe: a second click, or a retry after a lost reply, gets the same lease.
     const lease = await call<LeaseRow>("POST", "/v1/leases", body, {
       "idempotency-key": `${key}.${JSON.stringify(body)}`,
     });

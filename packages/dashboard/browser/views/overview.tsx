@@ -7,7 +7,7 @@ import { nodesByLabel, nodesByProvider, nodesInAll, requestsByLabel, rows, versi
 import { History } from "../ui/history.tsx";
 import { Age, Link, Section, State, StateBar } from "../ui/pieces.tsx";
 
-/** Of the requests that wait longest. */
+/** Number of longest-waiting requests shown. */
 const SHOWN = 8;
 
 export function Overview() {

@@ -9,7 +9,7 @@ import { History } from "../ui/history.tsx";
 import { Age, Facts, Problem, Section, State, StateBar } from "../ui/pieces.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 
-/** No event tells of quotas and breakers: they are looked up again this long after some nodes changed. Milliseconds. */
+/** Milliseconds after which quotas and breakers are read again when some nodes have changed. They cause no events of their own. */
 const SETTLED_MS = 3_000;
 const SOME_CHANGES = 20;
 

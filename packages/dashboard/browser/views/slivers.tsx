@@ -10,7 +10,7 @@ import { useChange, useLoad } from "../ui/use.ts";
 type Machine = Machines["items"][number];
 type Sliver = Machine["slivers"][number];
 
-/** Each machine is asked: once after many nodes changed, not for each. Milliseconds. */
+/** Milliseconds after which machines are asked again when many nodes have changed. Each read asks every machine. */
 const SETTLED_MS = 5_000;
 const SOME_CHANGES = 50;
 
@@ -51,7 +51,7 @@ export function SliversView() {
   );
 }
 
-/** Of a sliver in the picture: also where there are more slivers than tones. */
+/** Tones of slivers in the picture. They repeat when there are more slivers. */
 const TONES = ["busy", "good", "work", "wait", "held"];
 
 function MachineCard({ machine: { error, capacity, guaranteed, slivers } }: { readonly machine: Machine }) {

@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { address, go, hrefOf } from "../data/route.ts";
 import { nodesByLabel, rows, tables, versions } from "../data/state.ts";
 
-/** Where a text leads that somebody copied from a log, a job or a chat; undefined for what nobody knows. */
+/** The view for a text from a log, job or chat; undefined when the text has no known form. */
 function targetOf(text: string): string | undefined {
   if (/^\d{3}-\d{10}$/.test(text)) return hrefOf("requests", text);
   if (/^\d{1,10}$/.test(text)) return hrefOf("nodes", text.padStart(10, "0"));
@@ -22,7 +22,7 @@ function isLabel(text: string): boolean {
 
 export function WhyView() {
   const text = address.value.query.get("q")?.trim() ?? "";
-  // A page that was opened by this address knows nothing before its stream has begun.
+  // Read so that the view is drawn again when the stream has brought the rows.
   void versions.node.value;
   void versions.pool.value;
   const target = text === "" ? undefined : targetOf(text);

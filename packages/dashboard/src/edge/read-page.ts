@@ -5,22 +5,22 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
-/** A file of the page, as a listener sends it. */
+/** A file of the page as the HTTP listener serves it. */
 export interface PageFile {
-  /** Path below the address of the listener: "/", "/assets/NAME". */
+  /** Path below the listener's address: "/", "/assets/NAME". */
   readonly path: string;
   readonly type: string;
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
-  /** Of the content, in quotes. */
+  /** Digest of the content, in quotes. */
   readonly etag: string;
-  /** Whether the content of this path never changes: its name holds a digest. */
+  /** Whether the content of this path never changes, because the name contains a digest. */
   readonly immutable: boolean;
 }
 
-/** Of an installed package. */
+/** Folder of the built page in an installed package. */
 const BUILT = fileURLToPath(new URL("../../page", import.meta.url));
-/** Of a checkout; not part of an installed package, and so not imported by its name in the code. */
+/** Module that builds the page in a checkout. The installed package does not contain it, so it is imported only when needed. */
 const MAKER = "../../build/make-page.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -31,7 +31,7 @@ const TYPES: Readonly<Record<string, string>> = {
   txt: "text/plain; charset=utf-8",
 };
 
-/** The files of the page. Rejects where they were not built and cannot be: a checkout without development dependencies. */
+/** The files of the page. Rejects when they are not built and cannot be, as in a checkout without development dependencies. */
 export async function readPage(): Promise<readonly PageFile[]> {
   const files = existsSync(BUILT) ? builtFiles() : await madeFiles();
   return Promise.all([...files].map(([name, bytes]) => pageFile(name, bytes)));
