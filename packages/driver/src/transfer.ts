@@ -70,11 +70,14 @@ export async function* inParallel<T>(
   const failed: unknown[] = [];
   let begun = 0;
   let whole = 0;
+  const counted = () => {
+    while (arrived.delete(whole)) whole++;
+    return whole;
+  };
   const whenOneEnds = async () => {
     await Promise.race(running);
     if (failed.length > 0) throw failed[0];
-    while (arrived.delete(whole)) whole++;
-    return whole;
+    return counted();
   };
   try {
     for await (const item of items) {
@@ -86,6 +89,8 @@ export async function* inParallel<T>(
         )
         .finally(() => running.delete(work));
       running.add(work);
+      // Where sending is faster than reading nothing is waited for, and the consumer hears of what arrived all the same.
+      if (arrived.has(whole)) yield counted();
       while (running.size >= most || begun - whole >= AHEAD * most) yield await whenOneEnds();
     }
     while (running.size > 0) yield await whenOneEnds();

@@ -112,9 +112,8 @@ class Throttle:
 THROTTLE = Throttle()
 
 
-def hold(call: str) -> None:
+def hold(call: str, number: int) -> None:
     """Calls beyond the first `after` of them wait until the test takes the fault away, or their client is gone."""
-    number = CALLS.counts[call]
     while any(f["call"] == call and f.get("how") == "hold" and number > f.get("after", 0) for f in SETTINGS.faults):
         time.sleep(0.02)
 
@@ -167,9 +166,10 @@ class Front:
         entry = {"call": call, "region": region, "params": params, "bytes": len(body), "at": now_ms()}
         with LOCK:
             CALLS.add(entry)
+            number = CALLS.counts[call]
             fault = fault_for(call)
             refused = SETTINGS.throttle and THROTTLE.refuses(call, region, params)
-        hold(call)
+        hold(call, number)
         status, headers, content = self.answer(environ, call, entry, fault, refused)
         entry["status"] = status
         if status >= 300 and "code" not in entry:
