@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  type Clock,
   type CreateOrder,
   DriverError,
   type Machine,
@@ -49,12 +50,13 @@ export const SHARED: Label = { name: "small", image: "i" };
 export async function open(
   kind: Kind,
   label: Label,
-  more: { provider?: object; pool?: object } = {},
+  more: { provider?: object; pool?: object; kubeconfig?: string; clock?: Clock } = {},
   user: User = "admin",
 ) {
   const config = compile(kind, [label], more);
-  const kubeconfig = kind === "openshift" ? openshift.kubeconfig(user) : site.kubeconfig(user);
-  const provider = await driverOn(kind, kubeconfig).open(config, contextOf(INSTALLATION, lines));
+  const { kubeconfig = kind === "openshift" ? openshift.kubeconfig(user) : site.kubeconfig(user), clock } =
+    more;
+  const provider = await driverOn(kind, kubeconfig).open(config, contextOf(INSTALLATION, lines, clock));
   opened.push(provider);
   const pool = config.pools[0]!;
   const one = pool.labels.get(String(label.name))!;

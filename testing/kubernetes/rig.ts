@@ -1,4 +1,4 @@
-import type { Driver, DriverConfig, DriverContext, Provider } from "@nodeyard/driver";
+import type { Clock, Driver, DriverConfig, DriverContext, Provider } from "@nodeyard/driver";
 import { DriverError } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import {
@@ -30,11 +30,16 @@ export interface Logged {
   readonly facts: object;
 }
 
-export function contextOf(installation: string, lines: Logged[] = []): DriverContext {
+export function contextOf(
+  installation: string,
+  lines: Logged[] = [],
+  clock: Clock = systemClock,
+): DriverContext {
   const at = (level: string) => (facts: object, text: string) => void lines.push({ level, text, facts });
   return {
-    clock: systemClock,
+    clock,
     random: systemRandom,
+    remark: ({ nodeId }, text) => void lines.push({ level: "remark", text, facts: { nodeId } }),
     log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
     scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing scans here")) },
     installation,

@@ -115,6 +115,7 @@ export class KubernetesSite {
           `--service-account-signing-key-file=${at("sa.key")}`,
           "--service-account-issuer=https://kubernetes.default.svc",
           "--authorization-mode=RBAC",
+          `--client-ca-file=${at("clients.crt")}`,
           `--token-auth-file=${at("tokens.csv")}`,
           "--allow-privileged=true",
           `--audit-policy-file=${at("audit.yaml")}`,
@@ -307,6 +308,11 @@ export class KubernetesSite {
   }
 
   async restart(program: Program): Promise<void> {
+    if (program === "kube-apiserver") {
+      // Its certificate may be another by then.
+      await this.#agent?.destroy();
+      this.#agent = undefined;
+    }
     this.#spawn(program);
     if (program === "kube-apiserver") await this.#ready();
   }
@@ -330,6 +336,9 @@ export class KubernetesSite {
     const at = (name: string) => join(this.folder, name);
     mkdirSync(at("certs"));
     execFileSync("openssl", ["genrsa", "-out", at("sa.key"), "2048"], { stdio: "ignore" });
+    const authority = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=clients"];
+    const files = ["-keyout", at("clients.key"), "-out", at("clients.crt")];
+    execFileSync("openssl", [...authority, ...files], { stdio: "ignore" });
     const groups = { admin: '"system:masters"', launcher: "", stranger: "" };
     const lines = Object.entries(groups).map(([user, group]) => `${user}-token,${user},${user},${group}`);
     writeFileSync(at("tokens.csv"), `${lines.join("\n")}\n`);

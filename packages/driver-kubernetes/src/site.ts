@@ -1,4 +1,4 @@
-import type { Clock, Log, Random } from "@nodeyard/driver";
+import type { Clock, DriverContext, Log, Random } from "@nodeyard/driver";
 import type { Cluster } from "./clusters.ts";
 import type { KubeProviderConfig } from "./config.ts";
 import type { JobAccess } from "./nodes/access.ts";
@@ -13,6 +13,8 @@ export interface Site {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Takes what `explain` shows of a node. */
+  readonly remark: NonNullable<DriverContext["remark"]>;
   /** Milliseconds that a pod may be unschedulable before its launch fails. */
   readonly roomMs: number;
 }

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   accessOf,
   failure,
@@ -19,6 +19,7 @@ import {
   tagOf,
   useCluster,
 } from "../bench.ts";
+import { ROLES } from "../roles.ts";
 
 useCluster();
 
@@ -179,6 +180,39 @@ describe("kubernetes", () => {
   });
 });
 
+test("six calls for a pod's whole life, beside the watches, with no more than the rights of the page", async () => {
+  const names = ROLES.map((role) => (role as Named).metadata.name);
+  // They are the cluster's: other tests of this file are of one without them.
+  onTestFinished(async () => {
+    await site.call("DELETE", `${RBAC}/clusterrolebindings/launcher`, "admin-token");
+    for (const name of names) await site.call("DELETE", `${RBAC}/clusterroles/${name}`, "admin-token");
+  });
+  for (const role of ROLES) await site.api("POST", `${RBAC}/clusterroles`, role);
+  await site.api("POST", `${RBAC}/clusterrolebindings`, {
+    metadata: { name: "launcher" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "nodeyard-launcher" },
+    subjects: [{ kind: "User", name: "launcher" }],
+  });
+  const { create, remove } = await open("kubernetes", POD, {}, "launcher");
+  // The first also finds out that the cluster has roles for jobs.
+  await create("0000000001");
+  const before = site.audit().length;
+  await create();
+  await remove();
+  const calls = site
+    .audit()
+    .slice(before)
+    .filter(({ user, verb }) => user === "launcher" && verb !== "watch");
+  expect(calls.map(({ verb, uri, code }) => `${verb} ${uri.replaceAll(NS, "*")} ${code}`).sort()).toEqual([
+    "create /api/v1/namespaces 201",
+    "create /api/v1/namespaces/*/pods 201",
+    "create /api/v1/namespaces/*/serviceaccounts 201",
+    "create /api/v1/namespaces/*/serviceaccounts/zuul-worker/token 201",
+    `create ${RBAC}/namespaces/*/rolebindings 201`,
+    "delete /api/v1/namespaces/* 200",
+  ]);
+});
+
 describe("openshift", () => {
   const project = { name: "space", type: "project" };
 
@@ -268,11 +302,19 @@ describe("openshiftpods", () => {
       subjects: [{ kind: "User", name: "launcher" }],
     });
     const { create, provider, remove } = await open("openshiftpods", SHARED, {}, "launcher");
-    expect(lines).toMatchObject([
-      { level: "warn", text: expect.stringContaining("get the launcher's own credential") },
-    ]);
+    const warning = { level: "warn", text: expect.stringContaining("get the launcher's own credential") };
+    expect(lines).toMatchObject([warning]);
     expect(await provider.quota(signal)).toEqual({});
     expect(accessOf(await create()).token).toBe("launcher-token");
+    // What `explain` shows of the node.
+    expect(lines).toMatchObject([
+      warning,
+      {
+        level: "remark",
+        facts: { nodeId: ID },
+        text: "jobs in project main get the launcher's own credential: it may not create serviceaccounts",
+      },
+    ]);
     await remove();
   });
 

@@ -210,6 +210,8 @@ export class Connection {
   #noAnswer(method: string, { path, signal }: Call, cause: unknown): unknown {
     if (signal.aborted) return signal.reason;
     this.#outage = this.#options.clock.monotonic();
+    // The server's authority or our own certificate was renewed: the files have the new one.
+    if (/certificate|self.signed/i.test(messageOf(cause))) this.#known = undefined;
     return new NoAnswer(`${method} ${path} got no answer: ${messageOf(cause)}`, { cause });
   }
 }

@@ -154,6 +154,9 @@ export function sharedNodes(site: Site): Nodes {
 
     yield { step: "token", deadlineMs: CALL_MS };
     const port = await portFor(pod, signal);
+    const refusal = handsOn.get(tag.pool);
+    if (refusal !== undefined)
+      site.remark(tag, `jobs in project ${tag.pool} get the launcher's own credential: it ${refusal}`);
     const place = { namespace: tag.pool, pod: name, isOwn: false };
     const facts = { cloud: site.config.own.context, pod, resources: await need(label, signal) };
     return machineOf(idOf(), place, port, facts);
