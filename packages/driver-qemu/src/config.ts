@@ -91,10 +91,10 @@ const ownTable = {
     shown: "the first that opens the folder",
   }),
   user: text(
-    "Who QEMU runs as when the launcher is root: a user of its own, in group `kvm` for KVM, or numbers (`uid:gid`). Needed then.",
+    "User that QEMU runs as when the launcher is root, which is required then: a user without other processes, in group `kvm` for KVM, or numbers (`uid:gid`).",
   ),
   users: text(
-    "Numbers that are nobody's, as in `200000-200999`: each machine runs as one of its own, so that a guest that breaks out of QEMU reaches no other machine. As many machines as there are numbers; needs root.",
+    "Range of user ids without users, such as `200000-200999`. Each machine runs under an id of its own, so that a guest that breaks out of QEMU reaches no other machine. The range limits the number of machines. Needs root.",
   ).map(readUsers),
   bridge: text(
     "A network, as in `10.93.0.0/24`: machines have addresses of it, behind a bridge in a network namespace of its own, and see this host alone. Clients are on this host, or have a route to it. Needs root, `user`, `nftables` and `iproute2`.",

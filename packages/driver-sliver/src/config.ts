@@ -55,7 +55,7 @@ const labelTable = {
   name: text("A top-level label.", { needed: true }),
   ...sliverKeys,
   lend: choice(
-    "Who may use what a sliver leaves of its caps: `none`, nobody; `idle`, busy ones on its machine whose label lends too, as long as it is ready and nobody's.",
+    "Lending of unused caps. `none`: a sliver lends nothing. `idle`: a ready sliver that is not assigned lends to busy slivers on its machine whose label lends too.",
     ["none", "idle"],
   ),
   "authorized-keys": texts(authorizedKeys, inherited("the provider's")).map(

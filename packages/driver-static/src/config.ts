@@ -63,7 +63,7 @@ export type StaticProviderConfig = ProviderConfig<Readonly<Record<string, never>
 const poolTable = {
   ...poolKeys({}),
   nodes: entries(section(hostTable), "The hosts.").differs(
-    "a free host is kept for the first request that can use it, and offered 60 s after its user was lost; in Nodepool whoever comes first gets it, and at once.",
+    "a free host is kept for the first request in the queue that can use it, and is offered 60 s after its user was lost; in Nodepool the first request that asks gets it, at once.",
   ),
 };
 
@@ -131,7 +131,7 @@ function splitLabels(written: readonly string[], at: Reader): readonly string[] 
     : written;
   if (isOneText && labels.length > 1)
     at.warn("labels", `is split into ${labels.join(" and ")}; write a list instead`);
-  if (labels.length === 0) at.warn("labels", "is empty: nobody can ask for this host");
+  if (labels.length === 0) at.warn("labels", "is empty: no request can get this host");
   return [...new Set(labels)];
 }
 

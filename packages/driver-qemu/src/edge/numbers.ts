@@ -73,7 +73,7 @@ export async function assertIdsUnused({ first, last }: NumberRange): Promise<voi
     if (uid !== undefined && Number(uid) >= first && Number(uid) <= last)
       throw new DriverError(
         "configuration",
-        `users ${first}-${last} has ${uid}, which is ${name}; choose numbers that are nobody's`,
+        `users ${first}-${last} contains ${uid}, which is ${name} on this host; choose a range without users`,
       );
   }
 }

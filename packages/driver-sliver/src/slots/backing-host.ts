@@ -48,9 +48,8 @@ export function mayTake(
 }
 
 /**
- * The address of a sliver. Its own address is reachable only from its machine. If the machine publishes a port for it, the machine's
- * address
- * and that port are used. Otherwise only a launcher on the same machine can reach it.
+ * The address of a sliver. A sliver's own address is reachable only from its machine. If the machine publishes a port for the sliver, the
+ * machine's address and that port are used. Otherwise only a launcher on the same machine can reach it.
  */
 export function loginAt(
   { host, id }: BackingHost,

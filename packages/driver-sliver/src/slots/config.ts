@@ -63,11 +63,11 @@ const slotTable = {
 /** Keys of a label whose slots are slivers. */
 const isolationTable = {
   isolation: choice(
-    "What separates slots: `none` gives out the backing node itself to each; `sliver` makes each a sliver on it, whose node must be a sliver host.",
+    "How slots are separated. `none`: each slot is the backing node itself. `sliver`: each slot is a sliver on it; the backing node must be a sliver host.",
     ["none", "sliver"],
   ),
   lend: choice(
-    "Who may use what a slot leaves of its caps, with `isolation: sliver`: `none`, nobody; `idle`, the busy slots of its backing node, as long as its own node is handed out to nobody.",
+    "Lending of unused caps, with `isolation: sliver`. `none`: a slot lends nothing. `idle`: a slot lends to busy slots of its backing node while its own node is not assigned.",
     ["none", "idle"],
   ).when(isSeparated),
   sliver: inner(
@@ -77,7 +77,7 @@ const isolationTable = {
         "Public keys that may log in, without options; needed with `isolation: sliver`.",
       ).map(readKeys),
     }),
-    "What each slot is given, with `isolation: sliver`.",
+    "Resources and settings of each slot, with `isolation: sliver`.",
   ).when(isSeparated),
 };
 
@@ -119,7 +119,7 @@ export interface MetastaticLabelOwn extends Values<typeof slotTable> {
   /** The sliver of each slot; absent: slots are not separated. */
   readonly sliver?: SlotIsolation;
 }
-/** There are no such keys. */
+/** The driver has no keys of its own for providers and pools. */
 type Nothing = Readonly<Record<string, never>>;
 export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
 export type MetastaticProvider = ProviderConfig<Nothing, Nothing, MetastaticLabelOwn>;
@@ -176,7 +176,7 @@ function isolationOf({ at, lend, sliver }: Entry<Values<typeof isolationTable>>)
   if (sliver.authorizedKeys.length === 0)
     at.inner("sliver").error(
       "authorized-keys",
-      "names nobody who may log in to a slot; write down a public key",
+      "has no public key, so logins to slots are impossible; add one",
     );
   return { ...sliver, lends: readLend(lend, sliver.rspec, at) };
 }

@@ -23,16 +23,17 @@ import type { BackingHost } from "./backing-host.ts";
 import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider, SlotIsolation } from "./config.ts";
 import type { SlotSlivers } from "./slot-slivers.ts";
 
-/** For a document to be taken by a machine, milliseconds. */
+/** Milliseconds for a machine to accept a document. */
 const DOCUMENT_MS = 60_000;
-/** For a sliver to start; its image may have to be made first. */
+/** Milliseconds for a sliver to start. Its image may have to be unpacked first. */
 const START_MS = 1_800_000;
-/** For a sliver to end and everything of it to be gone. */
+/** Milliseconds for a sliver to end and for all its resources to be removed. */
 const END_MS = 300_000;
 
 /**
- * Slots of backing nodes. Where the label says so each is a sliver, made after the slot was claimed and gone before it is freed, so that a
- * sliver without a claim is left over from a crash. Else the slot is the backing node itself, and nothing is made.
+ * Slots of backing nodes. With `isolation: sliver` each slot is a sliver, which is made after the slot was claimed and removed before the
+ * slot is freed. So a sliver without a claim was left by a crash and can be ended. Otherwise the slot is the backing node itself and
+ * nothing is made.
  */
 export class SlotProvider implements Provider {
   readonly offers: Offers;
@@ -68,7 +69,7 @@ export class SlotProvider implements Provider {
 
   async *remove({ nodeId }: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
     const owner = this.#backings.of(nodeId);
-    // By what its record says: the label may be another one by now.
+    // The node's record decides, because the label may have changed since.
     if (owner?.notes.isolation !== "sliver") return;
     for (const backing of owner.on) {
       yield { step: "sliver", deadlineMs: END_MS };
@@ -82,13 +83,13 @@ export class SlotProvider implements Provider {
           node: nodeId,
           error: messageOf(error),
         };
-        // A machine that does not answer takes no more slots, and is not waited for once that is known.
+        // A machine that does not answer gets no new slots. Once it is retired, deletions do not wait for it any more.
         if (!this.#backings.isRetired(backing.id)) {
           await this.#backings.retire(backing.id, `node ${nodeId}: ${messageOf(error)}`);
           this.#context.log.warn(facts, "a sliver host does not answer; it gets no new slots");
           throw error;
         }
-        // Its next use begins with another epoch, and with the end of what this one left.
+        // The machine's next use has a higher epoch and ends all slivers of this one.
         this.#context.log.warn(facts, "cannot delete a sliver on a retired machine that does not answer");
       }
     }
@@ -148,7 +149,7 @@ export class SlotProvider implements Provider {
     });
     if (want.lends && request.requestor === MIN_READY) {
       yield { step: "lend", deadlineMs: DOCUMENT_MS };
-      // Nobody asked for it yet. That it does not lend harms nobody: `compare` tries again.
+      // The node is not assigned yet, so a slot that fails to lend harms no job. `compare` tries again.
       await this.#slivers.idle(at, nodeId, signal).catch((error: unknown) => {
         if (signal.aborted) throw error;
         const facts = { node: nodeId, backing: at.id, error: messageOf(error) };
@@ -193,10 +194,10 @@ export class SlotProvider implements Provider {
     }
   }
 
-  /** Resolves when the slot of a ready node has back what it lent. */
+  /** Resolves when the slot of a ready node has got back what it lent. */
   async #recall(node: string, signal: AbortSignal): Promise<void> {
     const owner = this.#backings.of(node);
-    // Its label may not lend any more; its slot may still do.
+    // The label may have stopped lending while the slot still lends.
     const lends =
       owner?.notes.lend === "idle" || this.#labels(owner?.label).some(({ sliver }) => sliver?.lends);
     if (!lends) return;
@@ -205,7 +206,7 @@ export class SlotProvider implements Provider {
     await this.#slivers.recall(this.#hostOf(backing), node, signal);
   }
 
-  /** Ends slivers that a crash left without a slot, and marks which of the others lend. */
+  /** Ends slivers that a crash left without a slot, and sets which of the others lend. */
   async #compare(signal: AbortSignal): Promise<void> {
     const { log } = this.#context;
     for (const backing of this.#backings.all()) {
@@ -241,7 +242,7 @@ export class SlotProvider implements Provider {
 function settingsOf(label: LabelConfig): ReturnType<NonNullable<Offers["slots"]>["of"]> {
   const { sliver, ...settings } = (label as MetastaticLabel).own;
   if (sliver === undefined) return settings;
-  // A sliver may be there from the claim on.
+  // The sliver may exist from the moment of the claim.
   return { ...settings, notes: { isolation: "sliver", ...(sliver.lends && { lend: "idle" }) } };
 }
 

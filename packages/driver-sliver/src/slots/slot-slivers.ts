@@ -28,7 +28,7 @@ const OPEN_MS = 30_000;
 export interface SliverAccess {
   /** A client for the control account of a machine. It makes no call yet. */
   connect(at: Pick<BackingHost, "host" | "port" | "hostKeys">): SliverClient;
-  /** The present keys, read again because they may have been rotated. Throws KeyFileError. */
+  /** The current signing keys, read anew because they may have been rotated. Throws KeyFileError. */
   keys(): SigningKeys;
 }
 
@@ -38,16 +38,16 @@ export interface SlotIsolation {
   /** Name or digest of an image on the machine; null: the machine's default image. */
   readonly image: string | null;
   readonly initscript: string;
-  /** Containers may be run in it. */
+  /** Whether the sliver may run containers. */
   readonly nesting?: boolean;
-  /** Who may log in, `type base64` each. */
+  /** Public keys that may log in, `type base64` each. */
   readonly authorizedKeys: readonly string[];
-  /** What its slots may use at most they lend to busy ones while nobody uses them. */
+  /** Whether a slot lends its caps to busy slots while its own node is not in use. */
   readonly lends: boolean;
 }
 
 interface SlotOrder extends SlotIsolation {
-  /** Of the launch, where launches are traced. */
+  /** Trace context of the launch, if it is traced. */
   readonly traceparent?: string | undefined;
 }
 
@@ -60,9 +60,9 @@ interface SlotSliversOptions {
 }
 
 /**
- * Slivers for slots of backing nodes. Every launcher of a provider writes to a backing node under one name and one epoch, and changes
- * the slivers of its own nodes only: what was taken in between is read again. All is decided by what the machine has; nothing of it is
- * remembered here but the way there.
+ * Slivers for slots of backing nodes. All launchers of a provider write to a backing node under one name and epoch. Each changes only the
+ * slivers of its own nodes: when another launcher wrote in between, the document is read again. Decisions depend on the machine's report
+ * only; this object remembers nothing but connections.
  */
 export class SlotSlivers {
   readonly #options: SlotSliversOptions;
@@ -73,13 +73,13 @@ export class SlotSlivers {
     this.#options = options;
   }
 
-  /** Durable on the machine when it resolves. Rejects with DriverError. */
+  /** Adds a sliver. The change is durable on the machine when the promise resolves. Rejects with DriverError. */
   add(at: BackingHost, node: string, want: SlotOrder, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
       const spec = this.#specOf(at, node, want);
       const add: Edit = (slivers) => {
-        // What an earlier use of the machine left behind goes before anyone new comes.
+        // Slivers of an earlier use of the machine are ended before a new sliver is added.
         for (const [other, { tags }] of [...slivers])
           if (tags?.epoch !== String(at.epoch)) slivers.delete(other);
         if (!slivers.has(name)) slivers.set(name, spec);
@@ -93,7 +93,7 @@ export class SlotSlivers {
     });
   }
 
-  /** Resolves when it can be logged in to. Rejects with DriverError. */
+  /** Resolves when the sliver accepts logins. Rejects with DriverError. */
   started(at: BackingHost, node: string, signal: AbortSignal): Promise<SlotLogin> {
     return this.#with(at, signal, async (host) => {
       const { login } = await host.until((report) => running(report, sliverName(node)), signal);
@@ -102,7 +102,7 @@ export class SlotSlivers {
     });
   }
 
-  /** Resolves when nothing of it is left on the machine. Rejects with DriverError. */
+  /** Resolves when the machine has removed all resources of the sliver. Rejects with DriverError. */
   remove(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
@@ -112,20 +112,23 @@ export class SlotSlivers {
       };
       if (slivers.some((one) => one.name === name)) await this.#change(host, at, leave, signal);
       await host.until((report) => gone(report, name), signal);
-      // What is free now is lent. Nobody waits for that, and a sweep makes up for it.
+      // The freed amounts are lent to other slots. The caller does not wait for it; the next sweep repeats it after a failure.
       if (at.lending !== undefined)
         this.#change(host, at, () => undefined, this.#closed.signal).catch(() => undefined);
     });
   }
 
-  /** It is nobody's: from now on it lends. Rejects with DriverError. */
+  /** To be called while the node is ready and not assigned: its slot lends from now on. Rejects with DriverError. */
   idle(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {
       await this.#change(host, at, rest(sliverName(node)), signal);
     });
   }
 
-  /** Before it is handed out: resolves when it lends nothing and the kernel has given back what it lent. Rejects with DriverError. */
+  /**
+   * To be called before the node is assigned. Resolves when the slot lends nothing and the kernel has applied that. Rejects with
+   * DriverError.
+   */
   recall(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
@@ -135,9 +138,9 @@ export class SlotSlivers {
   }
 
   /**
-   * Ends slivers whose slot was freed without them, and lets those lend that nobody uses. `uses` reads which nodes have a slot there, after
-   * the machine was asked what it has: a slot is taken before its sliver is made, so whoever is missing then has none; and a node is
-   * given to somebody before its sliver is told. Resolves with the nodes whose slivers went.
+   * Ends slivers whose slot was freed without them, and lets slots of unused nodes lend. `uses` reads which nodes have a slot. It is called
+   * after the machine's report: a slot is claimed before its sliver is made, so a sliver of the report without a slot has lost it. A node
+   * is assigned before its sliver is changed. Resolves to the nodes whose slivers were ended.
    */
   sweep(
     at: BackingHost,
@@ -168,7 +171,7 @@ export class SlotSlivers {
     });
   }
 
-  /** Forgets the way to machines that are no backing nodes any more. */
+  /** Forgets connections to machines that are no backing nodes any more. */
   keep(ids: ReadonlySet<string>): void {
     for (const id of this.#hosts.keys()) if (!ids.has(id)) this.#hosts.delete(id);
   }
@@ -178,7 +181,7 @@ export class SlotSlivers {
     this.#hosts.clear();
   }
 
-  /** Every change of a machine's slivers is one of their loans, too. */
+  /** Every change of a machine's slivers also computes the loans between its slots. */
   #change(host: SliverHost, at: BackingHost, edit: Edit, signal: AbortSignal): Promise<NodeReport> {
     const lending = at.lending === undefined ? undefined : lendingOfPlaces(at.lending);
     return host.change(withLoans(edit, lending, this.#tagsAt(at)), signal);
@@ -193,7 +196,7 @@ export class SlotSlivers {
     }
   }
 
-  /** One per machine, so that changes of this process go together. */
+  /** One host object per machine, so that changes of this process share documents. */
   async #host(at: BackingHost, signal: AbortSignal): Promise<SliverHost> {
     const { keys, ...rest } = { keys: this.#options.access.keys(), ...at };
     const key = JSON.stringify([rest, keys.keySet.version]);
@@ -201,7 +204,7 @@ export class SlotSlivers {
     if (known?.key === key) return abortable(known.host, signal);
     const { clock } = this.#options;
     const late = () => new SliverUnreachableError(`its sliver manager did not answer within ${OPEN_MS} ms`);
-    // Of its own: whoever asked first may give up, and others wait for the same.
+    // The time limit belongs to the shared call: the first caller may give up while others wait for the result.
     const limit = deadline(clock, OPEN_MS, late, this.#closed.signal);
     const host = this.#open(at, keys, limit.signal).finally(() => limit.cancel());
     host.catch(() => {
@@ -242,7 +245,7 @@ export class SlotSlivers {
     const { traceparent } = want;
     return {
       name: sliverName(node),
-      // Node ids only grow.
+      // Generations must grow, and node ids do.
       generation: Number(node),
       instantiation: "plc-instantiated",
       keys: [...want.authorizedKeys],
@@ -260,7 +263,7 @@ export class SlotSlivers {
   }
 }
 
-/** Node ids are digits. */
+/** Node ids consist of digits; a sliver's name must begin with a letter. */
 function sliverName(node: string): string {
   return `n${node}`;
 }

@@ -73,9 +73,9 @@ describe("the static driver's configuration", () => {
     expect(load([], { name: null }).told[0]).toMatch(/^error pools\.0\.name: is missing/);
   });
 
-  it("warns of a host that nobody can ask for", () => {
+  it("warns of a host without labels", () => {
     expect(load([{ name: "h", labels: [] }]).told).toEqual([
-      "warning pools.0.nodes.0.labels: is empty: nobody can ask for this host",
+      "warning pools.0.nodes.0.labels: is empty: no request can get this host",
     ]);
     expect(load([{ name: "h", labels: "a", "max-parallel-jobs": 0 }]).told[0]).toContain("is below 1");
   });

@@ -47,7 +47,7 @@ export function plcSource({ manager, profile, post, auth, ...times }: PlcOptions
     session ??= await newSession(signal);
     return call("GetSlivers", { AuthMethod: "session", session }, signal);
   };
-  /** The key signs the arguments, of which there are none beside it. */
+  /** Begins a session. The HMAC covers the call's other arguments; there are none, so the signed text is `[]`. */
   const newSession = async (signal: AbortSignal): Promise<string> => {
     if (!("key" in auth)) throw new PlcFaultError("the session has ended");
     const { nodeId, key } = auth;

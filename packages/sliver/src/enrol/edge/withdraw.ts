@@ -42,7 +42,7 @@ export async function withdraw(clock: Clock, from: string, dryRun: boolean): Pro
     if (dryRun) return { node, changes, missingPackages: [], notes };
     await service.stop(clock, signal);
     if (ends) await dismantle(from, signal);
-    // Without the keys file nobody can log in to the account any more.
+    // Without the file of keys, logins to the account are impossible.
     await rm(LAYOUT.keysFile, { force: true });
     for (const path of REMOVED) await rm(path, { recursive: true, force: true });
     await service.forget(signal);

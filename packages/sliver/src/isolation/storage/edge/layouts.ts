@@ -10,7 +10,7 @@ import type { Pool } from "./pool.ts";
 import { fetchLayout, lookUp, type RegistryImage } from "./registry.ts";
 import { deleteSubvolume, freeSubvolume } from "./subvolumes.ts";
 
-/** What a name stands for: the digest of an image, and what tells whether that is still the same. */
+/** Resolved name: the digest of an image, and a value that changes when the source may have changed. */
 export interface Noted {
   readonly digest: string;
   readonly from: string;
@@ -19,13 +19,13 @@ export interface Noted {
 /** Makes the image of a layout's folder and resolves to its digest. */
 export type Take = (folder: string) => Promise<string>;
 
-/** Milliseconds for which a registry is not asked again what a tag stands for. */
+/** Milliseconds until a registry is asked again for the digest of a tag. */
 const LOOK = 300_000;
 /** Milliseconds to remove a layout. */
 const REMOVAL = 60_000;
-/** Bytes of the pool that no image may take: what a full file system needs to get out of that again. */
+/** Bytes of the pool that images must leave free: a full btrfs needs space even to delete files. */
 const SPARE = 67_108_864;
-/** An archive of a layout into a folder: only what is read of one stays. */
+/** Unpacks an archive of a layout into a folder, only the files that are read. */
 const UNPACK = "tar -x --no-same-owner -f /archives/100 -C /image; find /image ! -type f ! -type d -delete";
 
 /** Bytes that an image may take. Throws PoolFullError. */
@@ -36,24 +36,26 @@ export async function roomFor(name: string, pool: Pool): Promise<number> {
   throw new PoolFullError(`image ${name} does not fit: the pool has ${size - used} bytes left`);
 }
 
-/** Of a file. Throws ImageError. */
+/** Status of a file. Throws ImageError. */
 export function statOf(path: string): Promise<Stats> {
   return stat(path).catch((cause) => {
     throw new ImageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
   });
 }
 
-/** What changes with a file's content. */
+/** A text that changes when the file changes. */
 export function versionOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }
 
-/** OCI layouts from where they are; what has to be unpacked or fetched is in the pool for a while, and limited. */
+/**
+ * OCI layouts of all sources. Layouts that must be unpacked or fetched are in the pool while they are needed, with a limit of their size.
+ */
 export class Layouts {
   readonly #pool: Pool;
   readonly #clock: Clock;
   readonly #say: (line: string) => void;
-  /** When the registry of each name was asked last, by the monotonic clock. */
+  /** Monotonic time at which the registry of each name was last asked. */
   readonly #looked = new Map<string, number>();
 
   constructor(
@@ -66,8 +68,9 @@ export class Layouts {
   }
 
   /**
-   * What the source is now. `noted`: what it was last, if that image is whole; the same is neither unpacked nor fetched again. Throws
-   * ImageError, CommandError.
+   * The current image of the source. `noted`: the last result, if its image is complete; an unchanged source is neither unpacked nor
+   * fetched again.
+   * Throws ImageError, CommandError.
    */
   async resolve(
     name: string,
@@ -112,7 +115,7 @@ export class Layouts {
       await fetchLayout(source, digest, scratch, signal);
       return { digest: await take(join(scratch, "layout")), from };
     }).catch((error) => {
-      // A registry that does not answer must not keep slivers from an image that is here.
+      // When the registry does not answer, slivers use the image that is here.
       if (!(error instanceof CommandError) || known === undefined) throw error;
       this.#say(`image ${name}: the last one is used: ${messageOf(error)}`);
       return known;
@@ -120,7 +123,7 @@ export class Layouts {
   }
 
   async #within<T>(name: string, signal: AbortSignal, work: (scratch: string) => Promise<T>): Promise<T> {
-    // By that name a start finds it, too.
+    // The name ends in `.new`: the next start of the daemon removes such folders after a crash.
     const scratch = join(this.#pool.folder, "images", `${name}.layout.new`);
     await freeSubvolume(scratch, this.#pool.groups, signal);
     const room = await roomFor(name, this.#pool);

@@ -3,25 +3,25 @@ import { CommandError } from "../../../errors.ts";
 import { howToInstall, run } from "../../edge/run.ts";
 import { OWN_IDS } from "../../lxc/names.ts";
 
-/** Where an image is: `host[:port]/name`, and a tag or a digest; without either the tag `latest`. */
+/** Reference of an image: `host[:port]/name`, then a tag or a digest. Without either, the tag is `latest`. */
 export const REFERENCE =
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::\d{1,5})?(?:\/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)+(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})?$/;
 
 /** An image of a registry. */
 export interface RegistryImage {
   readonly registry: string;
-  /** File of logins as podman and Docker keep them; absent: none are sent. */
+  /** File of logins in the format of podman and Docker. Absent: no login is sent. */
   readonly authFile?: string | undefined;
 }
 
-/** Bytes of memory that it may write to. */
+/** Most bytes of memory of skopeo. */
 const MEMORY = 1_073_741_824;
-/** Of hosts that are this machine: they are asked over HTTP, too. */
+/** References to this machine, which may also be fetched over HTTP. */
 const LOCAL = /^(?:localhost|127(?:\.\d+){3})[:/]/;
 
 /**
- * What a registry answers is hostile: it is read by a process of a user of its own without rights, which sees one folder that it can write to. That
- * one is over /sys, as in the jail; the file of logins, which is root's alone, is copied there.
+ * Answers of a registry are hostile input. skopeo parses them as a user of its own without rights, and can write to one folder only. That
+ * folder is mounted over /sys, as in the jail. The file of logins can be read by root only, so it is copied there.
  */
 const SCRIPT = `set -e
 command -v skopeo >/dev/null || { echo "${howToInstall("skopeo")}" >&2; exit 1; }
@@ -33,7 +33,7 @@ chown "$uid" /sys
 cd /sys
 exec env TMPDIR=/sys HOME=/sys setpriv --reuid="$uid" --regid="$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all skopeo --insecure-policy "$@"`;
 
-/** The digest, in hexadecimal, of what the reference stands for now: an index or a manifest. Throws CommandError. */
+/** The SHA-256 digest (hexadecimal) of the index or manifest that the reference names now. Throws CommandError. */
 export async function lookUp(image: RegistryImage, folder: string, signal: AbortSignal): Promise<string> {
   const pinned = /@sha256:(.*)$/.exec(image.registry)?.[1];
   if (pinned !== undefined) return pinned;
@@ -47,7 +47,7 @@ export async function lookUp(image: RegistryImage, folder: string, signal: Abort
   return createHash("sha256").update(raw).digest("hex");
 }
 
-/** Fetches what has that digest into an OCI layout, the folder `layout` in `folder`. Throws CommandError. */
+/** Fetches the image with that digest into an OCI layout, the folder `layout` in `folder`. Throws CommandError. */
 export async function fetchLayout(
   image: RegistryImage,
   digest: string,

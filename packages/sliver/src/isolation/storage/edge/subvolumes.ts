@@ -119,7 +119,7 @@ export class Subvolumes {
     this.#limits.set(mark, kib);
   }
 
-  /** Bytes that each sliver has beside its image, by its mark, as of the last commit of btrfs: half a minute ago at most. */
+  /** Bytes of own data (without its image's) by the sliver's mark, as of btrfs's last commit, up to 30 s ago. */
   async used(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
     const { folder } = this.#pool;
     const [all, text] = await Promise.all([
