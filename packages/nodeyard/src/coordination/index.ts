@@ -7,6 +7,5 @@ export { announceMember, findInstallation, openInstallation } from "./installati
 export * from "./interrupted.ts";
 export * from "./membership.ts";
 export { poolComponent, Registration } from "./registration.ts";
-export * from "./retry-interrupted.ts";
 export * from "./roots.ts";
 export * from "./within.ts";

@@ -3,8 +3,8 @@ import { messageOf } from "@nodeyard/runtime";
 import type { Session, Tree } from "@nodeyard/tree";
 import { Controller, type ControllerHandles } from "./controller.ts";
 import { announceMember } from "./installation.ts";
+import { retryInterrupted } from "./interrupted.ts";
 import type { Registration } from "./registration.ts";
-import { retryInterrupted } from "./retry-interrupted.ts";
 
 /** How a daemon appears to other members: the kind of its component, and the prefix of its member name before the host. */
 export interface MemberIdentity {

@@ -8,14 +8,13 @@ import type { Hosts } from "./hosts.ts";
 import { Idle } from "./idle.ts";
 import type { Inventory } from "./inventory.ts";
 import type { Launches } from "./launches.ts";
-import { Leaving } from "./leaving.ts";
 import type { PoolQueue } from "./pool-queue.ts";
 import { Registry } from "./registry.ts";
-import { RequestTable } from "./request-table.ts";
+import { RequestStates } from "./request-states.ts";
 import { Slots } from "./slots.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LocalPool, Policy, VerdictCode } from "./types.ts";
-import { Usage } from "./usage.ts";
+import { Leaving, Usage } from "./usage.ts";
 import { compareWaiting, type Waiting, Waits } from "./waits.ts";
 
 /** What capacity is counted in: the pool's limits, the provider's quota, launches at once. */
@@ -93,7 +92,7 @@ export interface State {
   readonly pools: Map<string, PoolState>;
   readonly registry: Registry;
 
-  readonly requests: RequestTable;
+  readonly requests: RequestStates;
   readonly waits: Waits;
 
   readonly nodes: Map<string, NodeEntry>;
@@ -155,7 +154,7 @@ export function createState(): State {
     sweepDue: false,
     pools: new Map(),
     registry: new Registry(),
-    requests: new RequestTable(),
+    requests: new RequestStates(),
     waits: new Waits(compareWaiting),
     nodes: new Map(),
     unreadable: { nodes: new Map(), requests: new Set() },

@@ -28,7 +28,7 @@ class RequestState {
 }
 
 /** One entry for each request, and sets of those that are looked for by what they are at. */
-export class RequestTable {
+export class RequestStates {
   readonly #byId = new Map<string, RequestState>();
   /** Requests that are `pending`; those without a handler in this launcher may have to be reset. */
   readonly pending = new Set<string>();
