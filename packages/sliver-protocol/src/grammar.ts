@@ -12,6 +12,9 @@ export const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 /** Image: a plain name or a digest, never a path. */
 export const IMAGE = /^(sha256:[0-9a-f]{64}|[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)$/;
 
+/** What a machine has by a name of its owner's: a class of devices, a cache. */
+export const CLASS = /^[a-z][a-z0-9_-]{0,31}$/;
+
 const KEY_TYPES: ReadonlySet<string> = new Set([
   "ssh-ed25519",
   "ssh-rsa",

@@ -26,6 +26,10 @@ export const USAGES = {
       ],
       ["sliverd --freeze SLIVER --config FILE", "stop its processes where they are"],
       ["sliverd --thaw SLIVER --config FILE", "let them go on"],
+      [
+        "sliverd --snapshot SLIVER --config FILE -- IMAGE",
+        "make what a sliver has now an image of that name",
+      ],
       ["sliverd --version", "print the version"],
     ],
     notes: "Slivers keep running while it is stopped or restarted. SIGUSR2 writes its state to the log.",

@@ -29,6 +29,7 @@ const OPTIONS = {
   exec: { type: "string" },
   freeze: { type: "string" },
   thaw: { type: "string" },
+  snapshot: { type: "string" },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
 } as const;
@@ -117,9 +118,10 @@ function makesSense({
   json,
   ...rest
 }: Options): boolean {
-  const { exec, freeze, thaw, words } = rest;
-  const verbs = [exec, freeze, thaw].filter((one) => one !== undefined).length;
-  if (verbs > 0) return verbs === 1 && !(dismantle || forget || dryRun || json);
+  const { words } = rest;
+  const verbs = VERBS.filter((verb) => rest[verb] !== undefined);
+  if (verbs.includes("snapshot") && words.length !== 1) return false;
+  if (verbs.length > 0) return verbs.length === 1 && !(dismantle || forget || dryRun || json);
   if (words.length > 0) return false;
   if (dismantle) return forget !== true;
   return json !== true && (forget === true || dryRun !== true);

@@ -1,4 +1,5 @@
 import type { Observed, SliverConfig, StepKind } from "../core/plan.ts";
+import { ImageError } from "../errors.ts";
 import type { BackEnd, Configured, SliverRef } from "../isolation/contract.ts";
 
 interface Made {
@@ -95,6 +96,17 @@ export class MemoryBackEnd implements BackEnd {
     return this.#step("destroy", ref, signal, () => {
       if (this.made.get(ref.index)?.config.incarnation === ref.incarnation) this.made.delete(ref.index);
     });
+  }
+
+  /** What an image was made of, by its name. */
+  readonly snapshots = new Map<string, SliverConfig>();
+
+  async snapshot(ref: SliverRef, image: string): Promise<void> {
+    this.snapshots.set(image, this.#of(ref).config);
+  }
+
+  async forgetSnapshot(image: string): Promise<void> {
+    if (!this.snapshots.delete(image)) throw new ImageError(`there is no snapshot ${image}`);
   }
 
   #of(ref: SliverRef): Made {

@@ -1,6 +1,10 @@
-import type { Loan } from "@nodeyard/sliver-protocol";
+import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { IMAGE, type Loan } from "@nodeyard/sliver-protocol";
 import { computeLoans, shownToLender } from "../../core/loans.ts";
 import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
+import type { BackEnd } from "../../isolation/contract.ts";
+import { IMAGE_NAME } from "../../isolation/storage/edge/archives.ts";
+import type { Manager } from "../../manager/manager.ts";
 import { converged } from "../../manager/waits.ts";
 import { type Context, FAILED_CALL, Fault, type Method, placeOf, wrongArgument } from "../method.ts";
 
@@ -122,7 +126,50 @@ export const SLIVER_METHODS = {
         [...manager.state.records.values()].map(({ name, keys }) => [name, keys.join("\n")]),
       ),
   },
+  Snapshot: {
+    since: "native",
+    params: ["sliver_name", "image"],
+    doc: "make what the sliver has now an image of that name; root and the launcher only.",
+    run: ({ manager }, [name, image]) =>
+      ofImages(manager, image, async (backEnd, wanted, signal) => {
+        const { index, incarnation } = manager.state.records.get(String(name))?.local ?? {};
+        if (index === undefined || incarnation === undefined)
+          throw wrongArgument(
+            `the first argument must be a sliver that was made, not ${String(name).slice(0, 64)}`,
+          );
+        await backEnd.snapshot!({ index, incarnation }, wanted, signal);
+      }),
+  },
+  ForgetSnapshot: {
+    since: "native",
+    params: ["image"],
+    doc: "take the name from an image that was made of a sliver; it goes with its last copy.",
+    run: ({ manager }, [image]) =>
+      ofImages(manager, image, (backEnd, wanted, signal) => backEnd.forgetSnapshot!(wanted, signal)),
+  },
 } satisfies Record<string, Method>;
+
+/** Work of the back end with an image of that name, while the caller waits. */
+async function ofImages(
+  { options: { backEnd, clock } }: Manager,
+  image: unknown,
+  work: (backEnd: BackEnd, image: string, signal: AbortSignal) => Promise<void>,
+): Promise<number> {
+  if (typeof image !== "string" || !IMAGE_NAME.test(image) || !IMAGE.test(image))
+    throw wrongArgument("an image's name is 64 lower-case letters, digits and ._- at most");
+  if (backEnd.snapshot === undefined)
+    throw new Fault(FAILED_CALL, `slivers of back end ${backEnd.name} have no images`);
+  const limit = deadline(clock, PATIENCE, () => new Fault(FAILED_CALL, "it took more than 110 seconds"));
+  try {
+    await work(backEnd, image, limit.signal);
+    return 1;
+  } catch (error) {
+    if (!(error instanceof NodeyardError)) throw error;
+    throw new Fault(FAILED_CALL, messageOf(error));
+  } finally {
+    limit.cancel();
+  }
+}
 
 function setDesired(context: Context, record: SliverRecord, desired: boolean): unknown {
   if (record.instantiation === "delegated")

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
+import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import { MachineError } from "../../errors.ts";
 import { Cgroups } from "../../isolation/cgroups/edge/cgroups.ts";
 import { howToInstall } from "../../isolation/edge/run.ts";
@@ -10,20 +11,20 @@ import { SliverFolders } from "../../isolation/lxc/edge/sliver-folders.ts";
 import { namesOf, readMarkName } from "../../isolation/lxc/names.ts";
 import type { DaemonConfig } from "../config.ts";
 
-/** Operations of root on one sliver, without its manager, which keeps managing it. */
-export const VERBS = ["exec", "freeze", "thaw"] as const;
+/** Operations of root on one sliver. Its manager keeps managing it, and makes the snapshot. */
+export const VERBS = ["exec", "freeze", "thaw", "snapshot"] as const;
 export type Verb = (typeof VERBS)[number];
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
  * exec: runs `words` (default: a shell) in a sliver as its root, on this terminal, with the sliver's capabilities, groups and filter of
- * system calls, and without the host's environment. freeze and thaw: stop its processes, or let them continue. `name`: of the sliver or of
- * its node. Resolves with the exit code. Throws MachineError.
+ * system calls, and without the host's environment. freeze and thaw: stop its processes, or let them continue. snapshot: its manager makes
+ * it an image, named by the one word. `name`: of the sliver or of its node. Resolves with the exit code. Throws MachineError.
  */
 export async function atSliver(
   verb: Verb,
-  { isolation: { folder, network } }: DaemonConfig,
+  { isolation: { folder, network }, runFolder }: DaemonConfig,
   name: string,
   words: readonly string[],
 ): Promise<number> {
@@ -34,6 +35,11 @@ export async function atSliver(
   const ref = readMarkName(marks[at] ?? "");
   if (ref === undefined)
     throw new MachineError(`there is no sliver ${name} here; there is ${names.join(", ") || "none"}`);
+  if (verb === "snapshot") {
+    const client = new SliverClient(unixTransport(join(runFolder, "root/api.sock")));
+    await client.call("Snapshot", [names[at], words[0]], new AbortController().signal);
+    return 0;
+  }
   if (verb !== "exec") {
     await (await Cgroups.detect(systemClock)).freeze(marks[at]!, verb === "freeze");
     return 0;

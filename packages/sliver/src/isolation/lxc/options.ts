@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { IMAGE_DIGEST } from "../storage/edge/archives.ts";
+import { IMAGE_DIGEST, IMAGE_NAME } from "../storage/edge/archives.ts";
 import { REFERENCE } from "../storage/edge/registry.ts";
 
 /** Default image when the configuration names none. */
@@ -66,7 +66,7 @@ const fields = z.strictObject({
       "must have bytes (268435456 at least) or folder, and nothing else",
     )
     .default({ bytes: 20_000_000_000 }),
-  images: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), image).default({
+  images: z.record(z.string().regex(IMAGE_NAME), image).default({
     [PRESET]: { debian: "bookworm", packages: [] },
   }),
   /** Image of slivers that name none. */

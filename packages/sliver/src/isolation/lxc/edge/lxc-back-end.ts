@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
-import { PoolFullError, WrongIncarnationError } from "../../../errors.ts";
+import { MachineError, PoolFullError, WrongIncarnationError } from "../../../errors.ts";
 import { limitWrites } from "../../cgroups/limits.ts";
 import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
 import { together } from "../../edge/files.ts";
@@ -158,6 +158,22 @@ export class LxcBackEnd implements BackEnd {
       await folders.remove(name);
     }
     await machine.leave(signal);
+  }
+
+  async snapshot(ref: SliverRef, image: string, signal: AbortSignal): Promise<void> {
+    const { subvolumes, images } = await this.#ready(signal);
+    const mark = await this.#mark(ref);
+    if (mark.root !== "container" || !mark.made)
+      throw new MachineError(
+        `${mark.name} is no copy of an image, so none can be made of it; slivers of back end container are`,
+      );
+    const { user } = this.#names(ref.index);
+    await images.snapshot(image, subvolumes.path(markName(ref)), { user, disk: mark.disk }, signal);
+  }
+
+  async forgetSnapshot(image: string, signal: AbortSignal): Promise<void> {
+    const { images } = await this.#ready(signal);
+    await images.forget(image, signal);
   }
 
   async #ready(signal: AbortSignal): Promise<SliverMachine> {

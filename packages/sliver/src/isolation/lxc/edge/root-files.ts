@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
-import { chmod, chown, lchown, lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lchown, lstat, mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { ImageError } from "../../../errors.ts";
 import { replaceHostile, together, writeAtomic } from "../../edge/files.ts";
 import { resolverText } from "../../network/edge/host-network.ts";
-import type { AccountFiles } from "../../storage/edge/jail.ts";
+import { type AccountFiles, KEPT_HOME } from "../../storage/edge/jail.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import {
   authorizedKeys,
@@ -111,6 +111,10 @@ async function common(root: string, { user, address }: Names): Promise<void> {
   for (const [name, text] of Object.entries(texts)) await replaceHostile(join(etc, name), text);
   await mkdir(await within(root, "etc/nodeyard"), { recursive: true });
   const home = await within(root, `home/${user}`);
+  const kept = join(root, "home", KEPT_HOME);
+  // Of a sliver that the image was made of.
+  if ((await lstat(kept).catch(() => undefined))?.isDirectory() === true && !(await exists(home)))
+    await rename(kept, home);
   await mkdir(home, { recursive: true });
   await lchown(home, LOGIN_ID, LOGIN_ID);
   await chmod(home, 0o700);

@@ -29,6 +29,9 @@ export type ArchiveSource = Exclude<ImageSource, LayeredSource>;
 /** Name of an image that is requested by content: the digest of its archive. */
 export const IMAGE_DIGEST = /^sha256:([0-9a-f]{64})$/;
 
+/** Names of images on a machine. */
+export const IMAGE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
 /** Packages in every image that is built here: without them a user could not log in to a sliver or work in it. */
 const ALWAYS = ["openssh-server", "iproute2", "sudo"];
 
@@ -151,7 +154,7 @@ async function aptSources(): Promise<string[]> {
 const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
 
 /**
- * Unpacks archives (one complete root, or the layers of an image in their order) into a new subvolume, and makes the subvolume read-only.
+ * Unpacks archives (one complete root, or the layers of an image in their order) into a new subvolume.
  * Archives may be hostile (rule 11): GNU tar takes names as relative, refuses names with `..`, does not write through links that it
  * unpacked, and fails when it left something out. It runs in a jail (jail.ts). Only regular files, folders and links are kept: LXC makes a
  * sliver's devices, and a FIFO would block every process that reads it. Host keys are removed, because all copies would share them. Set-uid
@@ -179,7 +182,6 @@ export async function unpack(
       throw new ImageError(
         `image ${name} has no /${program}, without which it is no machine: install openssh-server and util-linux in it`,
       );
-  await run(["btrfs", "property", "set", root, "ro", "true"], { signal });
   return accounts;
 }
 

@@ -1,7 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
-import { ImageError } from "../../../errors.ts";
+import { ImageError, PoolFullError } from "../../../errors.ts";
 import { unlessAborted } from "../../../in-turn.ts";
 import { writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
@@ -9,11 +10,12 @@ import {
   type ArchiveSource,
   Archives,
   IMAGE_DIGEST,
+  IMAGE_NAME,
   type ImageSource,
   type LayeredSource,
   unpack,
 } from "./archives.ts";
-import { type AccountFiles, MEMORY } from "./jail.ts";
+import { type AccountFiles, MEMORY, tidyInJail } from "./jail.ts";
 import { readLayout } from "./layout.ts";
 import { Layouts, type Noted, roomFor, statOf, versionOf } from "./layouts.ts";
 import { exists, type Pool } from "./pool.ts";
@@ -66,6 +68,46 @@ export class Images {
     return JSON.parse(await readFile(accountsOf(path), "utf8")) as AccountFiles;
   }
 
+  /**
+   * Makes a copy of a sliver's root an image, in the place of an earlier one of that name. `disk`: KiB that the sliver may take, and so the
+   * image from now on. Throws ImageError, PoolFullError, CommandError.
+   */
+  async snapshot(
+    name: string,
+    root: string,
+    { user, disk }: { readonly user: string; readonly disk: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (Object.hasOwn(this.#options.sources, name))
+      throw new ImageError(`image ${name} is made of what sliverd.json says; choose another name`);
+    if (disk * 1024 > (await roomFor(name, this.#pool)))
+      throw new PoolFullError(`image ${name} may take ${disk} KiB, which the pool has not left`);
+    // No archive has that digest: what a sliver was has none.
+    const id = randomBytes(32).toString("hex");
+    const path = join(this.#folder, id);
+    const making = (async () => {
+      await run(["btrfs", "subvolume", "snapshot", root, `${path}.new`], { signal });
+      await this.#finish(name, path, signal, () => tidyInJail(`${path}.new`, user, signal));
+      await mkdir(this.#snapshots, { recursive: true });
+      await writeAtomic(join(this.#snapshots, name), `${id}\n`);
+      return path;
+    })();
+    // So that nothing half made is taken for what a crash left.
+    this.#making.set(id, making);
+    await making.finally(() => this.#making.delete(id));
+    await this.retire(signal);
+  }
+
+  /** Takes the name from an image that was made of a sliver. Throws ImageError. */
+  async forget(name: string, signal: AbortSignal): Promise<void> {
+    if ((await this.#noted(name, this.#snapshots)) === undefined)
+      throw new ImageError(
+        `there is no snapshot ${name}; there is ${(await this.#snapshotNames()).join(", ") || "none"}`,
+      );
+    await rm(join(this.#snapshots, name));
+    await this.retire(signal);
+  }
+
   /** Removes what a crash left incomplete. No image may be in the making during this call. */
   async tidy(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
@@ -84,6 +126,8 @@ export class Images {
       if (!Object.hasOwn(this.#options.sources, name)) await rm(join(this.#names, name), { force: true });
       else keep.add((await this.#noted(name))?.digest ?? "");
     }
+    for (const name of await this.#snapshotNames())
+      keep.add((await this.#noted(name, this.#snapshots))?.digest ?? "");
     const rest = (await this.list()).filter((digest) => !keep.has(digest));
     if (rest.length === 0) return;
     const used = imagesInUse(await this.#pool.subvolumes(signal));
@@ -104,7 +148,7 @@ export class Images {
   async remove(signal: AbortSignal): Promise<void> {
     await this.tidy(signal);
     for (const digest of await this.list()) await this.#free(join(this.#folder, digest), signal);
-    for (const folder of [this.#names, this.#folder, join(this.#pool.folder, "accounts")])
+    for (const folder of [this.#names, this.#snapshots, this.#folder, join(this.#pool.folder, "accounts")])
       await rm(folder, { recursive: true, force: true });
   }
 
@@ -115,6 +159,15 @@ export class Images {
   /** Folder with the last digest of each configured name. It saves reading a whole archive to find out whether an image is still wanted. */
   get #names(): string {
     return join(this.#pool.folder, "names");
+  }
+
+  /** The id that each snapshot has, by its name. */
+  get #snapshots(): string {
+    return join(this.#pool.folder, "snapshots");
+  }
+
+  #snapshotNames(): Promise<string[]> {
+    return readdir(this.#snapshots).catch(() => []);
   }
 
   #begin(name: string): Promise<string> {
@@ -134,7 +187,10 @@ export class Images {
     if (wanted !== undefined) return await this.#find(wanted, signal);
     const source = Object.hasOwn(this.#options.sources, name) ? this.#options.sources[name] : undefined;
     if (source === undefined) {
-      const names = Object.keys(this.#options.sources).join(", ") || "none";
+      const snapshot = IMAGE_NAME.test(name) ? await this.#noted(name, this.#snapshots) : undefined;
+      if (snapshot !== undefined) return await this.#find(snapshot.digest, signal);
+      const all = [...Object.keys(this.#options.sources), ...(await this.#snapshotNames())];
+      const names = all.join(", ") || "none";
       throw new ImageError(`there is no image ${JSON.stringify(name)}; there is ${names}`);
     }
     const made =
@@ -176,8 +232,8 @@ export class Images {
   }
 
   /** What a name stood for last. */
-  async #noted(name: string): Promise<Noted | undefined> {
-    const text = await readFile(join(this.#names, name), "utf8").catch(() => undefined);
+  async #noted(name: string, folder = this.#names): Promise<Noted | undefined> {
+    const text = await readFile(join(folder, name), "utf8").catch(() => undefined);
     const [digest, from = ""] = text?.split("\n") ?? [];
     return digest === undefined ? undefined : { digest, from };
   }
@@ -223,8 +279,20 @@ export class Images {
     const half = `${path}.new`;
     await this.#free(half, signal);
     const room = await roomFor(name, this.#pool);
+    await this.#finish(name, path, signal, () => unpack(name, archives, half, room, signal));
+  }
+
+  /** Gives what `make` makes its name, with the accounts that it tells, or takes it away. */
+  async #finish(
+    name: string,
+    path: string,
+    signal: AbortSignal,
+    make: () => Promise<AccountFiles>,
+  ): Promise<void> {
+    const half = `${path}.new`;
     try {
-      const accounts = await unpack(name, archives, half, room, signal);
+      const accounts = await make();
+      await run(["btrfs", "property", "set", half, "ro", "true"], { signal });
       await mkdir(dirname(accountsOf(path)), { recursive: true, mode: 0o700 });
       await writeAtomic(accountsOf(path), JSON.stringify(accounts));
       await rename(half, path);

@@ -77,6 +77,10 @@ const MERGE = `
   cd /image
   rm -rf ${LAYER}`;
 
+/** What no sliver may have of an image goes; its accounts are told. */
+const TIDY = `find /image -xdev \\( ! -type f ! -type d ! -type l -o -path '/image/etc/ssh/ssh_host_*' ! -type d \\) -delete
+find /image/etc -maxdepth 1 -type f -size -${MOST / 512 + 1} \\( -name passwd -o -name group -o -name shadow \\) -printf '%f %m %G ' -exec base64 -w0 {} ';' -printf '\\n' || true`;
+
 /** What is done with an image that was unpacked: its programs run later, in slivers; here GNU tar, find and cp do. */
 const UNPACK = `to=/image
 for layer in /archives/*; do
@@ -87,8 +91,10 @@ for layer in /archives/*; do
   to=${LAYER}
   umask 0767
 done
-find /image -xdev \\( ! -type f ! -type d ! -type l -o -path '/image/etc/ssh/ssh_host_*' ! -type d \\) -delete
-find /image/etc -maxdepth 1 -type f -size -${MOST / 512 + 1} \\( -name passwd -o -name group -o -name shadow \\) -printf '%f %m %G ' -exec base64 -w0 {} ';' -printf '\\n' || true`;
+${TIDY}`;
+
+/** In an image's /home: that of the login of every copy. */
+export const KEPT_HOME = ".nodeyard";
 
 /** A file of accounts as it is in the image. */
 export interface AccountFile {
@@ -110,7 +116,24 @@ export async function unpackInJail(
   image: string,
   signal: AbortSignal,
 ): Promise<AccountFiles> {
-  const said = await inJail(UNPACK, archives, image, signal);
+  return accountsIn(await inJail(UNPACK, archives, image, signal));
+}
+
+/**
+ * Makes an image of what was a sliver, whose processes may have left anything in it: its login's home is kept for the login of the next one.
+ * Rejects with CommandError.
+ */
+export async function tidyInJail(image: string, user: string, signal: AbortSignal): Promise<AccountFiles> {
+  const home = `if [ -d /image/home/${user} ] && [ ! -L /image/home ] && [ ! -L /image/home/${user} ]; then
+    rm -rf /image/home/${KEPT_HOME}; mv /image/home/${user} /image/home/${KEPT_HOME}; fi`;
+  const accounts = accountsIn(await inJail(`${home}\n${TIDY}`, [], image, signal));
+  const others = (text: string) => text.replace(new RegExp(`^${user}:.*\\n?`, "gm"), "");
+  return Object.fromEntries(
+    Object.entries(accounts).map(([name, file]) => [name, { ...file!, text: others(file!.text) }]),
+  );
+}
+
+function accountsIn(said: string): AccountFiles {
   return Object.fromEntries(
     said.split("\n").flatMap((line) => {
       const [, name, mode, group, base64] =
