@@ -22,6 +22,7 @@ export async function views(
     ["providers", "providers"],
     ["provider", "providers/east"],
     ["slivers", "slivers"],
+    ["plan", "plan"],
     ["audit", "audit"],
     ["label", "labels/arm-board"],
     ["why", "why?q=nothing"],

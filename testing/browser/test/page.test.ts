@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -128,6 +130,23 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     const steps = page.getByRole("region", { name: "Time line" }).getByRole("listitem");
     await steps.first().waitFor();
     expect(await steps.count()).toBeGreaterThan(2);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("a configuration is checked and planned with before it is put into place", async () => {
+    await using watched = await visit(browser, site, operator, "plan");
+    const { page } = watched;
+    const field = page.getByRole("textbox", { name: "Configuration" });
+    const config = readFileSync(join(site.folder, "nodepool.yaml"), "utf8");
+    await field.fill(`${config}\nmisspelt: 1\n`);
+    await page.getByRole("button", { name: "Check" }).click();
+    const findings = page.getByRole("region", { name: "The configuration has errors" });
+    await findings.getByText("misspelt").first().waitFor();
+    await field.fill(config);
+    await page.getByRole("main").getByRole("button", { name: "Plan" }).click();
+    await page.getByRole("region", { name: "The configuration is valid" }).waitFor();
+    const outcome = page.getByRole("region", { name: /^\d+ requests: today → planned$/ });
+    await outcome.getByRole("row").filter({ hasText: "debian-small" }).first().waitFor();
     expect(watched.faults).toEqual([]);
   });
 

@@ -29,6 +29,7 @@ export async function call<T>(
   path: string,
   body?: unknown,
   headers: Record<string, string> = {},
+  deadlineMs = DEADLINE_MS,
 ): Promise<T> {
   const csrf = session.peek()?.csrf;
   const response = await fetch(path, {
@@ -40,7 +41,7 @@ export async function call<T>(
       ...headers,
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(DEADLINE_MS),
+    signal: AbortSignal.timeout(deadlineMs),
   }).catch((error: unknown) => {
     throw new Refusal(0, `the launcher does not answer (${error instanceof Error ? error.message : error})`);
   });

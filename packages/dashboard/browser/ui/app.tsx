@@ -10,6 +10,7 @@ import { LabelView } from "../views/label.tsx";
 import { LeasesView } from "../views/leases.tsx";
 import { NodesView } from "../views/nodes.tsx";
 import { Overview } from "../views/overview.tsx";
+import { PlanView } from "../views/plan.tsx";
 import { ProvidersView } from "../views/providers.tsx";
 import { RequestsView } from "../views/requests.tsx";
 import { SliversView } from "../views/slivers.tsx";
@@ -35,6 +36,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   images: { title: "Images", show: ImagesView, whose: seesEverything },
   providers: { title: "Providers", show: ProvidersView, whose: seesEverything },
   slivers: { title: "Slivers", show: SliversView, whose: seesEverything },
+  plan: { title: "Plan", show: PlanView, whose: mayOperate },
   audit: { title: "Audit", show: AuditView, whose: mayOperate },
   labels: { title: "Label", show: LabelView, named: false },
   why: { title: "Why is this slow?", show: WhyView, named: false },

@@ -22,7 +22,7 @@ const skipped = z
 const provider = z.object({
   id: z
     .string()
-    .regex(/^(?!\.{1,2}$)[^/\p{Cc}]{1,200}$/u)
+    .regex(/^[^/.][^/]{0,199}$/)
     .describe("its name; it need not be configured"),
 });
 
