@@ -6,7 +6,7 @@ export { startBuilder, startLauncher } from "./daemon.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { examineCertificates } from "./edge/certificates.ts";
 export { fileExists, isSocket, makeKey, makeStateFolder, readText, writePrivate } from "./edge/files.ts";
-export { askSocket, canListen, connectsTo, freeSpace } from "./edge/host-checks.ts";
+export { askSocket, canListen, connectsTo, freeSpace, isLive } from "./edge/host-checks.ts";
 export { makeKnownHosts } from "./edge/known-hosts.ts";
 export { loadModule } from "./edge/load-module.ts";
 export { claimPidFile } from "./edge/pid-file.ts";

@@ -15,6 +15,7 @@ import {
   fileExists,
   freeSpace,
   HTTP_SOCKET,
+  isLive,
   isSocket,
   loadModule,
   openConfig,
@@ -155,21 +156,28 @@ function portsOf(config: Config | undefined, isRunning: boolean): readonly Look[
     });
     return `ZooKeeper ${host}:${port} answers`;
   });
-  const { isNamed, listenAddress, port } = config.webapp;
+  const { isNamed, listenAddress, port, tls } = config.webapp;
   if (!isNamed || port === 0) return servers;
   const place = `${listenAddress}:${port}`;
+  // What listens on every address is reached by any of them.
+  const host = listenAddress === "0.0.0.0" ? "127.0.0.1" : listenAddress === "::" ? "::1" : listenAddress;
   const webapp = async () => {
-    // What listens on every address is reached by any of them.
-    const host = listenAddress === "0.0.0.0" ? "127.0.0.1" : listenAddress === "::" ? "::1" : listenAddress;
-    await (isRunning ? connectsTo(host, port) : canListen(listenAddress, port)).catch((error: unknown) => {
-      const remedy = isRunning
-        ? "restart the daemon without --webapp, or correct webapp"
-        : "stop the program that listens there, or name another port in webapp";
+    const closed = await canListen(listenAddress, port).then(
+      () => undefined,
+      (error: unknown) => messageOf(error),
+    );
+    if (closed === undefined && !isRunning) return `webapp ${place} is free`;
+    if (closed === undefined)
       throw new Error(
-        `webapp ${place} ${isRunning ? "does not answer" : "cannot be used"} (${messageOf(error)}): ${remedy}`,
+        `webapp ${place} does not answer: restart the daemon without --webapp, or correct webapp`,
+      );
+    // A Nodeyard with another state folder may listen there. One that wants a certificate of its clients answers nothing else.
+    await (tls?.ca == null ? isLive(host, port, tls !== null) : connectsTo(host, port)).catch(() => {
+      throw new Error(
+        `webapp ${place} cannot be used (${closed}): stop the program that listens there, or name another port in webapp`,
       );
     });
-    return `webapp ${place} ${isRunning ? "answers" : "is free"}`;
+    return `webapp ${place} answers`;
   };
   return [...servers, webapp];
 }

@@ -1,5 +1,6 @@
 import { statfsSync } from "node:fs";
 import { request } from "node:http";
+import { request as requestByTls } from "node:https";
 import { connect, createServer } from "node:net";
 
 /** Bytes that this user can still write beneath a folder, and the share of the disk that they are. */
@@ -48,5 +49,21 @@ export function canListen(host: string, port: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const server = createServer().once("error", reject);
   server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
+  return promise;
+}
+
+/** Rejects unless a Nodeyard's web interface answers there within five seconds. Whose certificate it has is not looked at. */
+export function isLive(host: string, port: number, tls: boolean): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const wish = { host, port, path: "/live", timeout: ANSWER_MS };
+  const asking = tls ? requestByTls({ ...wish, rejectUnauthorized: false }) : request(wish);
+  asking.once("response", (answer) => {
+    answer.resume();
+    if (answer.statusCode === 200) resolve();
+    else reject(new Error(`/live answers ${answer.statusCode}`));
+  });
+  asking.once("error", reject);
+  asking.once("timeout", () => asking.destroy(new Error(`no answer within ${ANSWER_MS / 1_000} s`)));
+  asking.end();
   return promise;
 }
