@@ -1,4 +1,4 @@
-import { listen, type Told, take } from "./data/events.ts";
+import { listen, type StreamMessage, take } from "./data/events.ts";
 import { Feed } from "./data/feed.ts";
 import type { Kind } from "./data/rows.ts";
 import { Table } from "./data/table.ts";
@@ -19,7 +19,7 @@ let owner: string | undefined;
 let close: (() => void) | undefined;
 let isOpen = false;
 let complete = true;
-let pending: Told[] = [];
+let pending: StreamMessage[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Milliseconds during which events are collected into one message, because each message wakes all tabs. */
@@ -38,19 +38,19 @@ function admit(port: MessagePort, session: string | undefined): void {
   ports.add(port);
   if (close === undefined || session !== owner) return begin(session);
   const rows = Object.entries(tables).flatMap(([name, table]) =>
-    [...table.entries()].flatMap(([id, row]): Told[] => {
+    [...table.entries()].flatMap(([id, row]): StreamMessage[] => {
       const kind = name as Kind;
       // While all rows are being sent, a row that was not sent yet may not exist any more. It is left out; if it exists, it is sent later.
       return feed.isNamed(kind, id) ? [{ type: "put", kind, id, row }] : [];
     }),
   );
-  const synced: Told[] = feed.resyncing ? [] : [{ type: "synced", complete }];
+  const synced: StreamMessage[] = feed.resyncing ? [] : [{ type: "synced", complete }];
   port.postMessage([
     { type: "gap" },
     { type: isOpen ? "open" : "lost" },
     ...rows,
     ...synced,
-  ] satisfies Told[]);
+  ] satisfies StreamMessage[]);
 }
 
 /** Closes the stream when the last tab has left. */
@@ -68,14 +68,14 @@ function begin(session: string | undefined): void {
   close = listen(hear);
 }
 
-function hear(told: Told): void {
-  take(feed, told);
-  if (told.type === "open") isOpen = true;
-  if (told.type === "synced" || told.type === "view") complete = told.complete;
-  if (told.type === "lost" || told.type === "closed") isOpen = false;
+function hear(message: StreamMessage): void {
+  take(feed, message);
+  if (message.type === "open") isOpen = true;
+  if (message.type === "synced" || message.type === "view") complete = message.complete;
+  if (message.type === "lost" || message.type === "closed") isOpen = false;
   // The next tab that asks opens a new stream.
-  if (told.type === "closed") close = undefined;
-  pending.push(told);
+  if (message.type === "closed") close = undefined;
+  pending.push(message);
   timer ??= setTimeout(send, GATHER_MS);
 }
 

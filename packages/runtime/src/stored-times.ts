@@ -49,8 +49,8 @@ export class StoredTimes {
   age(key: string, instant: number | null, moment: Moment): number {
     const since = this.read(key, instant, moment, 0);
     const known = this.#known.get(key);
-    const told = known !== undefined && known.instant === instant ? known.now : (instant ?? moment.now);
-    return Math.max(moment.steady - since, moment.now - told);
+    const recorded = known !== undefined && known.instant === instant ? known.now : (instant ?? moment.now);
+    return Math.max(moment.steady - since, moment.now - recorded);
   }
 
   /** Must be called when the record stored under `key` is deleted. */

@@ -2,7 +2,7 @@ import type { Feed } from "./feed.ts";
 import type { Kind } from "./rows.ts";
 
 /** Messages of the stream of events. */
-export type Told =
+export type StreamMessage =
   | { readonly type: "put"; readonly kind: Kind; readonly id: string; readonly row: unknown }
   | { readonly type: "remove"; readonly kind: Kind; readonly id: string }
   | { readonly type: "synced" | "view"; readonly complete: boolean }
@@ -15,7 +15,7 @@ export type Told =
   | { readonly type: "closed" };
 
 /** Opens a stream of all kinds. Returns a function that closes it. */
-export function listen(tell: (told: Told) => void): () => void {
+export function listen(tell: (message: StreamMessage) => void): () => void {
   const events = new EventSource("/v1/events?newest=true&nulls=false");
   events.onopen = () => tell({ type: "open" });
   events.onerror = () => tell({ type: events.readyState === EventSource.CLOSED ? "closed" : "lost" });
@@ -25,10 +25,10 @@ export function listen(tell: (told: Told) => void): () => void {
 }
 
 /** Adds a message to the feed. The next flush shows it. */
-export function take(feed: Feed, told: Told): void {
-  if (told.type === "put") feed.put(told.kind, told.id, told.row);
-  else if (told.type === "remove") feed.remove(told.kind, told.id);
-  else if (told.type === "synced") feed.synced();
+export function take(feed: Feed, message: StreamMessage): void {
+  if (message.type === "put") feed.put(message.kind, message.id, message.row);
+  else if (message.type === "remove") feed.remove(message.kind, message.id);
+  else if (message.type === "synced") feed.synced();
   // A stream that was cut off before `synced` is sent from its beginning.
-  else if (told.type === "gap" || (told.type === "open" && feed.resyncing)) feed.begin();
+  else if (message.type === "gap" || (message.type === "open" && feed.resyncing)) feed.begin();
 }

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { call, type Session, session } from "./api.ts";
-import { listen, type Told, take } from "./events.ts";
+import { listen, type StreamMessage, take } from "./events.ts";
 import { feed } from "./state.ts";
 
 /**
@@ -41,11 +41,11 @@ export function unfollow(): void {
  * Listens through a worker that all tabs of a browser share. Over HTTP/1.1 a browser opens six connections per host: with one stream per
  * tab, a seventh tab would never load. Undefined in browsers without shared workers (phones, which have few tabs).
  */
-function listenShared(tell: (told: Told) => void): (() => void) | undefined {
+function listenShared(tell: (message: StreamMessage) => void): (() => void) | undefined {
   const path = document.querySelector<HTMLMetaElement>('meta[name="worker"]')?.content;
   if (typeof SharedWorker === "undefined" || path === undefined) return undefined;
   const worker = new SharedWorker(trusted(path));
-  worker.port.onmessage = ({ data }: MessageEvent<readonly Told[]>) => data.forEach(tell);
+  worker.port.onmessage = ({ data }: MessageEvent<readonly StreamMessage[]>) => data.forEach(tell);
   worker.port.postMessage({ follow: session.peek()?.csrf });
   const leave = () => worker.port.postMessage({ leave: true });
   addEventListener("pagehide", leave);
@@ -72,17 +72,17 @@ function trusted(path: string): string {
   return policy?.createScriptURL(path) ?? path;
 }
 
-function hear(told: Told): void {
-  take(feed, told);
-  if (told.type === "synced" || told.type === "view") complete = told.complete;
-  if (told.type === "open") {
+function hear(message: StreamMessage): void {
+  take(feed, message);
+  if (message.type === "synced" || message.type === "view") complete = message.complete;
+  if (message.type === "open") {
     isOpen = true;
     failures = 0;
   }
-  if (told.type === "lost" || told.type === "closed") {
+  if (message.type === "lost" || message.type === "closed") {
     isOpen = false;
     connection.value = connection.peek() === "connecting" ? "connecting" : "lost";
-    if (told.type === "closed") void again();
+    if (message.type === "closed") void again();
   }
   if (scheduled) return;
   scheduled = true;

@@ -243,11 +243,11 @@ export function Waterfall({ steps }: { readonly steps: readonly Step[] }) {
 
 /** Console output that a driver read from a machine that did not boot. */
 function Console({ events }: { readonly events: readonly PastEvent[] }) {
-  const told = events.filter(({ facts }) => facts.lines != null);
-  if (told.length === 0) return null;
+  const shown = events.filter(({ facts }) => facts.lines != null);
+  if (shown.length === 0) return null;
   return (
     <Section title="Console">
-      {told.map(({ at, facts }) => {
+      {shown.map(({ at, facts }) => {
         const lines = facts.lines;
         return (
           // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
@@ -268,12 +268,12 @@ function Events({
   readonly problem: string | null;
 }) {
   // Steps are shown on the time line.
-  const told = events.filter(({ event }) => event !== "node.step");
+  const shown = events.filter(({ event }) => event !== "node.step");
   return (
     <>
-      {told.length === 0 && <p class="dim">Nothing is known.</p>}
+      {shown.length === 0 && <p class="dim">Nothing is known.</p>}
       <ol class="events">
-        {told.map(({ at, event, meaning, node, facts }, index) => (
+        {shown.map(({ at, event, meaning, node, facts }, index) => (
           <li key={`${at} ${event} ${index}`}>
             <time dateTime={at ?? ""} title={at ?? ""}>
               {at === null ? "" : clockText(at, now.peek())}

@@ -8,7 +8,7 @@ import { MAX_FRAME, readFrames, writeFrame } from "./frames.ts";
 export const CONNECTION_PREFIX = 16;
 
 /** A message of the daemon. */
-interface Told {
+interface DaemonMessage {
   readonly ping?: true;
   readonly id?: number;
   readonly refusal?: number;
@@ -23,9 +23,9 @@ const TOO_LONG: ApiResponse = { status: 413, type: "text/plain", body: "too long
  */
 export function parseForDaemon(path: string, input: Readable, output: Writable): void {
   const numbers = new WeakMap<Socket, number>();
-  const waiting = new Map<number, (told: Told) => void>();
+  const waiting = new Map<number, (message: DaemonMessage) => void>();
   let asked = 0;
-  const ask = (question: object): Promise<Told> => {
+  const ask = (question: object): Promise<DaemonMessage> => {
     const id = ++asked;
     if (!writeFrame(output, { id, ...question }, MAX_FRAME)) return Promise.resolve({ response: TOO_LONG });
     return new Promise((resolve) => waiting.set(id, resolve));
@@ -58,10 +58,10 @@ export function parseForDaemon(path: string, input: Readable, output: Writable):
     input,
     Number.MAX_SAFE_INTEGER,
     (value) => {
-      const told = value as Told;
-      if (told.ping === true) writeFrame(output, { pong: true });
-      waiting.get(told.id!)?.(told);
-      waiting.delete(told.id!);
+      const message = value as DaemonMessage;
+      if (message.ping === true) writeFrame(output, { pong: true });
+      waiting.get(message.id!)?.(message);
+      waiting.delete(message.id!);
     },
     (error) => {
       throw error;

@@ -139,11 +139,11 @@ export class Reader {
     if ("malformed" in message) return talk?.malformed();
     if (talk === undefined) return;
     const { id } = message;
-    const told =
+    const reply =
       "admit" in message
         ? talk.admit(message.admit).then((refusal) => ({ id, refusal }))
         : talk.answer(message.answer, message.authorization).then((response) => ({ id, response }));
-    told.then(
+    reply.then(
       (answer) => void writeFrame(child.stdin!, answer),
       () => talks.get(message.conn)?.end(),
     );

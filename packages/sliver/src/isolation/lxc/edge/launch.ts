@@ -68,7 +68,7 @@ export async function launch(
   signal: AbortSignal,
 ): Promise<void> {
   const { cgroups, network, folders, subvolumes, pool, options } = machine;
-  await machine.nobodyLeaves();
+  await machine.noRemoval();
   const runs = (await cgroups.processes(mark, "payload")).length > 0;
   if (runs) {
     await together(network.admit(names, config, signal), network.connect(names, config, signal));

@@ -113,7 +113,7 @@ export class LxcBackEnd implements BackEnd {
     );
     await this.#limitDisk(name, mark, config.effective.disk, signal);
     const runs = (await this.#phase(name, mark)) === "running";
-    if (runs) await this.#machine.nobodyLeaves();
+    if (runs) await this.#machine.noRemoval();
     await together(
       writeSettings(folders.path(name, "etc"), mark.root, names, config),
       ...(runs

@@ -31,7 +31,7 @@ export class Lxcfs {
   readonly #mount: string;
   readonly #say: (line: string) => void;
   readonly #turn = inTurn();
-  #told = false;
+  #reported = false;
 
   /** `folder` contains its mount point. */
   constructor(folder: string, clock: Clock, say: (line: string) => void) {
@@ -48,9 +48,9 @@ export class Lxcfs {
           await this.#start(signal);
         } catch (error) {
           signal.throwIfAborted();
-          if (!this.#told)
+          if (!this.#reported)
             this.#say(`slivers see the CPUs and the memory of the machine: ${messageOf(error)}`);
-          this.#told = true;
+          this.#reported = true;
           return [];
         }
       }

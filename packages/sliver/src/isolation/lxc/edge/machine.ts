@@ -162,7 +162,7 @@ export class SliverMachine {
    * Resolves when no removal of shared resources is in progress. For a sliver whose folder exists: a removal that starts later finds that
    * folder and removes nothing.
    */
-  nobodyLeaves(): Promise<void> {
+  noRemoval(): Promise<void> {
     return this.exclusive(async () => undefined);
   }
 
