@@ -33,7 +33,86 @@ function label(driver: string, changes: Readonly<Record<string, string>>) {
   };
 }
 
+/** A value of each type of Nodepool's validator, and one that it refuses. */
+const TYPES: Readonly<Record<string, readonly [good: string, bad: string]>> = {
+  text: ["x", "5"],
+  integer: ["5", "x"],
+  float: ["1.0", "1"],
+  flag: ["true", "x"],
+  list: ["[{a: b}]", "{a: b}"],
+  mapping: ["{a: b}", "[a]"],
+  amounts: ["{a: 5}", "{a: x}"],
+  env: ["[{name: A, value: b}]", "[{name: A}]"],
+};
+const words = (text: string) => text.split(" ");
+/** All keys of Nodepool's validator, by where they are and their type. */
+const KEYS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  provider: {
+    text: ["context"],
+    integer: words("launch-retries max-concurrency priority max-cores max-ram"),
+    amounts: ["max-resources"],
+  },
+  pool: {
+    text: ["name"],
+    integer: words(
+      "max-servers priority max-cores max-ram default-label-cpu default-label-memory default-label-storage default-label-cpu-limit default-label-memory-limit default-label-storage-limit",
+    ),
+    amounts: words("max-resources default-label-extra-resources"),
+    mapping: ["node-attributes"],
+  },
+  label: {
+    text: words("image image-pull python-path shell-type gpu-resource scheduler-name"),
+    integer: words("cpu memory storage cpu-limit memory-limit storage-limit"),
+    float: ["gpu"],
+    env: ["env"],
+    flag: ["privileged"],
+    list: words("volumes volume-mounts"),
+    mapping: words("node-selector labels dynamic-labels annotations"),
+    amounts: ["extra-resources"],
+  },
+};
+/** The same that only some of the drivers have. */
+const OWN: Readonly<Record<string, readonly (readonly [level: string, type: string, key: string])[]>> = {
+  kubernetes: [
+    ["provider", "integer", "max-servers"],
+    ["label", "text", "type"],
+  ],
+  openshift: [
+    ["provider", "integer", "max-projects"],
+    ["label", "text", "type"],
+    ["label", "list", "image-pull-secrets"],
+  ],
+  openshiftpods: [
+    ["provider", "integer", "max-pods"],
+    ["label", "list", "image-pull-secrets"],
+  ],
+};
+
 describe("kubernetes, openshift and openshiftpods", () => {
+  it.each(Object.keys(providers))(
+    "%s: each key takes what Nodepool's validator takes, and nothing else",
+    (driver) => {
+      const shared = Object.entries(KEYS).flatMap(([level, types]) =>
+        Object.entries(types).flatMap(([type, keys]) => keys.map((key) => [level, type, key] as const)),
+      );
+      const codes = (level: string, key: string, value: string) => {
+        const base = {
+          provider: { context: "c" },
+          pool: { name: "p" },
+          label: { name: "a", image: "i", ...(driver === "openshiftpods" ? {} : { type: "pod" }) },
+        }[level] as Readonly<Record<string, string>>;
+        const fields = Object.entries({ ...base, [key]: value }).map(([name, one]) => `${name}: ${one}`);
+        const label = driver === "openshiftpods" ? "name: a, image: i" : "name: a, type: pod, image: i";
+        return exitCode(file(driver, { label, [level]: fields.join(", ") }));
+      };
+      const verdicts = [...shared, ...OWN[driver]!].map(([level, type, key]) => {
+        const [good, bad] = TYPES[type]!;
+        return [level, key, codes(level, key, good), codes(level, key, bad)];
+      });
+      expect(verdicts.filter(([, , good, bad]) => good !== 0 || bad !== 1)).toEqual([]);
+    },
+  );
+
   it.each(Object.keys(providers))("%s: a whole provider is valid and loads", (driver) => {
     expect(verdict(file(driver))).toEqual([]);
     expect(exitCode(file(driver), { strict: true })).toBe(0);
