@@ -4,12 +4,23 @@ import type { SliverLabelOwn } from "./config.ts";
 
 type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
+/** Before the class of a device, in what a machine says that it has. */
+const DEVICE = "device.";
+
+interface Promised {
+  readonly rspec: Amounts;
+  readonly devices?: readonly string[];
+}
+
 /**
  * The amounts that a sliver is guaranteed, which reduce what its machine can still guarantee (rule 9). Whole numbers, because sums of
  * fractions of cores are not exact. Caps and shares guarantee nothing.
  */
-export function promised(rspec: Amounts): Resources {
+export function promised({ rspec, devices = [] }: Promised): Resources {
+  const counts: Record<string, number> = {};
+  for (const name of devices) counts[`${DEVICE}${name}`] = (counts[`${DEVICE}${name}`] ?? 0) + 1;
   return {
+    ...counts,
     instances: 1,
     millicores: rspec.cpuGuarantee ?? 0,
     cores: rspec.cpuCores ?? 0,
@@ -20,7 +31,7 @@ export function promised(rspec: Amounts): Resources {
 }
 
 export function needOf(label: LabelConfig): Resources {
-  return promised((label.own as SliverLabelOwn).rspec);
+  return promised(label.own as SliverLabelOwn);
 }
 
 /** Names of the machine's capacities, and how many of the machine's units one unit of the driver is. */
@@ -39,6 +50,7 @@ export function capacityOf({ capacity }: NodeReport): Resources {
     const amount = capacity[theirs];
     if (amount !== undefined) limits[name] = Math.floor(amount / units);
   }
+  for (const [name, count] of Object.entries(capacity)) if (name.startsWith(DEVICE)) limits[name] = count;
   // One core always stays shared.
   if (capacity.cores !== undefined) limits.cores = Math.max(0, capacity.cores - 1);
   return limits;
@@ -48,12 +60,21 @@ export function capacityOf({ capacity }: NodeReport): Resources {
 export function together(limits: readonly Resources[]): Resources {
   const [first = {}, ...rest] = limits;
   const names = Object.keys(first).filter((name) => rest.every((one) => one[name] !== undefined));
-  return Object.fromEntries(names.map((name) => [name, limits.reduce((sum, one) => sum + one[name]!, 0)]));
+  // Of a class that a machine does not name it has no device.
+  const devices = limits.flatMap((one) => Object.keys(one).filter((name) => name.startsWith(DEVICE)));
+  const sum = (name: string) => limits.reduce((all, one) => all + (one[name] ?? 0), 0);
+  return Object.fromEntries([...new Set([...names, ...devices])].map((name) => [name, sum(name)]));
+}
+
+/** The limits of a machine, and 0 of what it does not name and is a device. */
+export function limitsFor(limits: Resources, need: Resources): Resources {
+  const none = Object.keys(need).flatMap((name) => (name.startsWith(DEVICE) ? [[name, 0] as const] : []));
+  return { ...Object.fromEntries(none), ...limits };
 }
 
 /** The free share of the machine after `need`, for the scarcest resource. Undefined when `need` does not fit. */
 export function freeShare(limits: Resources, used: Resources, need: Resources): number | undefined {
-  if (exceeded(limits, used, need) !== undefined) return undefined;
+  if (exceeded(limitsFor(limits, need), used, need) !== undefined) return undefined;
   const shares = Object.entries(limits).flatMap(([name, limit]) =>
     limit > 0 ? [1 - ((used[name] ?? 0) + (need[name] ?? 0)) / limit] : [],
   );

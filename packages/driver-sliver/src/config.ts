@@ -121,6 +121,8 @@ export interface SliverLabelOwn {
   readonly initscript: string;
   /** Containers may run in the sliver. */
   readonly nesting: boolean;
+  /** Classes, one for each device. */
+  readonly devices: readonly string[];
   /** `type base64`, each. */
   readonly authorizedKeys: readonly string[];
   /** Idle slivers lend their caps to busy ones. */
@@ -136,10 +138,10 @@ export const sliverConfig = driverConfig("sliver", table, (provider, context): S
   const { signingKeys, epoch } = provider;
   const pools = compilePools(provider, (pool) => ({
     labels: compileLabels(pool, context, (label) => {
-      const { at, hostKeyChecking, connection, rspec, image, initscript, nesting } = label;
+      const { at, hostKeyChecking, connection, rspec, image, initscript, nesting, devices } = label;
       const lends = readLend(label.lend, rspec, at);
       const authorizedKeys = label.authorizedKeys ?? provider.authorizedKeys;
-      const own: SliverLabelOwn = { rspec, image, initscript, nesting, authorizedKeys, lends };
+      const own: SliverLabelOwn = { rspec, image, initscript, nesting, devices, authorizedKeys, lends };
       return { hostKeyChecking, connection, image: null, own };
     }),
     own: undefined,

@@ -44,7 +44,7 @@ function shown(report: NodeReport, installation: string): SliverMachine {
     name: report.node,
     error: report.trouble?.message ?? null,
     capacity: capacityOf(report),
-    guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, { rspec }) => add(sum, promised(rspec)), {}),
+    guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, one) => add(sum, promised(one)), {}),
     slivers: report.slivers.map((sliver) => sliverOf(sliver, installation)),
   };
 }
@@ -65,7 +65,7 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
       ...sliver.usage,
       ...(sliver.memoryKills === undefined ? {} : { memoryKills: sliver.memoryKills }),
     },
-    guarantees: use === "free" ? {} : promised(rspec),
+    guarantees: use === "free" ? {} : promised(sliver),
     rspec: given(rspec),
     effective: given(effective),
     loans: loans.map(({ to, resource, amount, honoured, refusal }) => ({

@@ -53,7 +53,7 @@ export class Placing {
   used({ slivers, node }: NodeReport, look: Look): Resources {
     const listed = new Set(slivers.map(({ name }) => name));
     let sum: Resources = {};
-    for (const { name, rspec } of slivers) if (name !== FREE) sum = add(sum, promised(rspec));
+    for (const one of slivers) if (one.name !== FREE) sum = add(sum, promised(one));
     for (const { machine, name, need, unseenBy } of this.#onTheirWay) {
       const counts = machine === node && !listed.has(name) && unseenBy?.has(look) !== false;
       if (counts) sum = add(sum, need);

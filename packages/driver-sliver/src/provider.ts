@@ -90,11 +90,11 @@ export class SliverProvider implements Provider {
       return reports.flatMap(({ host, report }) =>
         complete(report)
           .slivers.filter(({ name }) => name !== FREE)
-          .map(({ name, generation, rspec, tags }) => ({
+          .map((one) => ({
             type: "instance",
-            id: externalId({ machine: host.name, name, generation }),
-            tag: tagOf(tags),
-            resources: promised(rspec),
+            id: externalId({ machine: host.name, name: one.name, generation: one.generation }),
+            tag: tagOf(one.tags),
+            resources: promised(one),
           })),
       );
     });
@@ -138,7 +138,7 @@ export class SliverProvider implements Provider {
 
 /** Slivers with the same image and rspec start or fail alike, whatever their labels are called. */
 function typeOf({ own }: LabelConfig): string {
-  const { rspec, image } = own as SliverLabelOwn;
+  const { rspec, image, devices } = own as SliverLabelOwn;
   const amounts = Object.entries(rspec).sort(([a], [b]) => (a < b ? -1 : 1));
-  return [image ?? "default", ...amounts.map(([name, amount]) => `${name}=${amount}`)].join(" ");
+  return [image ?? "default", ...amounts.map(([name, amount]) => `${name}=${amount}`), ...devices].join(" ");
 }

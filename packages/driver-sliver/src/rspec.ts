@@ -1,5 +1,5 @@
-import { flag, group, integer, messageOf, type Reader, text } from "@nodeyard/driver";
-import { IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-protocol";
+import { flag, group, integer, messageOf, type Reader, text, texts } from "@nodeyard/driver";
+import { CLASS, IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-protocol";
 import { LENT } from "./lending/index.ts";
 
 interface AmountAbout {
@@ -79,6 +79,15 @@ export const sliverKeys = {
     "Containers may be run in it (podman, Docker): it may make namespaces of its own and mount in them, which opens more of the kernel to it.",
     { default: false },
   ),
+  devices: texts(
+    "Classes of devices (`machine.devices` in the machine's `sliverd.json`), of each of which it has one for itself; one that is named twice, two.",
+    { default: [] },
+  ).map((names, at) => {
+    const wrong = names.find((name) => !CLASS.test(name));
+    if (wrong !== undefined)
+      at.error("devices", `names ${wrong}; write names of lower-case letters, digits, _ and -`);
+    return names;
+  }),
   initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
 };
 

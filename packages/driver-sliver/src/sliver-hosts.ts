@@ -1,6 +1,6 @@
 import { DriverError, exceeded, type Log, messageOf, type Resources } from "@nodeyard/driver";
 import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
-import { capacityOf, freeShare, together } from "./amounts.ts";
+import { capacityOf, freeShare, limitsFor, together } from "./amounts.ts";
 import type { Place } from "./names.ts";
 import { Placing } from "./placing.ts";
 import type { SliverHost } from "./sliver-host.ts";
@@ -70,7 +70,7 @@ export class SliverHosts {
   /** Rejects with kind "configuration" when not even an empty machine has that much. When no machine answers, nothing is known. */
   async judge(need: Resources, signal: AbortSignal): Promise<void> {
     const seen = await this.seen(signal);
-    const lacks = seen.map(({ report }) => exceeded(capacityOf(report), {}, need));
+    const lacks = seen.map(({ report }) => exceeded(limitsFor(capacityOf(report), need), {}, need));
     if (seen.length < this.all.length || lacks.includes(undefined)) return;
     throw new DriverError("configuration", `no machine has the ${lacks[0]} that one sliver is guaranteed`);
   }

@@ -149,7 +149,7 @@ async function choose(
 }
 
 function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: Place): SliverSpecInput {
-  const { rspec, image, initscript, nesting, authorizedKeys, lends } = label.own as SliverLabelOwn;
+  const { rspec, image, initscript, nesting, devices, authorizedKeys, lends } = label.own as SliverLabelOwn;
   return {
     name,
     generation,
@@ -157,8 +157,9 @@ function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: 
     keys: [...authorizedKeys],
     ...(image === null ? {} : { image }),
     initscript,
-    // Managers that are older than this field refuse it, so it is sent only when needed.
+    // Managers that are older than these fields refuse them, so they are sent only when needed.
     ...(nesting ? { nesting } : {}),
+    ...(devices.length > 0 ? { devices: [...devices] } : {}),
     rspec: { ...rspec },
     tags: {
       ...machineMetadata(tag),

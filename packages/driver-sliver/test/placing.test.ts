@@ -4,7 +4,7 @@ import { promised } from "../src/amounts.ts";
 import { Placing } from "../src/placing.ts";
 
 const CORE = { cpuGuarantee: 1000 };
-const NEED = promised(CORE);
+const NEED = promised({ rspec: CORE });
 /** What machine `one` says that has these slivers. */
 const report = (...names: readonly string[]) =>
   ({ node: "one", slivers: names.map((name) => ({ name, rspec: CORE })) }) as unknown as NodeReport;

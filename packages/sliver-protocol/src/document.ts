@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { GrammarError } from "./errors.ts";
-import { IMAGE, isResource, MAX_AMOUNT, NAME, NODE_ID, type Resource, sshKey } from "./grammar.ts";
+import { CLASS, IMAGE, isResource, MAX_AMOUNT, NAME, NODE_ID, type Resource, sshKey } from "./grammar.ts";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const amount = z.number().int().min(0).max(MAX_AMOUNT);
@@ -72,6 +72,8 @@ const sliver = z.strictObject({
   rspec: rspec.default({}),
   /** Allows containers in the sliver: it may make namespaces and mount in them. */
   nesting: z.boolean().optional(),
+  /** Classes of devices of which it has one each for itself; one that is named twice, two. */
+  devices: z.array(z.string().regex(CLASS)).max(16).optional(),
   delegations: z.array(delegation).max(256).default([]),
   /** The lender's complete list, in order; absent: the present list stays. */
   loans: z.array(loan).max(MAX_LOANS).optional(),

@@ -33,6 +33,7 @@ export {
   TicketError,
 } from "./errors.ts";
 export {
+  CLASS,
   IMAGE,
   isResource,
   MAX_AMOUNT,

@@ -48,6 +48,8 @@ export interface SliverReport {
   readonly error?: { readonly code: string; readonly message: string; readonly attempts: number };
   /** Parts of the rspec that the machine cannot enforce. */
   readonly unenforced: readonly string[];
+  /** Classes of its devices, as its document names them. Absent: it has none. */
+  readonly devices?: readonly string[];
   /** The rspec of the document, and the effective rspec after loans. */
   readonly rspec: Rspec;
   readonly effective: Rspec;

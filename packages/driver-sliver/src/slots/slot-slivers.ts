@@ -40,6 +40,8 @@ export interface SlotIsolation {
   readonly initscript: string;
   /** Whether the sliver may run containers. */
   readonly nesting?: boolean;
+  /** Classes, one for each device. */
+  readonly devices?: readonly string[];
   /** Public keys that may log in, `type base64` each. */
   readonly authorizedKeys: readonly string[];
   /** Whether a slot lends its caps to busy slots while its own node is not in use. */
@@ -252,6 +254,7 @@ export class SlotSlivers {
       ...(want.image === null ? {} : { image: want.image }),
       initscript: want.initscript,
       ...(want.nesting === true ? { nesting: true } : {}),
+      ...(want.devices === undefined || want.devices.length === 0 ? {} : { devices: [...want.devices] }),
       rspec: { ...want.rspec },
       tags: { ...this.#tagsAt(at), node, ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }) },
     };

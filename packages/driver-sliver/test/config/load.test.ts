@@ -48,6 +48,7 @@ describe("the configuration of slivers", () => {
       image: null,
       initscript: "",
       nesting: false,
+      devices: [],
       authorizedKeys: [ED],
       lends: false,
     });

@@ -13,13 +13,16 @@ export interface Capacity {
   readonly net?: number;
   /** KiB. */
   readonly disk?: number;
+  /** Devices of a class; absent: it has none. */
+  readonly [device: `device.${string}`]: number;
 }
 
 /** A resource that admission adds up. */
 export type CapacityKey = keyof Capacity;
+type Amount = "cpu" | "cores" | "memory" | "net" | "disk";
 
 /** The amount of each resource that a sliver is guaranteed. Loans move these amounts but never change their sum (rule 9). */
-const PROMISED: Readonly<Record<CapacityKey, (rspec: Rspec) => number>> = {
+const PROMISED: Readonly<Record<Amount, (rspec: Rspec) => number>> = {
   cpu: ({ cpuGuarantee }) => cpuGuarantee,
   cores: ({ cpuCores }) => cpuCores,
   memory: ({ memoryGuarantee }) => memoryGuarantee,
@@ -27,12 +30,13 @@ const PROMISED: Readonly<Record<CapacityKey, (rspec: Rspec) => number>> = {
   disk: ({ disk }) => disk,
 };
 
-/** All of these resources. */
-export const CAPACITY_KEYS = Object.keys(PROMISED) as readonly CapacityKey[];
-
-/** The amount of a resource that an rspec guarantees. */
-export function promised(rspec: Rspec, key: CapacityKey): number {
-  return PROMISED[key](rspec);
+/** All that is promised to a sliver. */
+function promised({ rspec, devices = [] }: Given): ReadonlyMap<CapacityKey, number> {
+  const all = new Map<CapacityKey, number>(
+    (Object.keys(PROMISED) as Amount[]).map((key) => [key, PROMISED[key](rspec)]),
+  );
+  for (const name of devices) all.set(`device.${name}`, (all.get(`device.${name}`) ?? 0) + 1);
+  return all;
 }
 
 /** Whether the account is guaranteed anything: controllers and slivers that are never made are not. */
@@ -51,17 +55,17 @@ export class Promises {
 
   add(given: Given, sign: 1 | -1 = 1): void {
     if (!takesPart(given)) return;
-    for (const key of CAPACITY_KEYS)
-      this.#sums.set(key, (this.#sums.get(key) ?? 0) + sign * promised(given.rspec, key));
+    for (const [key, amount] of promised(given))
+      this.#sums.set(key, (this.#sums.get(key) ?? 0) + sign * amount);
   }
 
   /** The resource that `next` in place of `old` would need beyond what is free; undefined when it fits. */
   lacks(next: Given, old?: Given): { key: CapacityKey; wanted: number; free: number } | undefined {
     if (!takesPart(next)) return undefined;
-    for (const key of CAPACITY_KEYS) {
+    const had = old !== undefined && takesPart(old) ? promised(old) : undefined;
+    for (const [key, wanted] of promised(next)) {
       const limit = this.#limit(key);
-      const before = old !== undefined && takesPart(old) ? promised(old.rspec, key) : 0;
-      const wanted = promised(next.rspec, key);
+      const before = had?.get(key) ?? 0;
       // A guarantee that was given stays valid, even when the machine has become smaller since.
       if (limit === undefined || wanted <= before) continue;
       const free = limit - (this.#sums.get(key) ?? 0) + before;
@@ -71,7 +75,7 @@ export class Promises {
   }
 
   #limit(key: CapacityKey): number | undefined {
-    const limit = this.#capacity[key];
+    const limit = this.#capacity[key] ?? (key.startsWith("device.") ? 0 : undefined);
     return key === "cores" && limit !== undefined ? Math.max(0, limit - 1) : limit;
   }
 }
@@ -88,8 +92,11 @@ export interface MachineFacts {
 
 /** Values of the configuration file. A missing value is taken from the machine. */
 export interface Stated {
-  readonly machine: { readonly cpu?: number | undefined };
-  readonly capacity: { readonly [key in keyof Capacity]?: number | undefined };
+  readonly machine: {
+    readonly cpu?: number | undefined;
+    readonly devices?: Readonly<Record<string, readonly string[]>>;
+  };
+  readonly capacity: { readonly [key in Amount]?: number | undefined };
 }
 
 /** Least memory in KiB that the machine keeps for itself. */
@@ -116,5 +123,6 @@ export function sharedWithSlivers(
     ...(pool === undefined ? {} : { disk: Math.floor((pool * 3) / 4) }),
   };
   const stated = Object.entries(capacity).filter(([, value]) => value !== undefined);
-  return { cpu, capacity: { ...found, ...Object.fromEntries(stated) } };
+  const devices = Object.entries(machine.devices ?? {}).map(([name, all]) => [`device.${name}`, all.length]);
+  return { cpu, capacity: { ...found, ...Object.fromEntries([...stated, ...devices]) } };
 }

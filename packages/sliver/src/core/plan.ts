@@ -15,6 +15,8 @@ export interface Observed {
   readonly applied?: { readonly digest: string; readonly effective: Rspec };
   /** Absent: it does not run, or traffic is not measured. */
   readonly sent?: Sent;
+  /** Devices that nobody else may have as long as it is there. */
+  readonly devices?: readonly string[];
   /** Processes that the kernel killed since it was made because its memory was full. Absent: not measured. */
   readonly memoryKills?: number;
   /** Absent: it does not run, or usage is not measured. */
@@ -34,6 +36,8 @@ export interface SliverConfig {
   readonly initscript: string;
   /** Containers may run in it. Default false. */
   readonly nesting?: boolean;
+  /** Files of its devices, those of one device separated by blanks. Absent: none. */
+  readonly devices?: readonly string[];
   /** False: no login is possible and no process may run. */
   readonly enabled: boolean;
   readonly effective: Rspec;
@@ -61,6 +65,7 @@ export function configOf(
     ...(record.image === undefined ? {} : { image: record.image }),
     initscript: record.initscript,
     ...(record.nesting === true ? { nesting: true } : {}),
+    ...(record.local.devices === undefined ? {} : { devices: record.local.devices }),
     enabled: effective.enabled > 0,
     effective,
     limits,

@@ -40,6 +40,8 @@ export interface Given {
   readonly image?: string;
   readonly initscript: string;
   readonly nesting?: boolean;
+  /** Classes, one for each device. */
+  readonly devices?: readonly string[];
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;
@@ -57,6 +59,8 @@ export interface Local {
   readonly incarnation: number;
   /** Users, paths, ids and rules are derived from it alone. Assigned when the sliver is first made. */
   readonly index?: number;
+  /** Devices that it has for itself, given with the index: a sliver keeps them as long as it is there. */
+  readonly devices?: readonly string[];
   /** The record was inserted into a lost store: a sliver of the same name and generation on the machine is adopted. */
   readonly adopt?: true;
   /** The last request for a delegated sliver: Create (true) or Destroy (false). */

@@ -94,6 +94,7 @@ function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
     ...(image === undefined ? {} : { image }),
     initscript: spec.initscript,
     ...(spec.nesting === true ? { nesting: true } : {}),
+    ...(spec.devices === undefined ? {} : { devices: spec.devices }),
     delegations: spec.delegations,
     rspec: { ...defaults, ...rspec },
     ...(Object.keys(tags).length === 0 ? {} : { tags }),

@@ -1,4 +1,5 @@
 import type { LoanStatus, Resource, Rspec } from "@nodeyard/sliver-protocol";
+import { freeDevices, heldDevices } from "./devices.ts";
 import { assignCores, computeLimits } from "./limits.ts";
 import { computeLoans } from "./loans.ts";
 import { configOf, type Observed, plan, type SliverConfig, type Task, wanted } from "./plan.ts";
@@ -14,7 +15,7 @@ import { countAll, dailyRates, type Sent } from "./traffic.ts";
 export function assign(
   state: State,
   observed: readonly Observed[],
-  highestIndex: number,
+  { highestIndex, devices = {} }: Pick<Machine, "highestIndex" | "devices">,
 ): { state: State; unplaced: readonly string[] } {
   const records = new Map(state.records);
   let { nextIncarnation } = state;
@@ -24,17 +25,11 @@ export function assign(
   const free = observed.filter(({ index }) => !taken.has(index));
   for (const { index } of observed) taken.add(index);
 
-  for (const record of state.records.values()) {
-    const { adopt, ...local } = record.local;
-    if (adopt === undefined) continue;
-    const found = free.find(
-      ({ name, generation }) => name === record.name && generation === record.generation,
-    );
-    const place = found === undefined ? {} : { index: found.index, incarnation: found.incarnation };
-    records.set(record.name, { ...record, local: { ...local, ...place } });
-  }
+  for (const record of state.records.values())
+    if (record.local.adopt !== undefined) records.set(record.name, adopted(record, free));
 
   const unplaced: string[] = [];
+  const held = heldDevices(records, observed);
   let candidate = 1;
   for (const record of [...records.values()].sort((a, b) => a.local.incarnation - b.local.incarnation)) {
     if (wanted(record) !== true || record.local.index !== undefined) continue;
@@ -43,12 +38,29 @@ export function assign(
       unplaced.push(record.name);
       continue;
     }
+    const own = freeDevices(record.devices, devices, held);
+    if (own === undefined) {
+      if (freeDevices(record.devices, devices, []) === undefined) unplaced.push(record.name);
+      continue;
+    }
+    held.push(...own);
     taken.add(candidate);
     // After a lost store the counter may be behind the incarnations on the machine.
     const incarnation = isUsed(record, observed) ? nextIncarnation++ : record.local.incarnation;
-    records.set(record.name, { ...record, local: { ...record.local, index: candidate, incarnation } });
+    const given = { index: candidate, incarnation, ...(own.length === 0 ? {} : { devices: own }) };
+    records.set(record.name, { ...record, local: { ...record.local, ...given } });
   }
   return { state: { ...state, nextIncarnation, records }, unplaced };
+}
+
+/** As it is found, and what it holds. */
+function adopted(record: SliverRecord, free: readonly Observed[]): SliverRecord {
+  const { adopt: _, ...local } = record.local;
+  const found = free.find(({ name, generation }) => name === record.name && generation === record.generation);
+  if (found === undefined) return { ...record, local };
+  const { index, incarnation, devices } = found;
+  const held = devices === undefined ? {} : { devices };
+  return { ...record, local: { ...local, index, incarnation, ...held } };
 }
 
 function isUsed({ local }: SliverRecord, observed: readonly Observed[]): boolean {
@@ -65,6 +77,8 @@ export interface Machine {
   /** For each core, the threads of the same physical core; empty: cores are not assigned. */
   readonly siblings: readonly (readonly number[])[];
   readonly highestIndex: number;
+  /** Devices by class; the files of one are separated by blanks. Absent: none. */
+  readonly devices?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The decisions of a sync. */
@@ -96,7 +110,7 @@ export function sync(
 ): SyncResult {
   const timed = believe(forgetTickets(before, now), now);
   const alive = ages ? expire(timed, now) : timed;
-  const { state: assigned, unplaced } = assign(alive, observed, machine.highestIndex);
+  const { state: assigned, unplaced } = assign(alive, observed, machine);
   const { policy } = machine;
   const { effective, loanStatuses } = computeLoans(assigned.records, policy.minimums, now);
   const sent = sentByName(assigned.records, observed);

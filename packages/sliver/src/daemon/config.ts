@@ -1,4 +1,4 @@
-import { NAME, NODE_ID, parseKeySet, SliverProtocolError, sshKey } from "@nodeyard/sliver-protocol";
+import { CLASS, NAME, NODE_ID, parseKeySet, SliverProtocolError, sshKey } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { DaemonConfigError } from "../errors.ts";
 import { isolationSchema } from "../isolation/lxc/options.ts";
@@ -6,6 +6,7 @@ import { readJson } from "../read-json.ts";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const path = z.string().regex(/^\/[^\0\n]*$/, "must be an absolute path");
+const device = z.string().regex(/^\/dev(?:\/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)+$/, "must be a path below /dev");
 const httpsUrl = z
   .string()
   .refine(isHttps, "must be a URL that begins with https://, without a user and a password");
@@ -46,6 +47,24 @@ const schema = z.strictObject({
       /** For each core, the threads of its physical core; absent: whole cores are not assigned. */
       siblings: z.array(z.array(whole)).default([]),
       highestIndex: whole.min(1).max(4000).default(256),
+      /** Devices by class, each for one sliver at a time: its file, or all files of it. One that is listed twice may be had by two. */
+      devices: z
+        .record(
+          z.string().regex(CLASS),
+          z
+            .array(
+              z.union([
+                device,
+                z
+                  .array(device)
+                  .min(1)
+                  .max(16)
+                  .transform((files) => files.join(" ")),
+              ]),
+            )
+            .max(64),
+        )
+        .default({}),
     })
     .prefault({}),
   /** The Unix user of all control accounts. Its only program is the forwarder. */

@@ -64,6 +64,7 @@ function specOf(record: SliverRecord): SliverSpec {
     ...(image === undefined ? {} : { image }),
     initscript,
     ...(record.nesting === true ? { nesting: true } : {}),
+    ...(record.devices === undefined ? {} : { devices: [...record.devices] }),
     delegations: [...delegations],
     rspec: { ...rspec },
     tags: { ...tags },
@@ -88,6 +89,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
       ...manager.unenforced(incarnation),
       ...(missing === undefined ? [] : [`cores: ${missing} of the requested ones are not free`]),
     ],
+    ...(record.devices === undefined ? {} : { devices: record.devices }),
     rspec: record.rspec,
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.loanStatuses.get(record.name) ?? [],
@@ -118,7 +120,7 @@ function loginOf(manager: Manager, index: number | undefined): Pick<SliverReport
 
 function placeError(manager: Manager, name: string): SliverReport["error"] {
   if (!manager.result?.unplaced.includes(name)) return undefined;
-  const message = `every place up to ${manager.options.machine.highestIndex} is taken`;
+  const message = `every place up to ${manager.options.machine.highestIndex} is taken, or this machine no longer has its devices`;
   return { code: "sliver.no_place", message, attempts: 0 };
 }
 

@@ -57,6 +57,7 @@ export class MemoryBackEnd implements BackEnd {
       name: config.name,
       generation: config.generation,
       phase,
+      ...(config.devices === undefined ? {} : { devices: config.devices }),
       ...(sent === undefined ? {} : { sent }),
       ...(memoryKills === undefined ? {} : { memoryKills }),
       ...(usage === undefined ? {} : { usage }),

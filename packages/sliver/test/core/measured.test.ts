@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CAPACITY_KEYS, sharedWithSlivers } from "../../src/core/capacity.ts";
+import { sharedWithSlivers } from "../../src/core/capacity.ts";
 
 const facts = { cores: 2, memory: 8_388_608, pool: 20_000_000 };
 
@@ -32,6 +32,14 @@ test("what is stated holds, each for itself, and CPU promised follows CPU shared
   });
 });
 
+test("devices are counted by class", () => {
+  const devices = { kvm: ["/dev/kvm", "/dev/kvm"], board: ["/dev/ttyUSB0"] };
+  expect(sharedWithSlivers({ machine: { devices }, capacity: {} }, facts).capacity).toMatchObject({
+    "device.kvm": 2,
+    "device.board": 1,
+  });
+});
+
 test("never more than there is, on any machine", () => {
   const amount = fc.integer({ min: 0, max: 2 ** 40 });
   const machines = fc.record({ cores: fc.integer({ min: 1, max: 1024 }), memory: amount, pool: amount });
@@ -41,7 +49,7 @@ test("never more than there is, on any machine", () => {
       expect(cpu).toBe(1000 * cores);
       expect(capacity.memory!).toBeLessThanOrEqual(memory);
       expect(capacity.disk!).toBeLessThanOrEqual(pool);
-      for (const key of CAPACITY_KEYS) expect(capacity[key] ?? 0).toBeGreaterThanOrEqual(0);
+      for (const one of Object.values(capacity)) expect(one).toBeGreaterThanOrEqual(0);
     }),
   );
 });

@@ -10,6 +10,16 @@ export interface Bind {
   readonly kind: "dir" | "file";
 }
 
+/** A device of the sliver's own. */
+export interface DeviceNode {
+  /** A node that its root owns. */
+  readonly from: string;
+  /** Without a leading slash. */
+  readonly to: string;
+  /** As in `c 10:232`. */
+  readonly number: string;
+}
+
 /** Input of a sliver's LXC configuration. */
 export interface LxcConfig {
   readonly names: Names;
@@ -22,6 +32,7 @@ export interface LxcConfig {
   readonly seccomp: string;
   /** Path of its control groups, below the mount of every hierarchy. */
   readonly group: string;
+  readonly nodes: readonly DeviceNode[];
   readonly devices: "v1" | "v2" | "none";
   /** Whether it sees the limits of its own groups, which language runtimes read; only with v2. */
   readonly ownGroups: boolean;
@@ -90,6 +101,10 @@ export function lxcConfig(config: LxcConfig): string {
       "lxc.mount.entry",
       mount(one.from, one.to, "none", `bind,ro,nodev,create=${one.kind}`),
     ]),
+    ...config.nodes.map((one): [string, string] => [
+      "lxc.mount.entry",
+      mount(one.from, one.to, "none", "bind,nosuid,noexec,create=file"),
+    ]),
     ["lxc.autodev", "1"],
     ["lxc.pty.max", "256"],
     ["lxc.tty.max", "0"],
@@ -125,7 +140,8 @@ export function lxcConfig(config: LxcConfig): string {
   if (config.devices !== "none") {
     const key = config.devices === "v1" ? "lxc.cgroup.devices" : "lxc.cgroup2.devices";
     entries.push([`${key}.deny`, "a"], [`${key}.allow`, "c *:* m"]);
-    for (const device of DEVICES) entries.push([`${key}.allow`, `${device} rwm`]);
+    for (const device of [...DEVICES, ...config.nodes.map(({ number }) => number)])
+      entries.push([`${key}.allow`, `${device} rwm`]);
   }
   if (config.cpus !== undefined) entries.push(["lxc.cgroup.cpuset.cpus", config.cpus]);
   return `${entries.map(([key, value]) => `${key} = ${oneLine(value)}`).join("\n")}\n`;

@@ -9,6 +9,7 @@ import { together, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import { lxcConfig } from "../lxc-config.ts";
 import type { Names } from "../names.ts";
+import { makeNodes } from "./device-nodes.ts";
 import type { SliverMachine } from "./machine.ts";
 import { hostBinds, writeSettings } from "./root-files.ts";
 import type { Mark } from "./sliver-folders.ts";
@@ -90,6 +91,7 @@ export async function launch(
       binds: [...(root === "account" ? await hostBinds() : []), ...(await machine.lxcfs.binds(signal))],
       seccomp: config.nesting === true ? `${machine.seccomp}.nesting` : machine.seccomp,
       nesting: config.nesting === true,
+      nodes: await makeNodes(folders.path(mark, "dev"), config.devices ?? [], names, signal),
       group: `${PARENT}/${mark}`,
       devices,
       ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),

@@ -77,6 +77,7 @@ export class LxcBackEnd implements BackEnd {
         name: mark?.name ?? "",
         generation: mark?.generation ?? 0,
         phase,
+        ...(mark?.devices === undefined ? {} : { devices: mark.devices }),
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
         ...(await this.#counted(name, mark, phase, disks.get(name))),
         ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
@@ -244,13 +245,14 @@ export class LxcBackEnd implements BackEnd {
       throw new WrongIncarnationError(`index ${config.index} still holds ${other}, which must go first`);
     const mark = await folders.read(own);
     if (mark?.made === true) return false;
-    const { name, generation, effective } = config;
+    const { name, generation, effective, devices } = config;
     await this.#reserve(own, {
       v: 1,
       name,
       generation,
       root: this.name,
       disk: effective.disk,
+      ...(devices === undefined ? {} : { devices: [...devices] }),
       memoryKills: 0,
       made: false,
     });

@@ -15,6 +15,8 @@ const schema = z.object({
   root: z.enum(["account", "container"]),
   /** Disk limit of its root in KiB. */
   disk: whole,
+  /** Devices that it has for itself. */
+  devices: z.array(z.string()).optional(),
   /** Processes killed for lack of memory in earlier groups of the sliver; each start makes new groups. */
   memoryKills: whole.default(0),
   /** False until the sliver can be started. After a crash such a sliver is made again. */

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { MachineError } from "../../../errors.ts";
+import { deviceNumber } from "../../edge/device-number.ts";
 import { run } from "../../edge/run.ts";
 import { type QuotaGroupOptions, QuotaGroups } from "../quota-groups.ts";
 import { BtrfsQuota } from "./btrfs-quota.ts";
@@ -97,7 +98,7 @@ export class Pool {
     const source = this.#file === undefined ? undefined : await this.#source();
     if (source === undefined) return undefined;
     const { rdev } = await stat(source);
-    return `${(rdev >> 8) & 0xfff}:${(rdev & 0xff) | ((rdev >> 12) & 0xfff00)}`;
+    return deviceNumber(rdev).join(":");
   }
 
   /** All subvolumes of the pool's file system. */
