@@ -70,13 +70,18 @@ export class Operator {
   see(id: string, state: string | null): void {
     if (state === null || state !== this.#waitsFor || this.#check.nodes.get(id)?.data.provider === "py")
       return;
-    this.#waitsFor = undefined;
-    this.#hold(id);
+    // A launcher is nearly always quicker: the next node is tried until one is held, or no run would show it.
+    this.#hold(id, () => {
+      if (this.#waitsFor === state) this.#waitsFor = undefined;
+    });
   }
 
-  #hold(id: string | undefined): void {
+  #hold(id: string | undefined, held: () => void = () => {}): void {
     const forSeconds = Math.ceil(between(this.#handles.random, ...HELD_S));
-    this.#do(id, (node) => holdNode(this.#handles, node, { comment: "by hand", forSeconds }));
+    this.#do(id, async (node) => {
+      await holdNode(this.#handles, node, { comment: "by hand", forSeconds });
+      held();
+    });
   }
 
   #any(states: readonly string[]): string | undefined {
