@@ -7,7 +7,7 @@ import type { LocalPool, VerdictCode } from "./types.ts";
 import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./usage.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
 
-/** How often the cloud is asked while somebody waits for its quota, milliseconds. */
+/** How often the cloud's quota is read while a request waits for it, milliseconds. */
 const ASK_AGAIN_MS = 30_000;
 
 type Facts = Readonly<Record<string, unknown>>;
@@ -242,7 +242,7 @@ export function overTenant(state: State, pool: LocalPool, waiting: Waiting): Ove
   return { kind: "tenant", facts: { ...facts(behind), kept_for: first.id }, need };
 }
 
-/** Somebody waits for the quota of a provider: before long it is asked again, since others may have left. */
+/** A request waits for a provider's quota: read it again soon, because other users may have freed some. */
 export function wantQuota(state: State, turn: Turn, provider: string): void {
   if (state.timers.get("quota", provider) === undefined)
     state.timers.set("quota", provider, turn.steady + ASK_AGAIN_MS);

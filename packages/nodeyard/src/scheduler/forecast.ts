@@ -151,7 +151,7 @@ function slowest(each: readonly (readonly number[])[]): readonly number[] {
   return each.reduce((slow, values) => (slow.length > 0 && mean(slow) >= mean(values) ? slow : values), []);
 }
 
-/** With users in the way it takes more than the durations of launches. `line`: who comes before, and at last the request itself. */
+/** Also needs the durations of uses, because users hold the capacity. `line`: the requests before this one, then the request itself. */
 function ofUsers(scene: Limited, line: readonly Waiting[], nodes: readonly NodeEntry[]): Forecast {
   const { durations, policy, limit, used } = scene;
   if ((line.length + nodes.length) * LEAST_COURSES > MOST_STEPS) return "far";
@@ -220,7 +220,7 @@ function turnOf(scene: Limited, waiting: Waiting): Turn {
   };
 }
 
-/** What somebody who has a node now gives back, and when. */
+/** When the current users return their nodes, and what becomes free then. */
 function holderOf(scene: Limited, node: NodeEntry): (random: Random) => readonly Return[] {
   const { now, policy, durations } = scene;
   const { state, stateTime, allocatedTo, type } = node.record;

@@ -6,7 +6,7 @@ import { dirtyProvider, recheckAll, recheckFirst } from "./waiting.ts";
 /** The first pause after a cloud refused for quota, milliseconds; it doubles with each refusal in a row. */
 const FIRST_MS = 2_000;
 const MOST_MS = 300_000;
-/** While somebody waits for a gate that may be tried, it is looked at again this often, milliseconds. */
+/** How often a gate that may be tried is looked at while a request waits for it, milliseconds. */
 const LOOK_AGAIN_MS = 5_000;
 
 /** What is known of the launches of a label or an offering, here and in the record that launchers share. */

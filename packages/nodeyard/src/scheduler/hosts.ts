@@ -13,7 +13,7 @@ interface Wanting {
 interface Host {
   readonly kind: string;
   readonly labels: readonly string[];
-  /** Its records: none while it is registered anew after a use, two for a moment when the old one is seen to go later. */
+  /** Its node records: none while it registers again after a use, two for a moment when the deletion of the old one is seen later. */
   readonly nodes: Set<string>;
 }
 
@@ -129,12 +129,12 @@ function demandKey(labels: readonly string[]): string {
   return [...labels].sort().join("\n");
 }
 
-/** What stays the same when a host is registered anew (a static node is its address, port, user and slot). */
+/** The identity of a host, which a new registration keeps (for a static node: address, port, user and slot). */
 function hostKey(node: string, { hostname, username, connectionPort, slot }: NodeRecord): string {
   return hostname === null ? node : JSON.stringify([hostname, username, connectionPort, slot]);
 }
 
-/** A host that is registered anew after a use is back within seconds; one that is not by then waits for a repair, milliseconds. */
+/** A used host registers again within seconds. One that is not back after this time is taken for broken, milliseconds. */
 export const HOST_BACK_MS = 300_000;
 
 /** A host is idle: it is kept for the first who can use it. */

@@ -100,7 +100,7 @@ export function onBuilders(state: State): void {
   for (const image of [...state.waits.names("image"), ...state.images.givenUp]) wakeForImage(state, image);
 }
 
-/** Everyone who waits for the image is looked at again: it is seldom that anything of an image changes. */
+/** Looks again at all requests that wait for the image; changes of an image are rare. */
 export function wakeForImage(state: State, image: string): void {
   state.timers.delete("image", image);
   state.images.givenUp.delete(image);

@@ -27,7 +27,7 @@ function ascending(a: string, b: string): number {
 
 /**
  * A node is to be launched: it begins, waits for launches of its label that are under way, or is given up with a reason, after which
- * its request is planned anew.
+ * its request is planned again.
  */
 export function onLaunchWanted(state: State, turn: Turn, launch: LaunchWanted): void {
   if (answer(state, turn, launch)) return;

@@ -91,7 +91,7 @@ function sinceOf(state: State, { now, steady }: Turn, id: string, stateTime: num
   return steady - state.stateTimes.age(id, instant, { now, steady, trusted: state.agesTrusted });
 }
 
-/** A node was given this state, or its time anew, a moment ago. */
+/** The node got this state, or a new state time, a moment ago. */
 export function noteState(state: State, { now, steady }: Turn, { id, record }: NodeEntry): void {
   const instant = record.stateTime === null ? null : record.stateTime * 1000;
   state.stateTimes.saw(id, instant, { now, steady, trusted: state.agesTrusted });

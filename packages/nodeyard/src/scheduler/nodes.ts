@@ -127,7 +127,7 @@ function indexAllocation(state: State, before: NodeEntry | undefined, after: Nod
   }
 }
 
-/** A node that min-ready asked for says so until somebody else gets it. */
+/** Whether a node was launched for min-ready and is not allocated to another request yet. */
 function stockLabel(entry: NodeEntry | undefined): string | undefined {
   const record = entry?.record;
   return record?.state === "ready" && record.requestor === MIN_READY ? record.type[0] : undefined;

@@ -43,7 +43,7 @@ export function chooseNodes(
   const launching: string[] = [];
   let zone: string | null = null;
   let need: Resources = {};
-  // Hosts that exist on their own are registered anew after each use: there a free one is never a used one.
+  // Static hosts register again after each use, so a free one has no user's traces.
   const mayTake = reuse || !policy.launches;
   for (const label of record.nodeTypes) {
     const idle: string | undefined = mayTake ? findIdle(state, policy, label, zone, taken) : undefined;

@@ -1,6 +1,6 @@
 import { SortedQueue } from "./sorted-queue.ts";
 
-/** A queue in order, and the same by label: who wants a label is found however many wait before. */
+/** A queue in order, also indexed by label, so that a request for a label is found without a walk over the ones before it. */
 export class PoolQueue<
   T extends { readonly id: string; readonly record: { readonly nodeTypes: readonly string[] } },
 > {

@@ -22,7 +22,7 @@ export type TimerKind =
   | "gate"
   /** A launch has waited as long as it may, by its node. */
   | "launch"
-  /** The cloud of a provider is asked for its quota, since somebody waits for it. */
+  /** The quota of a provider is read again, because a request waits for it. */
   | "quota"
   /** A host that went should be back by now. */
   | "host";

@@ -140,7 +140,7 @@ export type SchedulerEvent =
       readonly label: string;
     }
   | { readonly type: "slot-left"; readonly node: string }
-  /** A planned slot was not claimed: somebody was quicker, or its backing node is another by now. */
+  /** A planned slot was not claimed: another launcher was first, or its backing node has changed. */
   | { readonly type: "slot-lost"; readonly place: SlotPlace }
   | { readonly type: "deleted"; readonly node: string; readonly retryMs?: number }
   | { readonly type: "deallocated"; readonly node: string; readonly retryMs?: number }

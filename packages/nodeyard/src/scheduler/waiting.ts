@@ -76,7 +76,7 @@ export function leaveQueue(state: State, pool: PoolState, waiting: Waiting): voi
   wakeNext(state, pool, waiting);
 }
 
-/** Everyone who waits for this is classified again, and waits for it no more. */
+/** Takes all requests out of this line and classifies them again. */
 export function recheckAll(state: State, topic: Topic, name: string): void {
   for (const waiter of [...state.waits.line(topic, name)]) recheck(state, topic, name, waiter);
 }

@@ -104,7 +104,7 @@ export class Waits<W extends { readonly id: string } = Waiter> {
     return [...(this.#lines.get(topic)?.keys() ?? [])];
   }
 
-  /** Everyone who waits for anything of a kind. */
+  /** All requests that wait for a topic, over all of its lines. */
   *of(topic: Topic): IterableIterator<W> {
     for (const { line } of this.#lines.get(topic)?.values() ?? []) yield* line;
   }

@@ -3,7 +3,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 import { readText } from "./files.ts";
 
-/** Before a certificate ends somebody has to renew it, on a working day. */
+/** How long before its expiry a certificate is reported, so that there is a working day to renew it. */
 const SOON_MS = 14 * 86_400_000;
 
 /**
