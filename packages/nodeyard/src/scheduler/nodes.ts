@@ -127,7 +127,7 @@ function indexAllocation(state: State, before: NodeEntry | undefined, after: Nod
   }
 }
 
-/** Whether a node was launched for min-ready and is not allocated to another request yet. */
+/** The label of a ready node that min-ready requested; undefined once another requestor has the node. */
 function stockLabel(entry: NodeEntry | undefined): string | undefined {
   const record = entry?.record;
   return record?.state === "ready" && record.requestor === MIN_READY ? record.type[0] : undefined;
