@@ -1,5 +1,5 @@
 import { commonProvider, type DriverConfig, section } from "@nodeyard/driver";
-import { configurationSection } from "nodeyard/config";
+import { configurationSection, secureFileSection } from "nodeyard/config";
 import { type ZodType, z } from "zod";
 
 /** The part of JSON Schema that this program uses. */
@@ -51,6 +51,11 @@ export function jsonSchema(drivers: Drivers): JsonSchema {
 export function providerSchema({ schema }: Pick<DriverConfig, "schema">): JsonSchema {
   const { $schema: _, ...provider } = convert(schema);
   return provider;
+}
+
+/** The secure file. */
+export function secureFileSchema(): JsonSchema {
+  return convert(secureFileSection.schema);
 }
 
 function convert(schema: ZodType): JsonSchema {

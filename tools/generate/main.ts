@@ -10,6 +10,7 @@ import { configurationPage, configurationSchema } from "./configuration.ts";
 import { exitCodesPage } from "./exit-codes.ts";
 import { logEventsPage } from "./log-events.ts";
 import { metricsPage } from "./metrics.ts";
+import { secureFilePage } from "./reference.ts";
 import { statesPage } from "./states.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -24,6 +25,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   "docs/reference/log-events.md": logEventsPage,
   "docs/reference/exit-codes.md": exitCodesPage,
   "docs/reference/metrics.md": metricsPage,
+  "docs/reference/secure-file.md": secureFilePage,
   "docs/reference/states.md": statesPage,
   "docs/reference/openapi.json": async () => `${JSON.stringify(await openApiDocument(), null, 2)}\n`,
   "packages/client/src/generated/operations.ts": clientTypes,

@@ -11,7 +11,7 @@ export {
 export { ConfigWatch, type WatchOptions } from "./edge/watch.ts";
 export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
 export { withProviders } from "./split.ts";
-export { type LabelSettings, top as configurationSection } from "./table.ts";
+export { type LabelSettings, secure as secureFileSection, top as configurationSection } from "./table.ts";
 export {
   type BuilderSettings,
   type Config,

@@ -166,12 +166,12 @@ export type Top = Values<typeof topTable>;
 /** A top-level label. */
 export type LabelSettings = Values<typeof labelTable>;
 
-/** The secure file. */
+/** The file of `-s`, which holds what `nodepool.yaml` should not (docs/contract/config.md, "Secure file"). */
 export const secure = section({
   ...zookeeperTable,
   diskimages: entries(
     section({ name: diskimageTable.name, "env-vars": imageTable["env-vars"] }),
-    "Environment of builds, over that of the main file.",
+    "For the diskimage called `name`, its `env-vars` are added to those of `nodepool.yaml` and win over them. Images that have it as their `parent` do not get them.",
     { nullable: true },
   ),
 });
