@@ -9,7 +9,6 @@ import {
   followLease,
   followNodes,
   holdNode,
-  imageWork,
   isKnownImage,
   knownProviders,
   listBuilds,
@@ -68,12 +67,13 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       const { items } = await listBuilds(handles);
       return items.filter((one) => one.image === image).map(({ record }) => record);
     },
-    buildProgress: async (image, build) =>
-      (await imageWork(handles, image)).find((work) => work.build === build),
+    async buildProgress(image, build) {
+      const { imageWork } = await import("./tree-asks.ts");
+      return (await imageWork(handles, image)).find((work) => work.build === build);
+    },
     providerRecords: async (name) => providerRecords(await providerInfo(handles, name)),
-    // Loaded only by `explain`: it needs the schemas of launchers' answers, for which `list` must not wait.
     async explain(subject) {
-      const { explainByTree } = await import("./tree-explain.ts");
+      const { explainByTree } = await import("./tree-asks.ts");
       return explainByTree(handles, journal, subject);
     },
     watch(what, onChange) {

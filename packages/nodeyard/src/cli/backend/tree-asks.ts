@@ -1,6 +1,15 @@
-import { explain, type OperationHandles, queryMembers, toExplanation } from "../../operations/index.ts";
+import {
+  explain,
+  imageWork,
+  type OperationHandles,
+  queryMembers,
+  toExplanation,
+} from "../../operations/index.ts";
 import { readJournal } from "../../telemetry/index.ts";
 import type { Backend } from "./backend.ts";
+
+// What commands ask of launchers and builders. A file of its own, loaded by these commands alone: it brings the schemas of the answers.
+export { imageWork };
 
 /** `explain` on the tree: what the members answer, and what the journal of this machine has. */
 export async function explainByTree(
