@@ -7,7 +7,7 @@ import type { Workspace } from "../workspace.ts";
 
 /** Indented, which has no place for a mark. */
 const INDENTED =
-  /^ {4,}(?:\$ |(?:sudo )?(?:nodeyard|sliverd|npm|npx|apt-get|systemctl|curl|openssl|sh|kill) )/;
+  /^ {4,}(?:\$ |(?:sudo )?(?:nodeyard|sliverd|npm|npx|apt-get|systemctl|curl|openssl|sh|kill|kubectl|helm|skopeo|podman|docker|aws|git) )/;
 
 /** Every block of commands in docs/ is run by a test, or says what tests would need to run it. */
 export function checkCommands({ root }: Workspace): Finding[] {
