@@ -70,6 +70,8 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     }).trim();
   };
 
+  const sh = (script: string) => execFileSync("sh", ["-c", script], { encoding: "utf8" }).trim();
+
   test("sees the memory and the CPUs that are its own, and resolves names as the machine does", async () => {
     const { lease, nodes } = await site.json<Granted>("request", "small", "--wait");
     const [node] = nodes as [Granted["nodes"][number]];
@@ -92,8 +94,13 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     expect(() => ssh(node, "true", 3)).toThrow();
     expect((await site.run("sliverd", "thaw", node.id, ...config)).code).toBe(0);
     expect(ssh(node, "echo there")).toBe("there");
-    const resolve = "getent ahostsv4 deb.debian.org | head -1";
-    const host = execFileSync("sh", ["-c", resolve], { encoding: "utf8" }).trim();
+    // A name that this machine has to resolve, too: the first server that it gets its packages from.
+    const server = sh(
+      "apt-get indextargets --format '$(REPO_URI)' | sed -n 's,^https*://\\([^/:]*\\).*,\\1,p' | head -1",
+    );
+    expect(server).not.toBe("");
+    const resolve = `getent ahostsv4 ${server} | head -1`;
+    const host = sh(resolve);
     expect(ssh(node, resolve) === "").toBe(host === "");
     expect((await site.run("sliverd", "freeze", node.id, ...config)).code).toBe(0);
     expect((await site.run("release", lease)).code).toBe(0);
@@ -108,9 +115,11 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     await machine.until(({ slivers }) => slivers.some(({ memoryKills = 0 }) => memoryKills > 0));
     expect((await site.run("explain", node.id)).out).toMatch(told);
     const socket = join(site.state, "http.sock");
-    const page = execFileSync("curl", ["-sS", "--unix-socket", socket, "http://x/metrics"], {
-      encoding: "utf8",
-    });
+    const scrape = () =>
+      execFileSync("curl", ["-sS", "--unix-socket", socket, "http://x/metrics"], { encoding: "utf8" });
+    // The use of disks is read every five seconds, so that of a new sliver appears later than the rest.
+    await expect.poll(scrape, { timeout: 30_000 }).toMatch(/^nodeyard_sliver_disk_bytes\{/m);
+    const page = scrape();
     expect(page).toMatch(new RegExp(`^nodeyard_sliver_memory_kills\\{.*node="${node.id}".*\\} [1-9]`, "m"));
     for (const name of ["cpu_seconds", "io_bytes", "disk_bytes", "pids"])
       expect(page).toMatch(new RegExp(`^nodeyard_sliver_${name}\\{`, "m"));
