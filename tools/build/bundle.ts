@@ -24,7 +24,7 @@ export async function bundle(root: string, folder: string): Promise<string> {
     writeFileSync(join(folder, name), text, { mode: 0o755 });
     digests[name] = createHash("sha256").update(text).digest("hex");
     // By its final path, so that a forced command and a unit name one program, with its runtime.
-    const command = `#!/bin/sh\nexec ${PLACE}/node --disable-warning=ExperimentalWarning ${PLACE}/${name} "$@"\n`;
+    const command = `#!/bin/sh\nexec ${PLACE}/node --disable-warning=ExperimentalWarning --max-semi-space-size=2 ${PLACE}/${name} "$@"\n`;
     writeFileSync(join(folder, program), command, { mode: 0o755 });
     digests[program] = createHash("sha256").update(command).digest("hex");
   }

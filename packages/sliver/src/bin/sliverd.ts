@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --disable-warning=ExperimentalWarning
+#!/usr/bin/env -S node --disable-warning=ExperimentalWarning --max-semi-space-size=2
 import { readFileSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { fileURLToPath } from "node:url";

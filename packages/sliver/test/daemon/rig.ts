@@ -58,6 +58,8 @@ export class DaemonRig {
   start(first: readonly string[] = [], variables: NodeJS.ProcessEnv = {}): Promise<void> {
     const args = [
       "--disable-warning=ExperimentalWarning",
+      // As its own first line has it.
+      "--max-semi-space-size=2",
       ...first.flatMap((file) => ["--import", file]),
       join(BIN, "sliverd.ts"),
       "--config",

@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ProcessError } from "../errors.ts";
 
-/** Flags for the Node that runs the sliver manager. */
-export const SLIVERD_FLAGS = ["--disable-warning=ExperimentalWarning"];
+/** Flags for the Node that runs the sliver manager. With a small young generation it takes some 40 MiB less while slivers flood it. */
+export const SLIVERD_FLAGS = ["--disable-warning=ExperimentalWarning", "--max-semi-space-size=2"];
 
 /** The path of the sliver manager's executable. Its package is not imported, because the root daemon is a process of its own. */
 export function sliverdProgram(): string | undefined {
