@@ -56,7 +56,7 @@ describe.skipIf(requireAws())("prices", () => {
     });
   });
 
-  test("without the key nobody asks AWS", async () => {
+  test("without the key AWS is not asked", async () => {
     const { prices } = await open({ small: {} }, {});
     expect(prices).toBeUndefined();
   });

@@ -16,11 +16,8 @@ export function defineSliverd(sliverd: Command, session: Session): void {
     inSliver(sliverd.command(verb), what).action((sliver: string, { config }: InSliver) =>
       ended([`--${verb}`, sliver, "--config", config]),
     );
-  inSliver(
-    sliverd.command("snapshot"),
-    "make what a sliver of this machine has now an image of that name, as root",
-  )
-    .argument("<image>", "its name, for the key `image` of labels")
+  inSliver(sliverd.command("snapshot"), "save a sliver of this machine as an image, as root")
+    .argument("<image>", "name of the image, for the key `image` of labels")
     .action((sliver: string, image: string, { config }: InSliver) =>
       ended(["--snapshot", sliver, "--config", config, "--", image]),
     );
