@@ -213,6 +213,50 @@ test("six calls for a pod's whole life, beside the watches, with no more than th
   ]);
 });
 
+/** Both ways in which a pod is evicted: by a kubelet that lacks memory, and by the API of `kubectl drain` and of autoscalers. */
+describe.each([
+  ["kubernetes", POD],
+  ["openshift", POD],
+  ["openshiftpods", SHARED],
+] as const)("a pod of %s that is evicted before it is ready fails the launch at once", (kind, label) => {
+  const evictions: readonly (readonly [string, (path: string) => Promise<unknown>, string])[] = [
+    [
+      "by its kubelet",
+      (path) =>
+        site.api("PATCH", `${path}/status`, {
+          status: { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." },
+        }),
+      "it failed: Evicted: The node was low on resource: memory.",
+    ],
+    [
+      "by the eviction API",
+      (path) =>
+        site.api("POST", `${path}/eviction`, {
+          apiVersion: "policy/v1",
+          kind: "Eviction",
+          metadata: { name: path.slice(path.lastIndexOf("/") + 1) },
+        }),
+      "it was deleted before it was ready: EvictionByEvictionAPI: Eviction API: evicting",
+    ],
+  ];
+  test.each(evictions)("%s", async (_, evict, why) => {
+    if (kind === "openshiftpods") await site.project("main");
+    const { create } = await open(kind, { ...label, annotations: { behaviour: "never" } });
+    const failed = failure(create());
+    const path =
+      kind === "openshiftpods"
+        ? `/api/v1/namespaces/main/pods/small-${ID}`
+        : `/api/v1/namespaces/${NS}/pods/small`;
+    await site.until("a machine is found for it", async () => {
+      const { status, text } = await site.call("GET", path, "admin-token");
+      return status === 200 && JSON.parse(text).spec.nodeName !== undefined;
+    });
+    await evict(path);
+    // Another attempt may help, so that it is not the timeout of 300 s that ends this one.
+    expect(await failed).toMatchObject({ kind: "transient", message: expect.stringContaining(why) });
+  });
+});
+
 describe("openshift", () => {
   const project = { name: "space", type: "project" };
 

@@ -36,7 +36,7 @@ const GONE = 410;
 export class ObjectWatch<T extends KubeObject> {
   readonly #options: WatchOptions;
   readonly #objects = new Map<string, T>();
-  readonly #waiters = new Map<string, Set<() => void>>();
+  readonly #waiters = new Map<string, Set<(latest: T) => void>>();
   readonly #closed = new AbortController();
   readonly #onSync = new Set<() => void>();
   /** Version at which the next watch begins; undefined: list first. */
@@ -93,21 +93,21 @@ export class ObjectWatch<T extends KubeObject> {
 
   /**
    * Resolves to the first result of `judge` that is not undefined; rejects with its error. `judge` gets undefined when the object does not
-   * exist.
+   * exist, and then its last state if it was deleted during the wait: that state says why.
    */
   async wait<R>(
     { name, namespace = "" }: { readonly name: string; readonly namespace?: string },
-    judge: (object: T | undefined) => R | undefined,
+    judge: (object: T | undefined, last: T | undefined) => R | undefined,
     signal: AbortSignal,
   ): Promise<R> {
     const key = `${namespace}/${name}`;
-    for (;;) {
-      const judged = judge(this.#objects.get(key));
+    for (let last: T | undefined; ; ) {
+      const judged = judge(this.#objects.get(key), last);
       if (judged !== undefined) return judged;
       const waiters = this.#waiters.get(key) ?? new Set();
       this.#waiters.set(key, waiters);
       try {
-        await this.#change(waiters, signal);
+        last = await this.#change(waiters, signal);
       } finally {
         // Another caller may have made a new set for the same object.
         if (waiters.size === 0 && this.#waiters.get(key) === waiters) this.#waiters.delete(key);
@@ -115,16 +115,16 @@ export class ObjectWatch<T extends KubeObject> {
     }
   }
 
-  #change(waiters: Set<() => void>, signal: AbortSignal): Promise<void> {
+  #change<V>(waiters: Set<(value: V) => void>, signal: AbortSignal): Promise<V> {
     return new Promise((resolve, reject) => {
       const closed = this.#closed.signal;
       const end = () => {
         waiters.delete(changed);
         for (const one of [signal, closed]) one.removeEventListener("abort", aborted);
       };
-      const changed = () => {
+      const changed = (value: V) => {
         end();
-        resolve();
+        resolve(value);
       };
       const aborted = () => {
         end();
@@ -169,7 +169,7 @@ export class ObjectWatch<T extends KubeObject> {
     for (const item of items) this.note(item);
     // Objects with a newer version than the list were created after it.
     for (const [key, known] of [...this.#objects])
-      if (!listed.has(key) && versionOf(known) <= Number(version)) this.#delete(key);
+      if (!listed.has(key) && versionOf(known) <= Number(version)) this.#delete(known);
     this.#version = version;
     this.#isSynced = true;
     this.#error = undefined;
@@ -219,24 +219,22 @@ export class ObjectWatch<T extends KubeObject> {
     this.#version = object.metadata.resourceVersion;
     if (type === "BOOKMARK") return;
     if (type !== "DELETED") return this.note(object as unknown as T);
-    const key = keyOf(object);
-    const known = this.#objects.get(key);
-    if (known !== undefined && versionOf(known) <= versionOf(object)) this.#delete(key);
+    const known = this.#objects.get(keyOf(object));
+    if (known !== undefined && versionOf(known) <= versionOf(object)) this.#delete(object as unknown as T);
   }
 
   #set(object: T): void {
-    const key = keyOf(object);
-    this.#objects.set(key, object);
-    this.#tell(key);
+    this.#objects.set(keyOf(object), object);
+    this.#tell(object);
   }
 
-  #delete(key: string): void {
-    this.#objects.delete(key);
-    this.#tell(key);
+  #delete(last: T): void {
+    this.#objects.delete(keyOf(last));
+    this.#tell(last);
   }
 
-  #tell(key: string): void {
-    for (const tell of [...(this.#waiters.get(key) ?? [])]) tell();
+  #tell(latest: T): void {
+    for (const tell of [...(this.#waiters.get(keyOf(latest)) ?? [])]) tell(latest);
   }
 
   get #selector(): Readonly<Record<string, string>> {

@@ -20,10 +20,11 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
   const { watch, clock, roomMs } = handles;
   const late = () => new DriverError("timeout", `pod ${nameOf(place)} is not ready after ${POD_MS / 1000} s`);
   const limit = deadline(clock, POD_MS, late, signal);
-  const judge = (wanted: (pod: Pod) => boolean) => (pod: Pod | undefined) => {
-    if (pod === undefined) throw new DriverError("not-found", `pod ${nameOf(place)} was deleted`);
-    const failure = failureOf(pod);
+  const judge = (wanted: (pod: Pod) => boolean) => (pod: Pod | undefined, last: Pod | undefined) => {
+    const latest = pod ?? last;
+    const failure = latest && failureOf(latest);
     if (failure !== undefined) throw new DriverError(failure.kind, `pod ${nameOf(place)}: ${failure.why}`);
+    if (pod === undefined) throw new DriverError("not-found", `pod ${nameOf(place)} was deleted`);
     return wanted(pod) ? pod : undefined;
   };
   try {
@@ -133,7 +134,7 @@ function failureOf(pod: Pod): { readonly kind: DriverErrorKind; readonly why: st
   if (status?.phase === "Succeeded")
     return { kind: "configuration", why: "its containers ended; the image's command has to keep running" };
   if (metadata.deletionTimestamp !== undefined)
-    return { kind: "transient", why: `it is being deleted${said === "" ? "" : `: ${said}`}` };
+    return { kind: "transient", why: `it was deleted before it was ready${said === "" ? "" : `: ${said}`}` };
   for (const { name, state } of [
     ...(status?.initContainerStatuses ?? []),
     ...(status?.containerStatuses ?? []),
