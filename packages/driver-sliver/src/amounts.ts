@@ -4,21 +4,23 @@ import type { SliverLabelOwn } from "./config.ts";
 
 type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
-/** Before the class of a device, in what a machine says that it has. */
-const DEVICE = "device.";
+/** What a machine has by names of its owner's, and has none of when it does not say so. */
+const NAMED = /^(device|cache)\./;
 
 interface Promised {
   readonly rspec: Amounts;
   readonly devices?: readonly string[];
+  readonly caches?: readonly string[];
 }
 
 /**
  * The amounts that a sliver is guaranteed, which reduce what its machine can still guarantee (rule 9). Whole numbers, because sums of
  * fractions of cores are not exact. Caps and shares guarantee nothing.
  */
-export function promised({ rspec, devices = [] }: Promised): Resources {
+export function promised({ rspec, devices = [], caches = [] }: Promised): Resources {
   const counts: Record<string, number> = {};
-  for (const name of devices) counts[`${DEVICE}${name}`] = (counts[`${DEVICE}${name}`] ?? 0) + 1;
+  for (const name of devices) counts[`device.${name}`] = (counts[`device.${name}`] ?? 0) + 1;
+  for (const name of caches) counts[`cache.${name}`] = 1;
   return {
     ...counts,
     instances: 1,
@@ -50,7 +52,7 @@ export function capacityOf({ capacity }: NodeReport): Resources {
     const amount = capacity[theirs];
     if (amount !== undefined) limits[name] = Math.floor(amount / units);
   }
-  for (const [name, count] of Object.entries(capacity)) if (name.startsWith(DEVICE)) limits[name] = count;
+  for (const [name, count] of Object.entries(capacity)) if (NAMED.test(name)) limits[name] = count;
   // One core always stays shared.
   if (capacity.cores !== undefined) limits.cores = Math.max(0, capacity.cores - 1);
   return limits;
@@ -60,15 +62,14 @@ export function capacityOf({ capacity }: NodeReport): Resources {
 export function together(limits: readonly Resources[]): Resources {
   const [first = {}, ...rest] = limits;
   const names = Object.keys(first).filter((name) => rest.every((one) => one[name] !== undefined));
-  // Of a class that a machine does not name it has no device.
-  const devices = limits.flatMap((one) => Object.keys(one).filter((name) => name.startsWith(DEVICE)));
+  const named = limits.flatMap((one) => Object.keys(one).filter((name) => NAMED.test(name)));
   const sum = (name: string) => limits.reduce((all, one) => all + (one[name] ?? 0), 0);
-  return Object.fromEntries([...new Set([...names, ...devices])].map((name) => [name, sum(name)]));
+  return Object.fromEntries([...new Set([...names, ...named])].map((name) => [name, sum(name)]));
 }
 
-/** The limits of a machine, and 0 of what it does not name and is a device. */
+/** The limits of a machine, and 0 of devices and caches that it does not name. */
 export function limitsFor(limits: Resources, need: Resources): Resources {
-  const none = Object.keys(need).flatMap((name) => (name.startsWith(DEVICE) ? [[name, 0] as const] : []));
+  const none = Object.keys(need).flatMap((name) => (NAMED.test(name) ? [[name, 0] as const] : []));
   return { ...Object.fromEntries(none), ...limits };
 }
 

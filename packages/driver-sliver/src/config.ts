@@ -123,6 +123,8 @@ export interface SliverLabelOwn {
   readonly nesting: boolean;
   /** Classes, one for each device. */
   readonly devices: readonly string[];
+  /** Names of folders of the machine that the sliver may read. */
+  readonly caches: readonly string[];
   /** `type base64`, each. */
   readonly authorizedKeys: readonly string[];
   /** Idle slivers lend their caps to busy ones. */
@@ -138,10 +140,10 @@ export const sliverConfig = driverConfig("sliver", table, (provider, context): S
   const { signingKeys, epoch } = provider;
   const pools = compilePools(provider, (pool) => ({
     labels: compileLabels(pool, context, (label) => {
-      const { at, hostKeyChecking, connection, rspec, image, initscript, nesting, devices } = label;
+      const { at, hostKeyChecking, connection, rspec, image, initscript, nesting, devices, caches } = label;
       const lends = readLend(label.lend, rspec, at);
       const authorizedKeys = label.authorizedKeys ?? provider.authorizedKeys;
-      const own: SliverLabelOwn = { rspec, image, initscript, nesting, devices, authorizedKeys, lends };
+      const own = { rspec, image, initscript, nesting, devices, caches, authorizedKeys, lends };
       return { hostKeyChecking, connection, image: null, own };
     }),
     own: undefined,

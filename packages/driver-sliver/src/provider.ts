@@ -138,7 +138,12 @@ export class SliverProvider implements Provider {
 
 /** Slivers with the same image and rspec start or fail alike, whatever their labels are called. */
 function typeOf({ own }: LabelConfig): string {
-  const { rspec, image, devices } = own as SliverLabelOwn;
+  const { rspec, image, devices, caches } = own as SliverLabelOwn;
   const amounts = Object.entries(rspec).sort(([a], [b]) => (a < b ? -1 : 1));
-  return [image ?? "default", ...amounts.map(([name, amount]) => `${name}=${amount}`), ...devices].join(" ");
+  return [
+    image ?? "default",
+    ...amounts.map(([name, amount]) => `${name}=${amount}`),
+    ...devices,
+    ...caches,
+  ].join(" ");
 }

@@ -56,6 +56,16 @@ const amounts = {
 
 export type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
+/** Names that the owners of machines have given to things of theirs. */
+function names(key: string, about: string) {
+  return texts(about, { default: [] }).map((all, at) => {
+    const wrong = all.find((name) => !CLASS.test(name));
+    if (wrong !== undefined)
+      at.error(key, `names ${wrong}; write names of lower-case letters, digits, _ and -`);
+    return all;
+  });
+}
+
 /** Keys of a sliver: of a label, or of the `sliver` mapping of a metastatic label. */
 export const sliverKeys = {
   rspec: group(amounts).map((all, at): Amounts => {
@@ -79,15 +89,14 @@ export const sliverKeys = {
     "Containers may be run in it (podman, Docker): it may make namespaces of its own and mount in them, which opens more of the kernel to it.",
     { default: false },
   ),
-  devices: texts(
+  devices: names(
+    "devices",
     "Classes of devices (`machine.devices` in the machine's `sliverd.json`), of each of which it has one for itself; one that is named twice, two.",
-    { default: [] },
-  ).map((names, at) => {
-    const wrong = names.find((name) => !CLASS.test(name));
-    if (wrong !== undefined)
-      at.error("devices", `names ${wrong}; write names of lower-case letters, digits, _ and -`);
-    return names;
-  }),
+  ),
+  caches: names(
+    "caches",
+    "Folders of the machine (`isolation.caches` in its `sliverd.json`) that it may read, each at `/cache/NAME`.",
+  ),
   initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
 };
 

@@ -149,7 +149,8 @@ async function choose(
 }
 
 function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: Place): SliverSpecInput {
-  const { rspec, image, initscript, nesting, devices, authorizedKeys, lends } = label.own as SliverLabelOwn;
+  const own = label.own as SliverLabelOwn;
+  const { rspec, image, initscript, nesting, devices, caches, authorizedKeys, lends } = own;
   return {
     name,
     generation,
@@ -160,6 +161,7 @@ function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: 
     // Managers that are older than these fields refuse them, so they are sent only when needed.
     ...(nesting ? { nesting } : {}),
     ...(devices.length > 0 ? { devices: [...devices] } : {}),
+    ...(caches.length > 0 ? { caches: [...caches] } : {}),
     rspec: { ...rspec },
     tags: {
       ...machineMetadata(tag),

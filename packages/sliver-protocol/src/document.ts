@@ -74,6 +74,8 @@ const sliver = z.strictObject({
   nesting: z.boolean().optional(),
   /** Classes of devices of which it has one each for itself; one that is named twice, two. */
   devices: z.array(z.string().regex(CLASS)).max(16).optional(),
+  /** Folders of the machine's owner that it may read, by the owner's names for them. */
+  caches: z.array(z.string().regex(CLASS)).max(16).optional(),
   delegations: z.array(delegation).max(256).default([]),
   /** The lender's complete list, in order; absent: the present list stays. */
   loans: z.array(loan).max(MAX_LOANS).optional(),

@@ -42,6 +42,8 @@ export interface SlotIsolation {
   readonly nesting?: boolean;
   /** Classes, one for each device. */
   readonly devices?: readonly string[];
+  /** Names of folders of the machine that the sliver may read. */
+  readonly caches?: readonly string[];
   /** Public keys that may log in, `type base64` each. */
   readonly authorizedKeys: readonly string[];
   /** Whether a slot lends its caps to busy slots while its own node is not in use. */
@@ -255,6 +257,7 @@ export class SlotSlivers {
       initscript: want.initscript,
       ...(want.nesting === true ? { nesting: true } : {}),
       ...(want.devices === undefined || want.devices.length === 0 ? {} : { devices: [...want.devices] }),
+      ...(want.caches === undefined || want.caches.length === 0 ? {} : { caches: [...want.caches] }),
       rspec: { ...want.rspec },
       tags: { ...this.#tagsAt(at), node, ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }) },
     };

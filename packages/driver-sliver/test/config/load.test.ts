@@ -49,6 +49,7 @@ describe("the configuration of slivers", () => {
       initscript: "",
       nesting: false,
       devices: [],
+      caches: [],
       authorizedKeys: [ED],
       lends: false,
     });

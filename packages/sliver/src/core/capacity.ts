@@ -13,8 +13,8 @@ export interface Capacity {
   readonly net?: number;
   /** KiB. */
   readonly disk?: number;
-  /** Devices of a class; absent: it has none. */
-  readonly [device: `device.${string}`]: number;
+  /** Devices of a class, and slivers that may read a cache; absent: it has none. */
+  readonly [named: `${"device" | "cache"}.${string}`]: number;
 }
 
 /** A resource that admission adds up. */
@@ -31,11 +31,12 @@ const PROMISED: Readonly<Record<Amount, (rspec: Rspec) => number>> = {
 };
 
 /** All that is promised to a sliver. */
-function promised({ rspec, devices = [] }: Given): ReadonlyMap<CapacityKey, number> {
+function promised({ rspec, devices = [], caches = [] }: Given): ReadonlyMap<CapacityKey, number> {
   const all = new Map<CapacityKey, number>(
     (Object.keys(PROMISED) as Amount[]).map((key) => [key, PROMISED[key](rspec)]),
   );
   for (const name of devices) all.set(`device.${name}`, (all.get(`device.${name}`) ?? 0) + 1);
+  for (const name of caches) all.set(`cache.${name}`, 1);
   return all;
 }
 
@@ -75,7 +76,7 @@ export class Promises {
   }
 
   #limit(key: CapacityKey): number | undefined {
-    const limit = this.#capacity[key] ?? (key.startsWith("device.") ? 0 : undefined);
+    const limit = this.#capacity[key] ?? (/^(device|cache)\./.test(key) ? 0 : undefined);
     return key === "cores" && limit !== undefined ? Math.max(0, limit - 1) : limit;
   }
 }
@@ -95,7 +96,9 @@ export interface Stated {
   readonly machine: {
     readonly cpu?: number | undefined;
     readonly devices?: Readonly<Record<string, readonly string[]>>;
+    readonly highestIndex: number;
   };
+  readonly isolation: { readonly caches: Readonly<Record<string, string>> };
   readonly capacity: { readonly [key in Amount]?: number | undefined };
 }
 
@@ -113,7 +116,7 @@ export function memoryOfSlivers(total: number): number {
  * for the file system, so that all slivers can use their whole disk limit at the same time.
  */
 export function sharedWithSlivers(
-  { machine, capacity }: Stated,
+  { machine, capacity, isolation }: Stated,
   { cores, memory, pool }: MachineFacts,
 ): { readonly cpu: number; readonly capacity: Capacity } {
   const cpu = machine.cpu ?? 1000 * cores;
@@ -124,5 +127,7 @@ export function sharedWithSlivers(
   };
   const stated = Object.entries(capacity).filter(([, value]) => value !== undefined);
   const devices = Object.entries(machine.devices ?? {}).map(([name, all]) => [`device.${name}`, all.length]);
-  return { cpu, capacity: { ...found, ...Object.fromEntries([...stated, ...devices]) } };
+  // All slivers of the machine may read it. It is counted, so that slivers that need it go to machines that have it.
+  const caches = Object.keys(isolation.caches).map((name) => [`cache.${name}`, machine.highestIndex]);
+  return { cpu, capacity: { ...found, ...Object.fromEntries([...stated, ...devices, ...caches]) } };
 }

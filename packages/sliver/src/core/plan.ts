@@ -38,6 +38,8 @@ export interface SliverConfig {
   readonly nesting?: boolean;
   /** Files of its devices, those of one device separated by blanks. Absent: none. */
   readonly devices?: readonly string[];
+  /** Names of folders that it may read. Absent: none. */
+  readonly caches?: readonly string[];
   /** False: no login is possible and no process may run. */
   readonly enabled: boolean;
   readonly effective: Rspec;
@@ -66,6 +68,7 @@ export function configOf(
     initscript: record.initscript,
     ...(record.nesting === true ? { nesting: true } : {}),
     ...(record.local.devices === undefined ? {} : { devices: record.local.devices }),
+    ...(record.caches === undefined ? {} : { caches: record.caches }),
     enabled: effective.enabled > 0,
     effective,
     limits,

@@ -42,6 +42,8 @@ export interface Given {
   readonly nesting?: boolean;
   /** Classes, one for each device. */
   readonly devices?: readonly string[];
+  /** Names of folders that it may read. */
+  readonly caches?: readonly string[];
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;

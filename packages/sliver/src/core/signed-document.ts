@@ -95,6 +95,7 @@ function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
     initscript: spec.initscript,
     ...(spec.nesting === true ? { nesting: true } : {}),
     ...(spec.devices === undefined ? {} : { devices: spec.devices }),
+    ...(spec.caches === undefined ? {} : { caches: spec.caches }),
     delegations: spec.delegations,
     rspec: { ...defaults, ...rspec },
     ...(Object.keys(tags).length === 0 ? {} : { tags }),

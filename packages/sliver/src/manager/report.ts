@@ -65,6 +65,7 @@ function specOf(record: SliverRecord): SliverSpec {
     initscript,
     ...(record.nesting === true ? { nesting: true } : {}),
     ...(record.devices === undefined ? {} : { devices: [...record.devices] }),
+    ...(record.caches === undefined ? {} : { caches: [...record.caches] }),
     delegations: [...delegations],
     rspec: { ...rspec },
     tags: { ...tags },

@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf } from "./machine/slivers.ts";
@@ -7,10 +9,15 @@ import { addressOf, bringUp, configsOf } from "./machine/slivers.ts";
 const { signal } = new AbortController();
 const FOLDER = `/dev/nodeyard-test-${process.pid}`;
 
-describe.skipIf(whyNot() !== undefined)("devices of a sliver", { timeout: 300_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("devices and caches of a sliver", { timeout: 300_000 }, () => {
   let real: RealMachine;
+  const mirror = mkdtempSync(join(tmpdir(), "nodeyard-mirror-"));
+  writeFileSync(join(mirror, "pack"), "shared\n");
+  // By their modes alone anybody could write.
+  chmodSync(join(mirror, "pack"), 0o666);
+  chmodSync(mirror, 0o777);
   beforeAll(async () => {
-    real = await realMachine();
+    real = await realMachine({ caches: { mirror, gone: `${mirror}-gone` } });
     mkdirSync(FOLDER);
     // Of a kind that each kernel has and no sliver: /dev/kmsg's neighbours are used by none. 1:3 discards, 1:5 gives zeros.
     execFileSync("mknod", ["-m", "600", `${FOLDER}/board`, "c", "1", "5"]);
@@ -18,7 +25,7 @@ describe.skipIf(whyNot() !== undefined)("devices of a sliver", { timeout: 300_00
   }, 1_800_000);
   afterAll(async () => {
     await real?.stop();
-    rmSync(FOLDER, { recursive: true, force: true });
+    for (const folder of [FOLDER, mirror]) rmSync(folder, { recursive: true, force: true });
   }, 60_000);
 
   test("are opened by its login, and are not in another sliver; one that is not there is an error", async () => {
@@ -43,4 +50,32 @@ describe.skipIf(whyNot() !== undefined)("devices of a sliver", { timeout: 300_00
     for (const index of [1, 2, 3]) await backEnd.destroy({ index, incarnation: index }, signal);
     expect(await real.leftovers()).toEqual([]);
   });
+
+  test.each(["account", "container"] as const)(
+    "a cache is read by all that name it and written by none: %s",
+    async (kind) => {
+      const backEnd = real.backEnd(kind);
+      const [one, two, three, four] = configsOf(real.key, { 1: {}, 2: {}, 3: {}, 4: {} });
+      await bringUp(backEnd, [{ ...one!, caches: ["mirror"] }, two!]);
+      const root = kind === "account" ? "" : "sudo ";
+      const tries =
+        "cat /cache/mirror/pack; for file in pack new; do (echo x >/cache/mirror/$file) 2>&1; done; true";
+      const seen = real.ssh(addressOf(1), `${root}sh -c '${tries}'`);
+      expect(seen).toMatch(/^shared\n/);
+      expect(seen.match(/Read-only file system/g)).toHaveLength(2);
+      // What the owner adds is there at once.
+      writeFileSync(join(mirror, "later"), "more\n");
+      expect(real.ssh(addressOf(1), "cat /cache/mirror/later")).toBe("more\n");
+      expect(real.ssh(addressOf(2), "ls /cache 2>&1 || true", "ny-02")).toContain("No such file");
+      await expect(bringUp(backEnd, [{ ...three!, caches: ["other"] }])).rejects.toMatchObject({
+        code: "sliver.machine",
+        message: "there is no cache other: add it to isolation.caches in sliverd.json",
+      });
+      await expect(bringUp(backEnd, [{ ...four!, caches: ["gone"] }])).rejects.toMatchObject({
+        message: expect.stringContaining("the cache gone of isolation.caches in sliverd.json, is no folder"),
+      });
+      for (const index of [1, 2, 3, 4]) await backEnd.destroy({ index, incarnation: index }, signal);
+      expect(await real.leftovers()).toEqual([]);
+    },
+  );
 });

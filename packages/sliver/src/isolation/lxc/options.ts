@@ -1,3 +1,4 @@
+import { CLASS } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { IMAGE_DIGEST, IMAGE_NAME } from "../storage/edge/archives.ts";
 import { REFERENCE } from "../storage/edge/registry.ts";
@@ -71,6 +72,8 @@ const fields = z.strictObject({
   }),
   /** Image of slivers that name none. */
   defaultImage: z.string().default(PRESET),
+  /** Folders that slivers may read at /cache/NAME when their documents say so: compilers' caches, mirrors of repositories. */
+  caches: z.record(z.string().regex(CLASS), path).default({}),
   /** CPU weight of all slivers together against the rest of the machine (cgroup v2 `cpu.weight`). */
   weight: z.number().int().min(1).max(10_000).default(100),
   /** Access of slivers to the network outside of the machine; false: none. */

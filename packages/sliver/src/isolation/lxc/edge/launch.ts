@@ -1,14 +1,15 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverConfig } from "../../../core/plan.ts";
-import { CommandError } from "../../../errors.ts";
+import { CommandError, MachineError } from "../../../errors.ts";
 import { PARENT } from "../../cgroups/edge/cgroups.ts";
 import { limitWrites } from "../../cgroups/limits.ts";
 import { together, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
-import { lxcConfig } from "../lxc-config.ts";
+import { type Bind, lxcConfig } from "../lxc-config.ts";
 import type { Names } from "../names.ts";
+import type { IsolationOptions } from "../options.ts";
 import { makeNodes } from "./device-nodes.ts";
 import type { SliverMachine } from "./machine.ts";
 import { hostBinds, writeSettings } from "./root-files.ts";
@@ -44,6 +45,26 @@ function answers(address: string, clock: Clock, signal: AbortSignal): Promise<bo
     socket.once("error", () => end(false));
     socket.once("end", () => end(false));
   });
+}
+
+/** Throws MachineError for a cache that the machine does not have. */
+async function cacheBinds(
+  names: readonly string[] = [],
+  caches: IsolationOptions["caches"],
+): Promise<readonly Bind[]> {
+  return await Promise.all(
+    names.map(async (name): Promise<Bind> => {
+      const from = Object.hasOwn(caches, name) ? caches[name] : undefined;
+      if (from === undefined)
+        throw new MachineError(`there is no cache ${name}: add it to isolation.caches in sliverd.json`);
+      const info = await stat(from).catch(() => undefined);
+      if (info?.isDirectory() !== true)
+        throw new MachineError(
+          `${from}, the cache ${name} of isolation.caches in sliverd.json, is no folder`,
+        );
+      return { from, to: `cache/${name}`, kind: "dir" };
+    }),
+  );
 }
 
 /** A file in a sliver's folder; it exists once the sliver was started. */
@@ -88,7 +109,11 @@ export async function launch(
       root: subvolumes.path(mark),
       etc: folders.path(mark, "etc"),
       socket: await folders.makeSocketFolder(mark),
-      binds: [...(root === "account" ? await hostBinds() : []), ...(await machine.lxcfs.binds(signal))],
+      binds: [
+        ...(root === "account" ? await hostBinds() : []),
+        ...(await machine.lxcfs.binds(signal)),
+        ...(await cacheBinds(config.caches, options.caches)),
+      ],
       seccomp: config.nesting === true ? `${machine.seccomp}.nesting` : machine.seccomp,
       nesting: config.nesting === true,
       nodes: await makeNodes(folders.path(mark, "dev"), config.devices ?? [], names, signal),
