@@ -1,5 +1,6 @@
 import type { PageFile } from "@nodeyard/dashboard";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { takesGzip } from "./gzip.ts";
 
 /** No other host, no inline script or style, no frame: what a job wrote into a record can neither run nor be sent away. */
 const POLICY =
@@ -43,7 +44,7 @@ function sendFile(file: PageFile, { headers }: FastifyRequest, reply: FastifyRep
   const cache = file.immutable ? "public, max-age=31536000, immutable" : "no-cache";
   reply.headers({ ...HEADERS, "cache-control": cache, etag: file.etag });
   if (headers["if-none-match"]?.includes(file.etag)) return reply.code(304).send();
-  const isGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(headers["accept-encoding"] ?? "");
+  const isGzip = takesGzip(headers);
   if (isGzip) reply.header("content-encoding", "gzip");
   return reply.type(file.type).send(isGzip ? file.gzipped : file.bytes);
 }

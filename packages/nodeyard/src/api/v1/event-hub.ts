@@ -1,6 +1,7 @@
 import { LOGINS, TOKENS } from "@nodeyard/model";
 import { type Clock, hexId, type Random, type Timer } from "@nodeyard/runtime";
 import type { View } from "../../view/index.ts";
+import { packed } from "../gzip.ts";
 import { ChangeLog, type Piece } from "./change-log.ts";
 import { audienceOf, type Change, changeIn, everything, type Interest, textOf } from "./changes.ts";
 import { seesAll } from "./principal.ts";
@@ -13,6 +14,8 @@ export interface Sink {
   /** Calls back when the client has gone. */
   onClose(ended: () => void): void;
   end(): void;
+  /** Whether it is written in gzip, by `packed`. */
+  readonly gzip?: boolean;
 }
 
 /** A client that follows. */
@@ -52,8 +55,8 @@ export class EventHub {
   readonly #clients = new Set<Client>();
   readonly #unsubscribe: () => void;
   #gathering: Timer | undefined;
-  /** When the newest states were last sent, on the monotonic clock. */
-  #settled = Number.NEGATIVE_INFINITY;
+  /** Since when newest states are gathered, on the monotonic clock; undefined: nothing has changed since they were sent. */
+  #since: number | undefined;
   #ping: Timer | undefined;
 
   constructor(view: View, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
@@ -66,7 +69,9 @@ export class EventHub {
       const change = event.type === "complete" ? { complete: event.complete } : changeIn(event);
       if (change === undefined) return;
       for (const log of this.#logs.values()) log.add(change);
-      this.#gathering ??= this.#clock.setTimer(GATHER_MS, () => this.#flush(), { background: true });
+      if (this.#gathering !== undefined) return;
+      this.#since ??= this.#clock.monotonic();
+      this.#gathering = this.#clock.setTimer(GATHER_MS, () => this.#flush(), { background: true });
     });
   }
 
@@ -76,7 +81,7 @@ export class EventHub {
 
   /** Sends events until the client goes, or loses its right. */
   follow(follower: Follower): void {
-    const client = new Client(follower, this.#view, this.#logOf(follower.newestOnly));
+    const client = new Client(follower, this.#view, this.#logOf(follower.newestOnly), this.#clock);
     this.#clients.add(client);
     this.#ping ??= this.#clock.setTimer(PING_MS, () => this.#pingAll(), { background: true });
     follower.sink.onClose(() => this.#end(client));
@@ -109,9 +114,9 @@ export class EventHub {
   #waitFor(log: ChangeLog): number {
     const now = this.#clock.monotonic();
     const rows = log.gathered * [...this.#clients].filter((client) => client.reads(log)).length;
-    const due = this.#settled + Math.min(GATHER_MOST_MS, rows / ROWS_PER_MS);
+    const due = (this.#since ?? now) + Math.min(GATHER_MOST_MS, rows / ROWS_PER_MS);
     if (due > now) return Math.min(GATHER_MS, due - now);
-    this.#settled = now;
+    this.#since = undefined;
     return 0;
   }
 
@@ -144,17 +149,19 @@ class Client {
   readonly #follower: Follower;
   readonly #view: View;
   readonly #log: ChangeLog;
+  readonly #clock: Clock;
   readonly #audience: string;
   #at: number;
   #walk: Iterator<Change> | undefined;
   #blocked = false;
   #ended = false;
 
-  constructor(follower: Follower, view: View, log: ChangeLog) {
+  constructor(follower: Follower, view: View, log: ChangeLog, clock: Clock) {
     this.#follower = follower;
     this.#view = view;
     this.#log = log;
-    this.#audience = audienceOf(follower);
+    this.#clock = clock;
+    this.#audience = `${follower.sink.gzip === true} ${audienceOf(follower)}`;
     const known = follower.last === undefined ? undefined : log.numberAfter(follower.last);
     this.#at = known ?? log.next;
     if (known === undefined) this.#begin(follower.last === undefined ? undefined : MISSED);
@@ -237,16 +244,26 @@ class Client {
     }
     // Of others' changes a client hears nothing; now and then it hears how far it is, so that it need not begin again.
     if (text === "" && next > from) text = `id: ${this.#log.id(next - 1)}\n: passed\n\n`;
-    return { bytes: Buffer.from(text), next };
+    // The bytes are made here, once for all clients; of a string each of them would make its own.
+    return { bytes: Buffer.from(this.#packed(text)), next };
+  }
+
+  #packed(text: string): string | Uint8Array {
+    return this.#follower.sink.gzip === true && text !== "" ? packed(text) : text;
   }
 
   #write(text: string | Uint8Array): void {
     const { sink } = this.#follower;
-    this.#blocked = !sink.write(text);
-    if (!this.#blocked) return;
-    sink.onDrain(() => {
+    const bytes = typeof text === "string" ? this.#packed(text) : text;
+    const resume = () => {
       this.#blocked = false;
       this.pump();
-    });
+    };
+    this.#blocked = true;
+    if (!sink.write(bytes)) sink.onDrain(resume);
+    // Packed, a whole walk fits into the buffer of a connection, and would be made at once.
+    else if (this.#walk !== undefined && sink.gzip === true)
+      this.#clock.setTimer(0, resume, { background: true });
+    else this.#blocked = false;
   }
 }

@@ -4,6 +4,7 @@ import { messageOf } from "@nodeyard/runtime";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { treeNow } from "../../operations/index.ts";
+import { GZIP_HEADER, packed, takesGzip } from "../gzip.ts";
 import type { AppParts } from "../known.ts";
 import { Admission, type Door, demand, isFromPage, type Session } from "./admission.ts";
 import { BY_SOCKET, type Principal, principalOf } from "./principal.ts";
@@ -157,7 +158,7 @@ function addRoute(scope: FastifyInstance, route: Route, around: Around): void {
 }
 
 /** A proxy must not keep events back, and a client that is cut off comes back after this. */
-const STREAM_HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no" };
+const STREAM_HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no", vary: "accept-encoding" };
 const RETRY = "retry: 2000\n";
 
 function streamOf(request: FastifyRequest, reply: FastifyReply, { admission }: Around): Stream {
@@ -170,9 +171,15 @@ function streamOf(request: FastifyRequest, reply: FastifyReply, { admission }: A
     open() {
       reply.hijack();
       const { raw } = reply;
-      raw.writeHead(200, { "content-type": "text/event-stream", ...STREAM_HEADERS });
-      raw.write(RETRY);
+      const gzip = takesGzip(request.headers);
+      raw.writeHead(200, {
+        "content-type": "text/event-stream",
+        ...STREAM_HEADERS,
+        ...(gzip && { "content-encoding": "gzip" }),
+      });
+      raw.write(gzip ? Buffer.concat([GZIP_HEADER, packed(RETRY)]) : RETRY);
       return {
+        gzip,
         write: (text) => raw.destroyed || raw.write(text),
         onDrain: (resume) => void raw.once("drain", resume),
         onClose: (ended) => void raw.once("close", ended),

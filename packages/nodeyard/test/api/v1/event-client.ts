@@ -1,4 +1,5 @@
 import { type IncomingMessage, request } from "node:http";
+import { constants, createGunzip } from "node:zlib";
 
 /** One server-sent event. */
 export interface Told {
@@ -38,7 +39,12 @@ export class EventClient {
     this.status = response.statusCode;
     this.#response = response;
     this.#ended = new Promise((resolve) => response.once("close", resolve).on("error", () => {}));
-    response.setEncoding("utf8").on("data", (text: string) => this.#take(text));
+    // A stream of events ends without the end of its gzip.
+    const text =
+      response.headers["content-encoding"] === "gzip"
+        ? response.pipe(createGunzip({ finishFlush: constants.Z_SYNC_FLUSH }))
+        : response;
+    text.setEncoding("utf8").on("data", (more: string) => this.#take(more));
   }
 
   /** Resolves when the server ends it. */

@@ -36,10 +36,15 @@ afterAll(async () => {
 
 const bearer = (as: string) => ({ authorization: `Bearer ${tokens[as]}` });
 
-async function follow(as = "operator", path?: string, address = site.url): Promise<EventClient> {
+async function follow(
+  as = "operator",
+  path?: string,
+  address = site.url,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<EventClient> {
   const client = new EventClient();
   open.push(client);
-  await client.connect(address, path, bearer(as));
+  await client.connect(address, path, { ...bearer(as), ...headers });
   await until("all is told", () => client.count("synced") > 0);
   return client;
 }
@@ -104,6 +109,20 @@ describe("a stream of events", () => {
     const changes = [whole, cut].map(({ told }, at) => told.slice(begun[at]).map(({ id }) => id));
     expect(changes[1]).toEqual(changes[0]);
     expect(cut.count("gap")).toBe(0);
+  });
+
+  test("is the same in gzip, for each of the clients that share its pieces", async () => {
+    const plain = await follow();
+    const begun = plain.told.length;
+    const gzip = { "accept-encoding": "gzip, deflate" };
+    const packed = [await follow("operator", undefined, site.url, gzip)];
+    packed.push(await follow("operator", undefined, site.url, gzip));
+    const starts = packed.map(({ told }) => told.length);
+    await work();
+    await expectTrue(plain);
+    for (const one of packed) await expectTrue(one);
+    const wanted = plain.told.slice(begun);
+    expect(packed.map(({ told }, at) => told.slice(starts[at]))).toEqual([wanted, wanted]);
   });
 
   test("of a server that was restarted begins anew, and says so", async () => {
