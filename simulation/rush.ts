@@ -12,6 +12,8 @@ const SMALL = 35;
 /** The request for several nodes comes when the pool is full, milliseconds. */
 const BEHIND_MS = 4_000;
 const SEVERAL = 3;
+/** A launcher believes the quota of a cloud for so long, also one that a fault lowered: a request for more than that keeps nobody waiting. */
+const QUOTA_READ_MS = 300_000;
 
 /** Clients that neither cancel, die, hold nor delay: the middle of every chance. */
 const plain = { float: () => 0.5 } as Random;
@@ -31,14 +33,14 @@ export async function rush({ cluster, clock, stream }: Scene): Promise<void> {
     touched: () => false,
     onDeath: () => {},
   });
+  const after = (ms: number) => new Promise<void>((resolve) => clock.setTimer(ms, resolve));
+  await after(QUOTA_READ_MS);
   const label = pick(stream("rush"), LABELS);
   let left = SMALL;
   const again = async () => {
     while (left-- > 0) await client.live([label]);
   };
-  const behind = new Promise<void>((resolve) => clock.setTimer(BEHIND_MS, resolve)).then(() =>
-    client.live(Array<string>(SEVERAL).fill(label)),
-  );
+  const behind = after(BEHIND_MS).then(() => client.live(Array<string>(SEVERAL).fill(label)));
   await Promise.all([behind, ...Array.from({ length: AT_ONCE }, again)]);
   await tree.close();
 }
