@@ -2,13 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEmbeddedTree } from "../../src/embedded/index.ts";
-import { treeConformance } from "../../src/testing/index.ts";
+import { treeConformance } from "../suite/index.ts";
 
-const run = { describe, test, beforeAll, afterAll, expect };
-
-treeConformance("embedded", run, async () => {
+treeConformance("embedded", async () => {
   const folder = await mkdtemp(join(tmpdir(), "nodeyard-conformance-"));
   const owner = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
   return {

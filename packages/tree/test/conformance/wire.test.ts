@@ -2,13 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEmbeddedTree } from "../../src/embedded/index.ts";
 import { startTreeServer } from "../../src/server/index.ts";
-import { treeConformance } from "../../src/testing/index.ts";
+import { treeConformance } from "../suite/index.ts";
 import { zooKeeperTarget } from "../zookeeper/target.ts";
-
-const run = { describe, test, beforeAll, afterAll, expect };
 
 /** The embedded tree behind its own server, seen through the client. */
 async function start() {
@@ -33,7 +30,4 @@ async function start() {
   };
 }
 
-treeConformance("the embedded tree over the wire", run, () => zooKeeperTarget(start), [
-  "disconnect",
-  "expire",
-]);
+treeConformance("the embedded tree over the wire", () => zooKeeperTarget(start), ["disconnect", "expire"]);

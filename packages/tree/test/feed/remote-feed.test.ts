@@ -4,7 +4,7 @@ import type { Op, OpResult, Session, Stat } from "../../src/contract.ts";
 import { BadVersion, CallEnded, ConnectionLost, NotAllowed, type TreeError } from "../../src/errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../../src/remote/port.ts";
 import { RemoteTree } from "../../src/remote/remote-tree.ts";
-import { Follower } from "../../src/testing/index.ts";
+import { Follower } from "../suite/index.ts";
 
 /** A connection played by hand: calls wait until the test answers them. */
 class ScriptedPort implements Port {

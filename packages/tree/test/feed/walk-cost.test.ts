@@ -1,7 +1,7 @@
 import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { createMemoryTree } from "../../src/memory/index.ts";
-import { Follower } from "../../src/testing/index.ts";
+import { Follower } from "../suite/index.ts";
 
 const NODES = 200;
 

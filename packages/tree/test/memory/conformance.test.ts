@@ -1,9 +1,6 @@
 import { seededRandom, systemClock } from "@nodeyard/runtime";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createMemoryTree, type MemoryTree } from "../../src/memory/index.ts";
-import { type Target, treeConformance } from "../../src/testing/index.ts";
-
-const run = { describe, test, beforeAll, afterAll, expect };
+import { type Target, treeConformance } from "../suite/index.ts";
 
 /** Longer than a connection takes to come back, so that it comes back to a server that is behind. */
 const LAG_MS = 60;
@@ -28,8 +25,8 @@ function memory(latencyMs?: readonly [number, number], followers = 0): () => Pro
   };
 }
 
-treeConformance("in memory", run, memory(), ["disconnect", "expire"]);
+treeConformance("in memory", memory(), ["disconnect", "expire"]);
 // Packets take their time, so states are skipped and paths are seen at different moments.
-treeConformance("in memory, slow and torn", run, memory([0, 3]), ["disconnect", "expire"]);
+treeConformance("in memory, slow and torn", memory([0, 3]), ["disconnect", "expire"]);
 // Connections go to servers that are behind, each reconnect to another one.
-treeConformance("in memory, with followers", run, memory([0, 3], 2), ["disconnect", "expire"]);
+treeConformance("in memory, with followers", memory([0, 3], 2), ["disconnect", "expire"]);

@@ -1,7 +1,7 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { type CallInfo, createMemoryTree, type Fault } from "../../src/memory/index.ts";
-import { Follower } from "../../src/testing/index.ts";
+import { Follower } from "../suite/index.ts";
 
 const LAG_MS = 1_000;
 const data = (text: string) => new TextEncoder().encode(text);

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe } from "vitest";
 import { requireZooKeeper, startZooKeeper } from "../../../../testing/zookeeper/index.ts";
-import { treeConformance } from "../../src/testing/index.ts";
+import { treeConformance } from "../suite/index.ts";
 import { zooKeeperTarget } from "./target.ts";
 
 describe.skipIf(requireZooKeeper())("the contract", () => {
-  const run = { describe, test, beforeAll, afterAll, expect };
-  treeConformance("on a real ZooKeeper", run, () => zooKeeperTarget(startZooKeeper), [
-    "disconnect",
-    "expire",
-  ]);
+  treeConformance("on a real ZooKeeper", () => zooKeeperTarget(startZooKeeper), ["disconnect", "expire"]);
 });

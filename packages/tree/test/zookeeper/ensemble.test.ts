@@ -1,9 +1,9 @@
 import { seededRandom, systemClock } from "@nodeyard/runtime";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe } from "vitest";
 import { requireZooKeeper, startEnsemble } from "../../../../testing/zookeeper/index.ts";
 import type { Tree } from "../../src/contract.ts";
-import { type Target, treeConformance } from "../../src/testing/index.ts";
 import { connectZooKeeperTree } from "../../src/zookeeper/index.ts";
+import { type Target, treeConformance } from "../suite/index.ts";
 
 /** Longer than an election takes, so that every session outlives its leader. */
 const SESSION_MS = 60_000;
@@ -52,6 +52,5 @@ async function ensembleTarget(): Promise<Target> {
 }
 
 describe.skipIf(requireZooKeeper())("the contract", () => {
-  const run = { describe, test, beforeAll, afterAll, expect };
-  treeConformance("on an ensemble whose leader is killed meanwhile", run, ensembleTarget, ["disconnect"]);
+  treeConformance("on an ensemble whose leader is killed meanwhile", ensembleTarget, ["disconnect"]);
 });

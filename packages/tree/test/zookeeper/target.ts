@@ -1,8 +1,8 @@
 import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { startProxy, type TcpProxy, type ZooKeeperServer } from "../../../../testing/zookeeper/index.ts";
 import type { Tree } from "../../src/contract.ts";
-import type { Target } from "../../src/testing/index.ts";
 import { connectZooKeeperTree } from "../../src/zookeeper/index.ts";
+import type { Target } from "../suite/index.ts";
 
 /** A busy machine keeps the client or the server from running for seconds; no session may end by that. */
 const SESSION_MS = 4_000;

@@ -2,9 +2,9 @@ import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startProxy, type TcpProxy } from "../../../../testing/zookeeper/index.ts";
 import type { SessionState, Tree } from "../../src/contract.ts";
-import { Follower } from "../../src/testing/index.ts";
 import { connectZooKeeperTree } from "../../src/zookeeper/index.ts";
 import { type Bench, startBench } from "../server/bench.ts";
+import { Follower } from "../suite/index.ts";
 
 let bench: Bench;
 let proxy: TcpProxy;

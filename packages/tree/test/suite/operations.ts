@@ -1,10 +1,10 @@
-import { BadArguments, BadVersion, NodeExists, NoNode, NotEmpty, TooLarge } from "../errors.ts";
-import { requestBytes } from "../request-size.ts";
+import { expect } from "vitest";
+import { BadArguments, BadVersion, NodeExists, NoNode, NotEmpty, TooLarge } from "../../src/errors.ts";
+import { requestBytes } from "../../src/request-size.ts";
 import { bytes, type Context, text } from "./kit.ts";
 
 /** Single operations: what they do, what they show, what they refuse. */
-export function operations({ run, check }: Context): void {
-  const { expect } = run;
+export function operations({ check }: Context): void {
   const code = (kind: new (path: string, ...rest: never[]) => { readonly code: string }) => ({
     code: new (kind as unknown as new (path: string) => { readonly code: string })("/").code,
     outcome: "none",

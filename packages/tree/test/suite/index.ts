@@ -1,11 +1,12 @@
-import type { Tree } from "../contract.ts";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import type { Tree } from "../../src/contract.ts";
 import { commits } from "./commits.ts";
 import { feeds } from "./feeds.ts";
-import { type Context, type Runner, type Target, until } from "./kit.ts";
+import { type Context, type Target, until } from "./kit.ts";
 import { operations } from "./operations.ts";
 import { sessions } from "./sessions.ts";
 
-export { Follower, type Runner, type Target } from "./kit.ts";
+export { Follower, type Target } from "./kit.ts";
 
 const START_LIMIT_MS = 180_000;
 
@@ -15,20 +16,19 @@ const START_LIMIT_MS = 180_000;
  */
 export function treeConformance(
   name: string,
-  run: Runner,
   open: () => Promise<Target>,
   features: readonly ("disconnect" | "expire")[] = [],
 ): void {
-  run.describe(name, () => {
+  describe(name, () => {
     let target: Target | undefined;
     let places = 0;
-    run.beforeAll(async () => {
+    beforeAll(async () => {
       target = await open();
     }, START_LIMIT_MS);
-    run.afterAll(async () => target?.stop(), START_LIMIT_MS);
+    afterAll(async () => target?.stop(), START_LIMIT_MS);
 
     const check: Context["check"] = (title, body) =>
-      run.test(title, async () => {
+      test(title, async () => {
         const present = target as Target;
         const open: Tree[] = [];
         const connect = async () => {
@@ -46,10 +46,10 @@ export function treeConformance(
           await Promise.all(open.map((tree) => tree.close()));
         }
       });
-    const context: Context = { run, check, has: (feature) => features.includes(feature) };
-    run.describe("operations", () => operations(context));
-    run.describe("commits", () => commits(context));
-    run.describe("sessions", () => sessions(context));
-    run.describe("feeds", () => feeds(context));
+    const context: Context = { check, has: (feature) => features.includes(feature) };
+    describe("operations", () => operations(context));
+    describe("commits", () => commits(context));
+    describe("sessions", () => sessions(context));
+    describe("feeds", () => feeds(context));
   });
 }

@@ -1,39 +1,5 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
-import type { Change, FeedOptions, Stat, Tree } from "../contract.ts";
-
-/** The functions of a test runner that the suite needs; those of vitest and jest fit. */
-export interface Runner {
-  describe(name: string, body: () => void): void;
-  test(name: string, body: () => Promise<void>, timeoutMs?: number): void;
-  beforeAll(body: () => Promise<void>, timeoutMs?: number): void;
-  afterAll(body: () => Promise<void>, timeoutMs?: number): void;
-  expect: Expect;
-}
-
-interface Matchers {
-  toBe(value: unknown): void;
-  toEqual(value: unknown): void;
-  toMatchObject(value: object): void;
-  toMatch(pattern: RegExp): void;
-  toBeUndefined(): void;
-  toBeDefined(): void;
-  toBeGreaterThan(value: number | bigint): void;
-  toBeGreaterThanOrEqual(value: number | bigint): void;
-  toBeLessThan(value: number | bigint): void;
-}
-
-interface AsyncMatchers {
-  toMatchObject(value: object): Promise<void>;
-  toBeDefined(): Promise<void>;
-}
-
-export type Expect = (
-  value: unknown,
-  message?: string,
-) => Matchers & {
-  readonly rejects: AsyncMatchers;
-  readonly resolves: AsyncMatchers;
-};
+import type { Change, FeedOptions, Stat, Tree } from "../../src/contract.ts";
 
 /** A store under test. */
 export interface Target {
@@ -49,7 +15,6 @@ export interface Target {
 
 /** Arguments of every part of the suite. */
 export interface Context {
-  readonly run: Runner;
   /** Defines a test with a session and an empty path of its own in the tree. */
   check(name: string, body: (place: Place) => Promise<void>): void;
   has(feature: "disconnect" | "expire"): boolean;

@@ -1,9 +1,8 @@
+import { expect } from "vitest";
 import { bytes, type Context, text } from "./kit.ts";
 
 /** Commits: all or nothing, and their results. */
-export function commits({ run, check }: Context): void {
-  const { expect } = run;
-
+export function commits({ check }: Context): void {
   check("a commit does all of its ops, in order, and says what each did", async ({ tree, root }) => {
     await tree.create(`${root}/old`, bytes("1"));
     await tree.create(`${root}/gone`);

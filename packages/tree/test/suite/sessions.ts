@@ -1,9 +1,8 @@
+import { expect } from "vitest";
 import { bytes, type Context } from "./kit.ts";
 
 /** Sessions: what is bound to them, how they end, what becomes of calls meanwhile. */
-export function sessions({ run, check, has }: Context): void {
-  const { expect } = run;
-
+export function sessions({ check, has }: Context): void {
   check("what is ephemeral goes with its session, and only that", async ({ tree, root, other, until }) => {
     const second = await other();
     await second.create(`${root}/bound`, bytes(""), { ephemeral: true });

@@ -1,11 +1,10 @@
 import { seededRandom } from "@nodeyard/runtime";
-import type { Tree } from "../contract.ts";
+import { expect } from "vitest";
+import type { Tree } from "../../src/contract.ts";
 import { bytes, type Context, Follower, type Place, text } from "./kit.ts";
 
 /** Tests of feeds: every guarantee of the contract. */
-export function feeds({ run, check, has }: Context): void {
-  const { expect } = run;
-
+export function feeds({ check, has }: Context): void {
   check("a feed tells what is there, then synced", async ({ tree, root }) => {
     await tree.create(`${root}/a`, bytes("1"));
     await tree.create(`${root}/a/b`, bytes("2"));
