@@ -7,6 +7,8 @@ import {
   type Provider,
   provide,
   type Share,
+  type StepContext,
+  type Tag,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "./account.ts";
 import { codeOf } from "./client/index.ts";
@@ -47,6 +49,7 @@ export function awsProvider(
         pace: { now: () => account.pace.writes },
         zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
         handover: { ready: (tag, step) => assertStays(shop, tag, step) },
+        console: { read: (tag, step) => consoleOf(shop, tag, step) },
         images: awsImageStore(uploads),
       },
       create: (order, step) => createMachine(shop, order, step),
@@ -101,6 +104,19 @@ export function awsProvider(
     void readNotices({ aws: account.aws, queue, clock, random, log, take }, closed.signal);
   }
   return { provider, shop };
+}
+
+/** EC2 keeps the last 64 KiB, and shows them some minutes late. */
+async function consoleOf(
+  { account, instances }: Workshop,
+  tag: Tag,
+  { externalId, signal }: StepContext,
+): Promise<string | null> {
+  const found = await instances.existing(tag, externalId, signal);
+  if (found?.InstanceId === undefined || hasEnded(found)) return null;
+  const asked = { InstanceId: found.InstanceId };
+  const { Output } = await account.aws.ec2((ec2, to) => ec2.getConsoleOutput(asked, to), signal);
+  return Buffer.from(Output ?? "", "base64").toString();
 }
 
 /** Zones in which the pool has a subnet. */

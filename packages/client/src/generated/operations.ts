@@ -964,6 +964,22 @@ export interface Operations {
       readonly next: string | null;
     };
   };
+  /** The last lines of a node's console, as the cloud has them now; a user sees those of its leases. */
+  get_node_console: {
+    path: {
+      readonly id: string;
+    };
+    query: undefined;
+    body: undefined;
+    reply: {
+      /** without what a terminal would obey */
+      readonly lines: ReadonlyArray<string>;
+      /** there was more before */
+      readonly cut: boolean;
+      /** why there are no lines: no console, or the cloud does not say */
+      readonly problem: string | null;
+    };
+  };
   /** The machines of which nodes are slivers: what they guarantee, to whom, and who lends what; each is asked now. */
   list_sliver_machines: {
     path: undefined;
@@ -1398,6 +1414,7 @@ export const ROUTES: Readonly<
   list_tokens: { method: "GET", path: "/v1/tokens", keyed: false },
   create_token: { method: "POST", path: "/v1/tokens", keyed: false },
   list_audit: { method: "GET", path: "/v1/audit", keyed: false },
+  get_node_console: { method: "GET", path: "/v1/nodes/{id}/console", keyed: false },
   list_sliver_machines: { method: "GET", path: "/v1/sliver-machines", keyed: false },
   get_build_log: { method: "GET", path: "/v1/builds/{id}/log", keyed: false },
   follow_events: { method: "GET", path: "/v1/events", keyed: false },

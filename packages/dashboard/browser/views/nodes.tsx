@@ -1,10 +1,11 @@
-import { call, mayOperate } from "../data/api.ts";
+import { call, mayLease, mayOperate } from "../data/api.ts";
 import { knownHosts, msOf, sshLine } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { NodeRow } from "../data/rows.ts";
 import { row } from "../data/state.ts";
 import { Action, Duration } from "../ui/dialog.tsx";
 import { ListPage } from "../ui/list-page.tsx";
+import { NodeConsole } from "../ui/node-console.tsx";
 import { Age, Copy, Facts, Link, Section, State } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 import type { Column } from "../ui/virtual-list.tsx";
@@ -77,6 +78,11 @@ function NodeView({ id }: { readonly id: string }) {
         <p class="dim">There is no such node now; this is what is known of it.</p>
       ) : (
         <Record node={node} />
+      )}
+      {node !== undefined && mayLease() && (
+        <Section title="Console">
+          <NodeConsole id={id} key={id} />
+        </Section>
       )}
       <Story kind="node" id={id} about={node === undefined} />
     </>

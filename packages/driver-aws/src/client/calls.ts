@@ -8,6 +8,7 @@ export const CALLS = {
     "ec2.terminateInstances",
     "ec2.createTags",
     "ec2.describeInstances",
+    "ec2.getConsoleOutput",
     "ec2.describeInstanceTypes",
     "ec2.describeImages",
     "ec2.describeSubnets",

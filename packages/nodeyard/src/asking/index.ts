@@ -4,6 +4,7 @@ export {
   type About,
   type BuildLogPart,
   type BuildLogRange,
+  type ConsoleEnd,
   type ImageStanding,
   type ImageWork,
   type PoolStanding,

@@ -34,6 +34,16 @@ const buildLogPartSchema = z.object({
 /** A part of the log of a build. */
 export type BuildLogPart = z.infer<typeof buildLogPartSchema>;
 
+const consoleSchema = z.object({
+  lines: z.array(z.string()),
+  /** Whether there was more before. */
+  cut: z.boolean(),
+  /** Why it could not be read. */
+  problem: z.string().nullable(),
+});
+/** The end of a machine's console, without anything that a terminal would obey. */
+export type ConsoleEnd = z.infer<typeof consoleSchema>;
+
 const aboutSchema = z.object({
   request: id.optional(),
   node: id.optional(),
@@ -42,6 +52,8 @@ const aboutSchema = z.object({
   image: id.optional(),
   provider: id.optional(),
   log: buildLogRangeSchema.optional(),
+  /** The node whose console is wanted. */
+  console: id.optional(),
 });
 
 /** The subjects of a question; a member answers with what it knows of any of them. */
@@ -195,6 +207,8 @@ export const testimonySchema = z.object({
   providers: z.array(providerStandingSchema).optional(),
   /** Of the builder that has the log that was asked for. */
   log: buildLogPartSchema.optional(),
+  /** Of launchers that serve the provider of the node whose console was asked for. */
+  console: consoleSchema.optional(),
 });
 /** All that one member knows of the subject of a question. */
 export type Testimony = z.infer<typeof testimonySchema>;

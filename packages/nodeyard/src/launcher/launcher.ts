@@ -7,6 +7,7 @@ import type { LiveWork, PastEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 import { noteUse } from "./event-lines.ts";
 import type { Loop } from "./loop.ts";
+import { lookAtConsole } from "./nodes/console.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
 import { providerStandings } from "./providers/standing.ts";
@@ -231,6 +232,7 @@ export class Launcher {
       providers: () => this.providers(),
       price: (pool, label) => serving.price(pool, label),
       remarks: (provider, node) => sliverMachines.remarks(provider, node),
+      console: (record) => lookAtConsole(handles, serving.providers, record),
       history: this.#options.history,
     };
   }

@@ -1,6 +1,13 @@
 import type { Price } from "@nodeyard/driver";
-import { costOf, decodeLease, leaseIdOf, leasePath } from "@nodeyard/model";
-import type { About, PoolStanding, ProviderStanding, Testimony, UnderWay } from "../asking/index.ts";
+import { costOf, decodeLease, leaseIdOf, leasePath, type NodeRecord } from "@nodeyard/model";
+import type {
+  About,
+  ConsoleEnd,
+  PoolStanding,
+  ProviderStanding,
+  Testimony,
+  UnderWay,
+} from "../asking/index.ts";
 import type { Durations, Standing, Verdict } from "../scheduler/index.ts";
 import { type History, noHistory, type Subject } from "../telemetry/index.ts";
 import { type NodeEntry, poolKey, type RequestEntry, type View } from "../view/index.ts";
@@ -17,6 +24,8 @@ export interface Witness {
   maxHoldAgeMs(provider: string | null): number;
   /** What the provider's machines say of the node now; soon, and never rejects. */
   remarks(provider: string | null, node: string): Promise<readonly string[]>;
+  /** Of a node's machine as it is now; undefined: another launcher serves its provider. Never rejects. */
+  console(record: NodeRecord): Promise<ConsoleEnd | undefined>;
   readonly stepsUnderWay: ReadonlyMap<string, StepUnderWay>;
   /** Tree time, milliseconds. */
   now(): number;
@@ -33,9 +42,10 @@ export interface Witness {
 
 /** All that this launcher knows of a request, a node, a lease's request, a label, or a provider. */
 export async function testify(witness: Witness, about: About): Promise<Testimony> {
-  const [{ events, problem }, remarks] = await Promise.all([
+  const [{ events, problem }, remarks, end] = await Promise.all([
     witness.history?.(about) ?? noHistory("this process keeps no journal"),
     remarksOf(witness, about.node),
+    consoleOf(witness, about.console),
   ]);
   const request = about.request === undefined ? undefined : witness.view.requests.byId.get(about.request);
   const open = request !== undefined && ["requested", "pending"].includes(request.record.state);
@@ -48,6 +58,7 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
     problem,
     ...holdOf(witness, about.node),
     ...(remarks.length > 0 && { remarks: [...remarks] }),
+    ...(end !== undefined && { console: end }),
     ...(about.provider !== undefined && {
       providers: witness.providers().filter(({ name }) => name === about.provider),
     }),
@@ -57,6 +68,11 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
 async function remarksOf({ view, remarks }: Witness, node = ""): Promise<readonly string[]> {
   const record = view.nodes.byId.get(node)?.record;
   return record === undefined ? [] : remarks(record.provider, node);
+}
+
+async function consoleOf(witness: Witness, node = ""): Promise<ConsoleEnd | undefined> {
+  const record = witness.view.nodes.byId.get(node)?.record;
+  return record && witness.console(record);
 }
 
 function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "maxHoldAgeMs"> {

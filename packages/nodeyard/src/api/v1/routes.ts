@@ -3,6 +3,7 @@ import { eventRoutes } from "./events.ts";
 import { imageRoutes } from "./image-reads.ts";
 import { maintenanceRoutes } from "./maintenance.ts";
 import { otherRoutes } from "./misc.ts";
+import { nodeConsole } from "./node-console.ts";
 import { openApi } from "./openapi.ts";
 import { providerRoutes } from "./provider-reads.ts";
 import { readRoutes } from "./reads.ts";
@@ -27,6 +28,7 @@ export const ROUTES: readonly Route[] = [
   ...sessionRoutes,
   ...otherRoutes,
   ...readRoutes,
+  nodeConsole,
   ...providerRoutes,
   ...imageRoutes,
   ...eventRoutes,

@@ -1,5 +1,7 @@
-import { DriverError, type ExternalId, type LabelConfig, type Tag } from "@nodeyard/driver";
-import { deadline, messageOf } from "@nodeyard/runtime";
+import { type Console, DriverError, type ExternalId, type LabelConfig, type Tag } from "@nodeyard/driver";
+import type { NodeRecord } from "@nodeyard/model";
+import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import type { ConsoleEnd } from "../../asking/index.ts";
 import { inTime } from "../../coordination/index.ts";
 import type { Handles, OpenProvider } from "../handles.ts";
 
@@ -9,14 +11,8 @@ const READ_MS = 30_000;
 const MOST_CHARS = 16_384;
 const MOST_LINES = 200;
 
-interface ConsoleTail {
-  readonly lines: readonly string[];
-  /** Whether there was more before. */
-  readonly cut: boolean;
-}
-
 /** The last lines of a console, without what a terminal would obey: it is text from outside. Pure. */
-export function consoleTail(text: string): ConsoleTail {
+export function consoleTail(text: string): Pick<ConsoleEnd, "lines" | "cut"> {
   const end = text.slice(-MOST_CHARS);
   const lines = end
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
@@ -43,12 +39,8 @@ export async function keepConsole(
   const { console: consoles } = open.provider.offers ?? {};
   if (label.consoleLog !== true || consoles === undefined) return;
   const { tag, node, request, attempt } = of;
-  const late = () => new DriverError("timeout", `no console within ${READ_MS} ms`);
-  const limit = deadline(context.clock, READ_MS, late, signal);
   try {
-    const read = consoles.read(tag, { signal: limit.signal, externalId });
-    // A driver that ignores its signal holds nothing up either.
-    const text = await inTime(context.clock, READ_MS, read, late);
+    const text = await readConsole(context.clock, consoles, tag, externalId, READ_MS, signal);
     if (text === null) return;
     const { lines, cut } = consoleTail(text);
     for (const line of lines) context.log.info({ node, request, attempt, line }, "console");
@@ -56,7 +48,46 @@ export async function keepConsole(
   } catch (error) {
     signal.throwIfAborted();
     context.log.warn({ node, request, error: messageOf(error) }, "cannot read the console of a node");
+  }
+}
+
+async function readConsole(
+  clock: Clock,
+  consoles: Console,
+  tag: Tag,
+  externalId: ExternalId | null,
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<string | null> {
+  const late = () => new DriverError("timeout", `no console within ${withinMs} ms`);
+  const limit = deadline(clock, withinMs, late, signal);
+  try {
+    // A driver that ignores its signal holds nothing up either.
+    return await inTime(clock, withinMs, consoles.read(tag, { signal: limit.signal, externalId }), late);
   } finally {
     limit.cancel();
+  }
+}
+
+/** For the cloud to hand over a console that a person waits for, milliseconds. */
+const LOOK_MS = 8_000;
+
+/** The end of the console of a node, as its machine is now. Undefined: this launcher does not serve its provider. Never rejects. */
+export async function lookAtConsole(
+  { clock, installation }: { readonly clock: Clock; readonly installation: string },
+  providers: ReadonlyMap<string, OpenProvider>,
+  { id, provider: name, pool, externalId }: NodeRecord,
+): Promise<ConsoleEnd | undefined> {
+  const open = providers.get(name ?? "");
+  if (open === undefined || name === null) return undefined;
+  const none = (problem: string): ConsoleEnd => ({ lines: [], cut: false, problem });
+  const { console: consoles } = open.provider.offers ?? {};
+  if (consoles === undefined) return none(`the driver ${open.driver.name} of ${name} shows no consoles`);
+  const tag: Tag = { installation, provider: name, pool: pool ?? "", nodeId: id };
+  try {
+    const text = await readConsole(clock, consoles, tag, externalId, LOOK_MS);
+    return text === null ? none("the machine has no console now") : { ...consoleTail(text), problem: null };
+  } catch (error) {
+    return none(messageOf(error));
   }
 }

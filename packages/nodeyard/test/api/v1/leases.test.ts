@@ -42,6 +42,18 @@ const granted = (as: string, id: string) =>
   });
 
 describe("leases by REST", () => {
+  test("the console of a node is for whoever has it by a lease, and for operators", async () => {
+    const { json } = await call("blue", "POST", "/v1/leases", { labels: ["small"] });
+    const [node] = (await granted("blue", json.id)).nodes;
+    const end = { cut: false, problem: null, lines: expect.arrayContaining([expect.stringMatching(/\w/)]) };
+    for (const as of ["blue", "operator"])
+      expect(await call(as, "GET", `/v1/nodes/${node}/console`)).toEqual({ status: 200, json: end });
+    // It sees the node, but the lease is another's.
+    expect((await call("any", "GET", `/v1/nodes/${node}/console`)).status).toBe(403);
+    expect((await call("red", "GET", `/v1/nodes/${node}/console`)).status).toBe(404);
+    await call("blue", "POST", `/v1/leases/${json.id}/release`, {});
+  });
+
   test("from the request to the verdict", async () => {
     const { status, json } = await call("blue", "POST", "/v1/leases", {
       labels: ["small", "small"],

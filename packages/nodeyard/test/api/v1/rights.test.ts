@@ -29,6 +29,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/events": "vuoa",
   "GET /v1/nodes": "vuoa",
   "GET /v1/nodes/{id}": "vuoa",
+  "GET /v1/nodes/{id}/console": "uoa",
   "GET /v1/requests": "vuoa",
   "GET /v1/requests/{id}": "vuoa",
   "GET /v1/leases": "vuoa",

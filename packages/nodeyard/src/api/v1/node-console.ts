@@ -1,0 +1,42 @@
+import { leaseIdOf } from "@nodeyard/model";
+import { z } from "zod";
+import { askConsole } from "../../operations/index.ts";
+import type { View } from "../../view/index.ts";
+import { mayChange, type Principal } from "./principal.ts";
+import { ApiError, notFound } from "./problems.ts";
+import { ASK_CALLS } from "./provider-reads.ts";
+import { nodeIn } from "./reads.ts";
+import { LEASERS, type Route, route } from "./route.ts";
+import { leaseIn } from "./rows.ts";
+
+export const nodeConsole: Route = route({
+  id: "get_node_console",
+  method: "GET",
+  path: "/v1/nodes/{id}/console",
+  summary: "The last lines of a node's console, as the cloud has them now; a user sees those of its leases",
+  roles: LEASERS,
+  params: z.object({ id: z.string().regex(/^[0-9]{10}$/) }),
+  status: 200,
+  reply: z.object({
+    lines: z.array(z.string()).describe("without what a terminal would obey"),
+    cut: z.boolean().describe("there was more before"),
+    problem: z.string().nullable().describe("why there are no lines: no console, or the cloud does not say"),
+  }),
+  handle: async ({ params: { id }, principal, known: { view, handles }, charge }) => {
+    if (nodeIn(view, id, principal) === undefined) throw notFound(`node ${id}`);
+    demandConsole(view, id, principal);
+    charge(ASK_CALLS);
+    const end = await askConsole(handles, id);
+    const { provider } = view.nodes.byId.get(id)?.record ?? {};
+    const problem = `no launcher that serves ${provider ?? "its provider"} answers`;
+    return end ?? { lines: [], cut: false, problem };
+  },
+});
+
+/** A console may show what a machine was started with. Throws ApiError for a user who has no lease with the node. */
+function demandConsole(view: View, id: string, principal: Principal): void {
+  if (principal.role !== "user") return;
+  const lease = leaseIn(view, leaseIdOf(view.nodes.byId.get(id)?.record.requestor ?? null) ?? "", principal);
+  if (lease === undefined || !lease.nodes.includes(id) || !mayChange(principal, lease))
+    throw new ApiError(403, "api.forbidden", `node ${id} is in no lease of ${principal.name}`);
+}
