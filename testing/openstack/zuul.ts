@@ -49,16 +49,19 @@ def use(path, nodes):
         lock.release()
     return found
 
+def ask(labels, tenant="t1"):
+    return zk.retry(zk.create, "/nodepool/requests/200-", json.dumps({
+        "requestor_data": {"build_set_uuid": uuid.uuid4().hex, "tenant_name": tenant, "pipeline_name": "check",
+                           "job_uuid": uuid.uuid4().hex, "job_name": "unit", "span_info": None},
+        "node_types": labels, "requestor": "zuul-system", "created_time": time.time(), "provider": None,
+        "state": "requested", "state_time": time.time(), "relative_priority": 0,
+        "event_id": uuid.uuid4().hex, "tenant_name": tenant}).encode(), sequence=True, makepath=True)
+
 def job(labels, limit):
     started = time.monotonic()
     result = {"state": "died", "labels": labels, "nodes": []}
     try:
-        path = zk.retry(zk.create, "/nodepool/requests/200-", json.dumps({
-            "requestor_data": {"build_set_uuid": uuid.uuid4().hex, "tenant_name": "t1", "pipeline_name": "check",
-                               "job_uuid": uuid.uuid4().hex, "job_name": "unit", "span_info": None},
-            "node_types": labels, "requestor": "zuul-system", "created_time": time.time(), "provider": None,
-            "state": "requested", "state_time": time.time(), "relative_priority": 0,
-            "event_id": uuid.uuid4().hex, "tenant_name": "t1"}).encode(), sequence=True, makepath=True)
+        path = ask(labels)
         result["request"] = path.rsplit("/", 1)[1]
         asked.append(result["request"])
         result["state"], found = wait(path, started + limit)
@@ -78,7 +81,7 @@ def order(jobs, limit):
     return len(jobs)
 
 commands = {"order": order, "ended": lambda: ended, "asked": lambda: asked, "children": lambda path: zk.get_children(path),
-            "record": record,
+            "record": record, "ask": ask, "use": use, "erase": lambda path: zk.delete(path, recursive=True),
             "create": lambda path, data: zk.create(path, json.dumps(data).encode(), makepath=True)}
 while True:
     name, *rest = hear()
@@ -132,6 +135,21 @@ export class Zuul {
 
   record(path: string): Promise<Readonly<Record<string, unknown>>> {
     return this.#ask("record", path);
+  }
+
+  /** Path of a new request of a tenant, which nobody waits for: its nodes stay with it until `use`. */
+  ask(labels: readonly string[], tenant: string): Promise<string> {
+    return this.#ask("ask", labels, tenant);
+  }
+
+  /** Uses the nodes of a fulfilled request for a second, and returns them. */
+  use(request: string, nodes: readonly string[]): Promise<unknown> {
+    return this.#ask("use", request, nodes);
+  }
+
+  /** Removes a record with everything below it, as somebody does by hand. */
+  erase(path: string): Promise<unknown> {
+    return this.#ask("erase", path);
   }
 
   create(path: string, fields: object): Promise<string> {

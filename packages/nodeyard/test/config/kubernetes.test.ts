@@ -205,6 +205,20 @@ describe("kubernetes, openshift and openshiftpods", () => {
     expect(own.amounts).toEqual({ instances: 1, cores: 0.5, ram: 1024 });
   });
 
+  it("a generated pod of OpenShift always names its pull secrets (check 35)", () => {
+    const spec = (driver: string, more: string) =>
+      label(driver, {
+        provider: "context: c",
+        label: `name: a, image: i${driver === "openshift" ? ", type: pod" : ""}${more}`,
+        pool: "name: p",
+      }).own.spec;
+    for (const driver of ["openshift", "openshiftpods"]) {
+      expect(spec(driver, "")).toMatchObject({ imagePullSecrets: [] });
+      const named = ", image-pull-secrets: [{name: s}]";
+      expect(spec(driver, named)).toMatchObject({ imagePullSecrets: [{ name: "s" }] });
+    }
+  });
+
   it("pools that set no limit have the provider's", () => {
     const limits = (driver: string, provider: string, pool = "name: p") =>
       label(driver, { provider, pool }).pool.limits;
