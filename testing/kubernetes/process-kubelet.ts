@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../zookeeper/index.ts";
@@ -8,15 +8,25 @@ import type { KubernetesSite } from "./site.ts";
 const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
 const TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount";
 const LOOK_MS = 200;
-/** A mount namespace of its own, with the pod's token where clients look for it, and then the program. */
-const MOUNTED = `mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io && ln -s "$0" /run/secrets/kubernetes.io/serviceaccount && exec "$@"`;
+/** Namespaces of its own: the pod's name as the host's, the pod's token where clients look for it, and then the program. */
+const MOUNTED = `hostname "$0" && mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io && ln -s "$1" /run/secrets/kubernetes.io/serviceaccount && shift && exec "$@"`;
 
 interface Volume {
   readonly name: string;
   readonly configMap?: { readonly name: string };
+  readonly emptyDir?: object;
+  readonly persistentVolumeClaim?: object;
   readonly projected?: {
     readonly sources: readonly { readonly serviceAccountToken?: { readonly expirationSeconds: number } }[];
   };
+}
+
+interface Container {
+  readonly name: string;
+  readonly command?: readonly string[];
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
 }
 
 interface PodOfChart {
@@ -26,12 +36,8 @@ interface PodOfChart {
     readonly serviceAccountName: string;
     readonly terminationGracePeriodSeconds: number;
     readonly volumes: readonly Volume[];
-    readonly containers: readonly {
-      readonly name: string;
-      readonly args: readonly string[];
-      readonly env: readonly { readonly name: string; readonly value: string }[];
-      readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
-    }[];
+    readonly initContainers?: readonly Container[];
+    readonly containers: readonly Container[];
   };
 }
 
@@ -45,9 +51,11 @@ interface Played {
 }
 
 /**
- * Plays the kubelet for the pods of the chart, which kwok leaves alone: each is a process of this checkout, with the arguments, the files of
- * the ConfigMap, and the service account's token of its pod; it is ready as its probe says, ends by SIGTERM when its pod is deleted, and only
- * then its pod is gone. Images, users, capabilities and networks of containers are out of reach here.
+ * Plays the kubelet for the pods of the chart, which kwok leaves alone: each is a process of this checkout, after its init containers, with
+ * the arguments, the variables, the pod's name as its host's, the files of the ConfigMap, a folder for each mount (a claim's is there again
+ * for the next pod of that name), and the service account's token of its pod, if it is to have one; it is ready as its probe says, ends by
+ * SIGTERM when its pod is deleted, and only then its pod is gone. A folder's path is another than in the manifest, so that paths in arguments,
+ * variables and files are replaced. Images, users, capabilities, read-only roots and networks of containers are out of reach here.
  */
 export class ProcessKubelet {
   /** What went wrong: a process that ended by itself, too late, or not with 0. */
@@ -127,18 +135,19 @@ export class ProcessKubelet {
   async #start(pod: PodOfChart): Promise<Played> {
     const { name } = pod.metadata;
     const folder = this.#folder(name);
-    for (const part of ["config", "volume/images", "tokens"])
-      mkdirSync(join(folder, part), { recursive: true });
-    const here = (text: string) =>
-      text
-        .replaceAll("/etc/nodeyard/", `${folder}/config/`)
-        .replaceAll("/var/lib/nodeyard", `${folder}/volume`);
+    mkdirSync(join(folder, "tokens"), { recursive: true });
+    const here = this.#mounts(pod);
+    for (const { command = [] } of pod.spec.initContainers ?? []) {
+      const [program = "", ...words] = command.map(here);
+      execFileSync(program, words);
+    }
     const { configMap } = pod.spec.volumes.find((volume) => volume.name === "config")!;
     const { data } = await this.#site.api<{ data: Record<string, string> }>(
       "GET",
       `${this.#path}/configmaps/${configMap!.name}`,
     );
-    for (const [file, text] of Object.entries(data)) writeFileSync(join(folder, "config", file), here(text));
+    for (const [file, text] of Object.entries(data))
+      writeFileSync(join(this.volume(name, "config"), file), here(text));
     await this.#token(pod, join(folder, "tokens"));
     const port = await freePort();
     const { args, env } = pod.spec.containers[0]!;
@@ -149,12 +158,13 @@ export class ProcessKubelet {
     const map = process.getuid!() === 0 ? [] : ["--map-root-user"];
     const child = spawn(
       "unshare",
-      ["--mount", ...map, "sh", "-c", MOUNTED, join(folder, "tokens"), ...program],
+      ["--mount", "--uts", ...map, "sh", "-c", MOUNTED, name, join(folder, "tokens"), ...program],
       {
         // Nothing of the test's own environment: no kubeconfig but none.
         env: {
           PATH: process.env.PATH,
           HOME: folder,
+          TMPDIR: this.volume(name, "tmp"),
           ...Object.fromEntries(env.map(({ name, value }) => [name, here(value)])),
           KUBERNETES_SERVICE_HOST: hostname,
           KUBERNETES_SERVICE_PORT: serverPort,
@@ -163,6 +173,21 @@ export class ProcessKubelet {
       },
     );
     return { name, child, port, isReady: false, isEnding: false };
+  }
+
+  /** A folder for each mount of a pod; returns what replaces their paths in a text. */
+  #mounts({ metadata: { name: pod }, spec }: PodOfChart): (text: string) => string {
+    const folders = new Map<string, string>();
+    for (const { name, mountPath } of spec.containers[0]!.volumeMounts) {
+      const { emptyDir, configMap, persistentVolumeClaim } = spec.volumes.find((one) => one.name === name)!;
+      if ((emptyDir ?? configMap ?? persistentVolumeClaim) === undefined) continue;
+      const folder = this.volume(pod, name);
+      if (persistentVolumeClaim === undefined) rmSync(folder, { recursive: true, force: true });
+      mkdirSync(folder, { recursive: true });
+      folders.set(mountPath, folder);
+    }
+    const paths = new RegExp(`(?<![\\w/.-])(${[...folders.keys()].join("|")})(?![\\w.-])`, "g");
+    return (text) => text.replace(paths, (path) => folders.get(path)!);
   }
 
   /** The token and the authority that admission mounts into a pod which is to have them; where it mounts none, there are none. */
@@ -208,6 +233,11 @@ export class ProcessKubelet {
   async #forget({ metadata: { name, uid } }: PodOfChart): Promise<void> {
     const body = { gracePeriodSeconds: 0, preconditions: { uid } };
     await this.#site.call("DELETE", `${this.#path}/pods/${name}`, "admin-token", body);
+  }
+
+  /** Folder of one of a pod's volumes. */
+  volume(pod: string, name: string): string {
+    return join(this.#folder(pod), "volumes", name);
   }
 
   #folder(pod: string): string {

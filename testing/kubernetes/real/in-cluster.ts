@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -42,12 +42,24 @@ afterAll(async () => {
   await site?.stop();
 });
 
+/** An image that says what its build saw: the host, and how many files of a service account. */
+const BUILD =
+  'echo "$(hostname) $(ls /run/secrets/kubernetes.io/serviceaccount/ | wc -l)" >"$DIB_IMAGE_FILENAME.raw"';
+
 const config = () => `zookeeper-servers: [{host: 127.0.0.1, port: ${zookeeper.port}}]
 zookeeper-timeout: 8.0
 images-dir: /var/lib/nodeyard/images
 build-log-dir: /var/lib/nodeyard/logs
 labels: [{name: small}, {name: huge}]
+diskimages:
+  - {name: tiny, formats: [raw], build-command: [/bin/sh, -c, '${BUILD}']}
 providers:
+  - name: images
+    driver: fake
+    cloud: c
+    diskimages: [{name: tiny}]
+    pools: []
+    fake: {images: {folder: /var/lib/nodeyard/cloud, formats: [raw]}}
   - name: kube
     driver: kubernetes
     pools:
@@ -139,6 +151,37 @@ test("launchers and a builder by the chart, with its service account: a rolling 
   const calls = site.audit().filter(({ user }) => user === account);
   expect(calls.length).toBeGreaterThan(all.length * 5);
   expect(calls.filter(({ code }) => code === 401 || code === 403)).toEqual([]);
+});
+
+interface Image {
+  readonly image: string;
+  readonly state: string;
+  readonly builder?: string;
+}
+
+test("the chart's builder builds and uploads an image, and has it again when its pod is another", async () => {
+  const list = async (command: string) =>
+    (JSON.parse(await nodeyard(command, "--json")) as readonly Image[]).filter(
+      ({ image, state }) => image === "tiny" && state === "ready",
+    );
+  await site.until("the image is uploaded", async () => (await list("image-list")).length === 1);
+  const before = await list("dib-image-list");
+  expect(before).toMatchObject([{ builder: "yard-builder-0" }]);
+  const volume = kubelet.volume("yard-builder-0", "state");
+  const images = () => readdirSync(join(volume, "images")).filter((name) => name.endsWith(".raw"));
+  const [image] = images();
+  // A builder needs no cluster, so its pod has no credential that a build could read.
+  expect(readFileSync(join(volume, "images", image!), "utf8")).toBe("yard-builder-0 0\n");
+  expect(readdirSync(join(volume, "cloud")).filter((name) => name.endsWith(".image"))).toHaveLength(1);
+
+  await kubectl("rollout", "restart", "statefulset/yard-builder");
+  await kubectl("rollout", "status", "statefulset/yard-builder", "--timeout=300s");
+  expect(kubelet.log("yard-builder-0").match(/the builder runs/g)).toHaveLength(2);
+  expect(await list("dib-image-list")).toEqual(before);
+  expect(images()).toEqual([image]);
+  await nodeyard("image-build", "tiny");
+  await site.until("it builds again", async () => (await list("image-list")).length === 2);
+  expect(kubelet.problems).toEqual([]);
 });
 
 test("a cluster without room: its scheduler's words are what explain gives as the reason", async () => {
