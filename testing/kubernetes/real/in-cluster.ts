@@ -154,6 +154,7 @@ test("launchers and a builder by the chart, with its service account: a rolling 
 });
 
 interface Image {
+  readonly id: string;
   readonly image: string;
   readonly state: string;
   readonly builder?: string;
@@ -177,7 +178,7 @@ test("the chart's builder builds and uploads an image, and has it again when its
   await kubectl("rollout", "restart", "statefulset/yard-builder");
   await kubectl("rollout", "status", "statefulset/yard-builder", "--timeout=300s");
   expect(kubelet.log("yard-builder-0").match(/the builder runs/g)).toHaveLength(2);
-  expect(await list("dib-image-list")).toEqual(before);
+  expect(await list("dib-image-list")).toMatchObject([{ id: before[0]!.id, builder: "yard-builder-0" }]);
   expect(images()).toEqual([image]);
   await nodeyard("image-build", "tiny");
   await site.until("it builds again", async () => (await list("image-list")).length === 2);

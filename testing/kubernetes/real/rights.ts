@@ -1,67 +1,55 @@
 import { describe, expect, test } from "vitest";
 import { accessOf, open, POD, SHARED, SPACE, site, useCluster, zuulConfig } from "../bench.ts";
+import { rightsOf, VERBS, type Verb } from "../roles.ts";
 
 useCluster();
 
 describe("a job's rights, by kubectl with what the record says", () => {
-  const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"] as const;
-  const RESOURCES = [
-    "pods",
-    "pods/exec",
-    "pods/log",
-    "pods/portforward",
-    "services",
-    "endpoints",
-    "configmaps",
-    "secrets",
-    "serviceaccounts",
-    "serviceaccounts/token",
-    "deployments.apps",
-    "replicasets.apps",
-    "jobs.batch",
-    "cronjobs.batch",
-    "roles.rbac.authorization.k8s.io",
-    "rolebindings.rbac.authorization.k8s.io",
-    "resourcequotas",
-    "events",
-  ];
-
   /** Each verb as the request that it is, by which the server knows it. */
   const CALLS: Readonly<
-    Record<(typeof VERBS)[number], readonly ["GET" | "POST" | "PUT" | "PATCH" | "DELETE", string]>
+    Record<Verb, readonly ["GET" | "POST" | "PUT" | "PATCH" | "DELETE", (name: string) => string]>
   > = {
-    get: ["GET", "/none"],
-    list: ["GET", ""],
-    watch: ["GET", "?watch=1&timeoutSeconds=1"],
-    create: ["POST", ""],
-    update: ["PUT", "/none"],
-    patch: ["PATCH", "/none"],
-    delete: ["DELETE", "/none"],
+    get: ["GET", (name) => `/${name}`],
+    list: ["GET", () => ""],
+    watch: ["GET", () => "?watch=1&timeoutSeconds=1"],
+    create: ["POST", () => ""],
+    update: ["PUT", (name) => `/${name}`],
+    patch: ["PATCH", (name) => `/${name}`],
+    delete: ["DELETE", (name) => `/${name}`],
   };
 
+  interface Place {
+    readonly namespace: string;
+    /** The object that is tried; one that does not exist, unless the rights are on one by its name. */
+    readonly object?: string;
+  }
+
   /** Whether the server forbids a real call; what it says beyond that is about the object, which is none. */
-  async function may(token: string, namespace: string, resource: string, verb: (typeof VERBS)[number]) {
+  async function may(token: string, { namespace, object = "none" }: Place, resource: string, verb: Verb) {
     const [name = "", group = ""] = resource.split(/\.(.*)/);
     const [kind = "", below] = name.split("/");
     const [method, end] = CALLS[verb];
     const start = group === "" ? "/api/v1" : `/apis/${group}/v1`;
-    const path = `${start}/namespaces/${namespace}/${kind}${below === undefined ? end : `/none/${below}`}`;
+    const target = below === undefined ? end(object) : `/${object}/${below}`;
     const body = method === "GET" ? undefined : method === "POST" ? { metadata: { name: "tried" } } : {};
+    const path = `${start}/namespaces/${namespace}/${kind}${target}`;
     const { status } = await site.call(method, path, token, body);
     // Anything else says that it may: what is tried is no whole object.
     expect(status).not.toBe(401);
     return status !== 403;
   }
 
-  /** What the token may do, each verb on each resource tried: `pods: get list`. */
-  async function rights(token: string, namespace: string): Promise<readonly string[]> {
-    const found: string[] = [];
-    for (const resource of RESOURCES) {
+  /** What the token may do, each verb on each resource of the page tried. */
+  async function rights(token: string, place: Place): Promise<ReadonlyMap<string, readonly Verb[]>> {
+    const found = new Map<string, readonly Verb[]>();
+    for (const resource of rightsOf("`openshift`").keys()) {
       // A subresource has no collection: what lists or watches one is no call that there is.
       const verbs = VERBS.filter((verb) => !resource.includes("/") || !["list", "watch"].includes(verb));
-      const tried = await Promise.all(verbs.map((verb) => may(token, namespace, resource, verb)));
-      const allowed = verbs.filter((_, index) => tried[index]);
-      if (allowed.length > 0) found.push(`${resource}: ${allowed.join(" ")}`);
+      const tried = await Promise.all(verbs.map((verb) => may(token, place, resource, verb)));
+      found.set(
+        resource,
+        verbs.filter((_, index) => tried[index]),
+      );
     }
     return found;
   }
@@ -88,66 +76,35 @@ describe("a job's rights, by kubectl with what the record says", () => {
       .flatMap(({ resources }) => resources);
   }
 
-  /** Of its own pod alone. */
-  const SHARED_RIGHTS = ["pods", "pods/exec", "pods/log", "pods/portforward"];
-  const all = "get list watch create update patch delete";
-  const streams = "get create update patch delete";
+  const none = (all: ReadonlyMap<string, readonly Verb[]>) =>
+    [...all.values()].every((verbs) => verbs.length === 0);
+
   test.each([
-    [
-      "kubernetes",
-      POD,
-      ["pods: get list", "pods/exec: get create", "pods/log: get", "pods/portforward: get create"],
-    ],
-    [
-      "kubernetes",
-      SPACE,
-      [
-        `pods: ${all}`,
-        "pods/exec: get create",
-        "pods/log: get",
-        "pods/portforward: get create",
-        ...["services", "endpoints", "configmaps", "secrets"].map((one) => `${one}: ${all}`),
-        ...["deployments.apps", "replicasets.apps", "jobs.batch", "cronjobs.batch"].map(
-          (one) => `${one}: ${all}`,
-        ),
-      ],
-    ],
-    ["openshiftpods", SHARED, []],
-    [
-      "openshift",
-      POD,
-      [
-        `pods: ${all}`,
-        `pods/exec: ${streams}`,
-        "pods/log: get",
-        `pods/portforward: ${streams}`,
-        `services: ${all}`,
-        "endpoints: get list watch",
-        ...["configmaps", "secrets", "serviceaccounts"].map((one) => `${one}: ${all}`),
-        "serviceaccounts/token: create",
-        ...["deployments.apps", "replicasets.apps", "jobs.batch", "cronjobs.batch"].map(
-          (one) => `${one}: ${all}`,
-        ),
-        ...["roles", "rolebindings"].map((one) => `${one}.rbac.authorization.k8s.io: ${all}`),
-        "resourcequotas: get list watch",
-        `events: ${all}`,
-      ],
-    ],
-  ] as const)("%s, %j", async (kind, label, expected) => {
-    if (kind === "openshiftpods") await site.project("main");
+    ["kubernetes", POD, "`type: pod`"],
+    ["kubernetes", SPACE, "`type: namespace`"],
+    ["openshiftpods", SHARED, "`openshiftpods`, its own pod"],
+    ["openshift", POD, "`openshift`"],
+  ] as const)("%s, %j: as the page says", async (kind, label, column) => {
+    const isShared = kind === "openshiftpods";
+    if (isShared) await site.project("main");
     const { create } = await open(kind, label);
     const access = accessOf(await create());
+    const { token, namespace } = access;
     const config = zuulConfig(access);
-    // Of a shared project the rights are on one pod by its name, so on "pods" there are none.
-    expect(await rights(access.token, access.namespace)).toEqual(expected);
-    expect(await rights(access.token, "default")).toEqual([]);
-    const named =
-      kind === "openshiftpods" ? SHARED_RIGHTS : expected.map((line) => line.replace(/[:.].*/, ""));
-    const review = await reviewed(access.token, access.namespace);
+    const expected = rightsOf(column);
+    expect(await rights(token, isShared ? { namespace, object: access.pod! } : { namespace })).toEqual(
+      expected,
+    );
+    if (isShared) expect(await rights(token, { namespace })).toSatisfy(none);
+    expect(await rights(token, { namespace: "default" })).toSatisfy(none);
+    const named = [...expected].flatMap(([name, verbs]) =>
+      verbs.length > 0 ? name.replace(/\..*/, "") : [],
+    );
+    const review = await reviewed(token, namespace);
     // The role of an administrator also has rights on what is not tried here.
     if (kind === "openshift") expect(review).toEqual(expect.arrayContaining(named));
     else expect([...review].sort()).toEqual([...named].sort());
-    expect(await reviewed(access.token, "default")).toEqual([]);
+    expect(await reviewed(token, "default")).toEqual([]);
     if (access.pod !== undefined) {
       expect(await site.kubectl(["get", "pod", access.pod, "-o", "name"], config)).toBe(
         `pod/${access.pod}\n`,
