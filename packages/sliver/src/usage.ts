@@ -30,6 +30,10 @@ export const USAGES = {
         "sliverd --snapshot SLIVER --config FILE -- IMAGE",
         "make what a sliver has now an image of that name",
       ],
+      [
+        "sliverd --forget-snapshot IMAGE --config FILE",
+        "remove that image; its blocks go with the last sliver that was made of it",
+      ],
       ["sliverd --version", "print the version"],
     ],
     notes: "Slivers keep running while it is stopped or restarted. SIGUSR2 writes its state to the log.",

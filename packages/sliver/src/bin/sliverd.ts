@@ -30,6 +30,7 @@ const OPTIONS = {
   freeze: { type: "string" },
   thaw: { type: "string" },
   snapshot: { type: "string" },
+  "forget-snapshot": { type: "string" },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
 } as const;

@@ -1,15 +1,17 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { fitImageRoot } from "../../src/isolation/lxc/edge/root-files.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
+import { KEPT_HOME } from "../../src/isolation/storage/edge/jail.ts";
 import { Subvolumes } from "../../src/isolation/storage/edge/subvolumes.ts";
 import { ImageLab, ROOT } from "./machine/image-lab.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf } from "./machine/slivers.ts";
 
 const { signal } = new AbortController();
+const MACHINE = join(import.meta.dirname, "machine");
 const ETC = ["passwd", "group"].map((name) => ({ name: `./etc/${name}`, content: "root:x:0:\n" }));
 
 describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout: 120_000 }, () => {
@@ -73,6 +75,54 @@ describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout
     await expect(of("warm", "ny-9.9", 1024)).rejects.toMatchObject({ code: "sliver.command" });
     await expect(images.forget("warm", signal)).rejects.toThrow("there is no snapshot warm; there is none");
     expect(lab.inPool()).toEqual([]);
+  });
+
+  test("that is interrupted at any of its steps leaves the earlier image or the new one, whole, and nothing else", async () => {
+    const subvolumes = new Subvolumes(lab.pool);
+    await subvolumes.make("ny-1.1", undefined, 1024, signal);
+    const root = subvolumes.path("ny-1.1");
+    for (const folder of ["usr/sbin", "usr/bin", "etc", "home/ny-01"])
+      mkdirSync(join(root, folder), { recursive: true });
+    for (const file of ["usr/sbin/sshd", "usr/bin/setpriv"]) writeFileSync(join(root, file), file);
+    for (const file of ["etc/passwd", "etc/group"]) writeFileSync(join(root, file), "root:x:0:\n");
+    const told = join(lab.folder, "told");
+    /** What it died at; undefined when it came to its end before. */
+    const dyingAt = (at: string): string | undefined => {
+      rmSync(told, { force: true });
+      const words = ["--disable-warning=ExperimentalWarning", "--import", join(MACHINE, "die-at.ts")];
+      spawnSync(
+        process.execPath,
+        [...words, join(MACHINE, "snapshot-once.ts"), join(lab.folder, "pool"), root],
+        {
+          env: { ...process.env, NODEYARD_DIE_AT: at, NODEYARD_DIE_TELL: told },
+          stdio: ["ignore", "inherit", "inherit"],
+        },
+      );
+      return existsSync(told) ? readFileSync(told, "utf8") : undefined;
+    };
+    writeFileSync(join(root, "home/ny-01/version"), "0");
+    expect(dyingAt("1000000")).toBeUndefined();
+    let before = "0";
+    const seen = new Set<string>();
+    for (let step = 1, died = true; died; step++) {
+      for (const when of [`${step}`, `${step}+`]) {
+        writeFileSync(join(root, "home/ny-01/version"), when);
+        const what = dyingAt(when);
+        died = what !== undefined;
+        // As the manager's next start does.
+        const images = lab.images({});
+        await images.tidy(signal);
+        await images.retire(signal);
+        const path = await images.ensure("warm", signal);
+        const now = readFileSync(join(path, "home", KEPT_HOME, "version"), "utf8");
+        expect([before, when], `${when}: ${what}`).toContain(now);
+        expect((await images.accounts(path)).passwd?.text, `${when}: ${what}`).toBe("root:x:0:\n");
+        expect(lab.inPool(), `${when}: ${what}`).toEqual([basename(path)]);
+        seen.add(now === before ? "earlier" : "new");
+        before = now;
+      }
+    }
+    expect([...seen].sort()).toEqual(["earlier", "new"]);
   });
 });
 

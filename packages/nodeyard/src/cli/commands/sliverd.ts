@@ -21,6 +21,12 @@ export function defineSliverd(sliverd: Command, session: Session): void {
     .action((sliver: string, image: string, { config }: InSliver) =>
       ended(["--snapshot", sliver, "--config", config, "--", image]),
     );
+  sliverd
+    .command("forget-snapshot")
+    .argument("<image>", "name of an image that `snapshot` made")
+    .description("remove a snapshot from this machine, as root; slivers that were made of it stay")
+    .option("--config <file>", "configuration of the sliver manager", SETTINGS)
+    .action((image: string, { config }: InSliver) => ended(["--forget-snapshot", image, "--config", config]));
   addSliverdKeys(sliverd, session);
   addSliverdHosts(sliverd, session);
 }

@@ -11,8 +11,8 @@ import { SliverFolders } from "../../isolation/lxc/edge/sliver-folders.ts";
 import { namesOf, readMarkName } from "../../isolation/lxc/names.ts";
 import type { DaemonConfig } from "../config.ts";
 
-/** Operations of root on one sliver. Its manager keeps managing it, and makes the snapshot. */
-export const VERBS = ["exec", "freeze", "thaw", "snapshot"] as const;
+/** Operations of root on one sliver, or on a snapshot of one. The manager keeps managing the sliver, and makes and removes snapshots. */
+export const VERBS = ["exec", "freeze", "thaw", "snapshot", "forget-snapshot"] as const;
 export type Verb = (typeof VERBS)[number];
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -20,7 +20,8 @@ const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /**
  * exec: runs `words` (default: a shell) in a sliver as its root, on this terminal, with the sliver's capabilities, groups and filter of
  * system calls, and without the host's environment. freeze and thaw: stop its processes, or let them continue. snapshot: its manager makes
- * it an image, named by the one word. `name`: of the sliver or of its node. Resolves with the exit code. Throws MachineError.
+ * it an image, named by the one word. `name`: of the sliver or of its node; for forget-snapshot, of the image. Resolves with the exit code.
+ * Throws MachineError.
  */
 export async function atSliver(
   verb: Verb,
@@ -28,6 +29,12 @@ export async function atSliver(
   name: string,
   words: readonly string[],
 ): Promise<number> {
+  const call = async (method: string, params: readonly unknown[]) => {
+    const client = new SliverClient(unixTransport(join(runFolder, "root/api.sock")));
+    await client.call(method, params, new AbortController().signal);
+    return 0;
+  };
+  if (verb === "forget-snapshot") return call("ForgetSnapshot", [name]);
   const folders = new SliverFolders(join(folder, "slivers"));
   const marks = await folders.list();
   const names = await Promise.all(marks.map(async (mark) => (await folders.read(mark))?.name ?? ""));
@@ -35,11 +42,7 @@ export async function atSliver(
   const ref = readMarkName(marks[at] ?? "");
   if (ref === undefined)
     throw new MachineError(`there is no sliver ${name} here; there is ${names.join(", ") || "none"}`);
-  if (verb === "snapshot") {
-    const client = new SliverClient(unixTransport(join(runFolder, "root/api.sock")));
-    await client.call("Snapshot", [names[at], words[0]], new AbortController().signal);
-    return 0;
-  }
+  if (verb === "snapshot") return call("Snapshot", [names[at], words[0]]);
   if (verb !== "exec") {
     await (await Cgroups.detect(systemClock)).freeze(marks[at]!, verb === "freeze");
     return 0;
