@@ -55,7 +55,8 @@ describe("tables", () => {
 });
 
 /** Daemons; commands whose output is that of another program; scripts and settings that a program reads as they are. */
-const NO_JSON = /^(up|launcher|builder|run|shell|completion|sliverd (exec|freeze|thaw|snapshot|forget-snapshot|settings))$/;
+const NO_JSON =
+  /^(up|launcher|builder|run|shell|completion|sliverd (exec|freeze|thaw|snapshot|forget-snapshot|settings))$/;
 
 test("every verb has --json", async () => {
   const verbs = (one: Described): readonly Described[] =>

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { replaceHostile } from "../../src/isolation/edge/files.ts";
-import { fitImageRoot } from "../../src/isolation/lxc/edge/root-files.ts";
+import { fitEngines, fitImageRoot } from "../../src/isolation/lxc/edge/root-files.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
 import { inJail, unpackInJail } from "../../src/isolation/storage/edge/jail.ts";
 import { type TarMember, tarOf } from "./machine/tar.ts";
@@ -55,6 +55,19 @@ describe("an image that somebody hostile filled", { timeout: 20_000 }, () => {
     "a link": { type: "2", link: "/etc/hostname" },
     "a folder": { type: "5" },
   };
+  test("settings of container engines are written into a root, but through no link, and not over its own", async () => {
+    await fitEngines(root);
+    const docker = join(root, "etc/docker/daemon.json");
+    expect(JSON.parse(readFileSync(docker, "utf8"))).toEqual({ "storage-driver": "overlay2" });
+    writeFileSync(docker, "its own");
+    await fitEngines(root);
+    expect(readFileSync(docker, "utf8")).toBe("its own");
+    rmSync(join(root, "etc/docker"), { recursive: true });
+    mkdirSync(join(folder, "outside"));
+    symlinkSync(join(folder, "outside"), join(root, "etc/docker"));
+    await expect(fitEngines(root)).rejects.toThrow("must not be a symbolic link");
+    expect(readdirSync(join(folder, "outside"))).toEqual([]);
+  });
   const cases = Object.keys(put).flatMap((what) => FILES.map((file) => [what, file] as const));
   test.runIf(isRoot).each(cases)("%s as %s is not read, and no sliver is made of it", async (what, file) => {
     const accounts = await unpacked([...base(file), { name: `./etc/${file}`, ...put[what]! }]);

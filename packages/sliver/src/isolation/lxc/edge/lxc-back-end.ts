@@ -9,7 +9,7 @@ import { exists } from "../../storage/edge/pool.ts";
 import { MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
 import { CONFIG_FILE, keepKills, launch } from "./launch.ts";
 import { demandFitMachine, type SliverMachine } from "./machine.ts";
-import { fitImageRoot, makeAccountRoot, makeSecrets, writeSettings } from "./root-files.ts";
+import { fitEngines, fitImageRoot, makeAccountRoot, makeSecrets, writeSettings } from "./root-files.ts";
 import type { Mark } from "./sliver-folders.ts";
 
 /** How long LXC's own process may take to end by itself, milliseconds. */
@@ -267,6 +267,7 @@ export class LxcBackEnd implements BackEnd {
     const root = subvolumes.path(name);
     if (image === undefined) await makeAccountRoot(root, names);
     else await fitImageRoot(root, names, await images.accounts(image));
+    if (config.nesting === true) await fitEngines(root);
   }
 
   /** Sets the disk limit in KiB. The applied configuration is discarded first, because it may not be true from now on. */

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { chmod, chown, lchown, lstat, mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { ImageError } from "../../../errors.ts";
 import { replaceHostile, together, writeAtomic } from "../../edge/files.ts";
@@ -93,6 +93,23 @@ export async function fitImageRoot(root: string, names: Names, accounts: Account
   await together(...logins, sudoers(root, names), common(root, names));
 }
 
+/** What engines of containers do not find out by themselves in a sliver. */
+const ENGINE_FILES = {
+  // On btrfs dockerd would make subvolumes, which have no limit of disk and are refused.
+  "etc/docker/daemon.json": '{ "storage-driver": "overlay2" }\n',
+  // podman and buildah use no image without one; this is Debian's.
+  "etc/containers/policy.json": '{ "default": [{ "type": "insecureAcceptAnything" }] }\n',
+} as const;
+
+/** Settings of dockerd, podman and buildah, in a root in which nothing runs yet. An image's own files stay. Throws ImageError. */
+export async function fitEngines(root: string): Promise<void> {
+  for (const [path, text] of Object.entries(ENGINE_FILES)) {
+    await mkdir(await within(root, dirname(path)), { recursive: true });
+    const file = join(root, path);
+    if ((await lstat(file).catch(() => undefined)) === undefined) await replaceHostile(file, text);
+  }
+}
+
 async function sudoers(root: string, { user }: Names): Promise<void> {
   const folder = await within(root, "etc/sudoers.d").catch(() => undefined);
   if (folder === undefined || !(await exists(folder))) return;
@@ -155,9 +172,10 @@ export async function writeSettings(
   etc: string,
   root: Mark["root"],
   names: Names,
-  { enabled, keys, initscript, limits }: SliverConfig,
+  { enabled, keys, initscript, limits, nesting }: SliverConfig,
 ): Promise<void> {
-  const logins = root === "account" ? [names.user] : [names.user, "root"];
+  // In an account sliver sudo does not work: its file belongs to the host's root. Engines of containers need the sliver's root.
+  const logins = root === "account" && nesting !== true ? [names.user] : [names.user, "root"];
   const files: readonly (readonly [string, string])[] = [
     ["authorized_keys", enabled ? authorizedKeys(keys) : ""],
     ["sshd_config", sshdConfig(logins, limits)],

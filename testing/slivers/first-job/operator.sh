@@ -1,0 +1,51 @@
+# What an operator types on a fresh Debian, and what comes of it.
+set -eu
+cd /root
+# Whatever happened: control groups are this machine's, and outlive the namespaces.
+trap 'kill $up 2>/dev/null; nodeyard --state /var/lib/nodeyard sliverd uninstall --local --bundle /opt/bundle >uninstall.log 2>&1 || cat uninstall.log >&2' EXIT
+up=
+type() { printf '\n# %s\n' "$*"; eval "$*"; }
+
+type nodeyard --state /var/lib/nodeyard sliverd install --local --install-packages --bundle /opt/bundle
+
+ssh-keygen -q -t ed25519 -N "" -C "" -f id
+cat >nodepool.yaml <<YAML
+labels:
+  - name: small
+providers:
+  - name: big-0
+    driver: sliver
+    signing-keys: /var/lib/nodeyard/slivers/signing-keys.json
+    authorized-keys: ["$(cut -d' ' -f1,2 id.pub)"]
+    machines:
+      - { name: big-0, socket: /run/nodeyard-sliver/control/api.sock }
+    pools:
+      - name: main
+        labels:
+          - { name: small, memory: 512, disk: 2048, nesting: true }
+YAML
+nodeyard --state /var/lib/nodeyard -c nodepool.yaml up >up.log 2>&1 &
+up=$!
+until nodeyard --state /var/lib/nodeyard list >/dev/null 2>&1; do sleep 0.3; done
+type "nodeyard --state /var/lib/nodeyard request small --wait" | tee request
+read -r node target <<LINE
+$(sed -n 's/^  \([0-9]*\) .* ssh \(ny-.*\)$/\1 \2/p' request)
+LINE
+cp /opt/first-job/job.sh .
+in_node() { timeout 240 ssh -q -i id -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "root@${target#*@}" "$@"; }
+type "cat job.sh"
+printf '\n# ssh root@%s sh <job.sh\n' "${target#*@}"
+in_node sh -s <job.sh 2>&1 | tee said || true
+# sliverd looks at what the kernel counts every few seconds.
+explain="nodeyard --state /var/lib/nodeyard explain $node"
+for _ in $(seq 60); do
+  if $explain | grep -q "its memory"; then break; fi
+  sleep 1
+done
+type "$explain" | sed '/^Steps/,$d'
+$explain >explained
+grep -q "^hello from an image$" said
+grep -q "its memory (512 MiB) was full" explained
+printf '\nWhat else runs containers in that sliver:\n'
+in_node sh -s </opt/first-job/engines.sh
+echo "all of it happened"
