@@ -77,7 +77,9 @@ describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout
     expect(lab.inPool()).toEqual([]);
   });
 
-  test("that is interrupted at any of its steps leaves the earlier image or the new one, whole, and nothing else", async () => {
+  test("that is interrupted at any of its steps leaves the earlier image or the new one, whole, and nothing else", {
+    timeout: 600_000,
+  }, async () => {
     const subvolumes = new Subvolumes(lab.pool);
     await subvolumes.make("ny-1.1", undefined, 1024, signal);
     const root = subvolumes.path("ny-1.1");
