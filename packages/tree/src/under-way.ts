@@ -13,8 +13,8 @@ export interface WriteEnded extends CallUnderWay {
 export class CallsUnderWay {
   readonly #clock: Clock;
   readonly #onWrite: ((write: WriteEnded) => void) | undefined;
-  readonly #calls = new Set<CallUnderWay>();
-  readonly #writes = new WeakSet<CallUnderWay>();
+  /** Each with whether it is a write. */
+  readonly #calls = new Map<CallUnderWay, boolean>();
 
   /** `onWrite` is called at the end of each write. */
   constructor(clock: Clock, onWrite?: (write: WriteEnded) => void) {
@@ -22,25 +22,29 @@ export class CallsUnderWay {
     this.#onWrite = onWrite;
   }
 
-  begin(what: string, path: string, operations = 1): CallUnderWay {
-    const call = { what, path, operations, since: this.#clock.monotonic() };
-    this.#calls.add(call);
-    return call;
+  begin(what: string, path: string): CallUnderWay {
+    return this.#begin(what, path, 1, false);
   }
 
   beginWrite(ops: readonly Op[]): CallUnderWay {
     const [first] = ops;
-    const call = this.begin(ops.length === 1 && first ? first.op : "commit", first?.path ?? "", ops.length);
-    if (this.#onWrite !== undefined) this.#writes.add(call);
-    return call;
+    const what = ops.length === 1 && first ? first.op : "commit";
+    return this.#begin(what, first?.path ?? "", ops.length, true);
   }
 
   end(call: CallUnderWay, error?: TreeError): void {
+    const isWrite = this.#calls.get(call) === true;
     this.#calls.delete(call);
-    if (this.#writes.has(call)) this.#onWrite?.({ ...call, ms: this.#clock.monotonic() - call.since, error });
+    if (isWrite) this.#onWrite?.({ ...call, ms: this.#clock.monotonic() - call.since, error });
   }
 
   list(): readonly CallUnderWay[] {
-    return [...this.#calls];
+    return [...this.#calls.keys()];
+  }
+
+  #begin(what: string, path: string, operations: number, isWrite: boolean): CallUnderWay {
+    const call = { what, path, operations, since: this.#clock.monotonic() };
+    this.#calls.set(call, isWrite);
+    return call;
   }
 }

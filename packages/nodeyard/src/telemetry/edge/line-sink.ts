@@ -70,7 +70,10 @@ export class LineSink {
   async #writeAll(): Promise<void> {
     this.#busy = true;
     try {
-      while (this.#hasBatch()) {
+      while (true) {
+        // The lines of one turn of the event loop are one write: a launcher writes several thousand lines a second.
+        await new Promise(setImmediate);
+        if (!this.#hasBatch()) break;
         await this.#follow();
         while (this.#batch.length > 0) await this.#writeSome();
         const dropped = this.#dropped;

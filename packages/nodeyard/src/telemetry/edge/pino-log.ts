@@ -28,7 +28,7 @@ export function createLog({ levels, format, to }: LogOptions): ProcessLog {
       level: "debug",
       base: null,
       messageKey: "message",
-      timestamp: () => `,"time":"${new Date(Date.now()).toISOString()}"`,
+      timestamp: timestamps(),
       formatters: { level: (label) => ({ level: label }) },
     },
     { write: (json: string) => sink.write(write === undefined ? json : write(json)) },
@@ -54,6 +54,20 @@ export function createLog({ levels, format, to }: LogOptions): ProcessLog {
       sink.onDropped = listener;
     },
     flush: () => sink.flush(),
+  };
+}
+
+/** The time of a line. Lines of one millisecond share its text: to format it takes microseconds, several thousand times a second. */
+function timestamps(): () => string {
+  let ms = Number.NaN;
+  let text = "";
+  return () => {
+    const now = Date.now();
+    if (now !== ms) {
+      ms = now;
+      text = `,"time":"${new Date(now).toISOString()}"`;
+    }
+    return text;
   };
 }
 
