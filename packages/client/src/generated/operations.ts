@@ -1227,6 +1227,53 @@ export interface Operations {
     body: undefined;
     reply: undefined;
   };
+  /** Retire the backing node that a node has its slot on, or the node itself: it gets no new slots. */
+  retire_node: {
+    path: {
+      readonly id: string;
+    };
+    query: undefined;
+    body: {
+      /** for the audit, and for people */
+      readonly why?: string;
+    };
+    reply: {
+      readonly backing_node: string;
+    };
+  };
+  /** End a token at once, in every process. */
+  revoke_token: {
+    path: {
+      readonly name: string;
+    };
+    query: undefined;
+    body: undefined;
+    reply: undefined;
+  };
+  /** Mark a build for deletion; builders delete its uploads, its files and its record. */
+  delete_build: {
+    path: {
+      readonly image: string;
+      /** without the image's name */
+      readonly build: string;
+    };
+    query: undefined;
+    body: undefined;
+    reply: undefined;
+  };
+  /** Mark an upload for deletion; builders delete it at the provider, and upload the newest build again. */
+  delete_upload: {
+    path: {
+      readonly image: string;
+      /** without the image's name */
+      readonly build: string;
+      readonly provider: string;
+      readonly upload: string;
+    };
+    query: undefined;
+    body: undefined;
+    reply: undefined;
+  };
   /** Request a build of a diskimage; a builder carries it out. */
   build_image: {
     path: {
@@ -1252,15 +1299,6 @@ export interface Operations {
     path: {
       /** its name */
       readonly id: string;
-    };
-    query: undefined;
-    body: undefined;
-    reply: undefined;
-  };
-  /** End a token at once, in every process. */
-  revoke_token: {
-    path: {
-      readonly name: string;
     };
     query: undefined;
     body: undefined;
@@ -1379,6 +1417,56 @@ export interface Operations {
       readonly kept: ReadonlyArray<string>;
     };
   };
+  /** What sweeps of this launcher's providers would do, as `nodeyard leaks` shows it; every cloud is asked. */
+  list_cloud_leaks: {
+    path: undefined;
+    query: {
+      /** only this one */
+      readonly provider?: string;
+    };
+    body: undefined;
+    reply: {
+      readonly items: ReadonlyArray<{
+        readonly provider: string;
+        readonly kind: "leaked" | "vanished" | "foreign";
+        readonly type: string;
+        /** as the cloud has it */
+        readonly id: unknown;
+        readonly node: string;
+        readonly action: "delete" | "take-out" | "keep";
+        readonly why: string;
+      }>;
+      /** providers whose cloud could not be asked */
+      readonly failures: ReadonlyArray<{
+        readonly provider: string;
+        readonly error: string;
+      }>;
+    };
+  };
+  /** Images in clouds that no upload stands for, as `nodeyard alien-image-list` shows them; every cloud is asked. */
+  list_cloud_images: {
+    path: undefined;
+    query: {
+      /** only this one */
+      readonly provider?: string;
+    };
+    body: undefined;
+    reply: {
+      readonly items: ReadonlyArray<{
+        readonly provider: string;
+        readonly name: string;
+        /** as the cloud has it */
+        readonly id: unknown;
+        readonly upload_id: string;
+        readonly kind: "leaked" | "foreign";
+      }>;
+      /** providers whose cloud could not be asked */
+      readonly failures: ReadonlyArray<{
+        readonly provider: string;
+        readonly error: string;
+      }>;
+    };
+  };
 }
 
 /** Where each operation is; `keyed`: it may be repeated with the same Idempotency-Key. */
@@ -1424,11 +1512,16 @@ export const ROUTES: Readonly<
   release_lease: { method: "POST", path: "/v1/leases/{id}/release", keyed: false },
   hold_node: { method: "POST", path: "/v1/nodes/{id}/hold", keyed: false },
   release_node: { method: "POST", path: "/v1/nodes/{id}/release", keyed: false },
+  retire_node: { method: "POST", path: "/v1/nodes/{id}/retire", keyed: false },
+  revoke_token: { method: "DELETE", path: "/v1/tokens/{name}", keyed: false },
+  delete_build: { method: "DELETE", path: "/v1/images/{image}/builds/{build}", keyed: false },
+  delete_upload: { method: "DELETE", path: "/v1/images/{image}/builds/{build}/uploads/{provider}/{upload}", keyed: false },
   build_image: { method: "POST", path: "/v1/images/{id}/build", keyed: false },
   pause_image: { method: "POST", path: "/v1/images/{id}/pause", keyed: false },
   unpause_image: { method: "POST", path: "/v1/images/{id}/unpause", keyed: false },
-  revoke_token: { method: "DELETE", path: "/v1/tokens/{name}", keyed: false },
   list_image_status: { method: "GET", path: "/v1/image-status", keyed: false },
   get_provider_records: { method: "GET", path: "/v1/providers/{id}/records", keyed: false },
   erase_provider: { method: "POST", path: "/v1/providers/{id}/erase", keyed: false },
+  list_cloud_leaks: { method: "GET", path: "/v1/cloud-leaks", keyed: false },
+  list_cloud_images: { method: "GET", path: "/v1/cloud-images", keyed: false },
 };

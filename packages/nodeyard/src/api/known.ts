@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Clock } from "@nodeyard/runtime";
 import type { Finding } from "../config/index.ts";
+import type { Row } from "../listing/index.ts";
 import type { HistoryPoint } from "../metrics/index.ts";
 import type {
   BuildLogPart,
@@ -108,11 +109,19 @@ export interface Sources {
   checkConfig(text: string): Promise<readonly Finding[]>;
   /** Takes up to a minute. Undefined: the process keeps no journal. */
   planConfig(text: string, days: number): Promise<ConfigPlan | undefined>;
+  /** What clouds have that no record stands for (`nodeyard leaks`, `alien-image-list`); undefined: no launcher runs in this process. */
+  survey?(what: "leaks" | "images", only: string | undefined): Promise<Survey | undefined>;
   metrics(): Promise<Page>;
   /** Undefined: the process keeps no journal, and so changes nothing. */
   audit(): Audit | undefined;
   /** Absent: the process holds no embedded tree. */
   readonly backup?: () => Promise<Backup>;
+}
+
+/** Rows of a list, and the providers whose cloud could not be asked. */
+export interface Survey {
+  readonly found: readonly Row[];
+  readonly failures: readonly { readonly provider: string; readonly error: string }[];
 }
 
 /** What answers are made with; one for all the addresses that a process listens on. */

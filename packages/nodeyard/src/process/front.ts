@@ -119,6 +119,8 @@ export class Front {
         buildLog: async (range, waitMs) =>
           this.#roles.find((role) => role.buildLog !== undefined)?.buildLog?.(range, waitMs),
         checkConfig,
+        survey: async (what, only) =>
+          this.#roles.find((role) => role.survey !== undefined)?.survey?.(what, only),
         planConfig: async (text, days) =>
           this.#roles.find((role) => role.plan !== undefined)?.plan?.(text, days),
         audit: () => this.#roles.find(({ audit }) => audit !== undefined)?.audit,

@@ -21,6 +21,6 @@ export {
   validatorDrivers,
 } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
-export { surveyImages, surveyLeaks } from "./surveys.ts";
+export { type Answers, type SurveyOf, surveyLeaks, surveyRows } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";
 export { openState, startUp, type Up, type UpOptions } from "./up.ts";

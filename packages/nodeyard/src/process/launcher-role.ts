@@ -6,6 +6,7 @@ import type { Audit, ConfigPlan, Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
 import { Election, settledWithin } from "../coordination/index.ts";
 import { Launcher, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
+import type { Row } from "../listing/index.ts";
 import { VERSION } from "../machine/index.ts";
 import {
   backlogGauges,
@@ -30,6 +31,7 @@ import { planConfig } from "./edge/plan-config.ts";
 import { launcherConfig } from "./open-config.ts";
 import { type Role, type RoleParts, treeReadiness } from "./role.ts";
 import { stackDump } from "./stack-dump.ts";
+import { type Answers, type SurveyOf, surveyRows } from "./surveys.ts";
 
 export interface LauncherParts extends RoleParts {
   /** The journal and the evidence of vanished users are kept there; made where it is missing. */
@@ -184,6 +186,12 @@ export class LauncherRole implements Role {
   samples(): readonly StatsdSample[] {
     return gaugeSamples(this.#own(), this.#parts.machine.hostname);
   }
+
+  readonly survey = (what: SurveyOf, only: string | undefined): Promise<Answers<Row>> => {
+    const { drivers, log } = this.#parts;
+    const { handles } = this.known;
+    return surveyRows(what, { handles, config: this.#config, drivers, log: log.area("api"), only });
+  };
 
   reconfigure(config: Config): Promise<void> {
     this.#config = config;

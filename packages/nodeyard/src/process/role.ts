@@ -1,12 +1,14 @@
 import type { Tree } from "@nodeyard/tree";
 import type { Audit, ConfigPlan, Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
+import type { Row } from "../listing/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, HistoryPoint, StatsdSample } from "../metrics/index.ts";
 import type { BuildLogPart, BuildLogRange, LauncherStanding, ProviderMachines } from "../operations/index.ts";
 import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
+import type { Answers, SurveyOf } from "./surveys.ts";
 
 /** What a role is started with: the process has opened it, and closes it after the role. */
 export interface RoleParts {
@@ -38,6 +40,8 @@ export interface Role {
   readonly sliverMachines?: (withinMs?: number) => Promise<readonly ProviderMachines[]>;
   /** What a configuration would do with the demand in the journal; absent: it keeps none. Never rejects. */
   readonly plan?: (text: string, days: number) => Promise<ConfigPlan>;
+  /** What it finds in the clouds of its providers, or of one; absent: it serves none. Rejects with ProcessError. */
+  readonly survey?: (what: SurveyOf, only: string | undefined) => Promise<Answers<Row>>;
   /** The last day in numbers; absent: it keeps none. */
   readonly history?: () => readonly HistoryPoint[];
   gauges(): readonly Gauge[];

@@ -5,6 +5,7 @@ import { type AlienImage, alienImages, uploadKey } from "../builder/index.ts";
 import type { Config } from "../config/index.ts";
 import { findInstallation } from "../coordination/index.ts";
 import { type Difference, listResources, survey } from "../launcher/index.ts";
+import type { Row } from "../listing/index.ts";
 import { listNodes, listUploads, type OperationHandles, treeNow } from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
@@ -89,7 +90,7 @@ export function surveyLeaks(question: CloudQuestion): Promise<Answers<Difference
 }
 
 /** Images in clouds that carry a tag of ours, and that no upload stands for. Rejects with ProcessError. */
-export function surveyImages(question: CloudQuestion): Promise<Answers<AlienImage>> {
+function surveyImages(question: CloudQuestion): Promise<Answers<AlienImage>> {
   const { uploads } = question.config.builder;
   const isAsked = (name: string) => question.only === name || (uploads.get(name)?.images.size ?? 0) > 0;
   return askClouds(
@@ -107,4 +108,20 @@ export function surveyImages(question: CloudQuestion): Promise<Answers<AlienImag
       return alienImages(provider, installation, resources, known);
     },
   );
+}
+
+/** What clouds are looked through for. */
+export type SurveyOf = "leaks" | "images";
+
+/** Rows for lists, of `surveyLeaks` or `surveyImages`. Rejects with ProcessError. */
+export async function surveyRows(what: SurveyOf, question: CloudQuestion): Promise<Answers<Row>> {
+  if (what === "leaks") {
+    const { found, failures } = await surveyLeaks(question);
+    return { found: found.map((difference) => ({ ...difference })), failures };
+  }
+  const { found, failures } = await surveyImages(question);
+  const rows = found.map(({ provider, id, kind, tag }) => {
+    return { provider, name: `${tag.image}-${tag.buildId}`, id, upload_id: tag.uploadId, kind };
+  });
+  return { found: rows, failures };
 }

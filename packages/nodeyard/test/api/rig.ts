@@ -114,6 +114,7 @@ export async function startApi(
       buildLog: async () => undefined,
       sliverMachines: () => rig.launcher.sliverMachines(),
       checkConfig: async () => [],
+      survey: async () => ({ found: [], failures: [] }),
       audit: () => ({
         write: async (entry) => void audit.push(entry),
         read: async () => audit.map((entry, at) => ({ ...entry, at })),

@@ -162,6 +162,10 @@ describe("the command line at an address prints what it prints at the tree", () 
     "explain label small",
     "explain image noble",
     "release 000000000000 --json",
+    "retire 0000009999",
+    "retire 0000777777 --json",
+    "dib-image-delete noble-0000000009",
+    "image-delete --provider fake-cloud --image noble --build-id 0000000009 --upload-id 0000000001",
   ])("%s", async (line) => {
     expect(await same(...line.split(" "))).not.toBe("");
   });
@@ -211,15 +215,31 @@ describe("the command line at an address prints what it prints at the tree", () 
   });
 
   test("what has no route is refused in a line, before anything is done", async () => {
-    for (const line of [
-      "retire 1",
-      "image-delete --provider another --image noble --build-id 0000000001 --upload-id 0000000001",
-    ]) {
+    for (const line of ["export-image-data here"]) {
       const { code, out, err } = await run(bySocket, ...line.split(" "));
       expect([line, code, out]).toEqual([line, 1, ""]);
       expect(err).toMatch(/^nodeyard: the API that NODEYARD_URL names has no route for this: [^\n]*\n$/);
     }
     expect(await done(byTree, "image-list")).toContain("fake-cloud");
+  });
+
+  test("clouds are looked through by the launcher, and builds and uploads are marked for deletion", async () => {
+    for (const command of ["leaks", "alien-image-list"])
+      expect(await run(bySocket, command, "--json")).toEqual({ code: 0, out: "[]\n", err: "" });
+    const { code, err } = await run(bySocket, "leaks", "--provider", "misspelt");
+    expect([code, err]).toEqual([1, expect.stringMatching(/no provider misspelt; it has: fake-cloud/)]);
+    const upload = ["--image", "noble", "--build-id", "0000000001", "--upload-id", "0000000001"];
+    const place = { provider: "fake-cloud", image: "noble", build: "0000000001", upload: "0000000001" };
+    expect(
+      JSON.parse(await done(bySocket, "image-delete", "--provider", "fake-cloud", ...upload, "--json")),
+    ).toEqual({ ...place, state: "deleting" });
+    expect(JSON.parse(await done(byTree, "image-list", "--json"))).toContainEqual(
+      expect.objectContaining({ id: "0000000001", provider: "fake-cloud", state: "deleting" }),
+    );
+    await done(bySocket, "dib-image-delete", "noble-0000000002");
+    expect(JSON.parse(await done(byTree, "dib-image-list", "--json"))).toContainEqual(
+      expect.objectContaining({ state: "deleting" }),
+    );
   });
 
   test("options that name the tree come before the address", async () => {

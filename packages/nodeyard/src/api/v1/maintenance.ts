@@ -127,5 +127,64 @@ const erase = route({
   },
 });
 
-/** What the command line reads and changes of the tree itself, for an operator at an address. */
-export const maintenanceRoutes: readonly Route[] = [imageStatus, info, erase];
+/** Asking each cloud for all that it has, in calls. */
+const SURVEY_CALLS = 50;
+
+/** A list of what clouds have and no record stands for. */
+function survey(name: string, what: "leaks" | "images", summary: string, item: z.ZodType): Route {
+  return route({
+    id: `list_${name.replace("-", "_")}`,
+    method: "GET",
+    path: `/v1/${name}`,
+    summary,
+    roles: OPERATORS,
+    query: z.strictObject({ provider: z.string().max(1_000).optional().describe("only this one") }),
+    status: 200,
+    reply: z.object({
+      items: z.array(item),
+      failures: z
+        .array(z.object({ provider: z.string(), error: z.string() }))
+        .describe("providers whose cloud could not be asked"),
+    }),
+    handle: async (call) => {
+      call.charge(SURVEY_CALLS);
+      const said = await call.parts.sources.survey?.(what, call.query.provider);
+      if (said === undefined)
+        throw new ApiError(503, "api.no_launcher", "no launcher runs in this process: call another one");
+      return { items: said.found, failures: said.failures };
+    },
+  });
+}
+
+const cloudId = z.unknown().describe("as the cloud has it");
+const surveys = [
+  survey(
+    "cloud-leaks",
+    "leaks",
+    "What sweeps of this launcher's providers would do, as `nodeyard leaks` shows it; every cloud is asked",
+    z.object({
+      provider: z.string(),
+      kind: z.enum(["leaked", "vanished", "foreign"]),
+      type: z.string(),
+      id: cloudId,
+      node: z.string(),
+      action: z.enum(["delete", "take-out", "keep"]),
+      why: z.string(),
+    }),
+  ),
+  survey(
+    "cloud-images",
+    "images",
+    "Images in clouds that no upload stands for, as `nodeyard alien-image-list` shows them; every cloud is asked",
+    z.object({
+      provider: z.string(),
+      name: z.string(),
+      id: cloudId,
+      upload_id: z.string(),
+      kind: z.enum(["leaked", "foreign"]),
+    }),
+  ),
+];
+
+/** What the command line reads and changes of the tree itself and of clouds, for an operator at an address. */
+export const maintenanceRoutes: readonly Route[] = [imageStatus, info, erase, ...surveys];

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { eventRoutes } from "./events.ts";
 import { imageRoutes } from "./image-reads.ts";
+import { imageChanges } from "./image-writes.ts";
 import { maintenanceRoutes } from "./maintenance.ts";
 import { otherRoutes } from "./misc.ts";
 import { nodeConsole } from "./node-console.ts";
@@ -33,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   ...imageRoutes,
   ...eventRoutes,
   ...writeRoutes,
+  ...imageChanges,
   ...maintenanceRoutes,
 ];
 

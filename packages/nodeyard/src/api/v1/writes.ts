@@ -11,9 +11,8 @@ import {
   endHold,
   holdNode,
   keepLease,
-  pauseImage,
   releaseLease,
-  requestBuild,
+  retireNode,
   revokeToken,
 } from "../../operations/index.ts";
 import { mayChange, type Principal, seesLabel, seesTenant } from "./principal.ts";
@@ -29,14 +28,6 @@ const seconds = z.int().min(1).max(YEAR_SECONDS);
 const why = z.string().max(1_000).describe("for the audit, and for people");
 const leaseId = z.object({ id: z.string().regex(/^[0-9a-f]{12}$/) });
 const nodeId = z.object({ id: z.string().regex(/^[0-9]{10}$/) });
-/** One part of a path in the tree: it must stay one. */
-const imageName = z.object({
-  id: z
-    .string()
-    .regex(/^[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}$/)
-    .describe("its name"),
-});
-
 const createLease = route({
   id: "create_lease",
   method: "POST",
@@ -225,37 +216,20 @@ const nodeRoutes: readonly Route[] = [
     handle: async ({ params, query, known: { handles } }) =>
       query.now === "true" ? deleteNodeNow(handles, params.id) : deleteNode(handles, params.id),
   }),
-];
-
-/** Throws ApiError for an image that the tree does not have, so that a misspelt name is not accepted. */
-function demandImage({ known, params }: Call<{ readonly id: string }>): string {
-  if (known.view.images.get(params.id) === undefined) throw notFound(`diskimage ${params.id}`);
-  return params.id;
-}
-
-const imageRoutes: readonly Route[] = [
   route({
-    id: "build_image",
+    id: "retire_node",
     method: "POST",
-    path: "/v1/images/{id}/build",
-    summary: "Request a build of a diskimage; a builder carries it out",
+    path: "/v1/nodes/{id}/retire",
+    summary: "Retire the backing node that a node has its slot on, or the node itself: it gets no new slots",
     roles: OPERATORS,
-    params: imageName,
-    status: 204,
-    handle: async (call) => void (await requestBuild(call.known.handles, demandImage(call))),
-  }),
-  ...([true, false] as const).map((paused) =>
-    route({
-      id: paused ? "pause_image" : "unpause_image",
-      method: "POST",
-      path: `/v1/images/{id}/${paused ? "pause" : "unpause"}`,
-      summary: paused ? "Pause builds of a diskimage; uploads continue" : "Resume builds of a diskimage",
-      roles: OPERATORS,
-      params: imageName,
-      status: 204,
-      handle: async (call) => pauseImage(call.known.handles, demandImage(call), paused),
+    params: nodeId,
+    body: z.strictObject({ why: why.default("retired by hand") }),
+    status: 200,
+    reply: z.object({ backing_node: z.string() }),
+    handle: async ({ params, body, known: { handles } }) => ({
+      backing_node: await retireNode(handles, params.id, body.why),
     }),
-  ),
+  }),
 ];
 
 const tokenName = z.object({ name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/) });
@@ -304,4 +278,4 @@ const tokenRoutes: readonly Route[] = [
 ];
 
 /** Everything that changes something: records that the command line writes, too. */
-export const writeRoutes: readonly Route[] = [...leaseRoutes, ...nodeRoutes, ...imageRoutes, ...tokenRoutes];
+export const writeRoutes: readonly Route[] = [...leaseRoutes, ...nodeRoutes, ...tokenRoutes];

@@ -64,6 +64,14 @@ export interface Build {
   readonly builder: string | null;
 }
 
+/** Which upload of which build. */
+export interface UploadPlace {
+  readonly provider: string;
+  readonly image: string;
+  readonly build: string;
+  readonly upload: string;
+}
+
 /** How far a build is. */
 export type BuildProgress = Pick<
   ImageWork,
@@ -118,6 +126,11 @@ export interface Backend {
   /** Returns the ids of the builds that existed before, so that the caller can wait for a new one. */
   requestBuild(image: string): Promise<ReadonlySet<string>>;
   pauseImage(image: string, paused: boolean): Promise<void>;
+  /** Marks a build, or an upload, for deletion by builders. */
+  deleteBuild(image: string, build: string): Promise<void>;
+  deleteUpload(at: UploadPlace): Promise<void>;
+  /** Returns the id of the backing node. */
+  retire(node: string, why: string): Promise<string>;
 
   tokens(): Promise<Listing<Omit<Token, "hash" | "created">>>;
   createToken(wanted: NewToken): Promise<{ readonly text: string; readonly expires: number }>;

@@ -9,4 +9,4 @@ export type {
   Rows,
   Watched,
 } from "./backend.ts";
-export { withBackend } from "./with-backend.ts";
+export { clientOf, withBackend } from "./with-backend.ts";

@@ -100,6 +100,11 @@ export function restBackend(client: Client, clock: Clock): Backend {
     },
     pauseImage: (id, paused) => client.call(paused ? "pause_image" : "unpause_image", { path: { id } }),
 
+    deleteBuild: (image, build) => client.call("delete_build", { path: { image, build } }),
+    deleteUpload: ({ ...path }) => client.call("delete_upload", { path }),
+    retire: async (id, why) =>
+      (await client.call("retire_node", { path: { id }, body: { why } })).backing_node,
+
     async tokens() {
       const rows = await all(client.list("list_tokens"));
       const items = rows.map(({ name, role, labels, tenants, expires, revoked, ...by }) => ({

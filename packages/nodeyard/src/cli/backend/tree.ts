@@ -3,8 +3,10 @@ import { ageIn, buildRow, imageRow, nodeRow, requestRow, uploadRow } from "../..
 import {
   askForNodes,
   createToken,
+  deleteBuild,
   deleteNode,
   deleteNodeNow,
+  deleteUpload,
   eraseProvider,
   followLease,
   followNodes,
@@ -27,6 +29,7 @@ import {
   registeredPools,
   releaseLease,
   requestBuild,
+  retireNode,
   revokeToken,
   treeNow,
   youngestNode,
@@ -102,6 +105,9 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
     erase: (provider, force) => eraseProvider(handles, provider, { locked: force }),
     requestBuild: (image) => requestBuild(handles, image),
     pauseImage: (image, paused) => pauseImage(handles, image, paused),
+    deleteBuild: (image, build) => deleteBuild(handles, image, build),
+    deleteUpload: (at) => deleteUpload(handles, at),
+    retire: (node, why) => retireNode(handles, node, why),
 
     tokens: () => listTokens(handles),
     async createToken(wanted) {

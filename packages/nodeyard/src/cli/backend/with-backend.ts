@@ -1,3 +1,4 @@
+import type { Client } from "@nodeyard/client";
 import { JOURNAL } from "../../telemetry/index.ts";
 import { addressOf, type Session, stateOf, withTree } from "../session.ts";
 import type { Backend } from "./backend.ts";
@@ -8,12 +9,19 @@ export async function withBackend<T>(
   session: Session,
   command: (backend: Backend) => Promise<T>,
 ): Promise<T> {
-  const address = addressOf(session);
-  if (address === undefined)
+  const client = await clientOf(session);
+  if (client === undefined)
     return withTree(session, (handles) => command(treeBackend(handles, `${stateOf(session)}/${JOURNAL}`)));
-  const [{ connect }, { restBackend }] = await Promise.all([import("@nodeyard/client"), import("./rest.ts")]);
+  const { restBackend } = await import("./rest.ts");
+  return command(restBackend(client, session.machine.clock));
+}
+
+/** The API that NODEYARD_URL names; undefined: commands work on the tree. */
+export async function clientOf(session: Session): Promise<Client | undefined> {
+  const address = addressOf(session);
+  if (address === undefined) return undefined;
+  const { connect } = await import("@nodeyard/client");
   const { clock, random } = session.machine;
   const { url, token } = address;
-  const client = connect(url, { clock, random, ...(token === undefined ? {} : { token }) });
-  return command(restBackend(client, clock));
+  return connect(url, { clock, random, ...(token === undefined ? {} : { token }) });
 }

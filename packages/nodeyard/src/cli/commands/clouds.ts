@@ -1,6 +1,14 @@
 import type { Command } from "commander";
 import type { Column, Row } from "../../listing/index.ts";
-import { Drivers, loadModule, openConfig, surveyImages, surveyLeaks } from "../../process/index.ts";
+import {
+  type Answers,
+  Drivers,
+  loadModule,
+  openConfig,
+  type SurveyOf,
+  surveyRows,
+} from "../../process/index.ts";
+import { clientOf } from "../backend/index.ts";
 import { printFailures, printRows } from "../listing.ts";
 import { logOf } from "../log.ts";
 import { filesOf, type Session, withTree } from "../session.ts";
@@ -24,9 +32,7 @@ export function defineLeaks(command: Command, session: Session): void {
   command
     .option("--provider <name>", "only this provider of the configuration")
     .option("--json", "an array of objects on stdout")
-    .action(({ provider, json }: LeaksOptions) =>
-      survey(session, surveyLeaks, (difference) => ({ ...difference }), leakColumns, provider, json),
-    );
+    .action(({ provider, json }: LeaksOptions) => survey(session, "leaks", leakColumns, provider, json));
 }
 
 const imageColumns: readonly Column[] = [
@@ -42,37 +48,44 @@ export function defineAlienImages(command: Command, session: Session): void {
     .argument("[provider]", "only this provider of the configuration")
     .option("--json", "an array of objects on stdout")
     .action((only: string | undefined, { json }: { readonly json?: boolean }) =>
-      survey(
-        session,
-        surveyImages,
-        ({ provider, id, kind, tag }) => {
-          return { provider, name: `${tag.image}-${tag.buildId}`, id, upload_id: tag.uploadId, kind };
-        },
-        imageColumns,
-        only,
-        json,
-      ),
+      survey(session, "images", imageColumns, only, json),
     );
 }
 
-/** Lists clouds, and prints the findings and the clouds that did not answer. */
-async function survey<T>(
+/** Prints what is found, and the clouds that did not answer: those of the file, or those of the launcher at NODEYARD_URL. */
+async function survey(
   session: Session,
-  ask: (question: Parameters<typeof surveyLeaks>[0]) => Promise<{
-    readonly found: readonly T[];
-    readonly failures: Parameters<typeof printFailures>[1];
-  }>,
-  rowOf: (found: T) => Row,
+  what: SurveyOf,
   columns: readonly Column[],
   only: string | undefined,
   json: boolean | undefined,
 ): Promise<void> {
-  const { io, machine } = session;
-  const drivers = new Drivers(loadModule);
-  const { config } = await openConfig(filesOf(session), machine, drivers);
-  const { found, failures } = await withTree(session, (handles) =>
-    ask({ handles, config, drivers, log: logOf(session), only }),
-  );
-  printRows(io, found.map(rowOf), columns, { json: json === true });
+  const { io } = session;
+  const { found, failures } =
+    (await surveyByAddress(session, what, only)) ?? (await surveyHere(session, what, only));
+  printRows(io, found, columns, { json: json === true });
   printFailures(io, failures);
+}
+
+async function surveyHere(session: Session, what: SurveyOf, only: string | undefined): Promise<Answers<Row>> {
+  const drivers = new Drivers(loadModule);
+  const { config } = await openConfig(filesOf(session), session.machine, drivers);
+  return withTree(session, (handles) =>
+    surveyRows(what, { handles, config, drivers, log: logOf(session), only }),
+  );
+}
+
+/** Undefined: no address is given. */
+async function surveyByAddress(
+  session: Session,
+  what: SurveyOf,
+  only: string | undefined,
+): Promise<Answers<Row> | undefined> {
+  const client = await clientOf(session);
+  if (client === undefined) return undefined;
+  const query = only === undefined ? {} : { provider: only };
+  const { items, failures } = await client.call(what === "leaks" ? "list_cloud_leaks" : "list_cloud_images", {
+    query,
+  });
+  return { found: items, failures };
 }

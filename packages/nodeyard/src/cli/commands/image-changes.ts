@@ -1,12 +1,5 @@
 import type { Command } from "commander";
-import {
-  checkExport,
-  deleteBuild,
-  deleteUpload,
-  exportImages,
-  ImageOperationError,
-  importImages,
-} from "../../operations/index.ts";
+import { checkExport, exportImages, ImageOperationError, importImages } from "../../operations/index.ts";
 import { readText, writePrivate } from "../../process/index.ts";
 import { parseImage } from "../arguments.ts";
 import { withBackend } from "../backend/index.ts";
@@ -54,7 +47,7 @@ export function defineDibImageDelete(command: Command, session: Session): void {
     .argument("<id>", 'IMAGE-BUILD, as "nodeyard dib-image-list" shows it', parseBuild)
     .option("--json", "an object on stdout: image, build, state")
     .action(async ({ image, build }: Build, { json }: JsonOption) => {
-      await withTree(session, (handles) => deleteBuild(handles, image, build));
+      await withBackend(session, (backend) => backend.deleteBuild(image, build));
       if (json === true) printJson(session.io, { image, build, state: "deleting" });
     });
 }
@@ -68,7 +61,7 @@ export function defineImageDelete(command: Command, session: Session): void {
     .option("--json", "an object on stdout: provider, image, build, upload, state")
     .action(async ({ buildId: build, uploadId: upload, provider, image, json }: UploadOptions) => {
       const at = { provider, image, build, upload };
-      await withTree(session, (handles) => deleteUpload(handles, at));
+      await withBackend(session, (backend) => backend.deleteUpload(at));
       if (json === true) printJson(session.io, { ...at, state: "deleting" });
     });
 }

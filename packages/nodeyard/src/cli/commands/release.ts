@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { retireNode } from "../../operations/index.ts";
 import { parseLeaseId, parseNodeId } from "../arguments.ts";
 import { withBackend } from "../backend/index.ts";
 import { CommandError } from "../errors.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 export function defineRelease(command: Command, session: Session): void {
   command
@@ -40,9 +39,9 @@ export function defineRetire(command: Command, session: Session): void {
     .option("--comment <text>", "why, for the log")
     .option("--json", "an object on stdout with the id of the backing node")
     .action((id: string, { comment = "retired by hand", json }: RetireOptions) =>
-      withTree(session, async (handles) => {
+      withBackend(session, async (commands) => {
         const { io } = session;
-        const backing = await retireNode(handles, id, comment);
+        const backing = await commands.retire(id, comment);
         if (json === true) io.out(`${JSON.stringify({ backing_node: backing })}\n`);
         else io.out(`node ${backing} gets no new slots\n`);
       }),
