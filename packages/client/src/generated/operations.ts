@@ -1072,7 +1072,7 @@ export interface Operations {
       /** of requests and leases */
       readonly labels?: string;
       readonly tenant?: string;
-      /** true: of a thing that changed several times within 100 ms (up to a second while much changes) only the newest state is sent */
+      /** true: of a thing that changed several times within 100 ms (up to two seconds while much changes) only the newest state is sent */
       readonly newest?: "true" | "false";
       /** false: keys of rows that are null are left out */
       readonly nulls?: "true" | "false";

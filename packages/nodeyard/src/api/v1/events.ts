@@ -26,7 +26,7 @@ const events = route({
       .enum(["true", "false"])
       .optional()
       .describe(
-        "true: of a thing that changed several times within 100 ms (up to a second while much changes) only the newest state is sent",
+        "true: of a thing that changed several times within 100 ms (up to two seconds while much changes) only the newest state is sent",
       ),
     nulls: z.enum(["true", "false"]).optional().describe("false: keys of rows that are null are left out"),
     last_event_id: text.describe("as the header `Last-Event-ID`, for clients that cannot send it"),
