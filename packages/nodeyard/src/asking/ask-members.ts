@@ -49,7 +49,7 @@ async function collect(
   withinMs: number,
 ): Promise<MemberAnswers> {
   const prefix = `${ANSWERS}/${ask}-`;
-  const told = new Map<string, Uint8Array>();
+  const replies = new Map<string, Uint8Array>();
   const { promise: all, resolve } = Promise.withResolvers<void>();
   const limit = deadline(clock, withinMs, () => new NodeyardError("asking.late", "not all members answered"));
   limit.signal.addEventListener("abort", () => resolve());
@@ -58,8 +58,8 @@ async function collect(
     descend: (path) => path === ANSWERS,
     onChange(change) {
       if (change.type !== "put" || change.data === undefined) return;
-      told.set(change.path.slice(prefix.length), change.data);
-      if (members.every((member) => told.has(member))) resolve();
+      replies.set(change.path.slice(prefix.length), change.data);
+      if (members.every((member) => replies.has(member))) resolve();
     },
   });
   feed.synced.catch(() => {});
@@ -68,21 +68,21 @@ async function collect(
   } finally {
     limit.cancel();
     await feed.close().catch(() => {});
-    await Promise.all([...told.keys()].map((member) => tree.delete(prefix + member).catch(() => {})));
+    await Promise.all([...replies.keys()].map((member) => tree.delete(prefix + member).catch(() => {})));
   }
-  return read(told, members, withinMs);
+  return read(replies, members, withinMs);
 }
 
 function read(
-  told: ReadonlyMap<string, Uint8Array>,
+  replies: ReadonlyMap<string, Uint8Array>,
   members: readonly string[],
   withinMs: number,
 ): MemberAnswers {
   const answers: Answer[] = [];
   const silent: Silent[] = [];
   // A member that registered later may have answered, too.
-  for (const member of [...new Set([...members, ...told.keys()])].sort()) {
-    const data = told.get(member);
+  for (const member of [...new Set([...members, ...replies.keys()])].sort()) {
+    const data = replies.get(member);
     if (data === undefined) {
       silent.push({ member, why: `no answer within ${withinMs / 1_000} s` });
       continue;

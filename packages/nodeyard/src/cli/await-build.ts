@@ -21,7 +21,7 @@ export async function awaitBuild(
 ): Promise<Build> {
   let changed = Promise.withResolvers<void>();
   const watching = backend.watch(["images"], () => changed.resolve());
-  let told = "";
+  let shown = "";
   const asked = machine.clock.monotonic();
   try {
     for (;;) {
@@ -39,8 +39,8 @@ export async function awaitBuild(
       const now =
         kept ?? (first === undefined ? "waiting for a builder" : await howFar(backend, image, first.id, io));
       // The reason may need an operator, so it is printed in a script's log, too.
-      if (now !== told && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
-      told = now;
+      if (now !== shown && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
+      shown = now;
       // A lost event delays, never loses; nothing tells when what keeps it changes.
       await settledIn(
         machine.clock,
@@ -56,7 +56,7 @@ export async function awaitBuild(
 
 /** Why no build begins, by the builders' own word; undefined when one is about to. */
 async function whatKeepsIt(backend: Backend, image: string): Promise<string | undefined> {
-  const { said: story } = await backend.explain({ kind: "image", id: image });
+  const { explanation: story } = await backend.explain({ kind: "image", id: image });
   const wait = story?.waits_for;
   if (story === undefined || wait == null || wait.code === "image.due") return undefined;
   // A pause has no end that could be waited for.

@@ -181,9 +181,9 @@ async function createProgram(
 
 /** Commander's words in one line, with where to look. */
 function usageLine(text: string): string {
-  const said = text
+  const problem = text
     .replace(/^error: /, "")
     .trim()
     .replace(/\.?\s*\n\s*/g, " ");
-  return `nodeyard: ${said}; see "nodeyard --help" or "nodeyard COMMAND --help"\n`;
+  return `nodeyard: ${problem}; see "nodeyard --help" or "nodeyard COMMAND --help"\n`;
 }

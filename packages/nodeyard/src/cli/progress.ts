@@ -5,7 +5,7 @@ import type { LeaseProgress } from "../operations/index.ts";
 export class Progress {
   readonly #say: (line: string) => void;
   readonly #elapsedMs: () => number;
-  readonly #told = new Map<string, string>();
+  readonly #shown = new Map<string, string>();
 
   constructor(say: (line: string) => void, elapsedMs: () => number) {
     this.#say = say;
@@ -15,23 +15,23 @@ export class Progress {
   show({ lease, request, nodes }: LeaseProgress): void {
     for (const node of nodes.values()) {
       const where = [node.provider, node.pool].filter((name) => name !== null).join("/");
-      this.#tell(`node ${node.id}`, `${node.state}  ${node.type.join(",")}  ${where}`);
+      this.#show(`node ${node.id}`, `${node.state}  ${node.type.join(",")}  ${where}`);
     }
-    if (request !== undefined) this.#tell(`request ${request.id}`, meaning(request));
+    if (request !== undefined) this.#show(`request ${request.id}`, meaning(request));
     // Released is what the command itself does, and says.
-    if (lease.state === "granted" || lease.state === "failed") this.#tell(`lease ${lease.id}`, lease.state);
+    if (lease.state === "granted" || lease.state === "failed") this.#show(`lease ${lease.id}`, lease.state);
   }
 
   /** A tree that went away is worth a line: everything said before may be old. */
   connection(state: string): void {
-    if (state === "connected" && !this.#told.has("connection")) return;
+    if (state === "connected" && !this.#shown.has("connection")) return;
     const text = state === "connected" ? "is back" : "is lost; waiting for it to come back";
-    if (state !== "closed") this.#tell("connection", text);
+    if (state !== "closed") this.#show("connection", text);
   }
 
-  #tell(what: string, text: string): void {
-    if (this.#told.get(what) === text) return;
-    this.#told.set(what, text);
+  #show(what: string, text: string): void {
+    if (this.#shown.get(what) === text) return;
+    this.#shown.set(what, text);
     const seconds = (this.#elapsedMs() / 1000).toFixed(1).padStart(7);
     this.#say(`${seconds}s  ${what}  ${plain(text)}\n`);
   }

@@ -56,10 +56,10 @@ function historyText(
     return [`No history: ${problem ?? `neither a launcher nor the journal ${journal} has any`}.`];
   const several = new Set(events.map(({ by }) => by).filter((by) => by !== null)).size > 1;
   // Steps have just been drawn.
-  const told = events.filter(({ event }) => event !== "node.step" || steps.length === 0);
+  const listed = events.filter(({ event }) => event !== "node.step" || steps.length === 0);
   return [
     "So far:",
-    ...told.map((event) => `  ${eventText(event, several, now)}`),
+    ...listed.map((event) => `  ${eventText(event, several, now)}`),
     ...(problem === null ? [] : [`  There may be more: ${problem}.`]),
   ];
 }

@@ -11,7 +11,7 @@ export class Findings {
   readonly all: Finding[] = [];
   readonly #document: SourceDocument;
   readonly #root: unknown;
-  readonly #told = new Set<string>();
+  readonly #known = new Set<string>();
 
   constructor(file: string, document: SourceDocument, root: unknown) {
     this.file = file;
@@ -30,8 +30,8 @@ export class Findings {
     const path = nameOf(steps, this.#root);
     const message = this.#sentence(steps, said);
     const key = `${severity} ${source} ${at.line} ${at.column} ${path} ${message}`;
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    if (this.#known.has(key)) return;
+    this.#known.add(key);
     this.all.push({ severity, source, file: this.file, line: at.line, column: at.column, path, message });
   }
 

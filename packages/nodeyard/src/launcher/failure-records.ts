@@ -78,7 +78,7 @@ const FORGOTTEN_MS = 86_400_000;
  */
 export class FailureRecords {
   readonly #handles: FailureHandles;
-  readonly #tell: (key: string, known: Failures | undefined) => void;
+  readonly #report: (key: string, known: Failures | undefined) => void;
   readonly #rule: () => FailureRule;
   readonly #entries = new Map<string, Entry>();
   /** Launches under way here. */
@@ -86,11 +86,11 @@ export class FailureRecords {
 
   constructor(
     handles: FailureHandles,
-    tell: (key: string, known: Failures | undefined) => void,
+    report: (key: string, known: Failures | undefined) => void,
     rule: () => FailureRule,
   ) {
     this.#handles = handles;
-    this.#tell = tell;
+    this.#report = report;
     this.#rule = rule;
   }
 
@@ -266,10 +266,10 @@ export class FailureRecords {
     if (scope === undefined) return;
     // An offering is judged by its record alone: each launcher counts up to that for itself.
     if (record === undefined && (scope === "offering" || own === undefined))
-      return this.#tell(key, undefined);
+      return this.#report(key, undefined);
     const base = scope === "offering" ? newTally() : (own ?? newTally());
     const tally = together(base, record, this.#handles.clock.monotonic(), this.#rule());
-    this.#tell(key, { tally, pause: record?.pause, prober: this.#prober(key) });
+    this.#report(key, { tally, pause: record?.pause, prober: this.#prober(key) });
   }
 
   /** Writes the record that `plan` returns, and plans again when another launcher wrote first. A failed write is only logged. */

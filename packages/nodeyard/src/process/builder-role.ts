@@ -21,7 +21,7 @@ import { type Role, type RoleParts, treeReadiness } from "./role.ts";
 import { stackDump } from "./stack-dump.ts";
 
 /** Between two lines of progress in the log, milliseconds. */
-const TELL_MS = 30_000;
+const REPORT_MS = 30_000;
 
 export interface BuilderParts extends RoleParts {
   /** The view of the launcher in the same process; absent: the builder opens its own. */
@@ -155,11 +155,11 @@ export class BuilderRole implements Role {
       ...this.#builder.live(),
     ];
     this.#ends.push(machine.onDump(() => stackDump({ machine, tree, counters, log, live })));
-    const tell = () => {
+    const report = () => {
       for (const one of this.#builder.progress()) log.info(progressFacts(one), `${one.kind} under way`);
-      timer = clock.setTimer(TELL_MS, tell, { background: true });
+      timer = clock.setTimer(REPORT_MS, report, { background: true });
     };
-    let timer = clock.setTimer(TELL_MS, tell, { background: true });
+    let timer = clock.setTimer(REPORT_MS, report, { background: true });
     this.#ends.push(() => timer.cancel());
     front.add(this);
   }

@@ -27,11 +27,11 @@ export function guarded(driver: Driver, log?: Log): Driver {
       const own = { ...context, log: log ?? context.log };
       const opened = await driver.open(provider, own);
       const problem = providerProblem(opened);
-      const told = timing(context.clock, (call, result, ms) => {
+      const timed = timing(context.clock, (call, result, ms) => {
         const facts = { driver: name, provider: provider.name, call, result, ms: Math.round(ms) };
         own.log.debug(facts, "a call of a driver ended");
       });
-      if (problem === undefined) return decorate(opened, told, typedErrors(provider.name));
+      if (problem === undefined) return decorate(opened, timed, typedErrors(provider.name));
       throw new DriverError("configuration", `driver ${name}: the value that open resolves with ${problem}`);
     },
   };
@@ -42,16 +42,16 @@ function guardedConfig({ name, config }: Driver): DriverConfig {
     schema: config.schema,
     notes: config.notes,
     load(raw, context) {
-      let told = false;
+      let reported = false;
       const report: LoadContext["report"] = (finding) => {
-        told ||= finding.severity === "error";
+        reported ||= finding.severity === "error";
         context.report(finding);
       };
       try {
         const compiled = config.load(raw, { ...context, report });
         if (compiled !== undefined && isCompiled(compiled)) return compiled;
         // Nothing, without a word why, would make the provider vanish silently.
-        if (compiled === undefined && told) return undefined;
+        if (compiled === undefined && reported) return undefined;
         throw new Error(
           `it made ${compiled === undefined ? "nothing of it" : "something without name or pools"}`,
         );

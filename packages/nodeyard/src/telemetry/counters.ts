@@ -56,7 +56,7 @@ export class Counters {
     const known = this.#counts.get(key);
     if (known === undefined) this.#counts.set(key, { name, labels, value: by });
     else known.value += by;
-    this.#tell({ kind: "count", name, labels, value: by });
+    this.#emit({ kind: "count", name, labels, value: by });
   }
 
   /** Notes that something took `ms`. */
@@ -76,14 +76,14 @@ export class Counters {
     known.count++;
     known.sumSeconds += seconds;
     for (const [at, limit] of buckets.entries()) if (seconds <= limit) known.atMost[at]!++;
-    this.#tell({ kind: "time", name, labels: all as Labels, value: ms });
+    this.#emit({ kind: "time", name, labels: all as Labels, value: ms });
   }
 
   /** Notes what something is from now on. */
   level<Name extends LevelName>(name: Name, value: number, given: LevelLabels<Name>): void {
     const labels = inOrder(levelNames[name], given);
     this.#levels.set(keyOf(name, labels), { name, labels, value });
-    this.#tell({ kind: "level", name, labels, value });
+    this.#emit({ kind: "level", name, labels, value });
   }
 
   /** The sum of a counter over all labels that contain `labels`. */
@@ -114,7 +114,7 @@ export class Counters {
     return () => this.#listeners.delete(listener);
   }
 
-  #tell(sample: Sample): void {
+  #emit(sample: Sample): void {
     for (const listener of this.#listeners) listener(sample);
   }
 }

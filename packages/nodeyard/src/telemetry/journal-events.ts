@@ -53,7 +53,7 @@ export const journalEvents = {
   "node.machine": info("The cloud gave the machine of a node its id", "attempt", "server_id"),
   "node.step": info(
     "A step of a launch or deletion ended",
-    ...["of", "attempt", "step", "began", "ms", "next", "error", "untold"],
+    ...["of", "attempt", "step", "began", "ms", "next", "error", "unreported"],
   ),
   "node.ready": info(
     "A node was made and is ready",

@@ -98,6 +98,10 @@ describe("the life of a node in the journal", () => {
     expect(stepsUnderWay.size).toBe(0);
     expect(journal.events.length).toBeLessThanOrEqual(65);
     expect(journal.events[0]?.facts.step).toBe("wait");
-    expect(journal.events.at(-1)?.facts).toMatchObject({ step: "step 999", error: "it broke", untold: 936 });
+    expect(journal.events.at(-1)?.facts).toMatchObject({
+      step: "step 999",
+      error: "it broke",
+      unreported: 936,
+    });
   });
 });

@@ -49,7 +49,7 @@ export interface Gone {
 
 export interface Explanations {
   /** Undefined: no process knows the subject. */
-  readonly said: Explanation | undefined;
+  readonly explanation: Explanation | undefined;
   /** Members that did not answer. */
   readonly silent: readonly string[];
   /** The journal in which events of launchers that do not answer were looked up. */

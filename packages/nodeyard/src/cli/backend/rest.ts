@@ -48,8 +48,8 @@ export function restBackend(client: Client, clock: Clock): Backend {
     },
     providerRecords: (id) => client.call("get_provider_records", { path: { id } }),
     async explain({ kind, id }) {
-      const said = await client.call("explain", { path: { kind, id } });
-      return { said: said as unknown as Explanation, silent: [], journal: "of the server" };
+      const explanation = await client.call("explain", { path: { kind, id } });
+      return { explanation: explanation as unknown as Explanation, silent: [], journal: "of the server" };
     },
     watch(what, onChange) {
       const over = new AbortController();

@@ -24,5 +24,5 @@ export async function explainByTree(
     silent = replies.asked.silent.map(({ member }) => member);
     return replies;
   });
-  return { said: story && toExplanation(story, journal), silent, journal };
+  return { explanation: story && toExplanation(story, journal), silent, journal };
 }

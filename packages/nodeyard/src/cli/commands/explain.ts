@@ -22,12 +22,12 @@ export function defineExplain(command: Command, session: Session): void {
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
       const subject = parseSubject(words);
       return withBackend(session, async (backend) => {
-        const { said, silent, journal } = await backend.explain(subject);
-        if (said === undefined) throw nothingKnown(subject, journal, unanswered(silent));
+        const { explanation, silent, journal } = await backend.explain(subject);
+        if (explanation === undefined) throw nothingKnown(subject, journal, unanswered(silent));
         const { io } = session;
         const now = backend.now();
-        if (json === true) printJson(io, said);
-        else io.out(storyText(said, { journal, now, columns: io.columns }));
+        if (json === true) printJson(io, explanation);
+        else io.out(storyText(explanation, { journal, now, columns: io.columns }));
       });
     });
 }

@@ -116,10 +116,10 @@ function demandOf(session: Session, { since, days, demand: files }: PlanOptions)
 
 /** A line every few seconds: a busy week takes minutes. */
 function progress({ io, machine: { clock } }: Session, name: string): (part: number) => void {
-  let said = clock.monotonic();
+  let printed = clock.monotonic();
   return (part) => {
-    if (clock.monotonic() - said < PROGRESS_MS) return;
-    said = clock.monotonic();
+    if (clock.monotonic() - printed < PROGRESS_MS) return;
+    printed = clock.monotonic();
     io.err(`${name}: ${Math.floor(100 * part)} %\n`);
   };
 }

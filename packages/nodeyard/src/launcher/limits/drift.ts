@@ -58,8 +58,8 @@ export async function measureDrift(
       if (from === undefined || to === undefined) continue;
       if (from.stat.mzxid !== to.mzxid) moved.push(scope);
       else {
-        const said = decodeLedger(from.data, []);
-        const amount = said === undefined ? {} : difference(count.rightFor(said, scope), said);
+        const recorded = decodeLedger(from.data, []);
+        const amount = recorded === undefined ? {} : difference(count.rightFor(recorded, scope), recorded);
         if (Object.keys(amount).length > 0) amounts.set(scope, amount);
       }
     }

@@ -174,11 +174,11 @@ export class Ledgers {
     }
   }
 
-  /** Whether the ledger that refused said more than there is, and was corrected. */
+  /** Whether the ledger that refused counted more than the records have, and was corrected. */
   async #freed({ scope, resource, used }: LimitReached): Promise<boolean> {
     const { tree, clock } = this.#handles;
-    const said = { [resource]: used };
-    const overcounts = () => (this.#seen().rightFor(said, scope)[resource] ?? 0) < used;
+    const wanted = { [resource]: used };
+    const overcounts = () => (this.#seen().rightFor(wanted, scope)[resource] ?? 0) < used;
     if (!overcounts()) return false;
     const found = this.#right.get(scope);
     if (found !== undefined && clock.monotonic() - found < BELIEVED_MS) return false;

@@ -33,11 +33,11 @@ const CLAIM_MS = 60_000;
 
 /** Slots that launches wait for, and the scheduler's answers. */
 export class SlotAnswers {
-  readonly #tell: (event: SchedulerEvent) => void;
+  readonly #push: (event: SchedulerEvent) => void;
   readonly #waiting = new Map<string, PromiseWithResolvers<PlannedSlot>>();
 
-  constructor(tell: (event: SchedulerEvent) => void) {
-    this.#tell = tell;
+  constructor(push: (event: SchedulerEvent) => void) {
+    this.#push = push;
   }
 
   /**
@@ -57,11 +57,11 @@ export class SlotAnswers {
     const { node } = want;
     const answer = Promise.withResolvers<PlannedSlot>();
     const end = () => {
-      if (this.#waiting.delete(node)) this.#tell({ type: "slot-left", node });
+      if (this.#waiting.delete(node)) this.#push({ type: "slot-left", node });
       answer.reject(signal.reason);
     };
     this.#waiting.set(node, answer);
-    this.#tell({ type: "slot-wanted", ...want });
+    this.#push({ type: "slot-wanted", ...want });
     signal.addEventListener("abort", end, { once: true });
     try {
       return await answer.promise;
@@ -85,7 +85,7 @@ export class SlotAnswers {
 
   /** A slot that was chosen is not claimed. */
   lost({ backing, slot }: SlotPlace): void {
-    this.#tell({ type: "slot-lost", place: { backing, slot } });
+    this.#push({ type: "slot-lost", place: { backing, slot } });
   }
 }
 

@@ -33,8 +33,8 @@ export class StepTrace {
   readonly #record: NodeRecord | undefined;
   #current: { readonly step: string; readonly began: number; readonly mono: number } | undefined;
   readonly #live: LiveTask;
-  #told = 0;
-  #untold = 0;
+  #reported = 0;
+  #unreported = 0;
 
   /** `record` is the node's, for the log. */
   constructor(context: TraceContext, subject: TraceSubject, record?: NodeRecord) {
@@ -61,21 +61,21 @@ export class StepTrace {
     this.#context.live.end(this.#live);
     this.#finish({
       ...(error === undefined ? {} : { error }),
-      ...(this.#untold === 0 ? {} : { untold: this.#untold }),
+      ...(this.#unreported === 0 ? {} : { unreported: this.#unreported }),
     });
   }
 
   /** `next`: so that the log of a process that was killed names the step it was at. */
-  #finish(more: { readonly error?: string; readonly untold?: number; readonly next?: string }): void {
+  #finish(more: { readonly error?: string; readonly unreported?: number; readonly next?: string }): void {
     const current = this.#current;
     if (current === undefined) return;
     this.#current = undefined;
     this.#context.stepsUnderWay.delete(this.#subject.node);
-    if (this.#told >= MOST && (more.next !== undefined || Object.keys(more).length === 0)) {
-      this.#untold++;
+    if (this.#reported >= MOST && (more.next !== undefined || Object.keys(more).length === 0)) {
+      this.#unreported++;
       return;
     }
-    this.#told++;
+    this.#reported++;
     const { clock, journal } = this.#context;
     const { node, of, attempt } = this.#subject;
     const { step, began, mono } = current;

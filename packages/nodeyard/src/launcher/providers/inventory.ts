@@ -81,7 +81,7 @@ export class InventoryKeeper {
     const { name } = this.#open.config;
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
     const plan = planSlots(this.#open.provider.inventory(), nodes, view.unreadable.ofProvider(name));
-    this.#sayDoubtful(plan.doubtful);
+    this.#logDoubtful(plan.doubtful);
     const lacking = new Set(plan.register.map(({ item }) => item.key));
     for (const key of this.#retryAt.keys()) if (!lacking.has(key)) this.#retryAt.delete(key);
     await Promise.all(
@@ -106,11 +106,11 @@ export class InventoryKeeper {
   }
 
   /** Once for the same records. */
-  #sayDoubtful(doubtful: ReadonlySet<string>): void {
+  #logDoubtful(doubtful: ReadonlySet<string>): void {
     const records = [...doubtful].sort();
-    const said = this.#doubtful;
+    const logged = this.#doubtful;
     this.#doubtful = records.join();
-    if (records.length === 0 || said === this.#doubtful) return;
+    if (records.length === 0 || logged === this.#doubtful) return;
     const provider = this.#open.config.name;
     this.#context.log.error(
       { provider, records },

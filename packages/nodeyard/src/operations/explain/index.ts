@@ -8,8 +8,8 @@ import { requestStory } from "./request-story.ts";
 import type { Story, StoryKind } from "./story.ts";
 
 export type { BuildCode, UploadCode } from "./codes.ts";
+export { type Explanation, iso, toExplanation } from "./explanation.ts";
 export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
-export { type Explanation, iso, toExplanation } from "./shape.ts";
 export type { LifeStep } from "./steps.ts";
 export type { Story, StoryKind } from "./story.ts";
 

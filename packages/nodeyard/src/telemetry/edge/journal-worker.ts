@@ -11,7 +11,7 @@ const store = new JournalStore(file);
 const port = parentPort!;
 let limits: JournalLimits = given;
 
-function tell(message: FromJournal): void {
+function post(message: FromJournal): void {
   port.postMessage(message);
 }
 
@@ -20,9 +20,9 @@ port.on("message", (message: ToJournal) => {
     case "write":
       return write(message);
     case "read":
-      return tell({ type: "read", id: message.id, history: historyIn(store.database, message.subject) });
+      return post({ type: "read", id: message.id, history: historyIn(store.database, message.subject) });
     case "latest":
-      return tell({ type: "read", id: message.id, history: latestIn(store.database, message.names) });
+      return post({ type: "read", id: message.id, history: latestIn(store.database, message.names) });
     case "limits":
       limits = message.limits;
       return;
@@ -33,15 +33,15 @@ port.on("message", (message: ToJournal) => {
       port.close();
   }
 });
-tell({ type: "written", count: 0, bytes: store.bytes });
+post({ type: "written", count: 0, bytes: store.bytes });
 
 function write({ rows, now }: Extract<ToJournal, { type: "write" }>): void {
   try {
     // First, so that a disk that is full of it gets room.
     store.prune(limits, now, rows.length);
     store.write(rows);
-    tell({ type: "written", count: rows.length, bytes: store.bytes });
+    post({ type: "written", count: rows.length, bytes: store.bytes });
   } catch (error) {
-    tell({ type: "failed", count: rows.length, error: messageOf(error) });
+    post({ type: "failed", count: rows.length, error: messageOf(error) });
   }
 }

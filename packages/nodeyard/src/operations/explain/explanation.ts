@@ -45,14 +45,14 @@ export function toExplanation(story: Story, file: string) {
   };
 }
 
-interface Said {
+interface ReasonParts {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly nextTry: number | null;
   readonly since?: number | null;
 }
 
 /** A reason with its text; `meaning` is null for a reason of a later release. */
-function reason<T extends Said>({ nextTry, facts, ...rest }: T, meaning: string | null) {
+function reason<T extends ReasonParts>({ nextTry, facts, ...rest }: T, meaning: string | null) {
   const since = rest.since === undefined ? {} : { since: iso(rest.since) };
   return { ...rest, ...since, meaning, facts: timed(facts), next_try: iso(nextTry) };
 }
