@@ -70,8 +70,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   "token.exists": 409,
   token: 400,
   record: 409,
-  "process.no_such_provider": 404,
-  "process.no_installation": 409,
+  "process.no_such_provider": 400,
+  "process.no_installation": 503,
   // A name that no znode can have.
   "tree.bad_arguments": 400,
   "tree.too_large": 413,
