@@ -19,6 +19,7 @@ export {
 export * from "./node.ts";
 export * from "./paths.ts";
 export * from "./price.ts";
+export * from "./remark.ts";
 export * from "./request.ts";
 export * from "./request-id.ts";
 export * from "./slots.ts";

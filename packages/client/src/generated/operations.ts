@@ -232,11 +232,11 @@ export interface Operations {
       /** values of tenant, with commas between */
       readonly tenant?: string;
       /** key to sort by, - for descending; otherwise id */
-      readonly sort?: "id" | "-id" | "provider" | "-provider" | "pool" | "-pool" | "label" | "-label" | "state" | "-state" | "since" | "-since" | "locked" | "-locked" | "allocated_to" | "-allocated_to" | "tenant" | "-tenant" | "server_id" | "-server_id" | "hostname" | "-hostname" | "interface_ip" | "-interface_ip" | "public_ipv4" | "-public_ipv4" | "private_ipv4" | "-private_ipv4" | "ipv6" | "-ipv6" | "az" | "-az" | "connection_type" | "-connection_type" | "connection_port" | "-connection_port" | "username" | "-username" | "host_keys" | "-host_keys" | "launcher" | "-launcher" | "hold_job" | "-hold_job" | "comment" | "-comment" | "user_data" | "-user_data" | "driver_data" | "-driver_data" | "backing_node" | "-backing_node" | "slot" | "-slot" | "dead_letter" | "-dead_letter" | "cost" | "-cost";
+      readonly sort?: "id" | "-id" | "provider" | "-provider" | "pool" | "-pool" | "label" | "-label" | "state" | "-state" | "since" | "-since" | "locked" | "-locked" | "allocated_to" | "-allocated_to" | "tenant" | "-tenant" | "server_id" | "-server_id" | "hostname" | "-hostname" | "interface_ip" | "-interface_ip" | "public_ipv4" | "-public_ipv4" | "private_ipv4" | "-private_ipv4" | "ipv6" | "-ipv6" | "az" | "-az" | "connection_type" | "-connection_type" | "connection_port" | "-connection_port" | "username" | "-username" | "host_keys" | "-host_keys" | "launcher" | "-launcher" | "hold_job" | "-hold_job" | "comment" | "-comment" | "user_data" | "-user_data" | "driver_data" | "-driver_data" | "backing_node" | "-backing_node" | "slot" | "-slot" | "dead_letter" | "-dead_letter" | "cost" | "-cost" | "remark" | "-remark";
       readonly limit?: number;
       /** `next` of the page before, with the same other parameters */
       readonly cursor?: string;
-      /** keys to return, with commas between, of: id, provider, pool, label, state, since, locked, allocated_to, tenant, server_id, hostname, interface_ip, public_ipv4, private_ipv4, ipv6, az, connection_type, connection_port, username, host_keys, launcher, hold_job, comment, user_data, driver_data, backing_node, slot, dead_letter, cost */
+      /** keys to return, with commas between, of: id, provider, pool, label, state, since, locked, allocated_to, tenant, server_id, hostname, interface_ip, public_ipv4, private_ipv4, ipv6, az, connection_type, connection_port, username, host_keys, launcher, hold_job, comment, user_data, driver_data, backing_node, slot, dead_letter, cost, remark */
       readonly fields?: string;
     };
     body: undefined;
@@ -277,6 +277,11 @@ export interface Operations {
         readonly cost?: {
           readonly per_hour: number;
           readonly currency: string;
+        } | null;
+        /** what its driver last said of its machine, such as that the cloud takes it back; null: nothing */
+        readonly remark?: {
+          readonly at: string | null;
+          readonly text: string | null;
         } | null;
       }>;
       readonly next: string | null;
@@ -325,6 +330,11 @@ export interface Operations {
       readonly cost: {
         readonly per_hour: number;
         readonly currency: string;
+      } | null;
+      /** what its driver last said of its machine, such as that the cloud takes it back; null: nothing */
+      readonly remark: {
+        readonly at: string | null;
+        readonly text: string | null;
       } | null;
     };
   };
@@ -1215,6 +1225,11 @@ export interface Operations {
       readonly cost: {
         readonly per_hour: number;
         readonly currency: string;
+      } | null;
+      /** what its driver last said of its machine, such as that the cloud takes it back; null: nothing */
+      readonly remark: {
+        readonly at: string | null;
+        readonly text: string | null;
       } | null;
     };
   };

@@ -8,6 +8,7 @@ import type { View, ViewEvent } from "../view/index.ts";
 import { noteUse } from "./event-lines.ts";
 import type { Loop } from "./loop.ts";
 import { lookAtConsole } from "./nodes/console.ts";
+import { sweepRemarks } from "./nodes/remarks.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
 import { providerStandings } from "./providers/standing.ts";
@@ -258,6 +259,7 @@ export class Launcher {
       sweep("ledgers", () => ledgers.audit()),
       sweep("failures", () => launches.records.sweep()),
       sweep("dead letters", () => deletions.sweep()),
+      sweep("remarks", () => sweepRemarks(handles)),
       sweep("providers that are left", () => serving.sweep()),
     ];
   }

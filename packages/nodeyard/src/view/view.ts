@@ -29,6 +29,7 @@ const DATA = [
   "/nodeyard/budgets/",
   "/nodeyard/canaries/",
   "/nodeyard/dead-letters/",
+  "/nodeyard/remarks/",
   "/nodeyard/asks/",
   // Every process that serves the API knows each token, and at once that it is revoked.
   "/nodeyard/tokens/",

@@ -1,4 +1,4 @@
-import { deadLetterPath } from "@nodeyard/model";
+import { REMARKS } from "@nodeyard/model";
 import type { Row } from "../../listing/index.ts";
 import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View, ViewEvent } from "../../view/index.ts";
 import { type Principal, seesAll, seesSecrets } from "./principal.ts";
@@ -57,13 +57,17 @@ export function audienceOf({ principal, kinds, filters, brief }: Interest): stri
 }
 
 /** The change in an event of the view; undefined when no stream shows it. */
-export function changeIn(event: ViewEvent): Change | undefined {
+export function changeIn(event: ViewEvent, { nodes }: View): Change | undefined {
   switch (event.type) {
     case "node":
     case "request":
       return { kind: event.type, id: event.id, before: event.before, after: event.after };
     case "own": {
       const { path, before, after } = event;
+      if (path.startsWith(`${REMARKS}/`)) {
+        const node = nodes.byId.get(path.slice(REMARKS.length + 1));
+        return node && { kind: "node", id: node.id, before: node, after: node };
+      }
       const id = /^\/nodeyard\/leases\/([^/]+)$/.exec(path)?.[1];
       return id === undefined ? undefined : { kind: "lease", id, before, after };
     }
@@ -88,8 +92,8 @@ export function* everything(view: View, kinds: ReadonlySet<string>): Generator<C
     for (const entry of view.requests.byId.values()) yield made("request", entry.id, entry);
   if (kinds.has("lease"))
     for (const entry of view.own.values()) {
-      const change = changeIn({ type: "own", path: entry.path, after: entry });
-      if (change !== undefined) yield change;
+      const change = changeIn({ type: "own", path: entry.path, after: entry }, view);
+      if (change?.kind === "lease") yield change;
     }
   if (kinds.has("image")) for (const image of view.images.names()) yield made("image", image, { image });
   for (const entry of view.components.values()) {
@@ -135,10 +139,8 @@ function seen(
 
 function rowOf(kind: Kind, entry: Entry, view: View, principal: Principal): Row | undefined {
   switch (kind) {
-    case "node": {
-      const node = entry as NodeEntry;
-      return nodeOf(node, view.own.has(deadLetterPath(node.id)), principal);
-    }
+    case "node":
+      return nodeOf(entry as NodeEntry, view, principal);
     case "request":
       return requestOf((entry as RequestEntry).record, principal);
     case "lease": {

@@ -66,7 +66,7 @@ export class EventHub {
     this.#unsubscribe = view.onEvent((event) => {
       // A client whose token was revoked or whose session ended gets nothing more, not even changes that are already gathered.
       if (event.type === "own" && RIGHTS.some((root) => event.path.startsWith(root))) this.#dismiss();
-      const change = event.type === "complete" ? { complete: event.complete } : changeIn(event);
+      const change = event.type === "complete" ? { complete: event.complete } : changeIn(event, view);
       if (change === undefined) return;
       for (const log of this.#logs.values()) log.add(change);
       if (this.#gathering !== undefined) return;

@@ -59,7 +59,7 @@ function maySee({ principal, params: { kind, id }, known: { view } }: Call<{ kin
     }
     case "node": {
       const entry = view.nodes.byId.get(id);
-      return entry !== undefined && nodeOf(entry, false, principal) !== undefined;
+      return entry !== undefined && nodeOf(entry, view, principal) !== undefined;
     }
     default:
       return false;

@@ -1,4 +1,4 @@
-import { deadLetterPath, LEASES } from "@nodeyard/model";
+import { LEASES } from "@nodeyard/model";
 import type { Row } from "../../listing/index.ts";
 import { iso, listTokens } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
@@ -45,7 +45,7 @@ const nodes: Collection = {
 /** A node's row; undefined when it does not exist or the caller may not see it. */
 export function nodeIn(view: View, id: string, principal: Principal): Row | undefined {
   const entry = view.nodes.byId.get(id);
-  return entry && nodeOf(entry, view.own.has(deadLetterPath(id)), principal);
+  return entry && nodeOf(entry, view, principal);
 }
 
 const requests: Collection = {

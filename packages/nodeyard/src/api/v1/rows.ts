@@ -1,5 +1,7 @@
 import {
+  deadLetterPath,
   decodeLease,
+  decodeRemark,
   LEASES,
   type Lease,
   leaseIdOf,
@@ -7,6 +9,7 @@ import {
   type NodeRecord,
   RecordError,
   type RequestRecord,
+  remarkPath,
 } from "@nodeyard/model";
 import { nodeFacts, type Row } from "../../listing/index.ts";
 import { iso } from "../../operations/index.ts";
@@ -21,11 +24,11 @@ export function isoOf(seconds: number | null): string | null {
 /** A node's row; undefined when the caller may not see it. Ages are given as points in time, so that a row changes only with its node. */
 export function nodeOf(
   { record, contenders }: NodeEntry,
-  deadLetter: boolean,
+  { own }: Pick<View, "own">,
   principal: Principal,
 ): Row | undefined {
   if (!seesTenant(principal, tenantOf(record))) return undefined;
-  const row = nodeFacts({ record, deadLetter });
+  const row = nodeFacts({ record, deadLetter: own.has(deadLetterPath(record.id)) });
   const shown = seesSecrets(principal) ? row : redacted(row);
   return {
     ...shown,
@@ -36,7 +39,14 @@ export function nodeOf(
     interface_ip: record.interfaceIp,
     connection_type: record.connectionType,
     host_keys: record.hostKeys,
+    remark: remarkIn(own.get(remarkPath(record.id))),
   };
+}
+
+function remarkIn(entry: OwnEntry | undefined): Row | null {
+  if (entry === undefined) return null;
+  const { at, text } = decodeRemark(entry.data);
+  return { at: iso(at), text };
 }
 
 /** The current tenant. The record of a deallocated node keeps the name of the last one. */

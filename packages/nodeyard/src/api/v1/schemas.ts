@@ -51,6 +51,12 @@ export const nodeSchema = z.object({
     .object({ per_hour: z.number(), currency: text })
     .nullable()
     .describe("of its machine, as it was known when the node became ready; null: not known"),
+  remark: z
+    .object({ at: moment, text: maybe })
+    .nullable()
+    .describe(
+      "what its driver last said of its machine, such as that the cloud takes it back; null: nothing",
+    ),
 });
 
 export const requestSchema = z.object({

@@ -23,6 +23,7 @@ import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { backingsOf } from "../metastatic/backings.ts";
+import { storeRemark } from "../nodes/remarks.ts";
 import { labelPrices } from "./prices.ts";
 
 /** A question to a cloud, at most. */
@@ -82,6 +83,7 @@ export async function openProvider(
       const { record } = handles.view.nodes.byId.get(nodeId) ?? {};
       const event = { event: "node.remark", node: nodeId, facts: { remark } } as const;
       handles.journal.write(record === undefined ? event : { ...event, record });
+      if (record !== undefined) void storeRemark(handles, nodeId, remark);
     },
     ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
     ...(handles.stateFolder === undefined ? {} : { stateFolder: handles.stateFolder }),

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { changeNode, encodeNode, newNode, paths } from "@nodeyard/model";
+import { changeNode, encodeNode, encodeRemark, newNode, paths, REMARKS, remarkPath } from "@nodeyard/model";
 import { systemClock } from "@nodeyard/runtime";
 import { ensurePath } from "@nodeyard/tree";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -123,6 +123,27 @@ describe("a stream of events", () => {
     for (const one of packed) await expectTrue(one);
     const wanted = plain.told.slice(begun);
     expect(packed.map(({ told }, at) => told.slice(starts[at]))).toEqual([wanted, wanted]);
+  });
+
+  test("of one node says at once what its driver remarks on its machine, as the list of nodes does", async () => {
+    const { tree } = site.rig;
+    const { id } = await askForNodes(site.handles, { labels: ["small"], owner: "me", forMs: 60_000 });
+    let node = "";
+    await until("it is granted", async () => {
+      const { text } = await ask(socket, `/v1/leases/${id}`);
+      node = JSON.parse(text).nodes[0] ?? "";
+      return JSON.parse(text).state === "granted";
+    });
+    const client = await follow("operator", `/v1/events?kinds=node&id=${node}`);
+    const remarkSeen = () => client.picture.get(`node/${node}`)?.remark;
+    expect(remarkSeen()).toBeNull();
+    await ensurePath(tree, REMARKS);
+    await tree.create(remarkPath(node), encodeRemark({ at: 0, text: "the cloud takes it back" }));
+    await until("the client knows it", () => remarkSeen() !== null);
+    const remark = { at: "1970-01-01T00:00:00.000Z", text: "the cloud takes it back" };
+    expect(remarkSeen()).toEqual(remark);
+    expect(JSON.parse((await ask(socket, `/v1/nodes/${node}`)).text)).toMatchObject({ remark });
+    await releaseLease(site.handles, id);
   });
 
   test("of a server that was restarted begins anew, and says so", async () => {
