@@ -21,6 +21,141 @@ providers:
 
 const label = (keys: string) => ({ label: `name: a, key-name: k, ${keys}` });
 
+const words = (text: string) => text.split(" ");
+/** Values of each type of Nodepool's validator, and values that it refuses; null is refused unless it is listed. */
+const TYPES: Readonly<Record<string, readonly [good: readonly string[], bad: readonly string[]]>> = {
+  text: [["x", "''"], words("5 1.5 true [x] {a:1} null")],
+  integer: [words("5 0 -1 1000000000000 true"), words("x '5' 1.5 [5] null")],
+  number: [words("5 0.5 -1 0"), words("x '1.5' [1] null")],
+  flag: [words("true false"), words("x 1 'true' null")],
+  mapping: [
+    ["{}", "{a: b}", "{a: 5}", "{a: [b]}"],
+    ["[a]", "x", "null"],
+  ],
+  amounts: [
+    ["{}", "{L-1: 5}"],
+    ["{L-1: x}", "{L-1: 1.5}", "{L-1: null}", "[5]", "5", "null"],
+  ],
+  bucket: [["{bucket-name: b}"], ["{}", "{bucket-name: 5}", "{bucket-name: b, x: y}", "b", "null"]],
+  profile: [
+    ["{}", "{name: n}", "{arn: a}"],
+    ["{name: n, arn: a}", "{name: 5}", "{arn: 5}", "{x: y}", "n", "null"],
+  ],
+  fleet: [
+    ["prioritized", "price-capacity-optimized", "capacity-optimized", "diversified", "lowest-price"].map(
+      (one) => `{instance-types: [t, 5], allocation-strategy: ${one}}`,
+    ),
+    [
+      "{instance-types: t, allocation-strategy: diversified}",
+      "{allocation-strategy: diversified}",
+      "{instance-types: [t]}",
+      "{instance-types: [t], allocation-strategy: null}",
+      "{}",
+      "[t]",
+      "null",
+    ],
+  ],
+  filters: [
+    ["[{}]", "[{name: n, values: [v]}]", "[{Name: n, Values: [v]}]"],
+    ["[{NAME: n}]", "[{name: 5}]", "[{values: v}]", "[{values: [5]}]", "{name: n}", "n", "null"],
+  ],
+  format: [words("ova vhd vhdx vmdk raw"), words("qcow2 RAW null 5")],
+  method: [words("snapshot ebs-direct image"), words("upload null 5")],
+  imds: [words("v2.0 null"), words("v1.0 2.0")],
+  imdsv2: [words("required optional null"), words("always true")],
+};
+const CONNECTION = words("connection-type python-path shell-type");
+/** All keys of Nodepool's validator, by where they are and their type; those that it wants are in NEEDED, too. */
+const KEYS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  provider: {
+    text: words("region-name profile-name post-upload-hook"),
+    integer: words(
+      "boot-timeout launch-timeout launch-retries image-import-timeout max-servers max-cores max-ram max-concurrency priority",
+    ),
+    number: ["rate"],
+    amounts: ["max-resources"],
+    bucket: ["object-storage"],
+    format: ["image-format"],
+  },
+  "cloud-images": {
+    text: [...CONNECTION, "name", "username", "image-id"],
+    integer: ["connection-port"],
+    filters: ["image-filters"],
+  },
+  diskimages: {
+    text: [...CONNECTION, ...words("name username architecture volume-type")],
+    integer: words("connection-port volume-size iops throughput"),
+    flag: words("pause ena-support"),
+    mapping: ["tags"],
+    method: ["import-method"],
+    imds: ["imds-support"],
+  },
+  pool: {
+    text: words("name security-group-id subnet-id availability-zone"),
+    integer: words("max-servers max-cores max-ram priority"),
+    flag: words("public-ipv4 public-ipv6 public-ip-address host-key-checking"),
+    amounts: ["max-resources"],
+    mapping: ["node-attributes"],
+  },
+  label: {
+    text: words("name cloud-image diskimage instance-type key-name volume-type userdata"),
+    integer: words("volume-size iops throughput"),
+    flag: words("ebs-optimized use-spot dedicated-host"),
+    mapping: words("tags dynamic-tags"),
+    profile: ["iam-instance-profile"],
+    fleet: ["fleet"],
+    imdsv2: ["imdsv2"],
+  },
+};
+/** What each mapping must have, and nothing else. */
+const NEEDED: Readonly<Record<keyof typeof WHOLE, Readonly<Record<string, string>>>> = {
+  provider: { "region-name": "r" },
+  "cloud-images": { name: "c", username: "u", "image-id": "x" },
+  diskimages: { name: "i" },
+  pool: { name: "p" },
+  label: { name: "a", "key-name": "k" },
+};
+const LEVELS = Object.keys(KEYS) as (keyof typeof WHOLE)[];
+
+describe("each key of aws", () => {
+  const codeOf = (level: keyof typeof WHOLE, fields: Readonly<Record<string, string>>) =>
+    exitCode(
+      file({
+        ...Object.fromEntries(LEVELS.map((one) => [one, yaml(NEEDED[one])])),
+        [level]: yaml(fields),
+      }),
+    );
+  const yaml = (fields: Readonly<Record<string, string>>) =>
+    Object.entries(fields)
+      .map(([key, value]) => `${key}: ${value}`)
+      .join(", ");
+
+  it.each(LEVELS)("of a %s takes what Nodepool's validator takes, and nothing else", (level) => {
+    const wrong = Object.entries(KEYS[level]!).flatMap(([type, keys]) =>
+      keys.flatMap((key) => {
+        const { "image-id": id, ...others } = NEEDED[level];
+        const base = key === "image-filters" ? others : NEEDED[level];
+        const judged = (values: readonly string[], code: number) =>
+          values
+            .filter((value) => codeOf(level, { ...base, [key]: value }) !== code)
+            .map((value) => `${key}: ${value} is not judged with ${code}`);
+        const [good, bad] = TYPES[type]!;
+        return [...judged(good, 0), ...judged(bad, 1)];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it.each(LEVELS)("of a %s that Nodepool's validator wants, and none that it does not know", (level) => {
+    expect(codeOf(level, NEEDED[level])).toBe(0);
+    expect(codeOf(level, { ...NEEDED[level], "no-such-key": "x" })).toBe(1);
+    for (const missing of Object.keys(NEEDED[level])) {
+      const { [missing]: _, ...others } = NEEDED[level];
+      expect([missing, codeOf(level, others)]).toEqual([missing, 1]);
+    }
+  });
+});
+
 // docs/contract/config.md: what the old validator refuses.
 describe("aws, as config-validate judges it", () => {
   it("a whole one is valid and loads", () => {
