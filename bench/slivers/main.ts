@@ -1,17 +1,21 @@
 /**
  * From allocation to a host key read from the sliver's own sshd, with store and API, against a script that does the same
  * work without them, in turn: `node tools/run.mjs bench/slivers/main.ts [ROUNDS]`, as root. One JSON line per kind, in
- * milliseconds. Two daemons cannot share a machine, so each kind has its own floor, taken in the same rounds.
+ * milliseconds. Two daemons cannot share a machine, so each kind has its own floor, taken in the same rounds. In the rounds of containers
+ * there are also slivers of a snapshot ("warm"), systemd-nspawn and podman.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock } from "@nodeyard/runtime";
 import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { outliveReader } from "../../testing/outlive-reader.ts";
 import { Sliverd } from "../../testing/slivers/sliverd.ts";
+import { type Other, others } from "./others.ts";
 
 outliveReader();
 
@@ -19,7 +23,9 @@ const ROUNDS = Number(process.argv[2] ?? 30);
 const FLOOR = join(import.meta.dirname, "floor.sh");
 /** Milliseconds. */
 const PATIENCE = 120_000;
+const LOOK = 5;
 /** Ratios that a start may cost. */
+const WARM = "warm";
 const ALLOWED = { container: 1.5, account: 1.1 };
 
 const scanner = createScanner({ clock: systemClock });
@@ -31,53 +37,93 @@ const ratios = {
   // Against the floor of the same rounds, so that other load on the machine does not count.
   "account/container": digits(account.start / account.floor / (container.start / container.floor)),
   allowedAccount: ALLOWED.account,
+  "warm/container": digits(container.warm / container.start),
+  "warm/fastest of nspawn and podman": digits(container.warm / container.fastest),
 };
 console.log(JSON.stringify(ratios));
 const good = ratios["container/floor"] <= ALLOWED.container && ratios["account/container"] <= ALLOWED.account;
 process.exitCode = good ? 0 : 1;
 
+interface Medians {
+  readonly start: number;
+  readonly floor: number;
+  /** Of containers only, as is `fastest`: of what is not ours. */
+  readonly warm: number;
+  readonly fastest: number;
+}
+
 /** Medians of one kind and of its floor. */
-async function measure(kind: "account" | "container"): Promise<{ start: number; floor: number }> {
+async function measure(kind: "account" | "container"): Promise<Medians> {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-bench-slivers-"));
   chmodSync(folder, 0o711);
   const cache = join(tmpdir(), "nodeyard-image-cache");
   const daemon = await Sliverd.start(folder, kind, 4, { cache, pool: { bytes: 1_500_000_000 } });
-  const times: Record<"floor" | "start", number[]> = { floor: [], start: [] };
+  const times: Record<string, number[]> = {};
+  const note = (name: string, ms: number) => {
+    times[name] = [...(times[name] ?? []), ms];
+  };
+  let rivals: readonly Other[] = [];
   try {
     await daemon.until(() => true, PATIENCE);
     const image = await imageOf(daemon, cache);
     const script = (verb: string) => execFileSync(FLOOR, [image, daemon.pool, folder, "1", verb]);
+    if (kind === "container") rivals = others(image, folder);
+    await settle();
+    let generation = 1;
+    const sliver = (more: Partial<SliverSpecInput>) =>
+      timed(async () => {
+        await daemon.deliver([{ ...specOf(++generation), ...more }]);
+        const { slivers } = await daemon.until((report) => report.slivers[0]?.phase === "running", PATIENCE);
+        await keyOf(slivers[0]!.login!.address);
+      });
     for (let round = 0; round <= ROUNDS; round++) {
       const floor = await timed(async () => {
         script("start");
         await keyOf("10.213.1.1");
       });
       script("stop");
-      const start = await timed(async () => {
-        await daemon.deliver([specOf(round + 2)]);
-        const { slivers } = await daemon.until((report) => report.slivers[0]?.phase === "running", PATIENCE);
-        await keyOf(slivers[0]!.login!.address);
-      });
+      const start = await sliver({});
+      if (kind === "container" && round === 0) await daemon.snapshot("bench", WARM);
       await empty(daemon);
-      // The first run warms the caches of both.
+      const warm = kind === "container" ? await sliver({ image: WARM }) : undefined;
+      if (warm !== undefined) await empty(daemon);
+      const rest: [string, number][] = [];
+      for (const { name, port, start: begin, stop } of rivals) {
+        const ms = await timed(async () => {
+          begin();
+          await keyOf("127.0.0.1", port);
+        });
+        rest.push([name, ms]);
+        await stop();
+      }
+      await settle();
+      // The first run warms the caches of all.
       if (round === 0) continue;
-      times.floor.push(floor);
-      times.start.push(start);
+      note("floor", floor);
+      note("start", start);
+      if (warm !== undefined) note("warm", warm);
+      for (const [name, ms] of rest) note(name, ms);
     }
   } finally {
+    for (const { stop } of rivals) await stop().catch(() => undefined);
     await empty(daemon).catch(console.error);
     await daemon.stop();
     execFileSync("umount", [daemon.pool]);
     rmSync(folder, { recursive: true, force: true });
   }
+  const titles: Readonly<Record<string, string>> = {
+    start: kind,
+    floor: `floor of ${kind}: LXC alone`,
+    warm: "container of a snapshot",
+  };
   for (const [name, all] of Object.entries(times)) {
     const sorted = all.map(Math.round).sort((a, b) => a - b);
     const facts = { median: middle(sorted), least: sorted[0], most: sorted.at(-1) };
-    console.log(
-      JSON.stringify({ kind: name === "start" ? kind : `floor of ${kind}`, rounds: ROUNDS, ...facts }),
-    );
+    console.log(JSON.stringify({ kind: titles[name] ?? name, rounds: ROUNDS, ...facts }));
   }
-  return { start: middle(times.start), floor: middle(times.floor) };
+  const { start = [], floor = [], warm = [], ...rest } = times;
+  const fastest = Math.min(...Object.values(rest).map(middle));
+  return { start: middle(start), floor: middle(floor), warm: middle(warm), fastest };
 }
 
 /** A root for the floor: accounts need none. The daemon has made the archive, for its containers. */
@@ -99,12 +145,33 @@ function specOf(generation: number): SliverSpecInput {
 }
 
 async function empty(daemon: Sliverd): Promise<void> {
+  await settle();
   await daemon.deliver([]);
   await daemon.until(({ slivers, unlisted }) => slivers.length + unlisted.length === 0, PATIENCE);
 }
 
-async function keyOf(host: string): Promise<void> {
-  await scanner.scan({ host, port: 22, keys: true, timeoutMs: 60_000 });
+/** Programs that were awaited without this process reading anything: meanwhile the daemon may have closed an idle connection. */
+function settle(): Promise<void> {
+  return pause(10 * LOOK);
+}
+
+/** Looks every few milliseconds whether something listens: the scanner's back-off would count against what is there sooner. */
+async function keyOf(host: string, port = 22): Promise<void> {
+  const end = performance.now() + PATIENCE;
+  while (performance.now() < end && !(await listens(host, port))) await pause(LOOK);
+  await scanner.scan({ host, port, keys: true, timeoutMs: 60_000 });
+}
+
+function listens(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 20 * LOOK });
+    const end = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false)).once("timeout", () => end(false));
+  });
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {

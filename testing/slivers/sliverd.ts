@@ -88,6 +88,11 @@ export class Sliverd {
     return this.#client.deliver(signText("document", head, this.#signer), AbortSignal.timeout(60_000));
   }
 
+  /** Makes what a sliver has an image of that name. */
+  async snapshot(sliver: string, image: string): Promise<void> {
+    await this.#client.call("Snapshot", [sliver, image], AbortSignal.timeout(60_000));
+  }
+
   status(): Promise<NodeReport> {
     return this.#client.status(AbortSignal.timeout(60_000));
   }
