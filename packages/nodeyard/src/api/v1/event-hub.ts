@@ -44,6 +44,8 @@ const GATHER_MOST_MS = 2_000;
 const PING_MS = 15_000;
 /** Of a text that is sent at once, characters; then everything else has its turn. */
 const PIECE = 64 * 1_024;
+/** Of a walk in gzip; half a mebibyte takes some 10 ms. */
+const PIECES_AT_ONCE = 8;
 
 /** Events of the view for clients that follow it: made from its events, and nothing is polled. */
 export class EventHub {
@@ -153,6 +155,7 @@ class Client {
   readonly #audience: string;
   #at: number;
   #walk: Iterator<Change> | undefined;
+  #written = 0;
   #blocked = false;
   #ended = false;
 
@@ -262,7 +265,7 @@ class Client {
     this.#blocked = true;
     if (!sink.write(bytes)) sink.onDrain(resume);
     // Packed, a whole walk fits into the buffer of a connection, and would be made at once.
-    else if (this.#walk !== undefined && sink.gzip === true)
+    else if (this.#walk !== undefined && sink.gzip === true && ++this.#written % PIECES_AT_ONCE === 0)
       this.#clock.setTimer(0, resume, { background: true });
     else this.#blocked = false;
   }
