@@ -8,8 +8,8 @@ import {
   startZooKeeper,
   type ZooKeeperServer,
 } from "../../../testing/zookeeper/index.ts";
-import { answerChallenge } from "../src/auth/digest-md5.ts";
 import { AuthFailed, connect, NoAuth, type ZooKeeper } from "../src/index.ts";
+import { answerChallenge } from "../src/session/digest-md5.ts";
 import { client, closeClients, errorOf, freshPath, until } from "./support.ts";
 
 const CREATOR_ALL = [{ perms: 31, scheme: "auth", id: "" }];

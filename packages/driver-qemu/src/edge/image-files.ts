@@ -2,7 +2,7 @@ import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "@nodeyard/driver";
 import { DriverError, deadline } from "@nodeyard/driver";
-import { type ImageInfo, judge } from "../images/inspect.ts";
+import { type ImageInfo, judge } from "../machine/image-info.ts";
 import { ignoring, readable, sync } from "./files.ts";
 import { type Account, run } from "./tools.ts";
 

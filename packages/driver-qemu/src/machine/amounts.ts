@@ -2,7 +2,7 @@ import type { LabelConfig, Resources } from "@nodeyard/driver";
 import type { QemuLabelOwn, QemuProviderOwn } from "../config.ts";
 
 /** Memory of QEMU besides the guest's, in MiB: translated code (64) and its own (measured: 20 to 40). */
-export const OVERHEAD_MIB = 112;
+const OVERHEAD_MIB = 112;
 const CORES_PER_PROCESSOR = 4;
 const HOST_MIB = 1024;
 

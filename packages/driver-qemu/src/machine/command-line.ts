@@ -37,7 +37,7 @@ export interface Parking {
 }
 
 /** Descriptor from which QEMU reads a saved state, so that it needs no access to the file by its path. */
-export const STATE_FD = 3;
+const STATE_FD = 3;
 
 export const FILES = {
   disk: "disk.qcow2",
@@ -64,7 +64,7 @@ const SEED_FILES = ["meta-data", "user-data", "vendor-data", "authorized-keys"] 
 /** Added when the guest gets its address from the seed, because there is no DHCP on the bridge. */
 const NETWORK_FILE = "network-config";
 
-export function seedNames(addressed: boolean): readonly string[] {
+function seedNames(addressed: boolean): readonly string[] {
   return addressed ? [...SEED_FILES, NETWORK_FILE] : SEED_FILES;
 }
 

@@ -138,7 +138,7 @@ export function markOddKeys(mapping: object): void {
 }
 
 /** Whether a mapping has keys other than strings in the file. */
-export function hasOddKeys(mapping: object): boolean {
+function hasOddKeys(mapping: object): boolean {
   return mappingsWithOddKeys.has(mapping);
 }
 

@@ -70,7 +70,7 @@ export function addressOf({
 }
 
 /** For what REST v1 has no route. */
-export function needsTree(): CommandError {
+function needsTree(): CommandError {
   return new CommandError(
     "cli.needs_tree",
     "the API that NODEYARD_URL names has no route for this: run it where the tree is, with -c FILE or --state DIR",

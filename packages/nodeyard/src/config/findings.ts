@@ -60,7 +60,7 @@ export function issuesOf(error: z.ZodError): readonly { readonly path: Path; rea
   });
 }
 
-export function valueAt(root: unknown, path: Path): unknown {
+function valueAt(root: unknown, path: Path): unknown {
   let value = root;
   for (const step of path) {
     if (typeof value !== "object" || value === null) return undefined;

@@ -9,7 +9,7 @@ import { unreadableNode } from "./node-state.ts";
 export const LEFT_MS = 600_000;
 
 /** A backing node cannot be retired as asked; the message says why and what to do. */
-export class SlotError extends NodeyardError {}
+class SlotError extends NodeyardError {}
 
 /** Retires the backing node that a node lives on, or the node itself when it is one. Returns the backing node's id. */
 export async function retireNode(handles: OperationHandles, id: string, why: string): Promise<string> {

@@ -6,7 +6,7 @@ import { type Listing, readAll } from "./listing.ts";
 import { isSecret, newSecret, readable } from "./secrets.ts";
 
 /** A token cannot be made or revoked as asked. */
-export class TokenError extends NodeyardError {}
+class TokenError extends NodeyardError {}
 
 /** What a token is made with. */
 export interface NewToken {

@@ -7,8 +7,8 @@ import {
   type ZooKeeperError,
 } from "../errors.ts";
 import { checkPath } from "../paths.ts";
+import type { OneShotKind, WatchRegistry } from "../session/watch-registry.ts";
 import type { OnReply, OpOptions, Watch, WatchListener, WatchMode } from "../types.ts";
-import type { OneShotKind, WatchRegistry } from "../watches/registry.ts";
 import type { ReadRequest, Request } from "../wire/messages.ts";
 import { AddWatchMode, OpCode, WatcherType } from "../wire/op-code.ts";
 

@@ -1,4 +1,3 @@
-import { answerChallenge } from "../auth/digest-md5.ts";
 import { AuthFailed, ConnectionLost, errorFromCode, ZooKeeperError } from "../errors.ts";
 import type { AuthInfo, Credentials, Endpoint, Timer } from "../types.ts";
 import {
@@ -10,6 +9,7 @@ import {
 import { OpCode, Xid } from "../wire/op-code.ts";
 import type { JuteReader } from "../wire/reader.ts";
 import { Channel, type Sums } from "./channel.ts";
+import { answerChallenge } from "./digest-md5.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { ANY_EPOCH, Pending, type ReplyCallback } from "./pending.ts";
 import type { Settings } from "./settings.ts";

@@ -10,7 +10,6 @@ import {
 } from "../errors.ts";
 import { stripChroot } from "../paths.ts";
 import type { AuthInfo, Endpoint, OpOptions, SessionInfo, SessionState, Status, Timer } from "../types.ts";
-import { WatchRegistry } from "../watches/registry.ts";
 import type { ConnectRequest, ConnectResponse, WatcherEvent } from "../wire/messages.ts";
 import { OpCode, Xid } from "../wire/op-code.ts";
 import type { Sums } from "./channel.ts";
@@ -20,6 +19,7 @@ import { ANY_EPOCH, Pending } from "./pending.ts";
 import { RequestQueue } from "./request-queue.ts";
 import type { Settings } from "./settings.ts";
 import { StatusBoard } from "./status-board.ts";
+import { WatchRegistry } from "./watch-registry.ts";
 
 const NO_PASSWORD: Uint8Array = new Uint8Array(16);
 /** Longest wait for the answer to a closeSession (milliseconds). */

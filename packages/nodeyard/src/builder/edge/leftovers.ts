@@ -43,7 +43,7 @@ export function marked(build: string): readonly number[] {
 }
 
 /** The deepest first. Octal escapes stand for blanks (proc_pid_mountinfo(5)). */
-export function mountsBeneath(folder: string): readonly string[] {
+function mountsBeneath(folder: string): readonly string[] {
   return readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .map((line) =>
@@ -56,7 +56,7 @@ export function mountsBeneath(folder: string): readonly string[] {
 }
 
 /** Loop devices whose file is the build's, by that file and never by their number. */
-export function loopsOf(work: string, base: string): readonly string[] {
+function loopsOf(work: string, base: string): readonly string[] {
   return readdirSync("/sys/block").flatMap((name) => {
     if (!name.startsWith("loop")) return [];
     try {

@@ -1,8 +1,8 @@
 import { parentOf } from "../paths.ts";
-import { surface } from "../session/pending.ts";
 import type { WatchEvent, WatchListener, WatchMode } from "../types.ts";
 import type { SetWatchesRequest } from "../wire/messages.ts";
 import { EventType, OpCode } from "../wire/op-code.ts";
+import { surface } from "./pending.ts";
 
 /** Kinds of one-shot watches: set by getData, by exists on a missing znode, by getChildren. */
 export type OneShotKind = "data" | "exist" | "child";
