@@ -248,7 +248,9 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
   });
 
   test("over kill -9 of its server it says that it is cut off, and then shows what there is now", async () => {
-    await using watched = await visit(browser, site, operator, "nodes", {}, /ERR_|Failed to fetch/);
+    // A server that is starting answers 503 until it has its tree.
+    const expected = /ERR_|Failed to fetch|status of 503/;
+    await using watched = await visit(browser, site, operator, "nodes", {}, expected);
     const { page } = watched;
     await site.stop("SIGKILL");
     await page.getByRole("status").filter({ hasText: "not connected" }).waitFor();
