@@ -38,6 +38,12 @@ const CONTENT = [
   "/apis/rbac.authorization.k8s.io/v1/namespaces/*/roles",
 ];
 
+interface Namespace {
+  readonly name: string;
+  readonly uid: string;
+  readonly deletionTimestamp?: string;
+}
+
 /** `admin` may do everything; the others only what a test binds to them. */
 export type User = "admin" | "launcher" | "stranger";
 
@@ -251,14 +257,11 @@ export class KubernetesSite {
   /** Deletes all namespaces that a test made, with what is in them. */
   async empty(): Promise<void> {
     const made = (await this.#namespaces()).filter(({ name }) => !/^(default|kube-)/.test(name));
-    await Promise.all(made.map(({ name }) => this.#erase(name)));
+    await Promise.all(made.map((one) => this.#erase(one)));
   }
 
-  async #namespaces(): Promise<readonly { readonly name: string; readonly deletionTimestamp?: string }[]> {
-    const { items } = await this.api<{ items: { metadata: { name: string; deletionTimestamp?: string } }[] }>(
-      "GET",
-      "/api/v1/namespaces",
-    );
+  async #namespaces(): Promise<readonly Namespace[]> {
+    const { items } = await this.api<{ items: { metadata: Namespace }[] }>("GET", "/api/v1/namespaces");
     return items.map(({ metadata }) => metadata);
   }
 
@@ -266,7 +269,7 @@ export class KubernetesSite {
     while (this.#children.size > 0) {
       try {
         const ending = (await this.#namespaces()).filter((one) => one.deletionTimestamp !== undefined);
-        await Promise.all(ending.map(({ name }) => this.#erase(name)));
+        await Promise.all(ending.map((one) => this.#erase(one)));
       } catch {
         // The server is away; the real controller does the work in any case.
       }
@@ -274,21 +277,25 @@ export class KubernetesSite {
     }
   }
 
-  /** The namespace controller lets five seconds pass before it looks at a namespace that ends; this does its work at once. */
-  async #erase(name: string): Promise<void> {
+  /**
+   * The namespace controller lets five seconds pass before it looks at a namespace that ends; this does its work at once. Another of the same
+   * name, which a test has made meanwhile, is left alone.
+   */
+  async #erase({ name, uid }: Namespace): Promise<void> {
     const path = `/api/v1/namespaces/${name}`;
     const now = { gracePeriodSeconds: 0 };
-    await this.call("DELETE", path, "admin-token");
+    const same = await this.call("DELETE", path, "admin-token", { preconditions: { uid } });
+    if (same.status === 404 || (same.status === 409 && same.text.includes("UID in precondition"))) return;
     for (const kind of CONTENT) {
       const collection = kind.startsWith("/") ? kind.replace("*", name) : `${path}/${kind}`;
       await this.call("DELETE", collection, "admin-token", now);
     }
-    const body = { metadata: { name }, spec: { finalizers: [] } };
+    const body = { metadata: { name, uid }, spec: { finalizers: [] } };
     await this.call("PUT", `${path}/finalize`, "admin-token", body);
-    await this.until(
-      `${name} is gone`,
-      async () => (await this.call("GET", path, "admin-token")).status === 404,
-    );
+    await this.until(`${name} is gone`, async () => {
+      const { status, text } = await this.call("GET", path, "admin-token");
+      return status === 404 || (status === 200 && JSON.parse(text).metadata.uid !== uid);
+    });
   }
 
   async addNodes(count: number, from = 0): Promise<void> {

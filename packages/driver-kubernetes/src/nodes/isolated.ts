@@ -15,21 +15,18 @@ import { type KubeLabelOwn, POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 import { aboutOf, labelsOf } from "./about.ts";
 import { USER } from "./access.ts";
-import { Homes } from "./homes.ts";
+import { homesOf } from "./homes.ts";
+import { CALL_MS } from "./owned.ts";
 import { hasEnded, podReady } from "./ready.ts";
 import { machineOf, markOf, portOf } from "./record.ts";
 import type { Nodes } from "./types.ts";
 
-/** Milliseconds for one call with its retries during a restart of the server. */
-const CALL_MS = 60_000;
-/** Milliseconds until a namespace must be gone: its pods may take their time to end. */
-const GONE_MS = 600_000;
 /** Milliseconds after which no launch is under way any more: a namespace without its pod is then a leak. */
 const LAUNCHED_MS = 1_200_000;
 
 /** Nodes with a namespace or project of their own: drivers `kubernetes` and `openshift`. */
 export function isolatedNodes(site: Site): Nodes {
-  const homes = new Homes(site.cluster, site.kind === "openshift", site.log);
+  const { homes, watch, close } = homesOf(site);
   const { tokenMs } = site.config.own;
   /** Watch of pods in all namespaces; undefined when the credential has no right to it. */
   let pods: Seen | undefined;
@@ -43,16 +40,9 @@ export function isolatedNodes(site: Site): Nodes {
     const label = order.label as LabelConfig<KubeLabelOwn>;
     const [first, second] = namesOf(order.tag);
     const known = await homes.known(order.tag, [first, second], signal);
-    let name = known?.metadata.name ?? (externalId === second ? second : first);
-    yield { step: "namespace", deadlineMs: GONE_MS, save: { externalId: name } };
-    let home = await homes.claim(order, name, signal);
-    if (home === undefined && name !== second) {
-      name = second;
-      yield { step: "namespace", deadlineMs: GONE_MS, save: { externalId: name } };
-      home = await homes.claim(order, name, signal);
-    }
-    if (home === undefined)
-      throw new DriverError("fatal", `${site.config.name}: others have namespaces ${first} and ${second}`);
+    const start = known?.metadata.name ?? (externalId === second ? second : first);
+    const home = yield* homes.claim(order, [start, second], (id) => id, signal);
+    const { name } = home.metadata;
 
     yield { step: "access", deadlineMs: CALL_MS };
     if (site.kind === "openshift") {
@@ -97,17 +87,9 @@ export function isolatedNodes(site: Site): Nodes {
   }
 
   async function* remove(tag: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
-    yield { step: "delete", deadlineMs: CALL_MS };
-    // Searched by tag only: the id may be from an older version or belong to another node.
     const names = namesOf(tag);
-    let home = await homes.find(tag, names, signal);
-    while (home !== undefined) {
-      await homes.delete(home, signal);
-      yield { step: "gone", deadlineMs: GONE_MS };
-      await homes.gone(home, signal);
-      ready.delete(home.metadata.name);
-      home = await homes.known(tag, names, signal);
-    }
+    yield* homes.remove(tag, names, signal);
+    for (const name of names) ready.delete(name);
   }
 
   async function list(signal: AbortSignal): Promise<readonly Resource[]> {
@@ -150,8 +132,7 @@ export function isolatedNodes(site: Site): Nodes {
     async removeResource({ id, tag }, signal) {
       const there = (await homes.all(signal)).find(({ metadata }) => metadata.name === id);
       if (there === undefined || tag === null || !sameNode(aboutOf(there).tag, tag)) return;
-      await homes.delete(there, signal);
-      await homes.gone(there, signal);
+      await homes.erase(there, signal);
     },
     quota: async () => ({}),
     need: async (label) => label.own.amounts,
@@ -171,12 +152,12 @@ export function isolatedNodes(site: Site): Nodes {
       return accessOf(home.metadata.name, aboutOf(home).pod, signal);
     },
     async open(signal) {
-      await homes.watch(signal);
+      await watch(signal);
       // The watch is kept open. If it ended with each launch, each launch would list all pods again.
       pods = await site.cluster.podsInAll(signal);
     },
     close() {
-      homes.close();
+      close();
       pods?.release();
     },
   };

@@ -10,22 +10,19 @@ import {
   type Resources,
   type Step,
   type StepContext,
-  sameNode,
   type Tag,
 } from "@nodeyard/driver";
 import { amountsOf, containerAmounts, quotaAmounts } from "../amounts.ts";
-import { KubeError, type KubeObject, type List, listAll, type Pod } from "../client/index.ts";
+import { KubeError, type KubeObject, type List, type Pod } from "../client/index.ts";
 import type { Seen } from "../clusters.ts";
 import { type KubeLabelOwn, type KubePoolOwn, POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf } from "./about.ts";
 import { podRules } from "./access.ts";
+import { CALL_MS, Owned } from "./owned.ts";
 import { hasEnded, podReady } from "./ready.ts";
 import { machineOf, markOf, portOf } from "./record.ts";
 import type { Nodes } from "./types.ts";
-
-const CALL_MS = 60_000;
-const GONE_MS = 600_000;
 
 interface ResourceQuota extends KubeObject {
   readonly spec?: { readonly hard?: Readonly<Record<string, string>> };
@@ -56,75 +53,29 @@ export function sharedNodes(site: Site): Nodes {
     return known;
   }
 
-  const pathOf = (project: string, name = "") => `/api/v1/namespaces/${project}/pods${name && `/${name}`}`;
+  const pathOf = (project: string) => `/api/v1/namespaces/${project}/pods`;
 
-  async function known(tag: Tag, signal: AbortSignal): Promise<Pod | undefined> {
-    const { watch } = await pods(tag.pool, signal);
-    // The pod's name contains the label, which a tag does not have. So all pods of the project are searched by their labels.
-    for (const pod of watch.values())
-      if (pod.metadata.labels?.nodepool_node_id === tag.nodeId && sameNode(aboutOf(pod).tag, tag)) return pod;
-    return undefined;
-  }
+  /** Pods of nodes in a pool's project. Their names contain the label, which a tag does not have, so they are searched by their tags. */
+  const nodesIn = (project: string) =>
+    new Owned<Pod>({
+      connection,
+      path: pathOf(project),
+      namespace: project,
+      what: "pod",
+      ours: site.cluster.ours,
+      watch: async (signal) => (await pods(project, signal)).watch,
+      make(order, name, signal) {
+        const label = order.label as LabelConfig<KubeLabelOwn>;
+        const annotations = { ...label.own.annotations, [ABOUT]: aboutText(order.tag, label, name) };
+        const metadata = { name, labels: labelsOf(order, site.log), annotations };
+        return connection.post({ path: pathOf(project), body: { metadata, spec: label.own.spec }, signal });
+      },
+    });
 
   async function standing(tag: Tag, signal: AbortSignal): Promise<Pod> {
-    const pod = await known(tag, signal);
+    const pod = await nodesIn(tag.pool).known(tag, null, signal);
     if (pod !== undefined && !hasEnded(pod)) return pod;
     throw new DriverError("not-found", `the pod of node ${tag.nodeId} is gone or has ended`);
-  }
-
-  async function find(tag: Tag, signal: AbortSignal): Promise<Pod | undefined> {
-    const shown = await known(tag, signal);
-    if (shown !== undefined) return shown;
-    const labelSelector = `${site.cluster.ours},nodepool_provider_name=${tag.provider},nodepool_node_id=${tag.nodeId}`;
-    const query = { labelSelector };
-    const { items } = await connection.get<List<Pod>>({ path: pathOf(tag.pool), query, signal });
-    const found = items.find((pod) => sameNode(aboutOf(pod).tag, tag));
-    if (found !== undefined) (await pods(tag.pool, signal)).watch.note(found);
-    return found;
-  }
-
-  /** Creates the pod, or finds that an earlier attempt created it. Undefined when the name is taken by another owner. */
-  async function claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<Pod | undefined> {
-    const project = order.tag.pool;
-    const label = order.label as LabelConfig<KubeLabelOwn>;
-    const annotations = { ...label.own.annotations, [ABOUT]: aboutText(order.tag, label, name) };
-    const metadata = { name, labels: labelsOf(order, site.log), annotations };
-    const { watch } = await pods(project, signal);
-    for (;;) {
-      try {
-        const body = { metadata, spec: label.own.spec };
-        const made = await connection.post<Pod>({ path: pathOf(project), body, signal });
-        watch.note(made);
-        return made;
-      } catch (error) {
-        if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
-      }
-      const there = await read(project, name, signal);
-      if (there === undefined) continue;
-      if (!sameNode(aboutOf(there).tag, order.tag)) return undefined;
-      watch.note(there);
-      if (there.metadata.deletionTimestamp === undefined) return there;
-      await gone(project, there, signal);
-    }
-  }
-
-  async function read(project: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
-    try {
-      return await connection.get<Pod>({ path: pathOf(project, name), signal });
-    } catch (error) {
-      if (error instanceof KubeError && error.status === 404) return undefined;
-      throw error;
-    }
-  }
-
-  async function gone(
-    project: string,
-    { metadata: { name, uid } }: KubeObject,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { watch } = await pods(project, signal);
-    const place = { name, namespace: project };
-    await watch.wait(place, (pod) => (pod?.metadata.uid === uid ? undefined : true), signal);
   }
 
   async function* create(order: CreateOrder, { signal }: StepContext): AsyncGenerator<Step, Machine, void> {
@@ -132,20 +83,11 @@ export function sharedNodes(site: Site): Nodes {
     const label = order.label as LabelConfig<KubeLabelOwn>;
     const first = `${label.name}-${tag.nodeId}`;
     const second = `${first}-${markOf(tag)}`;
-    let name = (await known(tag, signal))?.metadata.name ?? first;
-    const idOf = () => `${tag.pool}-${name}`;
-    yield { step: "pod", deadlineMs: GONE_MS, save: { externalId: idOf() } };
-    let made = await claim(order, name, signal);
-    if (made === undefined && name !== second) {
-      name = second;
-      yield { step: "pod", deadlineMs: GONE_MS, save: { externalId: idOf() } };
-      made = await claim(order, name, signal);
-    }
-    if (made === undefined)
-      throw new DriverError(
-        "fatal",
-        `${site.config.name}: others have pods ${first} and ${second} in ${tag.pool}`,
-      );
+    const mine = nodesIn(tag.pool);
+    const start = (await mine.known(tag, null, signal))?.metadata.name ?? first;
+    const idOf = (name: string) => `${tag.pool}-${name}`;
+    const made = yield* mine.claim(order, [start, second], idOf, signal);
+    const { name } = made.metadata;
 
     yield { step: "boot", deadlineMs: POD_MS + CALL_MS };
     const { watch } = await pods(tag.pool, signal);
@@ -159,7 +101,7 @@ export function sharedNodes(site: Site): Nodes {
       site.remark(tag, `jobs in project ${tag.pool} get the launcher's own credential: it ${refusal}`);
     const place = { namespace: tag.pool, pod: name, isOwn: false };
     const facts = { cloud: site.config.own.context, pod, resources: await need(label, signal) };
-    return machineOf(idOf(), place, port, facts);
+    return machineOf(idOf(name), place, port, facts);
   }
 
   /**
@@ -199,36 +141,20 @@ export function sharedNodes(site: Site): Nodes {
   }
 
   async function list(signal: AbortSignal): Promise<readonly Resource[]> {
-    const all = await Promise.all(
-      pools.map((project) =>
-        listAll((query) => connection.get<List<Pod>>({ path: pathOf(project), query, signal }), {}),
-      ),
-    );
-    return all
-      .flatMap(({ items }) => items)
-      .map((pod): Resource => {
-        const { tag, resources } = aboutOf(pod);
-        const { name, namespace = "", deletionTimestamp } = pod.metadata;
-        const ended = hasEnded(pod) && deletionTimestamp === undefined;
-        const amounts = tag === null ? { ...containerAmounts(pod.spec.containers), instances: 1 } : resources;
-        return {
-          type: "instance",
-          id: `${namespace}-${name}`,
-          tag,
-          resources: amounts,
-          ...(ended ? { ended } : {}),
-        };
-      });
-  }
-
-  async function remove(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { name, uid, namespace = "" } = pod.metadata;
-    const body = { preconditions: { uid } };
-    try {
-      await connection.delete({ path: pathOf(namespace, name), body, signal });
-    } catch (error) {
-      if (!(error instanceof KubeError && (error.status === 404 || error.status === 409))) throw error;
-    }
+    const all = await Promise.all(pools.map((project) => nodesIn(project).all(signal)));
+    return all.flat().map((pod): Resource => {
+      const { tag, resources } = aboutOf(pod);
+      const { name, namespace = "", deletionTimestamp } = pod.metadata;
+      const ended = hasEnded(pod) && deletionTimestamp === undefined;
+      const amounts = tag === null ? { ...containerAmounts(pod.spec.containers), instances: 1 } : resources;
+      return {
+        type: "instance",
+        id: `${namespace}-${name}`,
+        tag,
+        resources: amounts,
+        ...(ended ? { ended } : {}),
+      };
+    });
   }
 
   async function quota(signal: AbortSignal): Promise<Resources> {
@@ -269,26 +195,15 @@ export function sharedNodes(site: Site): Nodes {
 
   return {
     create,
-    async *remove(tag, { signal }) {
-      yield { step: "delete", deadlineMs: CALL_MS };
-      let pod = await find(tag, signal);
-      while (pod !== undefined) {
-        await remove(pod, signal);
-        yield { step: "gone", deadlineMs: GONE_MS };
-        await gone(tag.pool, pod, signal);
-        pod = await known(tag, signal);
-      }
-    },
+    remove: (tag, { signal }) => nodesIn(tag.pool).remove(tag, null, signal),
     list,
     async find(tag, signal) {
-      const pod = await find(tag, signal);
+      const pod = await nodesIn(tag.pool).find(tag, null, signal);
       return pod === undefined ? undefined : `${tag.pool}-${pod.metadata.name}`;
     },
     async removeResource({ tag }, signal) {
-      const pod = tag === null ? undefined : await find(tag, signal);
-      if (pod === undefined) return;
-      await remove(pod, signal);
-      await gone(tag!.pool, pod, signal);
+      const pod = tag === null ? undefined : await nodesIn(tag.pool).find(tag, null, signal);
+      if (pod !== undefined) await nodesIn(tag!.pool).erase(pod, signal);
     },
     quota,
     need,

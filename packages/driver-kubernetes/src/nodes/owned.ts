@@ -1,0 +1,168 @@
+import { type CreateOrder, DriverError, type Step, sameNode, type Tag } from "@nodeyard/driver";
+import {
+  type Connection,
+  KubeError,
+  type KubeObject,
+  type List,
+  listAll,
+  type ObjectWatch,
+} from "../client/index.ts";
+import { aboutOf } from "./about.ts";
+
+/** Milliseconds for one call with its retries during a restart of the server. */
+export const CALL_MS = 60_000;
+/** Milliseconds until an object must be gone: pods may take their time to end. */
+const GONE_MS = 600_000;
+
+/** A collection in which an object stands for a node: namespaces, projects, or the pods of one project. */
+export interface Collection<T extends KubeObject> {
+  readonly connection: Connection;
+  readonly path: string;
+  /** Namespace of the collection; empty when it has none. */
+  readonly namespace: string;
+  /** What its objects are, for steps and messages. */
+  readonly what: "namespace" | "pod";
+  /** Label selector of this installation's objects; null when the server drops labels. */
+  readonly ours: string | null;
+  /** Rejects when the credential may not watch the collection. */
+  watch(signal: AbortSignal): Promise<ObjectWatch<T>>;
+  make(order: CreateOrder, name: string, signal: AbortSignal): Promise<T>;
+}
+
+/** The objects of nodes in a collection: claimed by name, told apart by their tag, deleted by uid. */
+export class Owned<T extends KubeObject> {
+  readonly #in: Collection<T>;
+
+  constructor(collection: Collection<T>) {
+    this.#in = collection;
+  }
+
+  /** The object with the tag, as the watch shows it. `names` null: its name contains more than the tag says, so all are looked at. */
+  async known(tag: Tag, names: readonly string[] | null, signal: AbortSignal): Promise<T | undefined> {
+    const { namespace } = this.#in;
+    const watch = await this.#in.watch(signal);
+    for (const one of names?.map((name) => watch.get(name, namespace)) ?? watch.values())
+      if (one !== undefined && isOf(one, tag)) return one;
+    return undefined;
+  }
+
+  /** The same, but asks the server when the watch does not show it. */
+  async find(tag: Tag, names: readonly string[] | null, signal: AbortSignal): Promise<T | undefined> {
+    const known = await this.known(tag, names, signal);
+    if (known !== undefined) return known;
+    const { ours } = this.#in;
+    const selector = `${ours},nodepool_provider_name=${tag.provider},nodepool_node_id=${tag.nodeId}`;
+    const listed =
+      ours === null
+        ? await Promise.all((names ?? []).map((name) => this.#read(name, signal)))
+        : await this.all(signal, { labelSelector: selector });
+    const found = listed.find((one) => one !== undefined && isOf(one, tag));
+    if (found !== undefined) (await this.#in.watch(signal)).note(found);
+    return found;
+  }
+
+  /** All objects that the credential can list, with those of others. */
+  async all(signal: AbortSignal, query: Readonly<Record<string, string>> = {}): Promise<readonly T[]> {
+    const { connection, path } = this.#in;
+    const { items } = await listAll((page) => connection.get<List<T>>({ path, query: page, signal }), query);
+    return items;
+  }
+
+  /**
+   * Steps that create the object under the first of these names that no other owner has, or find that an earlier attempt did.
+   * `idOf`: the node's external id for a name, which is saved before the name is claimed.
+   */
+  async *claim(
+    order: CreateOrder,
+    names: readonly string[],
+    idOf: (name: string) => string,
+    signal: AbortSignal,
+  ): AsyncGenerator<Step, T, void> {
+    const { what } = this.#in;
+    for (const name of new Set(names)) {
+      yield { step: what, deadlineMs: GONE_MS, save: { externalId: idOf(name) } };
+      const claimed = await this.#claim(order, name, signal);
+      if (claimed !== undefined) return claimed;
+    }
+    throw new DriverError("fatal", `${order.tag.provider}: others have ${what}s ${names.join(" and ")}`);
+  }
+
+  /** Steps that delete everything that has the tag. Searched by tag only: an id may be from an older version or of another node. */
+  async *remove(
+    tag: Tag,
+    names: readonly string[] | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<Step, void, void> {
+    yield { step: "delete", deadlineMs: CALL_MS };
+    let there = await this.find(tag, names, signal);
+    while (there !== undefined) {
+      await this.#delete(there, signal);
+      yield { step: "gone", deadlineMs: GONE_MS };
+      await this.#gone(there, signal);
+      there = await this.known(tag, names, signal);
+    }
+  }
+
+  /** Deletes one object, and resolves when it is gone. Kubernetes removes a namespace only after everything in it. */
+  async erase(object: T, signal: AbortSignal): Promise<void> {
+    await this.#delete(object, signal);
+    await this.#gone(object, signal);
+  }
+
+  /** Undefined when the name is taken by another owner. */
+  async #claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<T | undefined> {
+    const watch = await this.#in.watch(signal);
+    for (;;) {
+      try {
+        const made = await this.#in.make(order, name, signal);
+        // The answer to a ProjectRequest has no version.
+        if (made.metadata.resourceVersion) watch.note(made);
+        return made;
+      } catch (error) {
+        if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
+      }
+      const there = await this.#read(name, signal);
+      if (there === undefined) continue;
+      if (!isOf(there, order.tag)) return undefined;
+      watch.note(there);
+      if (there.metadata.deletionTimestamp === undefined) return there;
+      await this.#gone(there, signal);
+    }
+  }
+
+  /** Unless the name belongs to another object now (checked by uid). A missing object is no error. */
+  async #delete({ metadata: { name, uid } }: T, signal: AbortSignal): Promise<void> {
+    const { connection, path } = this.#in;
+    const body = { propagationPolicy: "Background", preconditions: { uid } };
+    try {
+      await connection.delete({ path: `${path}/${name}`, body, signal });
+    } catch (error) {
+      // 409: the name belongs to another object now, or the deletion has begun already. `#gone` waits for the right one.
+      if (!(error instanceof KubeError && (error.status === 404 || error.status === 409))) throw error;
+    }
+  }
+
+  async #gone({ metadata: { name, uid } }: T, signal: AbortSignal): Promise<void> {
+    const watch = await this.#in.watch(signal);
+    const place = { name, namespace: this.#in.namespace };
+    await watch.wait(place, (there) => (there?.metadata.uid === uid ? undefined : true), signal);
+  }
+
+  async #read(name: string, signal: AbortSignal): Promise<T | undefined> {
+    const { connection, path, ours } = this.#in;
+    try {
+      return await connection.get<T>({ path: `${path}/${name}`, signal });
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 404) return undefined;
+      // OpenShift answers 403 for a project of another owner, also for reads. The name is taken.
+      if (error instanceof KubeError && error.status === 403 && ours === null) return FOREIGN as T;
+      throw error;
+    }
+  }
+}
+
+const FOREIGN: KubeObject = { metadata: { name: "", uid: "", resourceVersion: "" } };
+
+function isOf(object: KubeObject, tag: Tag): boolean {
+  return sameNode(aboutOf(object).tag, tag);
+}
