@@ -126,10 +126,14 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     };
     await page.getByText(`It waits: ${said.waits_for.meaning}`).waitFor();
     const [granted] = await listed(call, `/v1/leases?id=${seeded.granted}`);
-    await page.goto(`/#/nodes/${(granted!.nodes as readonly string[])[0]}`);
+    const [node] = granted!.nodes as readonly string[];
+    await page.goto(`/#/nodes/${node}`);
     const steps = page.getByRole("region", { name: "Time line" }).getByRole("listitem");
     await steps.first().waitFor();
     expect(await steps.count()).toBeGreaterThan(2);
+    await page.locator("summary", { hasText: "Console" }).click();
+    const end = page.getByRole("log", { name: `Console of node ${node}` });
+    await expect.poll(() => end.innerText()).toContain("login:");
     expect(watched.faults).toEqual([]);
   });
 
