@@ -131,7 +131,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     const steps = page.getByRole("region", { name: "Time line" }).getByRole("listitem");
     await steps.first().waitFor();
     expect(await steps.count()).toBeGreaterThan(2);
-    await page.locator("summary", { hasText: "Console" }).click();
+    await page.getByText("Show the last lines").click();
     const end = page.getByRole("log", { name: `Console of node ${node}` });
     await expect.poll(() => end.innerText()).toContain("login:");
     expect(watched.faults).toEqual([]);

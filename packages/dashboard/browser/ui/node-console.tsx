@@ -16,7 +16,7 @@ export function NodeConsole({ id }: { readonly id: string }) {
   };
   return (
     <details onToggle={({ currentTarget: { open } }) => open && end === undefined && void look()}>
-      <summary>Console</summary>
+      <summary>Show the last lines</summary>
       <Problem error={error} />
       {end?.problem != null && <p class="dim">{end.problem}</p>}
       {end?.cut === true && <p class="dim">The last lines:</p>}
