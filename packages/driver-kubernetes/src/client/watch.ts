@@ -154,7 +154,7 @@ export class ObjectWatch<T extends KubeObject> {
         }
         this.#error = error;
         onFailure(error);
-        for (const tell of [...this.#onSync]) tell();
+        for (const wake of [...this.#onSync]) wake();
         await sleep(clock, backoff(random, failures++, 100, SLOWEST_MS), signal).catch(() => {});
       }
     }
@@ -173,7 +173,7 @@ export class ObjectWatch<T extends KubeObject> {
     this.#version = version;
     this.#isSynced = true;
     this.#error = undefined;
-    for (const tell of [...this.#onSync]) tell();
+    for (const wake of [...this.#onSync]) wake();
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
@@ -234,7 +234,7 @@ export class ObjectWatch<T extends KubeObject> {
   }
 
   #tell(latest: T): void {
-    for (const tell of [...(this.#waiters.get(keyOf(latest)) ?? [])]) tell(latest);
+    for (const resolve of [...(this.#waiters.get(keyOf(latest)) ?? [])]) resolve(latest);
   }
 
   get #selector(): Readonly<Record<string, string>> {

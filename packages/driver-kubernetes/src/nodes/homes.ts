@@ -16,7 +16,7 @@ export function homesOf({ cluster, kind, log }: Site) {
   const { connection } = cluster;
   const isProject = kind === "openshift";
   const path = isProject ? `${PROJECT_API}/projects` : NAMESPACES;
-  // A ProjectRequest drops labels, so projects are told apart by their annotation instead of a selector.
+  // A ProjectRequest drops labels, so projects are identified by an annotation, and no selector finds them.
   const ours = isProject ? null : cluster.ours;
   let watching: ObjectWatch<KubeObject> | undefined;
 

@@ -29,7 +29,7 @@ export interface Collection<T extends KubeObject> {
   make(order: CreateOrder, name: string, signal: AbortSignal): Promise<T>;
 }
 
-/** The objects of nodes in a collection: claimed by name, told apart by their tag, deleted by uid. */
+/** The objects of nodes in a collection: claimed by name, identified by their tag, deleted by uid. */
 export class Owned<T extends KubeObject> {
   readonly #in: Collection<T>;
 

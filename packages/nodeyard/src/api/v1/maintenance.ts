@@ -148,10 +148,10 @@ function survey(name: string, what: "leaks" | "images", summary: string, item: z
     }),
     handle: async (call) => {
       call.charge(SURVEY_CALLS);
-      const said = await call.parts.sources.survey?.(what, call.query.provider);
-      if (said === undefined)
+      const answer = await call.parts.sources.survey?.(what, call.query.provider);
+      if (answer === undefined)
         throw new ApiError(503, "api.no_launcher", "no launcher runs in this process: call another one");
-      return { items: said.found, failures: said.failures };
+      return { items: answer.found, failures: answer.failures };
     },
   });
 }
