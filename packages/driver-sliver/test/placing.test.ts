@@ -1,6 +1,6 @@
 import type { NodeReport } from "@nodeyard/sliver-protocol";
 import { expect, test } from "vitest";
-import { promised } from "../src/amounts.ts";
+import { capacityOf, freeShare, promised } from "../src/amounts.ts";
 import { Placing } from "../src/placing.ts";
 
 const CORE = { cpuGuarantee: 1000 };
@@ -38,4 +38,15 @@ test("an answer that is older than a placement is read as if it told of it", () 
   expect(cores(placing, stale, asked)).toBe(1000);
   placing.end(asked);
   expect(cores(placing, report(), asked)).toBe(0);
+});
+
+test("a sliver goes only to a machine that has its caches", () => {
+  const share = (capacity: Readonly<Record<string, number>>) =>
+    freeShare(
+      capacityOf({ capacity } as unknown as NodeReport),
+      {},
+      promised({ rspec: {}, caches: ["ccache", "mirror"] }),
+    );
+  expect(share({ slivers: 8, "cache.ccache": 8, "cache.mirror": 8 })).toBe(0.875);
+  expect(share({ slivers: 8, "cache.ccache": 8 })).toBeUndefined();
 });

@@ -60,6 +60,13 @@ describe("the configuration of slivers", () => {
       expect(load(whole(label)).findings).toEqual([]);
   });
 
+  test.each(["devices", "caches"])("%s are names, not paths", (key) => {
+    const [finding] = load(whole({ [key]: ["ccache", "/srv/ccache"] })).findings;
+    expect(JSON.stringify(finding)).toContain(
+      "names /srv/ccache; write names of lower-case letters, digits, _ and -",
+    );
+  });
+
   test("idle slivers lend where the label says so, and what it says nothing of is told", () => {
     const lends = (label: object) => {
       const { config, findings } = load(whole(label));
