@@ -1,6 +1,6 @@
 import { exceeded, type LabelConfig, type Resources } from "@nodeyard/driver";
 import type { NodeReport, Resource } from "@nodeyard/sliver-protocol";
-import type { SliverLabelOwn } from "./config.ts";
+import type { SliverSettings } from "./rspec.ts";
 
 type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
@@ -33,7 +33,7 @@ export function promised({ rspec, devices = [], caches = [] }: Promised): Resour
 }
 
 export function needOf(label: LabelConfig): Resources {
-  return promised(label.own as SliverLabelOwn);
+  return promised(label.own as SliverSettings);
 }
 
 /** Names of the machine's capacities, and how many of the machine's units one unit of the driver is. */

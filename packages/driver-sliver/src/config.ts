@@ -24,7 +24,7 @@ import {
   wholeFromOne,
 } from "@nodeyard/driver";
 import { CONTROL_USER, NODE_ID, type SshTarget, sshArguments, sshKey } from "@nodeyard/sliver-protocol";
-import { type Amounts, readKeys, readLend, sliverKeys } from "./rspec.ts";
+import { readKeys, readLend, type SliverSettings, sliverKeys } from "./rspec.ts";
 
 const SSH_PORT = 22;
 
@@ -112,28 +112,10 @@ export interface MachineAt {
 export interface SliverProviderOwn extends Pick<Values<typeof table>, "signingKeys" | "epoch"> {
   readonly machines: readonly MachineAt[];
 }
-/** The driver's part of a label. */
-export interface SliverLabelOwn {
-  /** The rspec of the label's slivers. Missing amounts have the manager's defaults. */
-  readonly rspec: Amounts;
-  /** Name or digest of an image on the machines; null: the machines' default image. */
-  readonly image: string | null;
-  readonly initscript: string;
-  /** Containers may run in the sliver. */
-  readonly nesting: boolean;
-  /** Classes, one for each device. */
-  readonly devices: readonly string[];
-  /** Names of folders of the machine that the sliver may read. */
-  readonly caches: readonly string[];
-  /** `type base64`, each. */
-  readonly authorizedKeys: readonly string[];
-  /** Idle slivers lend their caps to busy ones. */
-  readonly lends: boolean;
-}
 /** A compiled pool of the sliver driver. */
-export type SliverPoolConfig = PoolConfig<undefined, SliverLabelOwn>;
+export type SliverPoolConfig = PoolConfig<undefined, SliverSettings>;
 /** A compiled provider of the sliver driver. */
-export type SliverProviderConfig = ProviderConfig<SliverProviderOwn, undefined, SliverLabelOwn>;
+export type SliverProviderConfig = ProviderConfig<SliverProviderOwn, undefined, SliverSettings>;
 
 /** The keys of a sliver provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const sliverConfig = driverConfig("sliver", table, (provider, context): SliverProviderConfig => {

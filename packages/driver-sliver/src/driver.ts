@@ -1,10 +1,10 @@
-import { Calls, type Driver, type DriverContext, DriverError, deadline, tagOf } from "@nodeyard/driver";
+import { type Driver, type DriverContext, DriverError, deadline, provide, tagOf } from "@nodeyard/driver";
 import type { Edit, SigningKeys, SliverClient, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import type { MachineAt, SliverProviderConfig } from "./config.ts";
 import { sliverConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { isIdle, setBusy } from "./lending/index.ts";
-import { SliverProvider } from "./provider.ts";
+import { sliverProvider } from "./provider.ts";
 import { SliverHost } from "./sliver-host.ts";
 import { type Seen, SliverHosts } from "./sliver-hosts.ts";
 
@@ -26,13 +26,15 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
     async open(config, context) {
       const late = () => new DriverError("timeout", `the machines did not answer within ${OPEN_MS} ms`);
       const limit = deadline(context.clock, OPEN_MS, late);
-      const calls = new Calls(config.name, mapError);
+      const closing = new AbortController();
+      const close = async () =>
+        closing.abort(new DriverError("transient", `provider ${config.name} is closed`));
       try {
-        const hosts = hostsOf(config, context, calls, { connect, readKeys });
+        const hosts = hostsOf(config, context, closing.signal, { connect, readKeys });
         const seen = await hosts.open(limit.signal);
         const lends = config.pools.some(({ labels }) => [...labels.values()].some(({ own }) => own.lends));
         if (!lends) await stopLending(seen, { ...context, provider: config.name }, limit.signal);
-        return new SliverProvider(hosts, config, calls, context, lends);
+        return provide(config.name, { ...sliverProvider(hosts, config, context, lends), close }, mapError);
       } catch (error) {
         throw limit.signal.aborted ? limit.signal.reason : mapError(error, `provider ${config.name}`);
       } finally {
@@ -63,7 +65,7 @@ async function stopLending(
 function hostsOf(
   { own }: SliverProviderConfig,
   { clock, random, log }: DriverContext,
-  { closed }: Calls,
+  closed: AbortSignal,
   { connect, readKeys }: HostAccess,
 ): SliverHosts {
   const keys = readKeys(own.signingKeys);

@@ -1,6 +1,5 @@
 export type {
   MachineAt,
-  SliverLabelOwn,
   SliverPoolConfig,
   SliverProviderConfig,
   SliverProviderOwn,
@@ -8,3 +7,4 @@ export type {
 export { sliverConfig } from "./config.ts";
 export { sliverDriver } from "./edge/default.ts";
 export { WRITER } from "./names.ts";
+export type { SliverSettings } from "./rspec.ts";

@@ -6,8 +6,7 @@ export const WRITER = "driver-sliver";
 
 /**
  * The name of a sliver follows from its tag, so that a tag never has two slivers on a machine. Names have at most 31 characters: the node
- * id
- * in readable form, installation and provider as a digest. The pool is left out, because it may be renamed while its nodes exist.
+ * id in readable form, installation and provider as a digest. The pool is left out, because it may be renamed while its nodes exist.
  */
 export function sliverName({ installation, provider, nodeId }: Tag): string {
   const owner = createHash("sha256")

@@ -16,8 +16,7 @@ interface OnItsWay {
 
 /**
  * Slivers that are being placed and may not be in a report yet. A placed sliver keeps counting for every caller whose request to the
- * machine
- * is older than its placement, however late the answer arrives. Without this, two callers could use the same capacity (rule 9).
+ * machine is older than its placement, however late the answer arrives. Without this, two callers could use the same capacity (rule 9).
  */
 export class Placing {
   readonly #looks = new Set<Look>();

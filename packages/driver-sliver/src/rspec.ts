@@ -1,5 +1,13 @@
-import { flag, group, integer, messageOf, type Reader, text, texts } from "@nodeyard/driver";
-import { CLASS, IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-protocol";
+import { flag, group, integer, messageOf, type Reader, text, texts, type Values } from "@nodeyard/driver";
+import {
+  CLASS,
+  IMAGE,
+  MAX_AMOUNT,
+  type Resource,
+  type SliverSpecInput,
+  sshKey,
+  TRACE_TAG,
+} from "@nodeyard/sliver-protocol";
 import { LENT } from "./lending/index.ts";
 
 interface AmountAbout {
@@ -22,8 +30,7 @@ const amount = (description: string, { scale = 1, ...about }: AmountAbout) =>
 
 /**
  * All amounts of a label. Guarantees always have a value, so that a label's need does not depend on defaults of the managers. Other amounts
- * are
- * only set when the file sets them.
+ * are only set when the file sets them.
  */
 const amounts = {
   "cpu-guarantee": amount("CPU that it has under any contention.", {
@@ -99,6 +106,37 @@ export const sliverKeys = {
   ),
   initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
 };
+
+/** What a label says of its slivers: a pool's, or those of slots. */
+export interface SliverSettings extends Values<typeof sliverKeys> {
+  /** `type base64`, each. */
+  readonly authorizedKeys: readonly string[];
+  /** Idle slivers lend their caps to busy ones. */
+  readonly lends: boolean;
+}
+
+/** The entry of a document. `traceparent`: of the launch, if it is traced. */
+export function specOf(
+  { rspec, image, initscript, nesting, devices, caches, authorizedKeys }: SliverSettings,
+  { name, generation }: Pick<SliverSpecInput, "name" | "generation">,
+  tags: SliverSpecInput["tags"],
+  traceparent: string | undefined,
+): SliverSpecInput {
+  return {
+    name,
+    generation,
+    instantiation: "plc-instantiated",
+    keys: [...authorizedKeys],
+    ...(image === null ? {} : { image }),
+    initscript,
+    // Managers that are older than these fields refuse them, so they are sent only when needed.
+    ...(nesting ? { nesting } : {}),
+    ...(devices.length > 0 ? { devices: [...devices] } : {}),
+    ...(caches.length > 0 ? { caches: [...caches] } : {}),
+    rspec: { ...rspec },
+    tags: { ...tags, ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }) },
+  };
+}
 
 /** Normalizes keys to `type base64`; other lines are errors. */
 export function readKeys(lines: readonly string[], at: Reader): readonly string[] {

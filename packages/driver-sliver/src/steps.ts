@@ -10,18 +10,13 @@ import {
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
-import {
-  type Edit,
-  type NodeReport,
-  type SliverReport,
-  type SliverSpecInput,
-  TRACE_TAG,
-} from "@nodeyard/sliver-protocol";
+import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { needOf } from "./amounts.ts";
-import type { SliverLabelOwn, SliverProviderConfig } from "./config.ts";
+import type { SliverProviderConfig } from "./config.ts";
 import { lends, lendTags, rest, wake } from "./lending/index.ts";
 import { killsText } from "./machines.ts";
 import { externalId, type Place, placeOf, sliverName } from "./names.ts";
+import { type SliverSettings, specOf } from "./rspec.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
 import type { Placed, SliverHosts } from "./sliver-hosts.ts";
 
@@ -44,6 +39,7 @@ export async function* createSteps(
   const { signal } = context;
   const name = sliverName(order.tag);
   const need = needOf(order.label);
+  const own = order.label.own as SliverSettings;
   yield { step: "machine", deadlineMs: STEP_MS };
   const { place, host, placed } = await choose(hosts, name, need, context, now);
   try {
@@ -53,7 +49,8 @@ export async function* createSteps(
       deadlineMs: STEP_MS,
       ...(id === context.externalId ? {} : { save: { externalId: id } }),
     };
-    const spec = specOf(order, place);
+    const tags = { ...machineMetadata(order.tag), ...(own.lends ? lendTags(own.rspec) : {}) };
+    const spec = specOf(own, place, tags, order.traceparent);
     const add: Edit = (slivers) => {
       if (!slivers.has(name)) slivers.set(name, spec);
     };
@@ -64,7 +61,7 @@ export async function* createSteps(
 
   yield { step: "start", deadlineMs: launchTimeoutMs };
   const sliver = await host.until((report) => running(report, name), signal);
-  if ((order.label.own as SliverLabelOwn).lends && order.request.requestor === MIN_READY) {
+  if (own.lends && order.request.requestor === MIN_READY) {
     yield { step: "lend", deadlineMs: STEP_MS };
     // If lending fails, the next reconciliation tries again.
     await host.changeOfPool(rest(name), signal).catch(() => signal.throwIfAborted());
@@ -146,29 +143,6 @@ async function choose(
   if (place !== undefined) return { place, ...hosts.place(hosts.get(place.machine), name, need) };
   const { host, placed } = await hosts.choose(name, need, signal);
   return { place: { machine: host.name, name, generation: Math.floor(now() / 1000) }, host, placed };
-}
-
-function specOf({ tag, label, traceparent }: CreateOrder, { name, generation }: Place): SliverSpecInput {
-  const own = label.own as SliverLabelOwn;
-  const { rspec, image, initscript, nesting, devices, caches, authorizedKeys, lends } = own;
-  return {
-    name,
-    generation,
-    instantiation: "plc-instantiated",
-    keys: [...authorizedKeys],
-    ...(image === null ? {} : { image }),
-    initscript,
-    // Managers that are older than these fields refuse them, so they are sent only when needed.
-    ...(nesting ? { nesting } : {}),
-    ...(devices.length > 0 ? { devices: [...devices] } : {}),
-    ...(caches.length > 0 ? { caches: [...caches] } : {}),
-    rspec: { ...rspec },
-    tags: {
-      ...machineMetadata(tag),
-      ...(lends ? lendTags(rspec) : {}),
-      ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }),
-    },
-  };
 }
 
 /** Throws when the machine took the document but refused this sliver. */

@@ -117,8 +117,7 @@ const head = z.strictObject({
 
 /**
  * Tag with the W3C `traceparent` of the launch for which a sliver is made. A manager that sends traces continues that trace. The tag is
- * part
- * of a signed document, so neither a sliver nor the holder of a ticket can choose a trace.
+ * part of a signed document, so neither a sliver nor the holder of a ticket can choose a trace.
  */
 export const TRACE_TAG = "traceparent";
 

@@ -67,8 +67,7 @@ export type Resource = keyof typeof UNITS;
 
 /**
  * Resources and their units. Names and units of the wire profiles are translated at the edge (docs/contract/slivers.md, "Loans"). The
- * second
- * half has no names in those profiles.
+ * second half has no names in those profiles.
  */
 export const UNITS = {
   /** 1: the sliver may run and be logged in to; 0: it is suspended. */

@@ -14,10 +14,10 @@ export interface LoanStatus extends Loan {
 export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
 
 /**
- * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `disk` (its own data, half a minute
- * old at most), `ioRead`, `ioWritten`. Milliseconds: `cpu`, and `throttled` (time
- * in which its CPU cap delayed it). Processes and threads: `pids`, and `pidsRefused`, how often a further one was refused. Percent of the
- * last ten seconds in which a task of it waited: `cpuPressure`, `memoryPressure`, `ioPressure`.
+ * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `disk` (its own data, half a minute old at most), `ioRead`,
+ * `ioWritten`. Milliseconds: `cpu`, and `throttled` (time in which its CPU cap delayed it). Processes and threads: `pids`, and
+ * `pidsRefused`, how often a further one was refused. Percent of the last ten seconds in which a task of it waited: `cpuPressure`,
+ * `memoryPressure`, `ioPressure`.
  */
 export type UsageKey =
   | "memory"
@@ -56,8 +56,7 @@ export interface SliverReport {
   readonly loans: readonly LoanStatus[];
   /**
    * True when the machine was examined after the last change of the document and of loans, is as this sliver requires, and no operation is
-   * in
-   * progress. Absent: the manager does not report it.
+   * in progress. Absent: the manager does not report it.
    */
   readonly settled?: boolean;
   /** Processes that the kernel killed since the sliver was made because its memory was full. Absent: none, or not measured. */

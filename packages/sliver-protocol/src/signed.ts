@@ -17,8 +17,7 @@ export const MAX_SIGNED = 8 * 1024 * 1024;
 
 /**
  * Signs claims as a compact JWS (RFC 7515) with EdDSA (RFC 8037). No JOSE library is used: their main work is to support many algorithms
- * and
- * formats, and here exactly one must be accepted.
+ * and formats, and here exactly one must be accepted.
  */
 export function signText(purpose: Purpose, claims: unknown, signer: Signer): string {
   const header = { alg: "EdDSA", typ: typeOf(purpose), kid: signer.kid };

@@ -118,8 +118,7 @@ function jsonOf(text: string): unknown {
 
 /**
  * Brings a node to the present key set by a chain of signed rotations. Must be done before the first document that a new key signs.
- * Resolves
- * with true when the node was behind. Throws KeySetError when the chain is too short; rejects like the client.
+ * Resolves with true when the node was behind. Throws KeySetError when the chain is too short; rejects like the client.
  */
 export async function deliverKeys(
   client: SliverClient,

@@ -34,8 +34,7 @@ const IDLE_PART = 10;
 /**
  * The loans of one machine, by lender. What idle and free parties have above their floor goes to the busy parties in equal parts. A busy
  * party lends nothing. A party without a cap neither lends nor borrows. There are fewer loans of a resource than parties. The result does
- * not
- * depend on the order of the parties.
+ * not depend on the order of the parties.
  */
 export function loansOf(
   parties: readonly Party[],

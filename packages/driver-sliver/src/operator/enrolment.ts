@@ -21,8 +21,7 @@ export interface Enrolled {
 
 /**
  * The input of `sliver-enrol`: the requested settings, the keys that the machine shall trust with all rotations, and the key that may log
- * in
- * to the control account.
+ * in to the control account.
  */
 export function enrolSettings(wish: EnrolWish, keys: SigningKeys, controlKey: string): string {
   const rotations = keys.rotations.map(({ signed }) => signed);

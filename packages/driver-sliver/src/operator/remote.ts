@@ -5,8 +5,7 @@ export interface Remote {
   readonly name: string;
   /**
    * Runs a command line in the login's shell, with `input` on its standard input. Resolves with its output. Rejects with SliverHostError,
-   * whose
-   * message ends with the command's error output.
+   * whose message ends with the command's error output.
    */
   run(
     line: string,

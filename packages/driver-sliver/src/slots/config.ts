@@ -23,8 +23,7 @@ import {
   texts,
   type Values,
 } from "@nodeyard/driver";
-import { readKeys, readLend, sliverKeys } from "../rspec.ts";
-import type { SlotIsolation } from "./slot-slivers.ts";
+import { readKeys, readLend, type SliverSettings, sliverKeys } from "../rspec.ts";
 
 /** Values of a node's record before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
 const UNKNOWN = "unknown";
@@ -112,12 +111,10 @@ const table = {
   ),
 };
 
-export type { SlotIsolation };
-
 /** How the slots of one label are made from backing nodes. Times are milliseconds. */
 export interface MetastaticLabelOwn extends Values<typeof slotTable> {
   /** The sliver of each slot; absent: slots are not separated. */
-  readonly sliver?: SlotIsolation;
+  readonly sliver?: SliverSettings;
 }
 /** The driver has no keys of its own for providers and pools. */
 type Nothing = Readonly<Record<string, never>>;
@@ -167,7 +164,7 @@ function demandAgreement(
 }
 
 /** Undefined when slots are not separated. */
-function isolationOf({ at, lend, sliver }: Entry<Values<typeof isolationTable>>): SlotIsolation | undefined {
+function isolationOf({ at, lend, sliver }: Entry<Values<typeof isolationTable>>): SliverSettings | undefined {
   if (sliver === undefined || lend === undefined) {
     for (const key of ["sliver", "lend"])
       if (at.has(key)) at.warn(key, "is without effect; add isolation: sliver");

@@ -1,4 +1,4 @@
-import { type Driver, DriverError } from "@nodeyard/driver";
+import { type Driver, DriverError, provide } from "@nodeyard/driver";
 import { type MetastaticProvider, metastaticConfig } from "./config.ts";
 import { SlotProvider } from "./provider.ts";
 import { type SliverAccess, SlotSlivers } from "./slot-slivers.ts";
@@ -18,7 +18,7 @@ export function createMetastaticDriver(
         throw new DriverError("configuration", `provider ${config.name}: only a launcher has backing nodes`);
       const access = accessOf(stateFolder);
       const slivers = new SlotSlivers({ access, installation, provider: config.name, clock, random });
-      return new SlotProvider(config, { ...context, backings }, slivers);
+      return provide(config.name, new SlotProvider(config, { ...context, backings }, slivers));
     },
   };
 }

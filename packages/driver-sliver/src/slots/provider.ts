@@ -5,22 +5,21 @@ import {
   type DriverContext,
   DriverError,
   type GivenSlot,
-  type InventoryItem,
   type LabelConfig,
   type Machine,
   messageOf,
   type Offers,
-  type ProbeResult,
-  type Provider,
+  type ProviderMethods,
   type Resource,
   type Resources,
   type Step,
   type StepContext,
   type Tag,
 } from "@nodeyard/driver";
+import type { SliverSettings } from "../rspec.ts";
 import { MIN_READY } from "../steps.ts";
 import type { BackingHost } from "./backing-host.ts";
-import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider, SlotIsolation } from "./config.ts";
+import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import type { SlotSlivers } from "./slot-slivers.ts";
 
 /** Milliseconds for a machine to accept a document. */
@@ -35,7 +34,7 @@ const END_MS = 300_000;
  * slot is freed. So a sliver without a claim was left by a crash and can be ended. Otherwise the slot is the backing node itself and
  * nothing is made.
  */
-export class SlotProvider implements Provider {
+export class SlotProvider implements ProviderMethods {
   readonly offers: Offers;
   readonly #config: MetastaticProvider;
   readonly #context: DriverContext;
@@ -115,14 +114,6 @@ export class SlotProvider implements Provider {
     throw new DriverError("configuration", `label ${label.name} has no slots (max-parallel-jobs)`);
   }
 
-  inventory(): readonly InventoryItem[] {
-    return [];
-  }
-
-  async probe(): Promise<ProbeResult> {
-    return { alive: false, why: "slots are not probed" };
-  }
-
   async close(): Promise<void> {
     this.#slivers.close();
   }
@@ -130,7 +121,7 @@ export class SlotProvider implements Provider {
   async *#createSliver(
     { tag: { nodeId }, label, request, traceparent }: CreateOrder,
     { machine, backing }: GivenSlot,
-    want: SlotIsolation,
+    want: SliverSettings,
     signal: AbortSignal,
   ): AsyncGenerator<Step, Machine, void> {
     const at = this.#hostOf(backing);
@@ -248,10 +239,9 @@ function settingsOf(label: LabelConfig): ReturnType<NonNullable<Offers["slots"]>
 
 /**
  * Amounts of a slot: one instance, because the machine counts for its own provider (docs/contract/drivers.md, "Metastatic records"). A
- * sliver
- * also counts with its guarantees.
+ * sliver also counts with its guarantees.
  */
-function slotResources(isolation: SlotIsolation | undefined): Resources {
+function slotResources(isolation: SliverSettings | undefined): Resources {
   if (isolation === undefined) return { instances: 1, cores: 0, ram: 0 };
   const { cpuGuarantee = 0, memoryGuarantee = 0, disk = 0 } = isolation.rspec;
   return {

@@ -2,14 +2,12 @@ import { abortable, type Clock, DriverError, deadline, type NodeUse, type Random
 import {
   type Edit,
   type NodeReport,
-  type Rspec,
   type SigningKeys,
   type SliverClient,
-  type SliverSpecInput,
   SliverUnreachableError,
-  TRACE_TAG,
 } from "@nodeyard/sliver-protocol";
 import { FREE, lendingOfPlaces, markUse, POLICY, rest, wake, withLoans } from "../lending/index.ts";
+import { type SliverSettings, specOf } from "../rspec.ts";
 import { SliverHost } from "../sliver-host.ts";
 import { gone, granted, running, settled } from "../steps.ts";
 import {
@@ -30,29 +28,6 @@ export interface SliverAccess {
   connect(at: Pick<BackingHost, "host" | "port" | "hostKeys">): SliverClient;
   /** The current signing keys, read anew because they may have been rotated. Throws KeyFileError. */
   keys(): SigningKeys;
-}
-
-/** The settings of a slot's sliver. */
-export interface SlotIsolation {
-  readonly rspec: Readonly<Partial<Rspec>>;
-  /** Name or digest of an image on the machine; null: the machine's default image. */
-  readonly image: string | null;
-  readonly initscript: string;
-  /** Whether the sliver may run containers. */
-  readonly nesting?: boolean;
-  /** Classes, one for each device. */
-  readonly devices?: readonly string[];
-  /** Names of folders of the machine that the sliver may read. */
-  readonly caches?: readonly string[];
-  /** Public keys that may log in, `type base64` each. */
-  readonly authorizedKeys: readonly string[];
-  /** Whether a slot lends its caps to busy slots while its own node is not in use. */
-  readonly lends: boolean;
-}
-
-interface SlotOrder extends SlotIsolation {
-  /** Trace context of the launch, if it is traced. */
-  readonly traceparent?: string | undefined;
 }
 
 interface SlotSliversOptions {
@@ -77,11 +52,25 @@ export class SlotSlivers {
     this.#options = options;
   }
 
-  /** Adds a sliver. The change is durable on the machine when the promise resolves. Rejects with DriverError. */
-  add(at: BackingHost, node: string, want: SlotOrder, signal: AbortSignal): Promise<void> {
+  /**
+   * Adds a sliver; `traceparent`: of its launch, if that is traced. The change is durable on the machine when the promise resolves. Rejects
+   * with DriverError.
+   */
+  add(
+    at: BackingHost,
+    node: string,
+    { traceparent, ...want }: SliverSettings & { readonly traceparent?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
-      const spec = this.#specOf(at, node, want);
+      // Generations must grow, and node ids do.
+      const spec = specOf(
+        want,
+        { name, generation: Number(node) },
+        { ...this.#tagsAt(at), node },
+        traceparent,
+      );
       const add: Edit = (slivers) => {
         // Slivers of an earlier use of the machine are ended before a new sliver is added.
         for (const [other, { tags }] of [...slivers])
@@ -243,24 +232,6 @@ export class SlotSlivers {
       0,
       200,
     );
-  }
-
-  #specOf(at: BackingHost, node: string, want: SlotOrder): SliverSpecInput {
-    const { traceparent } = want;
-    return {
-      name: sliverName(node),
-      // Generations must grow, and node ids do.
-      generation: Number(node),
-      instantiation: "plc-instantiated",
-      keys: [...want.authorizedKeys],
-      ...(want.image === null ? {} : { image: want.image }),
-      initscript: want.initscript,
-      ...(want.nesting === true ? { nesting: true } : {}),
-      ...(want.devices === undefined || want.devices.length === 0 ? {} : { devices: [...want.devices] }),
-      ...(want.caches === undefined || want.caches.length === 0 ? {} : { caches: [...want.caches] }),
-      rspec: { ...want.rspec },
-      tags: { ...this.#tagsAt(at), node, ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }) },
-    };
   }
 
   #tagsAt(at: BackingHost): Readonly<Record<string, string>> {

@@ -267,7 +267,16 @@ describe("idle slots lend, allocation recalls", () => {
       random: seededRandom(1),
     });
     const rspec = { cpuCap: CAP, cpuGuarantee: 300 };
-    const want = { rspec, image: null, initscript: "", authorizedKeys: [KEY], lends: true };
+    const want = {
+      rspec,
+      image: null,
+      initscript: "",
+      nesting: false,
+      devices: [],
+      caches: [],
+      authorizedKeys: [KEY],
+      lends: true,
+    };
     const lending = { places: 2, rspec };
     const at = { id: "0000000001", host: "10.0.0.1", port: 22, hostKeys: [], epoch: 1, lending };
     const { signal } = new AbortController();

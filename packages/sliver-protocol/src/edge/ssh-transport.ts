@@ -31,8 +31,7 @@ const ALIAS = "nodeyard-sliver-host";
 
 /**
  * A transport through this host's ssh program, without any user's configuration. Each call is a connection of its own, so that none
- * outlives
- * this process. The call ends with its signal. Throws GrammarError for a target that ssh would interpret as something else.
+ * outlives this process. The call ends with its signal. Throws GrammarError for a target that ssh would interpret as something else.
  */
 export function sshTransport(target: SshTarget): Transport {
   const known = target.hostKeys.map((key) => `${ALIAS} ${sshKey(key)}\n`).join("");

@@ -33,8 +33,7 @@ export function unixTransport(socketPath: string): Transport {
 
 /**
  * Calls through a program's standard input and output: `["ssh", "-T", "control@host"]` runs the forced command, whose exit code says
- * whether
- * the call reached a manager. While the manager restarts, the forwarder itself answers with a fault.
+ * whether the call reached a manager. While the manager restarts, the forwarder itself answers with a fault.
  */
 export function commandTransport(command: readonly [string, ...string[]]): Transport {
   const [program, ...args] = command;

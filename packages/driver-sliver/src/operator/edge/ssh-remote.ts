@@ -42,8 +42,7 @@ export function sshRemote(login: SshLogin): Remote {
 
 /**
  * A client for the sliver manager of a machine, by its control account and the launcher's key. The network path is that of the operator's
- * ssh
- * configuration. `user` of the destination and `identity` are not used.
+ * ssh configuration. `user` of the destination and `identity` are not used.
  */
 export function controlClient(
   { identity: _, destination, ...login }: SshLogin,
