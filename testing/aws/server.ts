@@ -128,8 +128,12 @@ export class AwsServer {
     return this.#ask("DELETE", "/calls");
   }
 
-  /** A spot instance gets its notice and is taken `noticeMs` later; "rebalance" only warns. */
-  interrupt(instance: string, action: "terminate" | "rebalance", noticeMs: number): Promise<unknown> {
+  /** A spot instance gets its notice and is taken `noticeMs` later; "rebalance" only warns. `found`: whether there is such a spot instance. */
+  interrupt(
+    instance: string,
+    action: "terminate" | "rebalance",
+    noticeMs: number,
+  ): Promise<{ readonly found: boolean }> {
     return this.#ask("POST", "/interrupt", { instance, action, noticeMs });
   }
 

@@ -233,6 +233,7 @@ export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "docs/how-to/watch-with-prometheus.md": ["testing/pages/steps.ts"],
   "docs/how-to/upgrade-and-go-back.md": ["testing/pages/steps.ts"],
   "docs/how-to/use-the-api.md": ["testing/pages/steps.ts"],
+  "docs/how-to/connect-aws.md": ["testing/pages/steps.ts"],
   "docs/how-to/autohold.md": ["testing/pages/steps.ts"],
   "docs/how-to/size-and-scale.md": ["testing/pages/steps.ts"],
   "docs/how-to/debug-a-stuck-request.md": ["testing/pages/steps.ts"],
