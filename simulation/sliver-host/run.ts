@@ -9,8 +9,8 @@ import {
   Store,
   sync,
 } from "@nodeyard/sliver";
-import { MemoryBackEnd } from "@nodeyard/sliver/testing";
 import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
+import { MemoryBackEnd } from "../../testing/slivers/memory-back-end.ts";
 import { PowerLossFiles } from "../../testing/slivers/power-loss-files.ts";
 import { Broken } from "../checks/index.ts";
 import type { Fault } from "../faults.ts";

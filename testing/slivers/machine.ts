@@ -14,6 +14,7 @@ import {
 import { endDaemon } from "./end-daemon.ts";
 import { writerOf } from "./writer.ts";
 
+const MEMORY = join(import.meta.dirname, "memory-sliverd.ts");
 const PROGRAM = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
 const SECONDS = 1000;
 
@@ -66,8 +67,8 @@ export class Machine {
     };
     const file = join(this.folder, "sliverd.json");
     writeFileSync(file, JSON.stringify(config));
-    const args = ["--disable-warning=ExperimentalWarning", PROGRAM, "--config", file];
-    const env = { ...process.env, NODEYARD_SLIVER_TESTING: "1", ...variables };
+    const args = ["--disable-warning=ExperimentalWarning", "--import", MEMORY, PROGRAM, "--config", file];
+    const env = { ...process.env, ...variables };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     let text = "";
     await new Promise<void>((resolve, reject) => {

@@ -8,8 +8,8 @@ import {
   parseRequest,
   Store,
 } from "@nodeyard/sliver";
-import { MemoryBackEnd } from "@nodeyard/sliver/testing";
 import { type KeySet, SliverClient, SliverUnreachableError } from "@nodeyard/sliver-protocol";
+import { MemoryBackEnd } from "./memory-back-end.ts";
 import { PowerLossFiles } from "./power-loss-files.ts";
 
 export interface MemoryNodeOptions {

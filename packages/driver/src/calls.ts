@@ -1,5 +1,5 @@
+import { abortable } from "@nodeyard/runtime";
 import { asDriverError, DriverError } from "./errors.ts";
-import { abortable } from "./limits/shared-value.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 
 /** Translates an error of a driver's own code into a DriverError. `place` is for the message. */

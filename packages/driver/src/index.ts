@@ -1,5 +1,6 @@
 // Re-exported, so that a driver needs to depend on this package only.
 export {
+  abortable,
   backoff,
   type Clock,
   deadline,

@@ -32,6 +32,16 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
+/** The result of shared `work`, or the signal's reason when it aborts first. The work continues for other callers. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    if (signal.aborted) onAbort();
+  });
+}
+
 /** A signal that aborts with `reason()` after `ms`, or with the parent's reason when the parent aborts. */
 export function deadline(
   clock: Clock,

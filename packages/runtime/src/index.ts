@@ -1,4 +1,4 @@
-export { type Clock, deadline, sleep, type Timer } from "./clock.ts";
+export { abortable, type Clock, deadline, sleep, type Timer } from "./clock.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";

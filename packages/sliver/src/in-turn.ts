@@ -7,13 +7,3 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
     return done;
   };
 }
-
-/** Settles like `work`, or rejects as soon as `signal` aborts; `work` continues. */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const give = () => reject(signal.reason);
-    if (signal.aborted) return give();
-    signal.addEventListener("abort", give, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", give));
-  });
-}

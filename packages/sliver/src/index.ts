@@ -7,6 +7,7 @@ export { POLICIES } from "./core/profiles.ts";
 export { compareVersions, type SliverRecord, type State } from "./core/record.ts";
 export { sync } from "./core/sync.ts";
 export { systemdUnit } from "./enrol/parts.ts";
+export { ImageError } from "./errors.ts";
 export type { BackEnd, Configured, SliverRef } from "./isolation/contract.ts";
 export { Archives } from "./isolation/storage/edge/archives.ts";
 export { Manager, type ManagerOptions } from "./manager/manager.ts";

@@ -6,8 +6,8 @@ import { readWorkspace } from "../../structure/workspace.ts";
 const root = join(import.meta.dirname, "../../..");
 /** Of the environment that a process is given, or a name of ours wherever it stands. */
 const READ = /\benv\.([A-Z][A-Z0-9_]+)|\b((?:NODEYARD|OTEL|STATSD)_[A-Z_]+)/g;
-/** Only for our tests; of a terminal, which is handed on. */
-const EXEMPT = new Set(["NODEYARD_SLIVER_TESTING", "TERM"]);
+/** Of a terminal, which is handed on. */
+const EXEMPT = new Set(["TERM"]);
 
 test("docs/reference/environment.md has every variable that a package reads, and of ours no other", () => {
   const page = readFileSync(join(root, "docs/reference/environment.md"), "utf8");

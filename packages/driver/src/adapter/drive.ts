@@ -1,10 +1,9 @@
-import { type Clock, sleep } from "@nodeyard/runtime";
+import { abortable, type Clock, sleep } from "@nodeyard/runtime";
 import type { MapError } from "../calls.ts";
 import type { ProviderConfig } from "../config/compiled.ts";
 import { DriverError } from "../errors.ts";
 import { idText } from "../leaks.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
-import { abortable } from "../limits/shared-value.ts";
 import type { Step, StepContext } from "../run-steps.ts";
 import type { ExternalId } from "../tags.ts";
 import type { Adapter, StateMachine } from "./types.ts";

@@ -1,4 +1,4 @@
-import { abortable } from "../limits/shared-value.ts";
+import { abortable } from "@nodeyard/runtime";
 import type { ImageStore, UploadOrder } from "../offers.ts";
 import type { Step, StepContext } from "../run-steps.ts";
 import type { ExternalId, ImageTag } from "../tags.ts";

@@ -1,8 +1,8 @@
+import { abortable } from "@nodeyard/runtime";
 import type { CreateOrder, Machine, Provider, Resource } from "../contract.ts";
 import { provide } from "../decorate.ts";
 import { DriverError } from "../errors.ts";
 import { idText } from "../leaks.ts";
-import { abortable } from "../limits/shared-value.ts";
 import type { Offers } from "../offers.ts";
 import type { Step, StepContext } from "../run-steps.ts";
 import type { ExternalId, Tag } from "../tags.ts";

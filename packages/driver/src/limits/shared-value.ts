@@ -1,4 +1,4 @@
-import { type Clock, deadline } from "@nodeyard/runtime";
+import { abortable, type Clock, deadline } from "@nodeyard/runtime";
 import { asDriverError, DriverError } from "../errors.ts";
 
 /** How a value is loaded, and how old it may be. */
@@ -91,14 +91,4 @@ export class SharedValue<T> {
       limit.cancel();
     }
   }
-}
-
-/** The result of shared `work`, or the signal's reason when it aborts first. The work continues for other callers. */
-export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-    if (signal.aborted) onAbort();
-  });
 }

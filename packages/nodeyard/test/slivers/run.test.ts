@@ -5,6 +5,8 @@ import { createSigningKeys } from "@nodeyard/sliver-protocol";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Running } from "../cli/nodeyard.ts";
 
+const MEMORY = join(import.meta.dirname, "../../../../testing/slivers/memory-sliverd.ts");
+
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "nodeyard-sliverd-run-"));
@@ -23,7 +25,7 @@ test("`nodeyard sliverd run` is the sliver manager: it runs on this terminal, an
     control: { uid: process.getuid!() },
   };
   writeFileSync(file, JSON.stringify(settings));
-  const run = new Running(["sliverd", "run", file], { NODEYARD_SLIVER_TESTING: "1" });
+  const run = new Running(["sliverd", "run", file], { NODE_OPTIONS: `--import=${MEMORY}` });
   await run.told("info sliverd ");
   run.child.kill("SIGTERM");
   expect(await run.ended).toMatchObject({ code: 0, signal: null });

@@ -1,31 +1,7 @@
-import { type Clock, deadline } from "@nodeyard/runtime";
+import { abortable, type Clock, deadline, Gate } from "@nodeyard/runtime";
 import type { StepKind, Task } from "../core/plan.ts";
 import { LenderStuckError, StepTimeoutError, StoppingError } from "../errors.ts";
 import type { BackEnd } from "./contract.ts";
-
-/** Limits how many callers have a permit. Others wait in order. There is at most one caller per incarnation, which bounds the queue. */
-export class Permits {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Resolves with a function that returns the permit; a second call of it has no effect. */
-  async take(): Promise<() => void> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
-    };
-  }
-}
 
 /** How many slivers may be in the same kind of step at once. */
 const PARALLEL: Readonly<Record<StepKind, number>> = {
@@ -60,7 +36,7 @@ export interface Outcome {
 /** A task in progress. Times are monotonic milliseconds. */
 export interface Busy {
   readonly task: Task;
-  /** "waiting": for other tasks or for a permit. */
+  /** "waiting": for other tasks or for its turn. */
   readonly step: StepKind | "waiting";
   readonly since: number;
   readonly stepSince: number;
@@ -79,9 +55,9 @@ interface Running extends Busy {
 export class Executor {
   readonly #backEnd: BackEnd;
   readonly #clock: Clock;
-  readonly #permits = Object.fromEntries(
-    Object.entries(PARALLEL).map(([step, count]) => [step, new Permits(count)]),
-  ) as Readonly<Record<StepKind, Permits>>;
+  readonly #gates = Object.fromEntries(
+    Object.entries(PARALLEL).map(([step, count]) => [step, new Gate(count)]),
+  ) as Readonly<Record<StepKind, Gate>>;
   readonly #running = new Map<number, Running>();
   readonly #stop = new AbortController();
 
@@ -144,22 +120,17 @@ export class Executor {
 
   async #step(task: Task, step: StepKind): Promise<readonly string[] | undefined> {
     this.#note(task, "waiting");
-    const release = await this.#permits[step].take();
-    const limit = DEADLINES[step];
-    this.#note(task, step, limit);
-    const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
-    const timer = deadline(this.#clock, limit, late, this.#stop.signal);
-    // A step that ignores its signal blocks its own sliver, but must not block others, so its permit is returned.
-    timer.signal.addEventListener("abort", release, { once: true });
-    try {
-      timer.signal.throwIfAborted();
-      return await this.#perform(task, step, timer.signal);
-    } catch (error) {
-      throw timer.signal.aborted ? timer.signal.reason : error;
-    } finally {
-      timer.cancel();
-      release();
-    }
+    let work: Promise<readonly string[] | undefined> | undefined;
+    await this.#gates[step].run(async () => {
+      const limit = DEADLINES[step];
+      this.#note(task, step, limit);
+      const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
+      const { signal, cancel } = deadline(this.#clock, limit, late, this.#stop.signal);
+      work = this.#perform(task, step, signal).finally(cancel);
+      // A step that ignores its signal blocks its own sliver, but must not block others, so its place is free again.
+      await abortable(work, signal).catch(() => undefined);
+    });
+    return await work;
   }
 
   #note({ incarnation }: Task, step: Busy["step"], limitMs?: number): void {
@@ -172,9 +143,14 @@ export class Executor {
   }
 
   async #perform(task: Task, step: StepKind, signal: AbortSignal): Promise<readonly string[] | undefined> {
-    if (step === "configure") return (await this.#backEnd.configure(task.config!, signal)).unenforced;
-    if (step === "stop" || step === "destroy") await this.#backEnd[step](task, signal);
-    else await this.#backEnd[step](task.config!, signal);
-    return undefined;
+    try {
+      signal.throwIfAborted();
+      if (step === "configure") return (await this.#backEnd.configure(task.config!, signal)).unenforced;
+      if (step === "stop" || step === "destroy") await this.#backEnd[step](task, signal);
+      else await this.#backEnd[step](task.config!, signal);
+      return undefined;
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    }
   }
 }

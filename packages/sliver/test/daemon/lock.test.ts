@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MemoryBackEnd } from "../../../../testing/slivers/memory-back-end.ts";
 import { parseConfig } from "../../src/daemon/config.ts";
 import { lockFolder } from "../../src/daemon/edge/lock.ts";
 import { startDaemon } from "../../src/daemon/edge/start.ts";
-import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
 import { READER, signerOf } from "../api/rig.ts";
 import { DaemonRig } from "./rig.ts";
 

@@ -10,6 +10,7 @@ import { freePort } from "../../../../testing/zookeeper/ports.ts";
 import { signerOf } from "../api/rig.ts";
 
 const BIN = join(import.meta.dirname, "../../src/bin");
+const MEMORY = join(import.meta.dirname, "../../../../testing/slivers/memory-sliverd.ts");
 const CLIENT = join(import.meta.dirname, "client.py");
 
 export const TOKEN = "a-token-of-root";
@@ -60,12 +61,12 @@ export class DaemonRig {
       "--disable-warning=ExperimentalWarning",
       // As its own first line has it.
       "--max-semi-space-size=2",
-      ...first.flatMap((file) => ["--import", file]),
+      ...[MEMORY, ...first].flatMap((file) => ["--import", file]),
       join(BIN, "sliverd.ts"),
       "--config",
       join(this.folder, "config.json"),
     ];
-    const env = { ...process.env, NODEYARD_SLIVER_TESTING: "1", ...variables };
+    const env = { ...process.env, ...variables };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
     const up = new Promise<void>((resolve, reject) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
+import { MemoryBackEnd } from "../../../../testing/slivers/memory-back-end.ts";
 import { backEndConformance } from "./conformance.ts";
 
 backEndConformance(

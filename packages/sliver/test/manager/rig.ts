@@ -1,4 +1,5 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { MemoryBackEnd } from "../../../../testing/slivers/memory-back-end.ts";
 import { PowerLossFiles } from "../../../../testing/slivers/power-loss-files.ts";
 import type { Capacity } from "../../src/core/capacity.ts";
 import type { Delivery } from "../../src/core/deliver.ts";
@@ -8,7 +9,6 @@ import type { BackEnd } from "../../src/isolation/contract.ts";
 import { takeDocument } from "../../src/manager/documents.ts";
 import { Manager, type ManagerOptions } from "../../src/manager/manager.ts";
 import { Store } from "../../src/store/store.ts";
-import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
 import { incoming } from "../core/arbitrary.ts";
 
 const MANY = 1000;

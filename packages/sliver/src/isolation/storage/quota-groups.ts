@@ -1,5 +1,4 @@
-import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
-import { unlessAborted } from "../../in-turn.ts";
+import { abortable, type Clock, deadline, messageOf } from "@nodeyard/runtime";
 
 /** Operations of the file system. A subvolume and its quota group have the same number, which btrfs never uses again. */
 export interface QuotaTools {
@@ -78,7 +77,7 @@ export class QuotaGroups {
     this.#waiting++;
     try {
       await this.#tools.commit(signal);
-      await unlessAborted(this.#working, signal);
+      await abortable(this.#working, signal);
     } finally {
       this.#waiting--;
     }

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { abortable, type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { ImageError, PoolFullError } from "../../../errors.ts";
-import { unlessAborted } from "../../../in-turn.ts";
 import { writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import {
@@ -60,7 +59,7 @@ export class Images {
   async ensure(name: string, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
     const making = this.#making.get(name) ?? this.#begin(name);
-    return await unlessAborted(making, signal);
+    return await abortable(making, signal);
   }
 
   /** The accounts of an image that `ensure` returned, as they were when the image was unpacked. */

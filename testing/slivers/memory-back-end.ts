@@ -1,6 +1,12 @@
-import type { Observed, SliverConfig, StepKind } from "../core/plan.ts";
-import { ImageError } from "../errors.ts";
-import type { BackEnd, Configured, SliverRef } from "../isolation/contract.ts";
+import {
+  type BackEnd,
+  type Configured,
+  ImageError,
+  type Observed,
+  type SliverConfig,
+  type SliverRef,
+  type StepKind,
+} from "@nodeyard/sliver";
 
 interface Made {
   readonly config: SliverConfig;
