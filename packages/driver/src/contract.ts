@@ -57,8 +57,11 @@ export interface DriverContext {
   readonly stateFolder?: string;
   /** The backing nodes, for drivers with `capabilities.backing` only. */
   readonly backings?: Backings;
-  /** Reports a fact that explains how jobs on a machine fared, when the driver learns it: "the cloud takes it back". Optional. */
-  readonly remark?: (about: Tag, text: string) => void;
+  /**
+   * Reports a fact that explains how jobs on a machine fared, when the driver learns it: "the cloud takes it back". Users of slots on the
+   * machine learn it, too. `leaves`: the machine ends soon, so it gets no new users. Optional.
+   */
+  readonly remark?: (about: Tag, text: string, leaves?: boolean) => void;
   /** Reports each finished request to the cloud's API, for metrics. Optional. */
   readonly observe?: (call: ApiCall) => void;
 }

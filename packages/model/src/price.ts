@@ -1,19 +1,31 @@
 import { isObject } from "./fields.ts";
 import type { NodeRecord } from "./node.ts";
+import { backingData } from "./slots.ts";
 
 /** Price of a node per hour. */
 export interface NodePrice {
   readonly perHour: number;
   /** Code of ISO 4217. */
   readonly currency: string;
+  /** Of a slot: the labels of its backing node, of whose price this is a part. */
+  readonly partOf?: readonly string[];
 }
 
 /** The price of a node at the time when it became ready; undefined when it is unknown. */
 export function priceOf({ driverData }: Pick<NodeRecord, "driverData">): NodePrice | undefined {
   const own = isObject(driverData) && isObject(driverData.nodeyard) ? driverData.nodeyard.price : undefined;
   if (!isObject(own)) return undefined;
-  const { per_hour: perHour, currency } = own;
-  return typeof perHour === "number" && typeof currency === "string" ? { perHour, currency } : undefined;
+  const { per_hour: perHour, currency, part_of: labels } = own;
+  if (typeof perHour !== "number" || typeof currency !== "string") return undefined;
+  if (!Array.isArray(labels)) return { perHour, currency };
+  return { perHour, currency, partOf: labels.filter((label) => typeof label === "string") };
+}
+
+/** What one slot of a backing node costs: an equal part of the machine's price; null when that is not known. */
+export function slotPriceOf(backing: Pick<NodeRecord, "driverData" | "userData" | "type">): NodePrice | null {
+  const [price, slots] = [priceOf(backing), backingData(backing)?.slots ?? 0];
+  if (price === undefined || slots === 0) return null;
+  return { perHour: price.perHour / slots, currency: price.currency, partOf: backing.type };
 }
 
 /** A price in the form of records and lists. */
@@ -28,6 +40,17 @@ export function withPrice(driverData: unknown, price: NodePrice | null): unknown
   const own = isObject(nodeyard) ? nodeyard : {};
   return {
     ...driver,
-    nodeyard: { ...own, price: costOf(price) },
+    nodeyard: {
+      ...own,
+      price: { ...costOf(price), ...(price.partOf !== undefined && { part_of: price.partOf }) },
+    },
   };
+}
+
+/** `driver_data` without a price. */
+export function withoutPrice(driverData: object): object {
+  const { nodeyard, ...driver } = driverData as Readonly<Record<string, unknown>>;
+  if (!isObject(nodeyard)) return driverData;
+  const { price: _, ...own } = nodeyard;
+  return Object.keys(own).length === 0 ? driver : { ...driver, nodeyard: own };
 }

@@ -38,7 +38,7 @@ export async function takeNotice(
   // From now on the shared list shows the tag to every reader of this process.
   await account.instances.all(signal, true);
   log.warn({ node: tag.nodeId, instance: id, at }, "EC2 takes a spot machine back");
-  remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`);
+  remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
 }
 
 /** Checks a ready node before its assignment. Rejects when EC2 is about to interrupt it, but not when EC2 cannot be asked. */

@@ -30,7 +30,11 @@ export const gaugeNames = {
     "provider",
     "currency",
   ),
-  label_cost_per_hour: gauge("The same of a label", "label", "currency"),
+  label_cost_per_hour: gauge(
+    "The same of a label; of that of a backing node what its slots in use leave",
+    "label",
+    "currency",
+  ),
   tenant_cost_per_hour: gauge("The same of the nodes that a tenant has", "tenant", "currency"),
   requests: gauge("Node requests by state", "state"),
   label_oldest_request_timestamp_seconds: gauge(

@@ -141,8 +141,10 @@ export class Population {
     const { allocatedTo, tenantName } = entry.record;
     const cost = by * Math.round(price.perHour * MILLION);
     const [providers, labels, tenants] = costNames.map((name) => this.#costs[name]);
-    if (provider !== null) providers!.add(provider, price.currency, cost);
+    // A slot takes its part over from the labels of its backing node, whose provider is paid: so the sums are what is paid.
+    if (price.partOf === undefined && provider !== null) providers!.add(provider, price.currency, cost);
     for (const label of new Set(type)) labels!.add(label, price.currency, cost);
+    for (const label of new Set(price.partOf)) labels!.add(label, price.currency, -cost);
     // A deallocated node keeps the name of its last tenant in its record.
     if (allocatedTo !== null && tenantName !== null) tenants!.add(tenantName, price.currency, cost);
   }

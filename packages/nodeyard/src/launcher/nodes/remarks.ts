@@ -1,24 +1,79 @@
-import { encodeRemark, REMARKS, remarkPath } from "@nodeyard/model";
+import { decodeRemark, encodeRemark, REMARKS, type Remark, remarkPath } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
+import { retireBacking } from "../../operations/index.ts";
+import type { View } from "../../view/index.ts";
 import type { RecordHandles } from "../held-records.ts";
 
-type RemarkHandles = Pick<RecordHandles, "tree" | "view" | "log"> & {
+type RemarkHandles = Pick<RecordHandles, "tree" | "view" | "log" | "journal"> & {
   readonly ages: Pick<RecordHandles["ages"], "now">;
 };
 
 /**
- * Stores the last remark on a node, for those that follow it. It is a record of its own, because the node's record belongs to the
- * holder of its lock. Never rejects: the remark is in the journal, too.
+ * Takes what a driver remarked on a machine: into the journal, and as the last remark on its node and on the nodes in its slots, for those
+ * that follow them. A backing node whose machine leaves gets no new slots. Never rejects.
  */
-export async function storeRemark(
-  { tree, ages, log }: RemarkHandles,
+export async function takeRemark(
+  handles: RemarkHandles,
   node: string,
   text: string,
+  leaves: boolean,
 ): Promise<void> {
-  const path = remarkPath(node);
-  const data = encodeRemark({ at: Math.round(ages.now()), text });
+  const { view, tree, journal, ages } = handles;
+  const remark = { at: Math.round(ages.now()), text };
+  if (!view.nodes.byId.has(node))
+    return journal.write({ event: "node.remark", node, facts: { remark: text } });
+  await putRemark(handles, node, remark);
+  if (!view.slots.backings.has(node)) return;
+  try {
+    if (leaves) await retireBacking(tree, node, text);
+  } catch (error) {
+    handles.log.warn({ node, error: messageOf(error) }, "cannot retire a backing node whose machine leaves");
+  }
+  await putOnSlots(handles, node, remark);
+}
+
+/**
+ * Removes remarks whose nodes are gone, and puts those on backing nodes on the nodes in their slots: one may have got its slot while the
+ * remark was made, or the launcher may have died meanwhile.
+ */
+export async function sweepRemarks(handles: RemarkHandles): Promise<void> {
+  const { tree, view } = handles;
+  for (const [path, { data }] of [...view.own]) {
+    if (!path.startsWith(`${REMARKS}/`) || !view.complete) continue;
+    const node = path.slice(REMARKS.length + 1);
+    if (view.slots.backings.has(node)) await putOnSlots(handles, node, decodeRemark(data));
+    if (view.hasNode(node)) continue;
+    await tree.delete(path).catch((error: unknown) => {
+      if (!(error instanceof TreeError)) throw error;
+    });
+  }
+}
+
+async function putOnSlots(handles: RemarkHandles, backing: string, remark: Remark): Promise<void> {
+  const { own } = handles.view;
+  for (const node of nodesIn(handles.view, backing)) {
+    const before = own.get(remarkPath(node));
+    if (before === undefined || decodeRemark(before.data).at < remark.at)
+      await putRemark(handles, node, { ...remark, text: `${remark.text} (its backing node ${backing})` });
+  }
+}
+
+/** A claim may be of a node whose record is not seen yet: the next sweep finds it. */
+function nodesIn({ slots, nodes }: Pick<View, "slots" | "nodes">, backing: string): readonly string[] {
+  const claimed = [...slots.claimsOn(backing).values()].flatMap(({ node }) => node ?? []);
+  const all = new Set([...claimed, ...slots.placedOn(backing).keys()]);
+  return [...all].filter((node) => nodes.byId.has(node));
+}
+
+/** It is a record of its own, because the node's record belongs to the holder of its lock. */
+async function putRemark(handles: RemarkHandles, node: string, remark: Remark): Promise<void> {
+  const { tree, view, log, journal } = handles;
+  const record = view.nodes.byId.get(node)?.record;
+  const event = { event: "node.remark", node, facts: { remark: remark.text } } as const;
+  journal.write(record === undefined ? event : { ...event, record });
+  const [path, data] = [remarkPath(node), encodeRemark(remark)];
   try {
     await withRoot(tree, REMARKS, () => tree.create(path, data)).catch(async (error: unknown) => {
       if (!(error instanceof TreeError && error.code === "tree.node_exists")) throw error;
@@ -26,16 +81,5 @@ export async function storeRemark(
     });
   } catch (error) {
     log.warn({ node, error: messageOf(error) }, "cannot store a remark on a node");
-  }
-}
-
-/** Removes remarks whose nodes are gone. */
-export async function sweepRemarks({ tree, view }: RemarkHandles): Promise<void> {
-  for (const path of [...view.own.keys()]) {
-    if (!path.startsWith(`${REMARKS}/`) || !view.complete) continue;
-    if (view.hasNode(path.slice(REMARKS.length + 1))) continue;
-    await tree.delete(path).catch((error: unknown) => {
-      if (!(error instanceof TreeError)) throw error;
-    });
   }
 }

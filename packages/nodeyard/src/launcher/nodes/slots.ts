@@ -17,7 +17,10 @@ import {
   type SlotPlace,
   slotData,
   slotPlace,
+  slotPriceOf,
   withoutPlace,
+  withoutPrice,
+  withPrice,
 } from "@nodeyard/model";
 import { backoff, sleep } from "@nodeyard/runtime";
 import { CommitFailed } from "@nodeyard/tree";
@@ -208,7 +211,8 @@ export async function freeSlot(node: HeldNode, claims: readonly SlotClaim[]): Pr
   const place = slotPlace(node.record);
   const own = claims.filter((claim) => agrees(claim, place));
   if (place === undefined || own.length === 0) return 0;
-  await node.write({ driverData: withoutPlace(node.record) }, (set) => {
+  // Who has the slot next pays for it.
+  await node.write({ driverData: withoutPrice(withoutPlace(node.record)) }, (set) => {
     // After what another wrote was merged, or an answer was lost, it may be there no longer, or have another.
     const now = slotPlace(node.record);
     if (now?.backing !== place.backing || now.slot !== place.slot)
@@ -243,10 +247,10 @@ function slotPatch(
         ? null
         : { ...backing.attributes, ...pool.nodeAttributes },
     slot: place.slot,
-    driverData: {
-      ...slotData({ id: node.id, pool: pool.name, provider: node.provider }, place),
-      ...notes,
-    },
+    driverData: withPrice(
+      { ...slotData({ id: node.id, pool: pool.name, provider: node.provider }, place), ...notes },
+      slotPriceOf(backing),
+    ),
   };
 }
 

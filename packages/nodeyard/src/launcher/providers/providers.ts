@@ -23,7 +23,7 @@ import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { backingsOf } from "../metastatic/backings.ts";
-import { storeRemark } from "../nodes/remarks.ts";
+import { takeRemark } from "../nodes/remarks.ts";
 import { labelPrices } from "./prices.ts";
 
 /** A question to a cloud, at most. */
@@ -78,12 +78,8 @@ export async function openProvider(
     installation: handles.installation,
     log: handles.log,
     observe: observeApi(handles.counters, config.name),
-    remark: ({ installation, nodeId }, remark) => {
-      if (installation !== handles.installation) return;
-      const { record } = handles.view.nodes.byId.get(nodeId) ?? {};
-      const event = { event: "node.remark", node: nodeId, facts: { remark } } as const;
-      handles.journal.write(record === undefined ? event : { ...event, record });
-      if (record !== undefined) void storeRemark(handles, nodeId, remark);
+    remark: ({ installation, nodeId }, text, leaves = false) => {
+      if (installation === handles.installation) void takeRemark(handles, nodeId, text, leaves);
     },
     ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
     ...(handles.stateFolder === undefined ? {} : { stateFolder: handles.stateFolder }),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Driver, Price, ProviderConfig } from "@nodeyard/driver";
+import type { Driver, Price, ProviderConfig, SlotSettings } from "@nodeyard/driver";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { Controller, closeQuietly, type Registration } from "../../coordination/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
@@ -71,11 +71,28 @@ export class Serving {
 
   /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
   price(pool: string, label: string): Price | undefined {
-    const { config } = this.pools.get(pool)?.open ?? {};
-    return this.#served
-      .get(config?.name ?? "")
-      ?.facts?.prices.get(pool)
-      ?.get(label);
+    const { open, name } = this.pools.get(pool) ?? {};
+    const { config, provider } = open ?? {};
+    const slots = provider?.offers?.slots;
+    if (slots === undefined)
+      return this.#served
+        .get(config?.name ?? "")
+        ?.facts?.prices.get(pool)
+        ?.get(label);
+    const settings = config?.pools.find((one) => one.name === name)?.labels.get(label);
+    return settings && this.#slotPrice(slots.of(settings));
+  }
+
+  /** An equal part of what backing nodes cost, unless that depends on the pool in which they will be. */
+  #slotPrice({ backingLabel, slots }: SlotSettings): Price | undefined {
+    const prices = [...this.#served.values()].flatMap(({ facts }) =>
+      [...(facts?.prices.values() ?? [])].flatMap((labels) => labels.get(backingLabel) ?? []),
+    );
+    const [first] = prices;
+    if (first === undefined || slots < 1) return undefined;
+    const { perHour, currency } = first;
+    const agree = prices.every((price) => price.perHour === perHour && price.currency === currency);
+    return agree ? { perHour: perHour / slots, currency } : undefined;
   }
 
   /** Providers that could not be opened as they are configured, or are suspended. */
