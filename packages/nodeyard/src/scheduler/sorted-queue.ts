@@ -4,19 +4,22 @@ const LONGEST = 256;
 /**
  * Items in an order that never changes while they are in, in sorted chunks: insertion and removal search by bisection and
  * move at most one chunk's items, however many wait. `compare` must never return 0 for two different items.
+ *
+ * Each item also knows its chunk. In a long queue nearly every comparison reads an item that is in no cache of the processor, so a search
+ * for the very object that was added compares nothing.
  */
 export class SortedQueue<T> {
   /** None is empty. */
   readonly #chunks: T[][] = [];
+  readonly #chunkByItem = new Map<T, T[]>();
   readonly #compare: (a: T, b: T) => number;
-  #size = 0;
 
   constructor(compare: (a: T, b: T) => number) {
     this.#compare = compare;
   }
 
   get size(): number {
-    return this.#size;
+    return this.#chunkByItem.size;
   }
 
   /** Cheap near the front: that is where queues are read. */
@@ -47,19 +50,15 @@ export class SortedQueue<T> {
   /** False when it is in already. */
   add(item: T): boolean {
     const place = Math.min(this.#chunkOf(item), this.#chunks.length - 1);
-    const chunk = this.#chunks[place];
-    if (chunk === undefined) {
-      this.#chunks.push([item]);
-      this.#size = 1;
-      return true;
-    }
+    const chunk = this.#chunks[place] ?? [];
+    if (place < 0) this.#chunks.push(chunk);
     const index = this.#lowerBound(chunk, item);
     const found = chunk[index];
     if (found !== undefined && this.#compare(found, item) === 0) return false;
     if (index === chunk.length) chunk.push(item);
     else chunk.splice(index, 0, item);
-    if (chunk.length > LONGEST) this.#chunks.splice(place + 1, 0, chunk.splice(LONGEST / 2));
-    this.#size++;
+    this.#chunkByItem.set(item, chunk);
+    if (chunk.length > LONGEST) this.#chunks.splice(place + 1, 0, this.#own(chunk.splice(LONGEST / 2)));
     return true;
   }
 
@@ -82,17 +81,16 @@ export class SortedQueue<T> {
 
   /** False when it was not in. */
   delete(item: T): boolean {
-    const place = this.#chunkOf(item);
-    const chunk = this.#chunks[place];
+    const chunk = this.#chunkByItem.get(item) ?? this.#chunks[this.#chunkOf(item)];
     if (chunk === undefined) return false;
-    // Mostly it is the very object: to look along the chunk for it touches no other item, which would be a cache miss each.
     const same = chunk.indexOf(item);
     const index = same >= 0 ? same : this.#lowerBound(chunk, item);
-    if (this.#compare(chunk[index]!, item) !== 0) return false;
+    const found = chunk[index]!;
+    if (found !== item && this.#compare(found, item) !== 0) return false;
     if (index === 0) chunk.shift();
     else chunk.splice(index, 1);
-    this.#size--;
-    this.#tidy(place, chunk);
+    this.#chunkByItem.delete(found);
+    if (chunk.length <= LONGEST / 4) this.#tidy(chunk);
     return true;
   }
 
@@ -107,14 +105,21 @@ export class SortedQueue<T> {
   }
 
   /** Joins short neighbours: a long queue that shrinks would otherwise end as a long list of short chunks. */
-  #tidy(place: number, chunk: T[]): void {
-    if (chunk.length > LONGEST / 4) return;
+  #tidy(chunk: T[]): void {
+    const place = this.#chunks.indexOf(chunk);
     const next = this.#chunks[place + 1];
     if (chunk.length === 0) this.#chunks.splice(place, 1);
     else if (next !== undefined && chunk.length + next.length <= LONGEST / 2) {
       chunk.push(...next);
+      this.#own(chunk);
       this.#chunks.splice(place + 1, 1);
     }
+  }
+
+  /** Notes that these items are in this chunk now. */
+  #own(chunk: T[]): T[] {
+    for (const item of chunk) this.#chunkByItem.set(item, chunk);
+    return chunk;
   }
 
   /** The first chunk that ends with the item or later; their number when all end before. */
