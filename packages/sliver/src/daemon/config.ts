@@ -142,8 +142,7 @@ export type DaemonConfig = Omit<z.output<typeof schema>, "keySet" | "node"> & {
 
 /**
  * Parses the configuration. `place` is its file, for messages. `ownId` returns the id of a machine whose file has none, by its state
- * folder.
- * Throws DaemonConfigError.
+ * folder. Throws DaemonConfigError.
  */
 export function parseConfig(
   text: string,

@@ -77,9 +77,7 @@ export function parseCall(text: string): MethodCall {
   return { method, params: params === undefined ? [] : paramsOf(params) };
 }
 
-/**
- * The value of a response, or its fault as `{faultCode, faultString}`. `longest` is the most characters. Throws XmlRpcError.
- */
+/** The value of a response, or its fault as `{faultCode, faultString}`. `longest` is the most characters. Throws XmlRpcError. */
 export function parseResponse(
   text: string,
   longest?: number,

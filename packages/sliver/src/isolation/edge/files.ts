@@ -6,9 +6,7 @@ export interface AtomicOptions {
   readonly mode?: number;
   /** Owner of the file: user and group id. */
   readonly owner?: number;
-  /**
-   * False: readers see the complete file or none, but power loss may leave it empty. For files that are written again before each use.
-   */
+  /** False: readers see the complete file or none, but power loss may leave it empty. For files that are written again before each use. */
   readonly durable?: boolean;
 }
 

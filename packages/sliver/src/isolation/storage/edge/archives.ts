@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { lstat, mkdir, opendir, readdir, rename, rm } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, mkdir, opendir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, ImageError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
-import { type AccountFiles, unpackInJail } from "./jail.ts";
+import { type AccountFiles, MEMORY, unpackInJail } from "./jail.ts";
 import { exists } from "./pool.ts";
 import type { RegistryImage } from "./registry.ts";
 
@@ -67,6 +68,7 @@ const SCRATCH = "mmdebstrap.new";
 /** The archives that images are unpacked from: those of the operator, and those that are built here and kept. */
 export class Archives {
   readonly #options: ArchiveOptions;
+  readonly #digests = new Map<string, string>();
 
   constructor(options: ArchiveOptions) {
     this.#options = options;
@@ -96,6 +98,14 @@ export class Archives {
     }
     await rename(half, done);
     return done;
+  }
+
+  /** The digest of an archive, which is read again only after it has changed. Throws ImageError, CommandError. */
+  async digest(tar: string, signal: AbortSignal): Promise<string> {
+    const key = `${tar} ${versionOf(await statOf(tar))}`;
+    const digest = this.#digests.get(key) ?? (await sha256sum(tar, signal));
+    this.#digests.set(key, digest);
+    return digest;
   }
 
   /** Removes archives that a crash left incomplete. */
@@ -132,6 +142,24 @@ export class Archives {
   }
 }
 
+/** Digest of a file. A program of its own can be killed, and keeps the event loop free. */
+export async function sha256sum(path: string, signal: AbortSignal): Promise<string> {
+  const said = await run(["sha256sum", "-z", path], { signal, diesWithUs: true, memory: MEMORY });
+  return said.slice(0, 64);
+}
+
+/** Status of a file. Throws ImageError. */
+export function statOf(path: string): Promise<Stats> {
+  return stat(path).catch((cause) => {
+    throw new ImageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+  });
+}
+
+/** A text that changes when the file changes. */
+export function versionOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+}
+
 async function demandFolder(path: string): Promise<void> {
   try {
     await (await opendir(path)).close();
@@ -154,12 +182,11 @@ async function aptSources(): Promise<string[]> {
 const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
 
 /**
- * Unpacks archives (one complete root, or the layers of an image in their order) into a new subvolume.
- * Archives may be hostile (rule 11): GNU tar takes names as relative, refuses names with `..`, does not write through links that it
- * unpacked, and fails when it left something out. It runs in a jail (jail.ts). Only regular files, folders and links are kept: LXC makes a
- * sliver's devices, and a FIFO would block every process that reads it. Host keys are removed, because all copies would share them. Set-uid
- * programs stay set-uid: their ids belong to no user of this machine, and only root can enter the pool. The image takes at most `room`
- * bytes. Throws ImageError, CommandError.
+ * Unpacks archives (one complete root, or the layers of an image in their order) into a new subvolume. Archives may be hostile (rule 11):
+ * GNU tar takes names as relative, refuses names with `..`, does not write through links that it unpacked, and fails when it left something
+ * out. It runs in a jail (jail.ts). Only regular files, folders and links are kept: LXC makes a sliver's devices, and a FIFO would block
+ * every process that reads it. Host keys are removed, because all copies would share them. Set-uid programs stay set-uid: their ids belong
+ * to no user of this machine, and only root can enter the pool. The image takes at most `room` bytes. Throws ImageError, CommandError.
  */
 export async function unpack(
   name: string,

@@ -1,20 +1,13 @@
-import type { Stats } from "node:fs";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { CommandError, ImageError, PoolFullError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
-import type { LayeredSource } from "./archives.ts";
+import { type LayeredSource, statOf, versionOf } from "./archives.ts";
+import type { Noted } from "./image-names.ts";
 import { inJail } from "./jail.ts";
 import type { Pool } from "./pool.ts";
 import { fetchLayout, lookUp, type RegistryImage } from "./registry.ts";
 import { deleteSubvolume, freeSubvolume } from "./subvolumes.ts";
-
-/** Resolved name: the digest of an image, and a value that changes when the source may have changed. */
-export interface Noted {
-  readonly digest: string;
-  readonly from: string;
-}
 
 /** Makes the image of a layout's folder and resolves to its digest. */
 export type Take = (folder: string) => Promise<string>;
@@ -34,18 +27,6 @@ export async function roomFor(name: string, pool: Pool): Promise<number> {
   const room = size - used - Math.max(size / 20, SPARE);
   if (room > 0) return Math.floor(room);
   throw new PoolFullError(`image ${name} does not fit: the pool has ${size - used} bytes left`);
-}
-
-/** Status of a file. Throws ImageError. */
-export function statOf(path: string): Promise<Stats> {
-  return stat(path).catch((cause) => {
-    throw new ImageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
-  });
-}
-
-/** A text that changes when the file changes. */
-export function versionOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
-  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }
 
 /**
@@ -69,8 +50,7 @@ export class Layouts {
 
   /**
    * The current image of the source. `noted`: the last result, if its image is complete; an unchanged source is neither unpacked nor
-   * fetched again.
-   * Throws ImageError, CommandError.
+   * fetched again. Throws ImageError, CommandError.
    */
   async resolve(
     name: string,

@@ -1,0 +1,41 @@
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { writeAtomic } from "../../edge/files.ts";
+
+/** Resolved name: the digest of an image, and a value that changes when the source may have changed. */
+export interface Noted {
+  readonly digest: string;
+  readonly from: string;
+}
+
+/** What names of images stood for last: a file for each. It saves reading a whole archive to find out whether an image is still wanted. */
+export class ImageNames {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  list(): Promise<string[]> {
+    return readdir(this.#folder).catch(() => []);
+  }
+
+  async read(name: string): Promise<Noted | undefined> {
+    const text = await readFile(join(this.#folder, name), "utf8").catch(() => undefined);
+    const [digest, from = ""] = text?.split("\n") ?? [];
+    return digest === undefined ? undefined : { digest, from };
+  }
+
+  async write(name: string, { digest, from }: Noted): Promise<void> {
+    await mkdir(this.#folder, { recursive: true });
+    await writeAtomic(join(this.#folder, name), `${digest}\n${from}\n`);
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(join(this.#folder, name), { force: true });
+  }
+
+  async removeAll(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

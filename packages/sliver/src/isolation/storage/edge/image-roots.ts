@@ -1,0 +1,108 @@
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { ImageError } from "../../../errors.ts";
+import { writeAtomic } from "../../edge/files.ts";
+import { run } from "../../edge/run.ts";
+import type { AccountFiles } from "./jail.ts";
+import { exists, type Pool } from "./pool.ts";
+import { freeSubvolume } from "./subvolumes.ts";
+
+/** Milliseconds to remove one image. */
+const REMOVAL = 60_000;
+/** End of a root's name until it is complete. */
+const HALF = ".new";
+
+/** Options of `ImageRoots`. */
+export interface ImageRootOptions {
+  readonly clock: Clock;
+  readonly onProgress: (line: string) => void;
+}
+
+/** The read-only roots of images in the pool, by digest. What has a digest for its name is complete. */
+export class ImageRoots {
+  readonly #pool: Pool;
+  readonly #options: ImageRootOptions;
+
+  constructor(pool: Pool, options: ImageRootOptions) {
+    this.#pool = pool;
+    this.#options = options;
+  }
+
+  path(digest: string): string {
+    return join(this.#folder, digest);
+  }
+
+  /** Digests of all roots. */
+  async list(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch(() => []);
+    return names.filter((name) => /^[0-9a-f]{64}$/.test(name));
+  }
+
+  /** The accounts of a root, as they were when it was made. */
+  async accounts(path: string): Promise<AccountFiles> {
+    return JSON.parse(await readFile(this.#accounts(path), "utf8")) as AccountFiles;
+  }
+
+  async isWhole(digest: string): Promise<boolean> {
+    const path = this.path(digest);
+    return (await exists(path)) && (await exists(this.#accounts(path)));
+  }
+
+  /** Makes the root of image `name`: `fill` makes a subvolume at the path that it is given, and tells the accounts in it. */
+  async make(
+    name: string,
+    digest: string,
+    fill: (half: string) => Promise<AccountFiles>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = this.path(digest);
+    const half = `${path}${HALF}`;
+    for (const one of [path, half]) await this.#free(one, signal);
+    try {
+      const accounts = await fill(half);
+      await run(["btrfs", "property", "set", half, "ro", "true"], { signal });
+      await mkdir(join(this.#pool.folder, "accounts"), { recursive: true, mode: 0o700 });
+      await writeAtomic(this.#accounts(path), JSON.stringify(accounts));
+      await rename(half, path);
+    } catch (error) {
+      const cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
+      await this.#free(half, cleanUp.signal).catch((failure) =>
+        this.#options.onProgress(`image ${name}: ${half} cannot be removed: ${messageOf(failure)}`),
+      );
+      cleanUp.cancel();
+      throw error;
+    }
+  }
+
+  async remove(digest: string, signal: AbortSignal): Promise<void> {
+    await this.#free(this.path(digest), signal);
+  }
+
+  /** Removes what was left incomplete. */
+  async tidy(signal: AbortSignal): Promise<void> {
+    for (const name of await readdir(this.#folder).catch(() => []))
+      if (name.endsWith(HALF)) await this.#free(this.path(name), signal);
+  }
+
+  async removeAll(signal: AbortSignal): Promise<void> {
+    await this.tidy(signal);
+    for (const digest of await this.list()) await this.remove(digest, signal);
+    for (const name of ["images", "accounts"])
+      await rm(join(this.#pool.folder, name), { recursive: true, force: true });
+  }
+
+  get #folder(): string {
+    return join(this.#pool.folder, "images");
+  }
+
+  /** Stored outside of the roots, so that making a sliver reads no file of an image. */
+  #accounts(path: string): string {
+    return join(this.#pool.folder, "accounts", basename(path));
+  }
+
+  async #free(path: string, signal: AbortSignal): Promise<void> {
+    await rm(this.#accounts(path), { force: true });
+    await freeSubvolume(path, this.#pool.groups, signal);
+  }
+}
