@@ -39,8 +39,8 @@ export default defineConfig({
       ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE)),
     ],
     pool: "forks",
-    // Vitest leaves one core free: on two, that halves the speed. Many files wait for real servers, not for the processor.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // One more than cores: many files wait for real servers, not for the processor.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },
     // A net for what hangs, far beyond what a busy machine needs: no test asserts on time.
     testTimeout: 90_000,

@@ -157,7 +157,7 @@ describe("the command line at an address prints what it prints at the tree", () 
     "erase another",
     "delete 0000009999 --now",
     "image-build misspelt --wait",
-    "image-build noble --wait --timeout 3s",
+    "image-build noble --wait --timeout 1s",
     "top --once",
     "explain label small",
     "explain image noble",
