@@ -12,6 +12,8 @@ interface Made {
   readonly config: SliverConfig;
   phase: Observed["phase"];
   applied?: SliverConfig;
+  /** Its processes are suspended. */
+  suspended?: boolean;
   /** Network traffic that `inspect` reports. */
   sent?: Observed["sent"];
   memoryKills?: number;
@@ -43,6 +45,11 @@ export class MemoryBackEnd implements BackEnd {
   /** `uid`: the user of every account, for tests that do not run as root and cannot change owners of files. */
   constructor(uid?: number) {
     this.#uid = uid;
+  }
+
+  /** Another back end on the same machine. */
+  restart(): MemoryBackEnd {
+    return Object.assign(new MemoryBackEnd(this.#uid), { made: this.made });
   }
 
   account(index: number): { user: string; uid: number; address: string; published?: number } {
@@ -82,7 +89,9 @@ export class MemoryBackEnd implements BackEnd {
 
   configure(config: SliverConfig, signal: AbortSignal): Promise<Configured> {
     return this.#step("configure", config, signal, () => {
-      this.#of(config).applied = config;
+      const made = this.#of(config);
+      made.applied = config;
+      made.suspended = made.phase === "running" && config.held === true;
       return { unenforced: this.unenforced };
     });
   }

@@ -79,14 +79,16 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
 
 /** Facts that explain how jobs in the sliver fared; empty when there are none. */
 export function remarksOf({
+  held,
   memoryKills = 0,
   effective,
   throttled,
   usage,
-}: Pick<SliverReport, "memoryKills" | "effective" | "throttled" | "usage">): readonly string[] {
+}: Pick<SliverReport, "held" | "memoryKills" | "effective" | "throttled" | "usage">): readonly string[] {
   const disk = (usage?.disk ?? 0) / MIB;
   const limit = effective.disk / 1024;
   return [
+    ...(held === true ? ["its document holds it: it is suspended until it is no longer held"] : []),
     ...(memoryKills === 0 ? [] : [killsText(memoryKills, effective.memoryCap)]),
     ...(throttled === undefined ? [] : [throttled]),
     ...(limit > 0 && disk > NEARLY_FULL * limit

@@ -12,3 +12,9 @@ test("a disk that is nearly full is said, one that has room or no limit is not",
   expect(remarksOf({ effective: { ...effective, disk: 0 }, usage: { disk: 1 << 30 } })).toEqual([]);
   expect(remarksOf({ effective })).toEqual([]);
 });
+
+test("a sliver that its document holds is said to be suspended", () => {
+  expect(remarksOf({ effective, held: true })).toEqual([
+    "its document holds it: it is suspended until it is no longer held",
+  ]);
+});

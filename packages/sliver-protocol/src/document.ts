@@ -57,7 +57,7 @@ const sliver = z.strictObject({
   /** Grows each time the name gets a new client. Whatever refers to an older generation is void. */
   generation: whole,
   instantiation: z.enum(INSTANTIATIONS),
-  /** Kept for a person to examine: when it expires it is suspended, not destroyed. */
+  /** Suspended until it is no longer held: its processes stop where they are, it is not started, and it does not expire. */
   held: z.boolean().default(false),
   /** Seconds since the Unix epoch; absent: never. */
   expiresAt: whole.optional(),

@@ -42,6 +42,8 @@ export interface SliverReport {
   readonly incarnation: number;
   readonly index?: number;
   readonly phase: Phase;
+  /** Its document holds it: what runs in it is suspended. Absent: it is not held. */
+  readonly held?: true;
   /** The operation in progress. */
   readonly doing?: string;
   /** The last failure, until the operation succeeds. */

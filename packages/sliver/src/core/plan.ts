@@ -42,6 +42,8 @@ export interface SliverConfig {
   readonly caches?: readonly string[];
   /** False: no login is possible and no process may run. */
   readonly enabled: boolean;
+  /** Suspended: its processes stop where they are, and keep their memory. Default false. */
+  readonly held?: boolean;
   readonly effective: Rspec;
   readonly limits: Limits;
   /** Cores on which it may run; absent when cores are not assigned. */
@@ -70,6 +72,7 @@ export function configOf(
     ...(record.local.devices === undefined ? {} : { devices: record.local.devices }),
     ...(record.caches === undefined ? {} : { caches: record.caches }),
     enabled: effective.enabled > 0,
+    ...(record.held === true ? { held: true } : {}),
     effective,
     limits,
     ...(cores === undefined ? {} : { cores }),
@@ -198,7 +201,8 @@ function stepsFor(
   const want = wanted(record);
   if (want === false) return [];
   const run = config.enabled && record.local.stopped !== true;
-  const start: StepKind[] = run ? ["start"] : [];
+  // A held sliver that runs is suspended by configure. One that does not run, as after a reboot, would do work before it is.
+  const start: StepKind[] = run && config.held !== true ? ["start"] : [];
   if (found === undefined) return want === true ? ["create", "configure", ...start] : [];
   if (found.phase === "broken")
     return want === true && !safe ? ["destroy", "create", "configure", ...start] : [];

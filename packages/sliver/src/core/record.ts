@@ -36,6 +36,8 @@ export interface Given {
   readonly instantiation: Instantiation;
   /** Seconds since the Unix epoch. */
   readonly expiresAt?: number;
+  /** Suspended: its processes stop where they are, and it is not started. Default false. */
+  readonly held?: boolean;
   readonly keys: readonly string[];
   readonly image?: string;
   readonly initscript: string;

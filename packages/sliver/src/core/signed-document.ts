@@ -89,7 +89,7 @@ function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
     kind: instantiation === "nm-controller" ? "controller" : "sliver",
     instantiation,
     // A held sliver does not expire.
-    ...(held || expiresAt === undefined ? {} : { expiresAt }),
+    ...(held ? { held } : expiresAt === undefined ? {} : { expiresAt }),
     keys,
     ...(image === undefined ? {} : { image }),
     initscript: spec.initscript,

@@ -58,7 +58,7 @@ function specOf(record: SliverRecord): SliverSpec {
     name,
     generation,
     instantiation,
-    held: false,
+    held: record.held === true,
     ...(expiresAt === undefined ? {} : { expiresAt }),
     keys: [...keys],
     ...(image === undefined ? {} : { image }),
@@ -84,6 +84,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     incarnation,
     ...(index === undefined ? {} : { index }),
     phase: found?.phase ?? "absent",
+    ...(record.held === true ? { held: true } : {}),
     ...(doing === undefined ? {} : { doing }),
     ...(error === undefined ? {} : { error }),
     unenforced: [

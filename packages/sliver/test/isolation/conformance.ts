@@ -14,6 +14,8 @@ export interface ConformanceRig {
   restart(): Promise<BackEnd>;
   /** Whatever changes when the sliver is started anew: the number of its first process, say. */
   life?(index: number): Promise<unknown>;
+  /** Whether the processes of the first incarnation at this index are suspended. */
+  suspended(index: number): Promise<boolean>;
   /** What slivers left on the machine: processes, mounts, cgroups, users, interfaces, rules, files. */
   leftovers(): Promise<readonly string[]>;
   stop(): Promise<void>;
@@ -167,6 +169,37 @@ export function backEndConformance(
           applied: { digest: "next", effective },
         });
         expect(await rig.life?.(1)).toEqual(life);
+      }),
+    );
+
+    test(
+      "a held sliver is suspended where it is, also by a new back end, which lets it go on, and is ended as any other",
+      on(async (backEnd, rig, signal) => {
+        const config = sampleConfig(1, 1, rig);
+        await backEnd.create(config, signal);
+        await backEnd.configure(config, signal);
+        await backEnd.start(config, signal);
+        const life = await rig.life?.(1);
+        const held = { ...config, held: true, digest: "held" };
+        for (const _ of [1, 2]) await backEnd.configure(held, signal);
+        expect(await at(backEnd, 1, signal)).toMatchObject({ phase: "running", applied: { digest: "held" } });
+        expect(await rig.suspended(1)).toBe(true);
+        const again = await rig.restart();
+        await again.configure({ ...held, digest: "held, with other amounts" }, signal);
+        expect(await rig.suspended(1)).toBe(true);
+        await again.configure(config, signal);
+        expect(await rig.suspended(1)).toBe(false);
+        expect(await rig.life?.(1)).toEqual(life);
+        await again.configure(held, signal);
+        await again.stop(config, signal);
+        expect((await at(again, 1, signal))?.phase).toBe("stopped");
+        await again.configure(config, signal);
+        await again.start(config, signal);
+        expect(await rig.suspended(1)).toBe(false);
+        await again.configure(held, signal);
+        expect(await rig.suspended(1)).toBe(true);
+        await again.destroy(config, signal);
+        expect(await again.inspect(signal)).toEqual([]);
       }),
     );
 

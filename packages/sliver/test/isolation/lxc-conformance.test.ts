@@ -20,6 +20,7 @@ describe.skipIf(skip)("slivers by LXC", { timeout: 120_000 }, () => {
         key: real.key,
         restart: async () => real.backEnd(kind),
         life: async (index) => initOf(index),
+        suspended: async (index) => suspended(index),
         leftovers: () => real.leftovers(),
         stop: () => real.clear(),
       }),
@@ -39,6 +40,12 @@ function initOf(index: number): string[] {
     const inner = /^NSpid:.*\t(\d+)$/m.exec(status!)?.[1];
     return inner === "1" ? [`${pid} ${stat!.split(" ")[21]}`] : [];
   });
+}
+
+function suspended(index: number): boolean {
+  const group = `nodeyard-slivers/ny-${index}.1/payload`;
+  const old = textOf(`/sys/fs/cgroup/freezer/${group}/freezer.state`);
+  return /^FR/.test(old) || /^frozen 1$/m.test(textOf(`/sys/fs/cgroup/${group}/cgroup.events`));
 }
 
 /** Empty for a process that has ended meanwhile, as a server's who was asked does. */

@@ -8,11 +8,8 @@ backEndConformance(
     const backEnd = new MemoryBackEnd();
     return {
       backEnd,
-      restart: async () => {
-        const again = new MemoryBackEnd();
-        for (const [index, made] of backEnd.made) again.made.set(index, made);
-        return again;
-      },
+      restart: async () => backEnd.restart(),
+      suspended: async (index) => backEnd.made.get(index)?.suspended === true,
       leftovers: async () => [...backEnd.made.keys()].map(String),
       stop: async () => undefined,
     };

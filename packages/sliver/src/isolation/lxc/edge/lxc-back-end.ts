@@ -126,7 +126,13 @@ export class LxcBackEnd implements BackEnd {
         : []),
     );
     const { digest, effective } = config;
-    await folders.write(name, { ...mark, disk: effective.disk, applied: { digest, effective } });
+    const { held: wasHeld = false, ...rest } = mark;
+    const held = config.held === true;
+    // Noted before it is done, so that it is undone also after a crash. What an operator has suspended stays so.
+    if (held && !wasHeld) await folders.write(name, { ...mark, held });
+    if (runs && (held || wasHeld)) await cgroups.freeze(name, held);
+    const applied = { digest, effective };
+    await folders.write(name, { ...rest, ...(held ? { held } : {}), disk: effective.disk, applied });
     return { unenforced };
   }
 

@@ -17,6 +17,8 @@ const schema = z.object({
   disk: whole,
   /** Devices that it has for itself. */
   devices: z.array(z.string()).optional(),
+  /** Its processes are suspended by its document, not by an operator. */
+  held: z.boolean().optional(),
   /** Processes killed for lack of memory in earlier groups of the sliver; each start makes new groups. */
   memoryKills: whole.default(0),
   /** False until the sliver can be started. After a crash such a sliver is made again. */
