@@ -1,11 +1,19 @@
-import type { Message } from "@aws-sdk/client-sqs";
 import { backoff, type Clock, type Log, messageOf, type Random, sleep } from "@nodeyard/driver";
-import type { Aws } from "./client/index.ts";
+import { type Aws, allPages } from "./client/index.ts";
 
 /** Seconds that one ReceiveMessage call waits for messages (long polling), the API's maximum. */
 const WAIT_S = 20;
 const MOST = 10;
 const SLOWEST_MS = 60_000;
+/** Between two looks at spot requests: users have two minutes. */
+const LOOK_MS = 10_000;
+/** Status of a spot request from the interruption notice on (Amazon EC2 User Guide, "Spot request status", "Fulfilled-terminal"). */
+const TAKEN_BACK = [
+  "marked-for-termination",
+  "instance-terminated-no-capacity",
+  "instance-terminated-capacity-oversubscribed",
+  "instance-terminated-by-price",
+];
 
 /** An event of EventBridge about an instance (Amazon EC2 User Guide, "Automate Amazon EC2 using EventBridge"). */
 export interface Notice {
@@ -36,53 +44,79 @@ export function noticeOf(body: string): Notice | null {
   return kind === undefined || typeof instance !== "string" ? null : { kind, instance, at: String(time) };
 }
 
-/** Dependencies of `readNotices`. */
+/** Dependencies of `followNotices`. */
 export interface NoticeReader {
   readonly aws: Aws;
-  readonly queue: string;
+  /** Null: there is none, and the spot requests of the account are looked at instead. */
+  readonly queue: string | null;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** When it rejects, SQS delivers the message again after the queue's visibility timeout. */
+  /** When it rejects, the notice comes again: from SQS after the queue's visibility timeout. */
   take(notice: Notice): Promise<void>;
 }
 
-/** Reads the queue until `stop` aborts. While the queue cannot be read, changes are still seen by listings, only later. */
-export async function readNotices(reader: NoticeReader, stop: AbortSignal): Promise<void> {
-  const { aws, queue: QueueUrl, clock, random, log } = reader;
+/** Reads notices until `stop` aborts. While they cannot be read, changes are still seen by listings, only later. */
+export async function followNotices(reader: NoticeReader, stop: AbortSignal): Promise<void> {
+  const { queue, clock, random, log } = reader;
+  const seen = new Set<string>();
   for (let failures = 0; !stop.aborted; ) {
     try {
-      const { Messages = [] } = await aws.sqs(
-        (sqs, to) => sqs.receiveMessage({ QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S }, to),
-        stop,
-      );
-      const taken = await Promise.all(Messages.map((message) => takeOne(reader, message)));
+      if (queue === null) await lookAtRequests(reader, seen, stop);
+      else await readQueue(reader, queue, stop);
       failures = 0;
-      const Entries = taken.flatMap((ReceiptHandle, index) =>
-        ReceiptHandle === undefined ? [] : [{ Id: String(index), ReceiptHandle }],
-      );
-      if (Entries.length > 0)
-        await aws.sqs((sqs, to) => sqs.deleteMessageBatch({ QueueUrl, Entries }, to), stop);
+      if (queue === null) await sleep(clock, LOOK_MS, stop);
     } catch (error) {
       if (stop.aborted) return;
-      if (failures === 0)
-        log.warn(
-          { queue: QueueUrl, error: messageOf(error) },
-          "cannot read the queue of notices; will retry",
-        );
+      if (failures === 0) log.warn({ queue, error: messageOf(error) }, "cannot read notices; will retry");
       await sleep(clock, backoff(random, failures++, 1_000, SLOWEST_MS), stop).catch(() => {});
     }
   }
 }
 
-/** The receipt handle for the deletion of the message; undefined: SQS is to deliver it again. */
-async function takeOne({ take, log }: NoticeReader, message: Message): Promise<string | undefined> {
-  const notice = noticeOf(message.Body ?? "");
+async function readQueue(reader: NoticeReader, QueueUrl: string, stop: AbortSignal): Promise<void> {
+  const { aws } = reader;
+  const { Messages = [] } = await aws.sqs(
+    (sqs, to) => sqs.receiveMessage({ QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S }, to),
+    stop,
+  );
+  const taken = await Promise.all(
+    Messages.map(async ({ Body = "", ReceiptHandle }) =>
+      (await took(reader, noticeOf(Body))) ? ReceiptHandle : undefined,
+    ),
+  );
+  const Entries = taken.flatMap((ReceiptHandle, index) =>
+    ReceiptHandle === undefined ? [] : [{ Id: String(index), ReceiptHandle }],
+  );
+  if (Entries.length > 0) await aws.sqs((sqs, to) => sqs.deleteMessageBatch({ QueueUrl, Entries }, to), stop);
+}
+
+/**
+ * Spot requests whose machines EC2 takes back. Their status changes at the notice, while the instance still says that it runs for two
+ * minutes; closed requests stay in the list for a while. `seen`: instances whose notice was taken.
+ */
+async function lookAtRequests(reader: NoticeReader, seen: Set<string>, stop: AbortSignal): Promise<void> {
+  const Filters = [{ Name: "status-code", Values: TAKEN_BACK }];
+  const requests = await allPages(
+    (token) => reader.aws.ec2((ec2, to) => ec2.describeSpotInstanceRequests({ Filters, ...token }, to), stop),
+    ({ SpotInstanceRequests }) => SpotInstanceRequests,
+  );
+  const listed = new Set(requests.map(({ InstanceId }) => InstanceId));
+  for (const instance of seen) if (!listed.has(instance)) seen.delete(instance);
+  for (const { InstanceId: instance, Status } of requests) {
+    if (instance === undefined || seen.has(instance)) continue;
+    const at = Status?.UpdateTime?.toISOString() ?? "its notice";
+    if (await took(reader, { kind: "interruption", instance, at })) seen.add(instance);
+  }
+}
+
+/** False: it is to come again. */
+async function took({ take, log }: NoticeReader, notice: Notice | null): Promise<boolean> {
   try {
     if (notice !== null) await take(notice);
-    return message.ReceiptHandle;
+    return true;
   } catch (error) {
     log.warn({ ...notice, error: messageOf(error) }, "cannot take a notice; it will come again");
-    return undefined;
+    return false;
   }
 }

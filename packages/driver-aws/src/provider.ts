@@ -21,7 +21,7 @@ import { assertStays, isInterrupted, takeNotice } from "./machines/interruptions
 import { machineType } from "./machines/run-body.ts";
 import { createMachine, removeMachine } from "./machines/steps.ts";
 import { type Workshop, workshop } from "./machines/workshop.ts";
-import { type Notice, readNotices } from "./notices.ts";
+import { followNotices, type Notice } from "./notices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
 /** One provider of an account and region. */
@@ -98,10 +98,10 @@ export function awsProvider(
     mapError,
   );
   const { noticeQueue: queue } = config.own;
-  if (queue !== null) {
+  if (queue !== null || labels.some(({ own }) => own.spot)) {
     const { clock, random, log } = context;
     const take = (notice: Notice) => takeNotice(shop, context, notice, closed.signal);
-    void readNotices({ aws: account.aws, queue, clock, random, log, take }, closed.signal);
+    void followNotices({ aws: account.aws, queue, clock, random, log, take }, closed.signal);
   }
   return { provider, shop };
 }

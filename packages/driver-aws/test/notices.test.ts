@@ -88,7 +88,19 @@ describe.skipIf(requireAws())("notices", () => {
     await rig.remove(one.provider, one.order, one.machine.externalId);
   });
 
-  test("without a queue it is seen when the machine has gone, and its removal says why", async () => {
+  test("without a queue the status of its spot request says it, while it still runs", async () => {
+    const one = await spot(false, "0000000004");
+    await one.handOver();
+    await rig.server.interrupt(one.instance, "terminate", 600_000);
+    await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: 60_000 });
+    expect(one.remarks[0]![1]).toMatch(/takes the spot machine i-\w+ back two minutes after 20\d\d-/);
+    await vi.waitFor(() => expect(one.handOver()).rejects.toThrow("takes instance"), { timeout: 60_000 });
+    const machines = await rig.server.machines();
+    expect(machines.find(({ id }) => id === one.instance)?.state).toBe("running");
+    await rig.remove(one.provider, one.order, one.machine.externalId);
+  });
+
+  test("without a queue a machine that goes at once is seen when it has gone, and its removal says why", async () => {
     const one = await spot(false, "0000000002");
     await rig.server.interrupt(one.instance, "terminate", 0);
     await vi.waitFor(async () => expect(await isEnded(one)).toBe(true), { timeout: 45_000 });

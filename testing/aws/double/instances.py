@@ -218,6 +218,16 @@ def ended(instance: Instance, reason: str = "Client.UserInitiatedShutdown") -> N
     later(SETTINGS.stoppingMs, gone)
 
 
+def request_of(instance: Instance) -> dict[str, Any]:
+    """The spot request of an instance ("Spot request status" in the EC2 User Guide)."""
+    over = "fulfilled" if instance.state in ("pending", "running") else "instance-terminated-by-user"
+    code, at = getattr(instance, "ny_request", (over, instance.launch_time))
+    return {
+        "SpotInstanceRequestId": f"sir-{instance.id[2:10]}", "InstanceId": instance.id, "Type": "one-time",
+        "State": "active" if code == "fulfilled" else "closed", "Status": {"Code": code, "UpdateTime": at, "Message": code},
+    }  # fmt: skip
+
+
 def forget(instance: Instance) -> None:
     for key, reservation in list(instance.ec2_backend.reservations.items()):
         reservation.instances = [one for one in reservation.instances if one.id != instance.id]
@@ -361,6 +371,21 @@ class Instances:
             }
         )
 
+    def describe_spot_instance_requests(self) -> ActionResult:
+        """moto makes no request for an instance that RunInstances or a fleet bought."""
+        filters = self._filters_from_querystring()
+        everything = [
+            one for reservation in self.ec2_backend.reservations.values() for one in reservation.instances if one.lifecycle == "spot"
+        ]
+        requests = [request_of(one) for one in everything if one.ny_hidden <= 0]
+        named = {"status-code": lambda one: one["Status"]["Code"], "state": lambda one: one["State"], "instance-id": lambda one: one["InstanceId"]}
+        for name, values in filters.items():
+            requests = [one for one in requests if named[name](one) in values]
+        begin = int(self._get_param("NextToken") or 0)
+        end = begin + SETTINGS.pageSize
+        more = {"NextToken": str(end)} if end < len(requests) else {}
+        return ActionResult({"SpotInstanceRequests": requests[begin:end], **more})
+
     def describe_instances(self) -> ActionResult:
         return self._looked(self.moto_describe_instances)
 
@@ -426,6 +451,8 @@ def interrupt(instance_id: str, action: str, notice_ms: float) -> bool:
                 if action == "rebalance":
                     notify(one, "EC2 Instance Rebalance Recommendation", {})
                     return True
+                # From the notice on, though the instance runs for two minutes more.
+                one.ny_request = ("instance-terminated-no-capacity", utcnow())
                 notify(one, "EC2 Spot Instance Interruption Warning", {"instance-action": "terminate"})
 
                 def take(one: Instance = one) -> None:

@@ -27,6 +27,7 @@ export const CALLS = {
   Fleets: ["ec2.createFleet", "ec2.createLaunchTemplate"],
   DedicatedHosts: ["ec2.allocateHosts", "ec2.releaseHosts"],
   Notices: ["sqs.receiveMessage", "sqs.deleteMessageBatch"],
+  SpotNotices: ["ec2.describeSpotInstanceRequests"],
   Prices: ["pricing.getProducts", "ec2.describeSpotPriceHistory"],
   ImageParameters: ["ssm.getParameter"],
   Images: [

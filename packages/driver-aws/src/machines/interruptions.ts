@@ -14,7 +14,7 @@ import { metadataOf } from "../tags.ts";
 import { hasEnded, idsOf } from "./instances.ts";
 import type { Workshop } from "./workshop.ts";
 
-/** Tag of an instance whose interruption EC2 has announced. The queue delivers a notice to one launcher; the tag informs all of them. */
+/** Tag of an instance whose interruption EC2 has announced. The first launcher that learns it sets the tag, which informs all of them. */
 const INTERRUPTED = "nodeyard_interrupted";
 
 export function isInterrupted(instance: Instance): boolean {
@@ -32,13 +32,15 @@ export async function takeNotice(
   if (kind !== "interruption") return;
   const instance = (await account.instances.all(signal, true)).get(id);
   const tag = tagOf(metadataOf(instance?.Tags));
-  if (tag?.installation !== installation || tag.provider !== config.name) return;
+  if (instance === undefined || tag?.installation !== installation || tag.provider !== config.name) return;
+  // Another launcher has taken it.
+  if (isInterrupted(instance)) return;
+  remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
   const Tags = [{ Key: INTERRUPTED, Value: at }];
   await account.aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
   // From now on the shared list shows the tag to every reader of this process.
   await account.instances.all(signal, true);
   log.warn({ node: tag.nodeId, instance: id, at }, "EC2 takes a spot machine back");
-  remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
 }
 
 /** Checks a ready node before its assignment. Rejects when EC2 is about to interrupt it, but not when EC2 cannot be asked. */
