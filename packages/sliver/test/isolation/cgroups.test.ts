@@ -148,3 +148,27 @@ describe("guarantees of memory, in v2", () => {
     }
   });
 });
+
+describe("groups that a killed machine left", () => {
+  test("go when they have no process and no sliver", async () => {
+    const mounts = ["pids", "cpu"].map((name) => mkdtempSync(join(tmpdir(), `nodeyard-cgroups-${name}-`)));
+    const [pids, cpu] = mounts as [string, string];
+    try {
+      const marks = ["ny-1.1", "ny-2.2", "ny-3.3"];
+      for (const mount of mounts)
+        for (const mark of marks) mkdirSync(join(mount, PARENT, mark, "payload"), { recursive: true });
+      // As a process of another namespace is shown.
+      writeFileSync(join(pids, PARENT, "ny-2.2", "payload", "cgroup.procs"), "0\n");
+      const mountinfo = `31 30 0:27 / ${pids} rw - cgroup cgroup rw,pids\n32 30 0:28 / ${cpu} rw - cgroup cgroup rw,cpu`;
+      const cgroups = new Cgroups(
+        readLayout(mountinfo, () => []),
+        systemClock,
+      );
+      await cgroups.sweep(new Set(["ny-3.3"]));
+      for (const mount of mounts)
+        expect(marks.filter((mark) => existsSync(join(mount, PARENT, mark)))).toEqual(["ny-2.2", "ny-3.3"]);
+    } finally {
+      for (const mount of mounts) rmSync(mount, { recursive: true });
+    }
+  });
+});

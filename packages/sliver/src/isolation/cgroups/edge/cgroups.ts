@@ -203,6 +203,17 @@ export class Cgroups {
       await this.#guaranteeAll(memory.mount);
   }
 
+  /**
+   * Removes groups without a process, except those of `marks`. Where a machine in namespaces of its own was killed, its groups stay:
+   * they belong to no sliver, and must not hold an index.
+   */
+  async sweep(marks: ReadonlySet<string>): Promise<void> {
+    for (const mark of await this.list()) {
+      if (marks.has(mark) || (await this.populated(mark, ""))) continue;
+      for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT, mark));
+    }
+  }
+
   /** Removes the group of all slivers, on a machine without slivers. */
   async removeParent(): Promise<void> {
     for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT));

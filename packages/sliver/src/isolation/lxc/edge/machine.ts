@@ -217,6 +217,9 @@ export class SliverMachine {
     await this.images.tidy(signal);
     await writeAtomic(this.seccomp, seccompPolicy(false));
     await writeAtomic(`${this.seccomp}.nesting`, seccompPolicy(true));
-    this.#cgroups = await Cgroups.detect(this.options.clock);
+    const cgroups = await Cgroups.detect(this.options.clock);
+    // Nothing is made before this has ended, so a group without a folder and without a process is not one that a sliver is about to use.
+    await cgroups.sweep(new Set([...(await this.folders.list()), ...(await this.subvolumes.list())]));
+    this.#cgroups = cgroups;
   }
 }
