@@ -21,13 +21,15 @@ export type Put = {
     readonly kind: Kind;
     readonly id: string;
     readonly row: Rows[Kind];
+    /** The thing had states since its last event that the server did not see. */
+    readonly skipped?: true;
   };
 }[keyof Rows];
 
 export type YardEvent =
   | Put
   /** The row does not exist any more, or the caller may not see it any more. */
-  | { readonly type: "remove"; readonly kind: keyof Rows; readonly id: string }
+  | { readonly type: "remove"; readonly kind: keyof Rows; readonly id: string; readonly skipped?: true }
   /** Events were missed. Discard all rows: the existing ones follow, up to `synced`. */
   | { readonly type: "gap"; readonly why: string }
   /** All existing rows have been sent. */

@@ -25,6 +25,7 @@ export class HttpApi {
   readonly #handles: Handles;
   readonly #answers: ShortCache<Body>;
   #hub: EventHub | undefined;
+  #Hub: typeof EventHub | undefined;
   #issuers: Issuers | undefined;
   #trusted: readonly IssuerConfig[] = [];
   readonly #apps = new Map<string, { readonly app: FastifyInstance; readonly tls: TlsFiles | undefined }>();
@@ -41,7 +42,8 @@ export class HttpApi {
     this.#issuers ??= new All(this.#handles.clock, fetchJson);
     this.#issuers.configure(this.#trusted);
     const issuers = this.#issuers;
-    const hub = ({ view, handles }: Known) => (this.#hub ??= new Hub(view, handles));
+    this.#Hub = Hub;
+    const hub = (known: Known) => (this.#hub ??= this.#newHub(Hub, known));
     const address = () => [...this.#apps.keys()].find((one) => !one.startsWith("unix:")) ?? null;
     const parts = { ...this.#handles, issuers, answers: this.#answers, hub, address };
     const token = "token" in place ? { token: place.token } : {};
@@ -52,6 +54,20 @@ export class HttpApi {
       "socket" in place ? await listenUnix(app, place.socket) : await listenTcp(app, place.host, place.port);
     this.#apps.set(where, { app, tls: files });
     return where;
+  }
+
+  /**
+   * The view has been read, and the process has not acted yet. Clients that followed the process before come back: what happens from here
+   * on is kept for them.
+   */
+  seen(known: Known): void {
+    if (this.#Hub !== undefined && known.events?.exists === true)
+      this.#hub ??= this.#newHub(this.#Hub, known);
+  }
+
+  #newHub(Hub: typeof EventHub, { view, handles, events: file }: Known): EventHub {
+    const { clock, random } = handles;
+    return new Hub(view, { clock, random, ...(file && { stored: { file, log: this.#handles.log } }) });
   }
 
   /** From now on the tokens of these issuers count. */

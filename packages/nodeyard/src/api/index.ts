@@ -1,3 +1,4 @@
+export { EVENTS, EventFile } from "./edge/event-file.ts";
 export type { TlsFiles } from "./edge/tls.ts";
 export { ListenError } from "./errors.ts";
 export { isLoopback } from "./http/caller.ts";

@@ -13,6 +13,7 @@ import type {
 } from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
+import type { EventFile } from "./edge/event-file.ts";
 import type { Body } from "./http/reply.ts";
 import type { ShortCache } from "./http/short-cache.ts";
 import type { EventHub } from "./v1/event-hub.ts";
@@ -34,6 +35,8 @@ export type ConfigPlan =
 export interface Known {
   readonly view: View;
   readonly handles: OperationHandles;
+  /** Where events are kept for clients that come back after a restart; absent: the process has no folder of its own. */
+  readonly events?: EventFile;
 }
 
 /** Whether the process does its work now; `why` names what is missing. */

@@ -165,6 +165,7 @@ export class Launcher {
     const { ages, leases, serving, loop } = this.#parts;
     await this.#membership.prepare();
     await this.view.start();
+    this.#options.onView?.(this.view);
     seed(this.#parts);
     this.view.onEvent((event) => this.#onView(event));
     await this.#membership.begin();

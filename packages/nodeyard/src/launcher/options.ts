@@ -3,6 +3,7 @@ import type { Clock, Random, Span } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { LabelPolicy } from "../scheduler/index.ts";
 import type { Counters, History, Journal, Log, Subject } from "../telemetry/index.ts";
+import type { View } from "../view/index.ts";
 import type { Identity } from "./providers/served.ts";
 
 /** The part of the configuration that the launcher works by. */
@@ -33,6 +34,8 @@ export interface LauncherOptions {
   readonly stateFolder?: string;
   /** Reads past events of a subject from the journal; absent: this process keeps no journal. */
   readonly history?: (subject: Subject) => Promise<History>;
+  /** The view has been read whole, and the launcher has not acted yet. */
+  readonly onView?: (view: View) => void;
   /** Takes the spans of requests; absent: none are made. */
   readonly trace?: (span: Span) => void;
   /** Requests between acceptance and the start of their last launch, at most. */

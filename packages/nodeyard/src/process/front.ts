@@ -2,6 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import {
   type Backup,
   HttpApi,
+  type Known,
   type ListenAddress,
   type Page,
   type Readiness,
@@ -139,6 +140,11 @@ export class Front {
 
   /** A figure may have changed. */
   readonly changed = (): void => this.#statsd?.reporter.changed();
+
+  /** A view has been read whole, and nothing has been done yet. */
+  seen(known: Known): void {
+    this.#api.seen(known);
+  }
 
   /** Something runs now, and can be looked at. */
   add(role: Role): void {

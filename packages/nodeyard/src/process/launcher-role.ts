@@ -2,7 +2,7 @@ import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { paths } from "@nodeyard/model";
 import { openTraces, type TraceExport } from "@nodeyard/runtime";
-import type { Audit, ConfigPlan, Readiness } from "../api/index.ts";
+import { type Audit, type ConfigPlan, EVENTS, EventFile, type Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
 import { Election, settledWithin } from "../coordination/index.ts";
 import { Launcher, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
@@ -48,6 +48,7 @@ const PLANNED = 20_000;
 interface Kept {
   readonly journal: FileJournal;
   readonly evidence: FileEvidence;
+  readonly events: EventFile;
   readonly traces: TraceExport | undefined;
 }
 
@@ -80,6 +81,8 @@ export class LauncherRole implements Role {
       { clock, log, counters: front.counters },
     );
     const evidence = openEvidence(`${stateFolder}/${EVIDENCE}`, { clock, log });
+    const events = new EventFile(`${stateFolder}/${EVENTS}`);
+    const handles = { tree, clock, random };
     try {
       const options: LauncherOptions = {
         tree,
@@ -89,6 +92,7 @@ export class LauncherRole implements Role {
         log,
         journal,
         history: (subject) => journal.read(subject),
+        onView: (view) => front.seen({ view, handles, events }),
         evidence,
         stateFolder,
         ...(traces === undefined ? {} : { trace: traces.emit }),
@@ -100,7 +104,7 @@ export class LauncherRole implements Role {
       const launcher = await Launcher.start(options, stopping);
       // Nothing waits for it: estimates are better with it, and all else does without.
       void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
-      return new LauncherRole(parts, launcher, { journal, evidence, traces });
+      return new LauncherRole(parts, launcher, { journal, evidence, events, traces });
     } catch (error) {
       evidence.close();
       await journal.close();
@@ -109,7 +113,8 @@ export class LauncherRole implements Role {
     }
   }
 
-  private constructor(parts: LauncherParts, launcher: Launcher, { journal, evidence, traces }: Kept) {
+  private constructor(parts: LauncherParts, launcher: Launcher, kept: Kept) {
+    const { journal, evidence, events, traces } = kept;
     const { machine, tree, config, log, front } = parts;
     const { clock, random, hostname, pid } = machine;
     const { counters, changed } = front;
@@ -120,7 +125,7 @@ export class LauncherRole implements Role {
     this.#evidence = evidence;
     this.#traces = traces;
     this.audit = openAudit(launcher.view, journal, log.area("api"));
-    this.known = { view: launcher.view, handles: { tree, clock, random } };
+    this.known = { view: launcher.view, handles: { tree, clock, random }, events };
     this.#population = new Population(launcher.view, changed);
     this.#history = new CountHistory(this.#population, () => launcher.view.complete, { clock, journal });
     void journal.latest(["counts.noted"]).then(({ events }) => this.#history.recall(events));

@@ -1,7 +1,5 @@
-import { type Change, keyOf } from "./changes.ts";
-
-/** A change, or whether the view sees the whole tree from here on. */
-export type Kept = Change | { readonly complete: boolean };
+import { keyOf } from "./changes.ts";
+import type { Boot, Kept, StoredChanges } from "./stored-changes.ts";
 
 /** Text for clients that see the same, and how far it brings them. */
 export interface Piece {
@@ -11,12 +9,12 @@ export interface Piece {
 }
 
 /** The number of changes kept for clients that are behind or reconnect; it bounds the memory for any number of clients. */
-const KEPT = 4_096;
+export const KEPT = 8_192;
 
 /** Changes in their order, numbered for good; each client reads them from a place of its own. */
 export class ChangeLog {
-  /** Names this log in event ids. Numbers of another log, or of a former process, do not count the same changes. */
-  readonly #name: string;
+  /** Names of processes in event ids. Numbers of another log, or of a process that this one does not go on after, count other changes. */
+  readonly #boots: readonly Boot[];
   readonly #newestOnly: boolean;
   readonly #kept: Kept[] = [];
   /** Things that changed since the last `settle`: their newest state, and the state before. */
@@ -26,12 +24,17 @@ export class ChangeLog {
   /** Since the last `settle`, and those before it: a client that is a little behind needs them. */
   #pieces = new Map<string, Piece>();
   #formerPieces: ReadonlyMap<string, Piece> = new Map();
-  #first = 1;
+  readonly #stored: StoredChanges | undefined;
+  #first: number;
 
-  /** `newestOnly`: between two calls of `settle` things change once, however often they changed. */
-  constructor(name: string, { newestOnly }: { readonly newestOnly: boolean }) {
-    this.#name = name;
-    this.#newestOnly = newestOnly;
+  /** `newestOnly`: between two calls of `settle` things change once, however often they changed. `stored`: outlives the process. */
+  constructor(name: string, options: { readonly newestOnly: boolean; readonly stored?: StoredChanges }) {
+    this.#newestOnly = options.newestOnly;
+    this.#stored = options.stored;
+    this.#boots = options.stored?.boots ?? [[name, 1]];
+    this.#first = options.stored?.first ?? 1;
+    this.#kept.push(...(options.stored?.changes ?? []));
+    for (const change of options.stored?.missed() ?? []) this.add(change);
   }
 
   /** The number of the first change that is kept. */
@@ -61,15 +64,21 @@ export class ChangeLog {
     return this.#newestOnly && this.#last.get(keyIn(change)) !== change;
   }
 
+  /** An id to be sent: what it counts is stored. */
   id(number: number): string {
-    return `${this.#name}.${number}`;
+    this.#stored?.flush();
+    return `${this.#boots.at(-1)![0]}.${number}`;
   }
 
   /** The number of the change after this event id, kept or not; undefined: the id belongs to another process or log. */
   numberAfter(id: string): number | undefined {
     const [, name, digits] = /^(\w+)\.(\d{1,15})$/.exec(id) ?? [];
     const next = Number(digits) + 1;
-    return name === this.#name && next <= this.next ? next : undefined;
+    const at = this.#boots.findIndex(([boot]) => boot === name);
+    const [, from = Number.POSITIVE_INFINITY] = this.#boots[at] ?? [];
+    // After a loss of power the file may lack changes that were sent. The numbers beyond it were given again, by the next process.
+    const [, end = this.next] = this.#boots[at + 1] ?? [];
+    return next >= from && next <= end ? next : undefined;
   }
 
   add(change: Kept): void {
@@ -102,8 +111,15 @@ export class ChangeLog {
     return made;
   }
 
+  /** `forever`: nobody goes on from here after a restart either. */
+  close(forever: boolean): void {
+    if (forever) this.#stored?.remove();
+    else this.#stored?.close();
+  }
+
   #keep(change: Kept): void {
     this.#kept.push(change);
+    this.#stored?.add(change);
     if (this.#newestOnly) this.#last.set(keyIn(change), change);
     // A quarter at once: moving all others for each change would cost more than keeping some more.
     if (this.#kept.length < KEPT * 1.25) return;

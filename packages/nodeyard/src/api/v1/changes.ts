@@ -28,13 +28,13 @@ export interface Interest {
 }
 
 /** The name of an image, whose row is made when it is sent. The state before the change is not kept. */
-interface ImageEntry {
+export interface ImageEntry {
   readonly image: string;
   readonly former?: boolean;
 }
 
 /** A thing as it was or is. */
-type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry;
+export type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry;
 
 /** A change of one thing. */
 export interface Change {
@@ -42,6 +42,8 @@ export interface Change {
   readonly id: string;
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
+  /** Nobody saw what became of the thing between the two. Known without it where the versions of its record tell. */
+  readonly skipped?: boolean;
 }
 
 /** Of the thing that changed. */
@@ -103,17 +105,29 @@ export function* everything(view: View, kinds: ReadonlySet<string>): Generator<C
 }
 
 /** The event that a client is sent, without its id; undefined where it sees nothing of the change. */
-export function textOf(change: Change, view: View, interest: Interest): string | undefined {
+export function textOf(
+  change: Change,
+  view: View,
+  interest: Interest,
+  { each = false }: { readonly each?: boolean } = {},
+): string | undefined {
   const { kind, id, before, after } = change;
   if (!interest.kinds.has(kind)) return undefined;
   const row = seen(kind, after, view, interest);
+  const more = each && hasSkipped(change) ? { skipped: true } : {};
   if (row !== undefined) {
     const shown = interest.brief ? withoutNulls(row) : row;
-    return `event: put\ndata: ${JSON.stringify({ kind, id, row: shown })}\n\n`;
+    return `event: put\ndata: ${JSON.stringify({ kind, id, row: shown, ...more })}\n\n`;
   }
   // What a client saw and sees no longer, because it is gone, another's or of another state, is removed for it.
   if (seen(kind, before, view, interest) === undefined) return undefined;
-  return `event: remove\ndata: ${JSON.stringify({ kind, id })}\n\n`;
+  return `event: remove\ndata: ${JSON.stringify({ kind, id, ...more })}\n\n`;
+}
+
+/** Whether the record of the thing was written more than once. */
+function hasSkipped({ before, after, skipped }: Change): boolean {
+  if (skipped !== undefined || after === undefined || !("version" in after)) return skipped === true;
+  return after.version > (before !== undefined && "version" in before ? before.version + 1 : 0);
 }
 
 /** Of one level: what is within a key stays as it is. */

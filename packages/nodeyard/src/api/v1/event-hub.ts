@@ -1,10 +1,13 @@
 import { LOGINS, TOKENS } from "@nodeyard/model";
 import { type Clock, hexId, type Random, type Timer } from "@nodeyard/runtime";
+import type { Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
+import type { EventFile } from "../edge/event-file.ts";
 import { packed } from "../gzip.ts";
-import { ChangeLog, type Piece } from "./change-log.ts";
+import { ChangeLog, KEPT, type Piece } from "./change-log.ts";
 import { audienceOf, type Change, changeIn, everything, type Interest, textOf } from "./changes.ts";
 import { seesAll } from "./principal.ts";
+import { StoredChanges } from "./stored-changes.ts";
 
 /** Where the events of one client go. */
 export interface Sink {
@@ -47,10 +50,18 @@ const PIECE = 64 * 1_024;
 /** Of a walk in gzip; half a mebibyte takes some 10 ms. */
 const PIECES_AT_ONCE = 8;
 
+interface Outside {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Where changes are kept for clients that come back after a restart; absent: a restart is a gap for them. */
+  readonly stored?: { readonly file: EventFile; readonly log: Log };
+}
+
 /** Events of the view for clients that follow it: made from its events, and nothing is polled. */
 export class EventHub {
   readonly #clock: Clock;
   readonly #view: View;
+  readonly #random: Random;
   readonly #boot: string;
   /** One log of all changes and one of the newest states; each exists from the first client that needs it. */
   readonly #logs = new Map<boolean, ChangeLog>();
@@ -60,11 +71,19 @@ export class EventHub {
   /** Since when newest states are gathered, on the monotonic clock; undefined: nothing has changed since they were sent. */
   #since: number | undefined;
   #ping: Timer | undefined;
+  readonly #stored: Outside["stored"];
+  /** The next number of the log of all changes, when the last client that read it had gone. */
+  #left = 0;
 
-  constructor(view: View, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
+  /** The view has been read whole before. */
+  constructor(view: View, { clock, random, stored }: Outside) {
     this.#clock = clock;
     this.#view = view;
+    this.#stored = stored;
+    this.#random = random;
     this.#boot = hexId(random).slice(0, 8);
+    // Clients of the process before may come back.
+    if (stored?.file.exists === true) this.#left = this.#logOf(false).next;
     this.#unsubscribe = view.onEvent((event) => {
       // A client whose token was revoked or whose session ended gets nothing more, not even changes that are already gathered.
       if (event.type === "own" && RIGHTS.some((root) => event.path.startsWith(root))) this.#dismiss();
@@ -94,13 +113,31 @@ export class EventHub {
     this.#unsubscribe();
     this.#gathering?.cancel();
     for (const client of [...this.#clients]) this.#end(client);
+    for (const log of this.#logs.values()) log.close(false);
   }
 
   #logOf(newestOnly: boolean): ChangeLog {
-    const log =
-      this.#logs.get(newestOnly) ?? new ChangeLog(`${this.#boot}${newestOnly ? "n" : ""}`, { newestOnly });
+    const log = this.#logs.get(newestOnly) ?? this.#newLog(newestOnly);
     this.#logs.set(newestOnly, log);
     return log;
+  }
+
+  #newLog(newestOnly: boolean): ChangeLog {
+    if (newestOnly) return new ChangeLog(`${this.#boot}n`, { newestOnly });
+    const name = hexId(this.#random).slice(0, 8);
+    const outside = { view: this.#view, clock: this.#clock };
+    const stored =
+      this.#stored && new StoredChanges(this.#stored.file, name, { ...outside, log: this.#stored.log });
+    return new ChangeLog(name, { newestOnly, ...(stored && { stored }) });
+  }
+
+  /** Ends the log of all changes when nobody can go on in it any more: keeping it costs with each change. */
+  #forget(): void {
+    const log = this.#logs.get(false);
+    if (log === undefined || log.next - this.#left <= KEPT) return;
+    if ([...this.#clients].some((client) => client.reads(log))) return;
+    log.close(true);
+    this.#logs.delete(false);
   }
 
   #flush(): void {
@@ -110,6 +147,7 @@ export class EventHub {
     if (wait > 0) this.#gathering = this.#clock.setTimer(wait, () => this.#flush(), { background: true });
     for (const log of this.#logs.values()) if (wait === 0 || log !== newest) log.settle();
     for (const client of this.#clients) client.pump();
+    this.#forget();
   }
 
   /** For how much longer the newest states are gathered, at most as long as changes of the other log may wait. Milliseconds. */
@@ -137,6 +175,8 @@ export class EventHub {
   #end(client: Client): void {
     if (!this.#clients.delete(client)) return;
     client.end();
+    const all = this.#logs.get(false);
+    if (all !== undefined && client.reads(all)) this.#left = all.next;
     if (this.#clients.size > 0) return;
     this.#ping?.cancel();
     this.#ping = undefined;
@@ -242,7 +282,7 @@ class Client {
       const told =
         "complete" in change
           ? `event: view\ndata: ${JSON.stringify(change)}\n\n`
-          : textOf(change, this.#view, this.#follower);
+          : textOf(change, this.#view, this.#follower, { each: !this.#follower.newestOnly });
       if (told !== undefined) text += `id: ${this.#log.id(next)}\n${told}`;
     }
     // Of others' changes a client hears nothing; now and then it hears how far it is, so that it need not begin again.

@@ -36,7 +36,7 @@ const events = route({
   reply: z
     .string()
     .describe(
-      "`put` (kind, id and row: the thing as the lists have it), `remove` (kind, id), `synced` (all there is was sent), `gap` (something was missed: forget everything; all there is follows, up to `synced`), `view` (complete: false while the process cannot see the whole tree)",
+      "`put` (kind, id and row: the thing as the lists have it), `remove` (kind, id), both with `skipped: true` where the thing had states before that this server did not see, `synced` (all there is was sent), `gap` (something was missed: forget everything; all there is follows, up to `synced`), `view` (complete: false while the process cannot see the whole tree)",
     ),
   handle: async ({ principal, query, parts, known }, stream) => {
     const hub = parts.hub(known);

@@ -161,7 +161,7 @@ test("a client that comes back goes on where it was while that is kept, and else
   await clock.advance(1_000);
   expect([soon.gaps(), [...soon.picture]]).toEqual([0, [["node-1", "version 101"]]]);
   first.take(0);
-  for (let at = 0; at < 6_000; at++) put(at % 50, 200 + at);
+  for (let at = 0; at < 12_000; at++) put(at % 50, 200 + at);
   const late = slowClient((follower) => hub.follow(follower), from);
   late.take(Number.POSITIVE_INFINITY);
   await clock.advance(1_000);
