@@ -2,7 +2,7 @@ export * from "./counters.ts";
 export { type FileJournal, openJournal } from "./edge/journal-file.ts";
 export { readEvents, readJournal } from "./edge/journal-reader.ts";
 export { isJournald } from "./edge/line-sink.ts";
-export * from "./edge/pino-log.ts";
+export * from "./edge/process-log.ts";
 export * from "./journal.ts";
 export * from "./journal-events.ts";
 export * from "./live.ts";
