@@ -54,8 +54,11 @@ export class RemoteFeed extends Follower implements Feed {
         this.dirty(path);
       }
     }
-    for (const [path, write] of this.#parked) {
-      if (this.#own.inFlight(path, true, write)) continue;
+    // An event waits for writes of its own path, or for a sequential create, whose path is known only now.
+    const isSequential = ops.some((op) => op.op === "create" && op.sequential === true);
+    for (const path of isSequential ? this.#parked.keys() : ops.map((op) => op.path)) {
+      const write = this.#parked.get(path);
+      if (write === undefined || this.#own.inFlight(path, true, write)) continue;
       this.#parked.delete(path);
       this.dirty(path);
     }

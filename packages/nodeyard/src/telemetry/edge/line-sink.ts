@@ -3,6 +3,8 @@ import { promisify } from "node:util";
 
 /** Bytes of lines that wait for the disk or for the reader of a pipe, at most; later lines are dropped and counted. */
 const MAX_WAITING = 4 << 20;
+/** For how long lines are gathered, milliseconds: shorter than a person notices, and much longer than a turn of the event loop. */
+const GATHER_MS = 10;
 /** Before a pipe that takes no more is tried again, milliseconds. */
 const AGAIN_MS = 100;
 /** How often at the end of the process, at most. */
@@ -71,8 +73,8 @@ export class LineSink {
     this.#busy = true;
     try {
       while (true) {
-        // The lines of one turn of the event loop are one write: a launcher writes several thousand lines a second.
-        await new Promise(setImmediate);
+        // Lines are gathered for one write: a launcher writes several thousand a second, and each write wakes another thread.
+        await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
         if (!this.#hasBatch()) break;
         await this.#follow();
         while (this.#batch.length > 0) await this.#writeSome();
