@@ -95,7 +95,7 @@ function checkMachines(scene: Scene, provider: string, cloud: FakeCloud): void {
 function checkChatter(processes: Scene["processes"], linesBefore: readonly number[]): void {
   for (const [index, { name, dead, log, counters }] of processes.entries()) {
     if (dead) continue;
-    // A step of a life is told once: nodes that reach their maximum age are replaced while all is quiet.
+    // A step of a life is reported once: nodes that reach their maximum age are replaced while all is quiet.
     const since = log.lines
       .slice(linesBefore[index] ?? 0)
       .filter(({ level, facts }) => level !== "debug" && !(level === "info" && "event" in facts));

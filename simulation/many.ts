@@ -35,7 +35,7 @@ export async function runMany(options: ManyOptions): Promise<void> {
   const { mutant, workers, json } = options;
   const tally = before(options);
   const seeds = seedsLeft(tally, options.seeds);
-  let told = 0;
+  let done = 0;
   const at = revision();
   await campaign({
     seeds,
@@ -43,10 +43,10 @@ export async function runMany(options: ManyOptions): Promise<void> {
     ...(workers === undefined ? {} : { workers }),
     onOutcome: (outcome) => {
       addOutcome(tally, outcome, at);
-      if (++told % KEEP_EVERY === 0) keep(options, tally);
+      if (++done % KEEP_EVERY === 0) keep(options, tally);
       if (outcome.failure !== undefined && !json)
         console.log(`seed ${outcome.seed}: ${outcome.failure.message}\n`);
-      if (!json) progress(told, seeds.length, tally.failures.length);
+      if (!json) progress(done, seeds.length, tally.failures.length);
     },
   });
   keep(options, tally);

@@ -56,7 +56,7 @@ export class LauncherProcess {
   closing = false;
   #next: LauncherConfig | undefined;
   #frozenAt: number | undefined;
-  /** Until when the process trusted its session when it fell asleep: nothing was heard of it since. */
+  /** Until when the process trusted its session when it fell asleep: no reply came since. */
   #distrusted: number | undefined;
   readonly #clock: Clock;
 

@@ -29,7 +29,7 @@ export async function again<T>(clock: Clock, random: Random, call: () => Promise
 
 /**
  * A tree as clients of kazoo have it: calls that the connection lost are repeated. Before an ephemeral sequential create is repeated, the
- * first one is looked for, as kazoo's lock does by its name. Any other sequential create is not repeated: the two could not be told apart.
+ * first one is looked for, as kazoo's lock does by its name. Any other sequential create is not repeated: the two could not be distinguished.
  */
 export function retried(tree: MemoryTree, clock: Clock, random: Random): MemoryTree {
   const create: Create = (path, data, options = {}) => {

@@ -14,7 +14,7 @@ export const SIGHTINGS = {
   "backing node failed": "a backing node gets no more users",
   "backing node given back": "an empty backing node is given back",
   "dead letter": "a node that cannot be deleted is marked",
-  "launch told to a trial": "a new build of an image is on trial, and a launcher reports a launch",
+  "launch reported to a trial": "a new build of an image is on trial, and a launcher reports a launch",
   "build promoted": "a new build of an image takes over",
   "waits: capacity.pool": "a request waits for a pool's limit",
   "waits: capacity.tenant": "a request waits for its tenant's limit",
@@ -76,5 +76,5 @@ function trial(data: Uint8Array | undefined): readonly Sighting[] {
   const { candidate, tallies, last } = JSON.parse(Buffer.from(data ?? "").toString()) as Canary;
   if (candidate === null) return last?.verdict === "promoted" ? ["build promoted"] : [];
   const { candidate: ours, stable } = tallies;
-  return ours.boots + ours.failed + stable.boots + stable.failed > 0 ? ["launch told to a trial"] : [];
+  return ours.boots + ours.failed + stable.boots + stable.failed > 0 ? ["launch reported to a trial"] : [];
 }

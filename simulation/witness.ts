@@ -25,7 +25,7 @@ export class Witness {
   /** Whose call is running now; undefined: a call of the simulation itself. */
   #caller: (() => Caller) | undefined;
 
-  /** `noteImage` is called with images when a call takes effect, whoever made it. */
+  /** `noteImage` is called with images when a call takes effect, by any client. */
   constructor(provider: string, note: Note, noteImage: NoteImage) {
     this.#provider = provider;
     this.#note = note;

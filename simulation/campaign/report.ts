@@ -16,7 +16,7 @@ export function writePage(file: string, facts: ReportFacts): void {
 
 /** `docs/reference/simulation.md`: results of a campaign. */
 export function report({ tally, mutants }: ReportFacts): string {
-  const { done, failures, mended, revisions, coverage, sums } = tally;
+  const { done, failures, fixed, revisions, coverage, sums } = tally;
   const hours = (sums.virtualMs / 3_600_000).toFixed(1);
   const none = uncovered(coverage);
   return `# Results of the simulation
@@ -33,7 +33,7 @@ Written by \`npm run simulate -- --report\` and \`npm run mutate -- --keep\`; do
     .map(([name, seeds]) => `${name}: ${seeds}`)
     .join(", ")} |
 | Seeds that break a rule | ${failures.length} |
-| Seeds that broke one at an earlier revision, fixed since | ${mended.length} |
+| Seeds that broke one at an earlier revision, fixed since | ${fixed.length} |
 | Simulated time | ${hours} h |
 | Launcher processes | ${sums.launchers} |
 | Checked writes to the tree | ${sums.writes} |
@@ -42,17 +42,17 @@ Written by \`npm run simulate -- --report\` and \`npm run mutate -- --keep\`; do
 | Leases granted | ${sums.leases} |
 | Never happened | ${none.length === 0 ? "nothing" : none.join("; ")} |
 
-${listed("Failures", failures)}${listed("Fixed", mended)}${mutantsSection(mutants)}
+${listed("Failures", failures)}${listed("Fixed", fixed)}${mutantsSection(mutants)}
 ## Faults
 
 | Fault | What it is | Times |
 |---|---|---|
-${told(FAULTS, coverage.faults)}
+${countRows(FAULTS, coverage.faults)}
 ## Special courses
 
 | What | What it is | Times |
 |---|---|---|
-${told(SIGHTINGS, coverage.sightings)}
+${countRows(SIGHTINGS, coverage.sightings)}
 ## State transitions
 
 ${rows("Transition", coverage.transitions)}
@@ -70,7 +70,7 @@ function listed(title: string, failures: readonly Failure[]): string {
   return lines.length === 0 ? "" : `## ${title}\n\n${lines.join("")}\n`;
 }
 
-function told(names: Readonly<Record<string, string>>, tally: Tally): string {
+function countRows(names: Readonly<Record<string, string>>, tally: Tally): string {
   return Object.entries(names)
     .map(([name, what]) => `| ${name} | ${what} | ${tally[name] ?? 0} |\n`)
     .join("");

@@ -15,7 +15,7 @@ test("a failed seed runs again before new ones; if it then passes, it is reporte
   addOutcome(tally, { seed: 2 }, "new");
   expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([4]);
   expect(tally).toMatchObject({ done: [1, 3, 2], failures: [], revisions: { old: 3 } });
-  expect(tally.mended).toEqual([{ ...failure, message: "every request ends: 5" }]);
+  expect(tally.fixed).toEqual([{ ...failure, message: "every request ends: 5" }]);
   expect(page()).toContain("## Fixed\n\n- seed 2: every request ends\n");
 });
 
@@ -38,7 +38,7 @@ test.each([
   ["null", /no "done"/],
   [JSON.stringify({ ...stateOf(newTally()), done: [1, 2] }), /no list of ranges/],
   [JSON.stringify({ ...stateOf(newTally()), coverage: undefined }), /no "coverage"/],
-  [JSON.stringify({ ...stateOf(newTally()), mended: {} }), /no "mended"/],
+  [JSON.stringify({ ...stateOf(newTally()), fixed: {} }), /no "fixed"/],
 ])("a file that is no campaign's is refused with the reason: %s", (text, why) => {
   expect(() => readState(text)).toThrow(why);
 });

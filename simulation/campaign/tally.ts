@@ -7,7 +7,7 @@ export interface CampaignTally {
   readonly done: number[];
   readonly failures: Failure[];
   /** Failures of earlier revisions whose seeds passed when they were run again. */
-  readonly mended: Failure[];
+  readonly fixed: Failure[];
   /** Seeds by the revision of the code that ran them: a long campaign may span several revisions. */
   readonly revisions: Record<string, number>;
   readonly coverage: Coverage;
@@ -36,7 +36,7 @@ export function newTally(): CampaignTally {
     died: 0,
     leases: 0,
   };
-  return { done: [], failures: [], mended: [], revisions: {}, coverage: noCoverage(), sums };
+  return { done: [], failures: [], fixed: [], revisions: {}, coverage: noCoverage(), sums };
 }
 
 /** The same as in a file, where a thousand consecutive seeds take no more space than two. */
@@ -86,7 +86,7 @@ export function addOutcome(tally: CampaignTally, outcome: SeedOutcome, revision:
   if (former === undefined) {
     tally.done.push(seed);
     tally.revisions[revision] = (tally.revisions[revision] ?? 0) + 1;
-  } else if (failure === undefined) tally.mended.push(short(former));
+  } else if (failure === undefined) tally.fixed.push(short(former));
   if (failure !== undefined) tally.failures.push(failure);
   if (result === undefined) return;
   addCoverage(tally.coverage, result.coverage);

@@ -72,7 +72,7 @@ export class LogCheck {
     if (size <= NOTICED_MS) believed.set(client, (believed.get(client) ?? 0) + size);
   }
 
-  /** A launcher lost an event of the tree at this time, milliseconds: what it told is seen at the next resync. */
+  /** A launcher lost an event of the tree at this time, milliseconds: the change is seen at the next resync. */
   missed(client: string, at: number): void {
     this.#replay.missed.set(client, at);
   }

@@ -108,10 +108,10 @@ function isMissing(error: unknown): boolean {
 
 function list(state: MutantState): void {
   for (const mutant of MUTANTS)
-    console.log(`${mutant.name} (${mutant.breaks}): ${told(mutant, state[mutant.name])}`);
+    console.log(`${mutant.name} (${mutant.breaks}): ${describe(mutant, state[mutant.name])}`);
 }
 
-function told({ survives }: Mutant, verdict: Verdict | undefined): string {
+function describe({ survives }: Mutant, verdict: Verdict | undefined): string {
   if (verdict?.seed !== undefined) return `seed ${verdict.seed.number}: ${verdict.seed.rule}`;
   if (verdict?.test !== undefined) return `${verdict.test.file}: ${verdict.test.name}`;
   const endless = verdict !== undefined && verdict.endless > 0 ? `, ${verdict.endless} runs did not end` : "";
@@ -157,7 +157,7 @@ async function run(): Promise<void> {
         state[name] = verdict;
         // A seed that caught it may take another course now: a mutant is lost only if it survives everything that might catch it.
         if (isCaught(known) && !isCaught(verdict) && isDecided(verdict)) lost.push(name);
-        say(`${name}: ${told(mutant, verdict)}`);
+        say(`${name}: ${describe(mutant, verdict)}`);
         if (isCaught(verdict) && mutant.survives !== undefined)
           say(`${name}: is caught now; remove its reason for surviving from the list`);
       } catch (error) {

@@ -77,7 +77,7 @@ async function answerTo(tree: Tree, ops: readonly Op[]): Promise<string> {
   const own = tree.session().id;
   try {
     const results: readonly OpResult[] = await tree.commit(ops);
-    return results.map((result) => told(result, own)).join(", ");
+    return results.map((result) => resultText(result, own)).join(", ");
   } catch (error) {
     if (!(error instanceof TreeError)) throw error;
     const reason = error instanceof CommitFailed ? `${error.index} ${error.reason.code}` : `0 ${error.code}`;
@@ -85,7 +85,7 @@ async function answerTo(tree: Tree, ops: readonly Op[]): Promise<string> {
   }
 }
 
-function told(result: OpResult, own: bigint): string {
+function resultText(result: OpResult, own: bigint): string {
   if (result.op === "create") return `create ${result.path} ${counters(result.stat, own)}`;
   return result.op === "set" ? `set ${counters(result.stat, own)}` : result.op;
 }

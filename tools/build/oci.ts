@@ -183,7 +183,7 @@ function programLayer(root: string, work: string, epoch: number): string {
   return tarOf(staged, ["."], join(work, "program.tar"), epoch);
 }
 
-/** The same bytes for the same content, whoever writes it and when. */
+/** The same bytes for the same content, independent of the machine and the time. */
 function tarOf(folder: string, members: readonly string[], file: string, epoch: number): string {
   const same = [
     "--sort=name",

@@ -13,7 +13,7 @@ function onTestRunEnd(modules: readonly TestModule[]): void {
     [...module.children.allTests("passed")].filter((test) => test.diagnostic()?.flaky === true),
   );
   if (unsure.length === 0) return;
-  console.log(`Passed only at the second try, to be mended (${unsure.length}):`);
+  console.log(`Passed only at the second try, to be fixed (${unsure.length}):`);
   for (const test of unsure) {
     console.log(`  ${test.module.relativeModuleId} > ${test.fullName}`);
     for (const { stack, message } of test.result().errors ?? []) console.log(`    ${stack ?? message}`);

@@ -66,16 +66,16 @@ export async function* follow(
     signal?.addEventListener("abort", stop, { once: true });
     let failure: unknown = new ClientError("client.unreachable", "the server ended the stream of events");
     try {
-      const heard = watchdog(clock, connection);
+      const silence = watchdog(clock, connection);
       try {
         const reply = await open(last, connection.signal);
-        for await (const { id, event } of eventsIn(reply, heard)) {
+        for await (const { id, event } of eventsIn(reply, silence)) {
           last = id ?? last;
           attempt = 0;
           if (event !== undefined) yield event;
         }
       } finally {
-        heard.end();
+        silence.end();
       }
     } catch (error) {
       failure = error;
@@ -120,11 +120,11 @@ interface Numbered {
 }
 
 /** Parses WHATWG "Server-sent events" with lines that end in LF. */
-async function* eventsIn({ body }: Response, heard: Watchdog): AsyncGenerator<Numbered, void, undefined> {
+async function* eventsIn({ body }: Response, silence: Watchdog): AsyncGenerator<Numbered, void, undefined> {
   if (body === null) return;
   let pending = "";
   for await (const text of body.pipeThrough(new TextDecoderStream())) {
-    heard.again();
+    silence.again();
     const blocks = (pending + text).split("\n\n");
     pending = blocks.pop() ?? "";
     if (pending.length > MAX_EVENT)

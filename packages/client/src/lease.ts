@@ -33,14 +33,14 @@ export class Lease implements AsyncDisposable {
   #row: LeaseRow;
   #timer: Timer | undefined;
   /** Monotonic time at which the last answered heartbeat was sent. */
-  #heard: number;
+  #answeredAt: number;
   #ended: Promise<void> | undefined;
 
   constructor(client: Client, clock: Clock, row: LeaseRow, asked: number) {
     this.#client = client;
     this.#clock = clock;
     this.#row = row;
-    this.#heard = asked;
+    this.#answeredAt = asked;
     this.#asked = asked;
     this.signal = this.#lost.signal;
     this.#ready.promise.catch(() => {});
@@ -143,13 +143,13 @@ export class Lease implements AsyncDisposable {
   }
 
   /** When the lease ends without a heartbeat, and when in any case, by this process's monotonic clock. Rounded towards too early. */
-  #ends(): { readonly heartbeatMs: number | null; readonly unheard: number; readonly over: number } {
+  #ends(): { readonly heartbeatMs: number | null; readonly silentAt: number; readonly over: number } {
     const { heartbeat_seconds: seconds, until, created } = this.#row;
     const heartbeatMs = seconds === null ? null : seconds * 1_000;
     const length = Date.parse(until ?? "") - Date.parse(created ?? "");
     return {
       heartbeatMs,
-      unheard: heartbeatMs === null ? Number.POSITIVE_INFINITY : this.#heard + heartbeatMs,
+      silentAt: heartbeatMs === null ? Number.POSITIVE_INFINITY : this.#answeredAt + heartbeatMs,
       over: Number.isFinite(length) ? this.#asked + length : Number.POSITIVE_INFINITY,
     };
   }
@@ -157,19 +157,19 @@ export class Lease implements AsyncDisposable {
   #schedule(): void {
     if (this.#ended !== undefined || this.signal.aborted) return;
     const now = this.#clock.monotonic();
-    const { heartbeatMs, unheard, over } = this.#ends();
-    if (unheard <= now) return this.#lose("no heartbeat was answered in time");
+    const { heartbeatMs, silentAt, over } = this.#ends();
+    if (silentAt <= now) return this.#lose("no heartbeat was answered in time");
     if (over <= now) return this.#lose("its time is over");
     const usual = heartbeatMs === null ? MAX_TIMER_MS : heartbeatMs / PER_HEARTBEAT;
-    const pause = Math.min(usual, unheard - now, over - now);
+    const pause = Math.min(usual, silentAt - now, over - now);
     // A background timer: a lease that the program forgot must not keep the process alive.
     this.#timer = this.#clock.setTimer(pause, () => void this.#beat(), { background: true });
   }
 
   async #beat(): Promise<void> {
     const sent = this.#clock.monotonic();
-    const { heartbeatMs, unheard, over } = this.#ends();
-    const left = Math.min(unheard, over) - sent;
+    const { heartbeatMs, silentAt, over } = this.#ends();
+    const left = Math.min(silentAt, over) - sent;
     if (heartbeatMs !== null && left > 0)
       try {
         const row = await this.#client.call(
@@ -177,7 +177,7 @@ export class Lease implements AsyncDisposable {
           { path: { id: this.id } },
           { timeoutMs: left },
         );
-        this.#heard = sent;
+        this.#answeredAt = sent;
         this.#take(row);
       } catch (error) {
         if (isGone(error)) return this.#lose(messageOf(error), error);

@@ -89,7 +89,7 @@ export async function* inParallel<T>(
         )
         .finally(() => running.delete(work));
       running.add(work);
-      // Where sending is faster than reading nothing is waited for, and the consumer hears of what arrived all the same.
+      // Where sending is faster than reading nothing is waited for, and the consumer still learns what arrived.
       if (arrived.has(whole)) yield counted();
       while (running.size >= most || begun - whole >= AHEAD * most) yield await whenOneEnds();
     }

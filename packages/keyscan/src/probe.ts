@@ -93,7 +93,7 @@ async function open(
     const silence = deadline(handles.clock, patienceMs, late(patienceMs), bound.signal);
     silence.signal.addEventListener("abort", () => quiet.abort(silence.signal.reason), { once: true });
     try {
-      return { to, greeting: await greet(heard(wire, silence.cancel)), close };
+      return { to, greeting: await greet(watchedWire(wire, silence.cancel)), close };
     } catch (error) {
       close();
       throw error;
@@ -107,7 +107,7 @@ async function open(
 }
 
 /** Wraps a connection so that `tell` is called at its first bytes. */
-function heard(wire: Wire, tell: () => void): Wire {
+function watchedWire(wire: Wire, tell: () => void): Wire {
   return {
     write: (bytes) => wire.write(bytes),
     close: () => wire.close(),

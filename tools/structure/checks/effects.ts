@@ -36,21 +36,21 @@ function globalEffects(file: SourceFile): Finding[] {
   const { tokens } = file;
   return tokens.flatMap((token, at) => {
     if (token.kind !== "word" || !isGlobalUse(tokens, at)) return [];
-    const { name, mend } = effectAt(tokens, at) ?? {};
-    if (name === undefined || mend === undefined || isBound(tokens, token.text)) return [];
-    return [finding(file, token.line, `uses ${name}`, mend)];
+    const { name, remedy } = effectAt(tokens, at) ?? {};
+    if (name === undefined || remedy === undefined || isBound(tokens, token.text)) return [];
+    return [finding(file, token.line, `uses ${name}`, remedy)];
   });
 }
 
-function effectAt(tokens: readonly Token[], at: number): { name: string; mend: string } | undefined {
+function effectAt(tokens: readonly Token[], at: number): { name: string; remedy: string } | undefined {
   const { text } = tokens[at]!;
-  if (Object.hasOwn(EFFECT_GLOBALS, text)) return { name: text, mend: EFFECT_GLOBALS[text]! };
+  if (Object.hasOwn(EFFECT_GLOBALS, text)) return { name: text, remedy: EFFECT_GLOBALS[text]! };
   if (Object.hasOwn(EFFECT_MEMBERS, text) && tokens[at + 1]?.text === ".") {
     const member = tokens[at + 2]?.text ?? "";
     const rule = Object.entries(EFFECT_MEMBERS[text]!).find(([pattern]) => matches(member, [pattern]));
-    if (rule !== undefined) return { name: `${text}.${member}`, mend: rule[1] };
+    if (rule !== undefined) return { name: `${text}.${member}`, remedy: rule[1] };
   }
-  return text === "Date" && readsClock(tokens, at) ? { name: "new Date()", mend: "Clock.now" } : undefined;
+  return text === "Date" && readsClock(tokens, at) ? { name: "new Date()", remedy: "Clock.now" } : undefined;
 }
 
 /** `new Date()`, `new Date` and `Date()` read the clock; `new Date(value)` does not. */
@@ -119,7 +119,7 @@ function closing(tokens: readonly Token[], start: number): number {
   return tokens.length;
 }
 
-function finding(file: SourceFile, line: number, what: string, mend: string): Finding {
-  const message = `${what} outside ${EDGE_FOLDERS.map((name) => `${name}/`).join(", ")}; take ${mend}`;
+function finding(file: SourceFile, line: number, what: string, remedy: string): Finding {
+  const message = `${what} outside ${EDGE_FOLDERS.map((name) => `${name}/`).join(", ")}; take ${remedy}`;
   return { rule: "effect", severity: "error", path: file.path, line, message };
 }

@@ -534,7 +534,7 @@ export interface Operations {
       readonly items: ReadonlyArray<{
         readonly label?: string;
         readonly pools?: ReadonlyArray<string>;
-        /** by state; of a user those that are its own, and ready ones that are nobody's */
+        /** by state; for a user its own nodes, and ready nodes without an owner */
         readonly nodes?: Readonly<Record<string, number>>;
         /** requests that are not answered yet */
         readonly waiting?: number;

@@ -117,7 +117,7 @@ function Actions({ node: { id, state } }: { readonly node: NodeRow }) {
       )}
       {state !== "deleting" && (
         <Action title={`Delete node ${id}`} verb="Delete" danger action={() => call("DELETE", path)}>
-          <p>A launcher deletes the machine. Whoever uses it now loses it.</p>
+          <p>A launcher deletes the machine. Its present user loses it.</p>
         </Action>
       )}
     </div>

@@ -101,7 +101,7 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
     });
 
   test(
-    "an uploaded image is listed with its tag, its id saved before the end, and its whole size told",
+    "an uploaded image is listed with its tag, its id saved before the end, and its whole size reported",
     withStore(async (bench, shop) => {
       const format = (await bench.rig.image?.())?.format ?? "";
       expect(shop.store.formats.includes(format)).toBe(true);

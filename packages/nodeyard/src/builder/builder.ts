@@ -250,8 +250,8 @@ export class Builder {
       else if (event.type === "complete") this.#workers.turn();
       if (event.type === "node" && event.after === undefined && this.#isAwaited(event.before))
         this.#sweep.wake(SOON_MS);
-      const told = event.type === "own" && canaryImage(event.path) !== undefined;
-      if (told || event.type === "image" || event.type === "complete") this.#sweep.wake(SOON_MS);
+      const isTrialReport = event.type === "own" && canaryImage(event.path) !== undefined;
+      if (isTrialReport || event.type === "image" || event.type === "complete") this.#sweep.wake(SOON_MS);
     });
     await this.#membership.begin();
     await this.#providers.apply(this.#relevant());

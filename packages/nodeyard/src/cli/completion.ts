@@ -120,7 +120,7 @@ function zsh(program: Described): string {
   });
   return `#compdef nodeyard
 # Completion of nodeyard for zsh. Made by "nodeyard completion zsh".
-${functions.join("")}# Loaded from a folder of fpath it is the function itself, else it is told to the shell.
+${functions.join("")}# Loaded from a folder of fpath it is the function itself, else it is registered with the shell.
 if [[ $funcstack[1] == _nodeyard ]]; then _nodeyard "$@"; else compdef _nodeyard nodeyard; fi
 `;
 }

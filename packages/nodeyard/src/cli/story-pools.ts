@@ -6,25 +6,25 @@ type PoolLine = Explanation["pools"][number];
 type Wait = Explanation["waits_for"];
 
 /** The answer of each pool, one after the other; pools that the request does not concern are only counted. */
-export function poolsText(pools: readonly PoolLine[], told: Wait, now: number, columns: number): string[] {
+export function poolsText(pools: readonly PoolLine[], shown: Wait, now: number, columns: number): string[] {
   const concerned = pools.filter(({ outlook }) => outlook !== "lacks");
   const lacking = pools.length - concerned.length;
   const members = new Set(pools.map(({ member }) => member)).size;
   return [
-    ...concerned.flatMap((line) => poolText(line, told, members > 1, now, columns)),
+    ...concerned.flatMap((line) => poolText(line, shown, members > 1, now, columns)),
     ...(lacking === 0
       ? []
       : [`  ${lacking} other ${lacking === 1 ? "pool does" : "pools do"} not offer what it wants`]),
   ];
 }
 
-function poolText(line: PoolLine, told: Wait, several: boolean, now: number, columns: number): string[] {
+function poolText(line: PoolLine, shown: Wait, several: boolean, now: number, columns: number): string[] {
   const { code, meaning, facts, outlook, position, waiting, since = null, estimate, no_estimate: why } = line;
   const place = position === null ? "" : `, position ${position} of ${waiting}`;
   const where = several ? `${line.pool} of ${line.member}` : line.pool;
   const { pool: _pool, ...rest } = facts;
   // A reason that was just printed is not repeated.
-  const again = told?.code === code && (told.facts.pool ?? line.pool) === line.pool;
+  const again = shown?.code === code && (shown.facts.pool ?? line.pool) === line.pool;
   const at = tryText(line.next_try, now);
   const next = at && `next try ${at}`;
   const likely =

@@ -284,8 +284,8 @@ export class View {
     const backings = this.slots.take(event);
     for (const listener of this.#listeners) listener(event);
     for (const id of backings) {
-      const told: ViewEvent = { type: "backing", id, after: this.slots.facts(id) };
-      for (const listener of this.#listeners) listener(told);
+      const changed: ViewEvent = { type: "backing", id, after: this.slots.facts(id) };
+      for (const listener of this.#listeners) listener(changed);
     }
   }
 }

@@ -35,7 +35,7 @@ export class MemoryPort implements Port {
   #id = 0n;
   #epoch = 0;
   #state: SessionState = "connecting";
-  #heardAt = Number.NEGATIVE_INFINITY;
+  #lastContact = Number.NEGATIVE_INFINITY;
   #reconnect: Timer | undefined;
   #held = false;
   #dead = false;
@@ -60,13 +60,13 @@ export class MemoryPort implements Port {
     const { clock, sessionTimeoutMs } = this.#options;
     // Pings are not simulated. While connected, the client is assumed to have had an answer within the last third of the timeout.
     const pinged = this.#silent ? Number.NEGATIVE_INFINITY : clock.monotonic() - sessionTimeoutMs / 3;
-    const heard = this.#state === "connected" ? Math.max(this.#heardAt, pinged) : this.#heardAt;
+    const contact = this.#state === "connected" ? Math.max(this.#lastContact, pinged) : this.#lastContact;
     const over = this.#state === "closed" || this.#state === "expired";
     return {
       id: this.#id,
       epoch: this.#epoch,
       state: this.#state,
-      trustedUntil: over ? Number.NEGATIVE_INFINITY : heard + (2 / 3) * sessionTimeoutMs,
+      trustedUntil: over ? Number.NEGATIVE_INFINITY : contact + (2 / 3) * sessionTimeoutMs,
     };
   }
 
@@ -196,7 +196,7 @@ export class MemoryPort implements Port {
     } else this.#choose();
     server.attach(this.#id);
     this.#silent = false;
-    this.#heardAt = clock.monotonic();
+    this.#lastContact = clock.monotonic();
     for (const watching of this.#watches) this.#stand(watching);
     this.#become("connected");
     const link = this.#link;
@@ -225,7 +225,7 @@ export class MemoryPort implements Port {
     this.#arrived ??= [];
     if (this.#state !== "connected") return;
     const { clock, sessionTimeoutMs, server } = this.#options;
-    this.#heardAt = Math.max(this.#heardAt, clock.monotonic() - sessionTimeoutMs / 3);
+    this.#lastContact = Math.max(this.#lastContact, clock.monotonic() - sessionTimeoutMs / 3);
     this.#silent = true;
     server.detach(this.#id);
   }
@@ -326,7 +326,7 @@ export class MemoryPort implements Port {
     this.#tell(() => {
       if (zxid > this.#seen) this.#seen = zxid;
       this.#inFlight.delete(call);
-      this.#heardAt = Math.max(this.#heardAt, call.sentAt);
+      this.#lastContact = Math.max(this.#lastContact, call.sentAt);
       this.#silent = false;
       if (typeof answer === "function") call.answer(answer);
       else call.fail(answer);

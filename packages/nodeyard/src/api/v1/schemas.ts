@@ -103,7 +103,7 @@ export const accessSchema = z.object({
 export const labelSchema = z.object({
   label: text,
   pools: texts,
-  nodes: counts.describe("by state; of a user those that are its own, and ready ones that are nobody's"),
+  nodes: counts.describe("by state; for a user its own nodes, and ready nodes without an owner"),
   waiting: z.int().describe("requests that are not answered yet"),
 });
 

@@ -31,9 +31,9 @@ const LEAST_BOOTS = 5;
 export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): TrialOutcome {
   const { candidate, stable } = canary.tallies;
   const launches = candidate.boots + candidate.failed;
-  const told = `${candidate.failed} of ${launches} launches failed`;
+  const tried = `${candidate.failed} of ${launches} launches failed`;
   const others = `${stable.failed} of ${stable.boots + stable.failed} of the others`;
-  if (failsOftener(candidate, stable)) return { verdict: "rolled-back", why: `${told}, against ${others}` };
+  if (failsOftener(candidate, stable)) return { verdict: "rolled-back", why: `${tried}, against ${others}` };
   const slower = slowdown(candidate, stable);
   if (slower !== undefined) {
     const why = `it boots in ${seconds(candidate)} s, the others in ${seconds(stable)} s`;
@@ -42,16 +42,16 @@ export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): Tr
   if (launches >= rules.launches) {
     // A short trial may end before chance is out of the question.
     const verdict = failsMostly(candidate, stable) ? "rolled-back" : "promoted";
-    return { verdict, why: `${told}, against ${others}` };
+    return { verdict, why: `${tried}, against ${others}` };
   }
   if (now - canary.since < rules.maxAgeMs)
-    return { verdict: "wait", why: `${told}; decided after ${rules.launches} launches` };
+    return { verdict: "wait", why: `${tried}; decided after ${rules.launches} launches` };
   // The image is rarely launched; few results are no reason to keep the old build for ever.
   return candidate.failed === 0
-    ? { verdict: "promoted", why: `the trial time ended without a failure: ${told}` }
+    ? { verdict: "promoted", why: `the trial time ended without a failure: ${tried}` }
     : {
         verdict: "rolled-back",
-        why: `the trial time ended with too few launches to accept failures: ${told}`,
+        why: `the trial time ended with too few launches to accept failures: ${tried}`,
       };
 }
 

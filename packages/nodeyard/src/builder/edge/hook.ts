@@ -34,10 +34,10 @@ export function runHook(
     };
     child.once("error", (error) => settle(127, error.message));
     child.once("exit", (code, name) => {
-      const told = code ?? -(name === null ? 1 : constants.signals[name]);
+      const status = code ?? -(name === null ? 1 : constants.signals[name]);
       const closed = new Promise((done) => child.once("close", done));
       const drained = wait(DRAIN_MS, undefined, { signal, ref: false }).catch(() => {});
-      void Promise.race([closed, drained]).then(() => settle(told));
+      void Promise.race([closed, drained]).then(() => settle(status));
     });
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });

@@ -37,7 +37,7 @@ export async function requestBuild({ tree }: OperationHandles, image: string): P
   return before;
 }
 
-/** Whether the tree has ever heard of the image. */
+/** Whether the tree has, or had, anything of the image. */
 export async function isKnownImage({ tree }: OperationHandles, image: string): Promise<boolean> {
   return (await tree.stat(paths.image(image))) !== undefined;
 }

@@ -73,7 +73,7 @@ export function historyIn(database: DatabaseSync, { request, node, lease }: Subj
 /** Rows that are looked through for the latest of a kind, at most: a long journal must not cost a start. */
 const LOOKED_AT = 50_000;
 /** The most that are returned. */
-const TOLD = 5_000;
+const MOST_LATEST = 5_000;
 
 /** The latest events of these names, oldest first. Never throws. */
 export function latestIn(database: DatabaseSync, names: readonly string[]): History {
@@ -81,7 +81,7 @@ export function latestIn(database: DatabaseSync, names: readonly string[]): Hist
     const rows = database
       .prepare(
         `SELECT id, at, event, request, node, facts FROM (SELECT * FROM events ORDER BY id DESC LIMIT ${LOOKED_AT})
-         WHERE event IN (${names.map(() => "?").join(", ")}) ORDER BY id DESC LIMIT ${TOLD}`,
+         WHERE event IN (${names.map(() => "?").join(", ")}) ORDER BY id DESC LIMIT ${MOST_LATEST}`,
       )
       .all(...names);
     return { events: rows.reverse().map(pastEvent), problem: null };

@@ -86,8 +86,8 @@ export class AccountSockets {
     for (const [name, listening] of this.#listening) {
       const next = wanted.get(name);
       // A broken sliver that was created again has a new folder at the same path, without a socket.
-      const heard = await isThere(this.#place(listening.account), "isSocket");
-      if (heard && next !== undefined && isDeepStrictEqual(next, listening.account)) continue;
+      const isListening = await isThere(this.#place(listening.account), "isSocket");
+      if (isListening && next !== undefined && isDeepStrictEqual(next, listening.account)) continue;
       this.#listening.delete(name);
       await attempt(this.#end(listening));
     }

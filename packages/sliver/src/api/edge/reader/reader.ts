@@ -120,7 +120,7 @@ export class Reader {
         if (pulse !== undefined && !this.#closed) onFailure(line);
         reject(new Error(line));
       });
-      const heard = (value: unknown) => {
+      const onFrame = (value: unknown) => {
         const message = messageSchema.parse(value);
         if ("ready" in message) {
           pulse = clock.setTimer(PULSE, look, { background: true });
@@ -129,7 +129,7 @@ export class Reader {
         if ("pong" in message) unanswered = 0;
         else this.#decide({ child, talks }, message);
       };
-      readFrames(child.stdout!, MAX_FRAME, heard, () => child.kill("SIGKILL"));
+      readFrames(child.stdout!, MAX_FRAME, onFrame, () => child.kill("SIGKILL"));
     });
   }
 

@@ -77,7 +77,7 @@ const MERGE = `
   cd /image
   rm -rf ${LAYER}`;
 
-/** What no sliver may have of an image goes; its accounts are told. */
+/** Removes what no sliver may have of an image; returns its accounts. */
 const TIDY = `find /image -xdev \\( ! -type f ! -type d ! -type l -o -path '/image/etc/ssh/ssh_host_*' ! -type d \\) -delete
 find /image/etc -maxdepth 1 -type f -size -${MOST / 512 + 1} \\( -name passwd -o -name group -o -name shadow \\) -printf '%f %m %G ' -exec base64 -w0 {} ';' -printf '\\n' || true`;
 
