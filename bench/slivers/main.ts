@@ -2,7 +2,8 @@
  * From allocation to a host key read from the sliver's own sshd, with store and API, against a script that does the same
  * work without them, in turn: `node tools/run.mjs bench/slivers/main.ts [ROUNDS]`, as root. One JSON line per kind, in
  * milliseconds. Two daemons cannot share a machine, so each kind has its own floor, taken in the same rounds. In the rounds of containers
- * there are also slivers of a snapshot ("warm"), systemd-nspawn and podman.
+ * there are also slivers of a snapshot ("warm"), systemd-nspawn and podman. One more sliver runs all the time, as on a machine in use: what
+ * all slivers share (rules, queues, lxcfs) exists, and the others share nothing that they would have to make.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -12,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock } from "@nodeyard/runtime";
-import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
+import type { NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { outliveReader } from "../../testing/outlive-reader.ts";
 import { Sliverd } from "../../testing/slivers/sliverd.ts";
 import { type Other, others } from "./others.ts";
@@ -27,6 +28,8 @@ const LOOK = 5;
 /** Ratios that a start may cost. */
 const WARM = "warm";
 const ALLOWED = { container: 1.5, account: 1.1 };
+
+const RESIDENT = specOf("resident", 1);
 
 const scanner = createScanner({ clock: systemClock });
 const container = await measure("container");
@@ -72,9 +75,8 @@ async function measure(kind: "account" | "container"): Promise<Medians> {
     let generation = 1;
     const sliver = (more: Partial<SliverSpecInput>) =>
       timed(async () => {
-        await daemon.deliver([{ ...specOf(++generation), ...more }]);
-        const { slivers } = await daemon.until((report) => report.slivers[0]?.phase === "running", PATIENCE);
-        await keyOf(slivers[0]!.login!.address);
+        await daemon.deliver([RESIDENT, { ...specOf("bench", ++generation), ...more }]);
+        await keyOf((await running(daemon, "bench")).login!.address);
       });
     for (let round = 0; round <= ROUNDS; round++) {
       const floor = await timed(async () => {
@@ -84,9 +86,9 @@ async function measure(kind: "account" | "container"): Promise<Medians> {
       script("stop");
       const start = await sliver({});
       if (kind === "container" && round === 0) await daemon.snapshot("bench", WARM);
-      await empty(daemon);
+      await end(daemon, [RESIDENT]);
       const warm = kind === "container" ? await sliver({ image: WARM }) : undefined;
-      if (warm !== undefined) await empty(daemon);
+      if (warm !== undefined) await end(daemon, [RESIDENT]);
       const rest: [string, number][] = [];
       for (const { name, port, start: begin, stop } of rivals) {
         const ms = await timed(async () => {
@@ -106,7 +108,7 @@ async function measure(kind: "account" | "container"): Promise<Medians> {
     }
   } finally {
     for (const { stop } of rivals) await stop().catch(() => undefined);
-    await empty(daemon).catch(console.error);
+    await end(daemon, []).catch(console.error);
     await daemon.stop();
     execFileSync("umount", [daemon.pool]);
     rmSync(folder, { recursive: true, force: true });
@@ -128,26 +130,35 @@ async function measure(kind: "account" | "container"): Promise<Medians> {
 
 /** A root for the floor: accounts need none. The daemon has made the archive, for its containers. */
 async function imageOf(daemon: Sliverd, cache: string): Promise<string> {
-  await daemon.deliver([specOf(1)]);
-  await daemon.until((report) => report.slivers[0]?.phase === "running", PATIENCE);
+  await daemon.deliver([RESIDENT]);
+  await running(daemon, RESIDENT.name);
   const archive = readdirSync(cache).find((name) => /^debian-bookworm-[0-9a-f]+\.tar$/.test(name));
   if (archive === undefined) throw new Error(`no archive in ${cache}`);
   const image = join(daemon.pool, "floor-image");
   execFileSync("btrfs", ["-q", "subvolume", "create", image]);
   execFileSync("tar", ["-x", "--numeric-owner", "-p", "-f", join(cache, archive), "-C", image]);
-  await empty(daemon);
   return image;
 }
 
-function specOf(generation: number): SliverSpecInput {
+function specOf(name: string, generation: number): SliverSpecInput {
   const rspec = { disk: 65_536, memoryCap: 131_072, pids: 64 };
-  return { name: "bench", generation, instantiation: "plc-instantiated", rspec };
+  return { name, generation, instantiation: "plc-instantiated", rspec };
 }
 
-async function empty(daemon: Sliverd): Promise<void> {
+async function running(daemon: Sliverd, name: string): Promise<SliverReport> {
+  const find = ({ slivers }: NodeReport) =>
+    slivers.find((one) => one.name === name && one.phase === "running");
+  return find(await daemon.until((report) => find(report) !== undefined, PATIENCE))!;
+}
+
+/** Ends all slivers but those. */
+async function end(daemon: Sliverd, staying: readonly SliverSpecInput[]): Promise<void> {
   await settle();
-  await daemon.deliver([]);
-  await daemon.until(({ slivers, unlisted }) => slivers.length + unlisted.length === 0, PATIENCE);
+  await daemon.deliver(staying);
+  await daemon.until(
+    ({ slivers, unlisted }) => slivers.length + unlisted.length === staying.length,
+    PATIENCE,
+  );
 }
 
 /** Programs that were awaited without this process reading anything: meanwhile the daemon may have closed an idle connection. */

@@ -103,8 +103,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
       // As its manager finds it after a restart: a start that was interrupted is cleared away first.
       await network.disconnect(names, signal);
       expect(await network.cable(names), `cut after ${cut}`).toBeUndefined();
-      await network.admit(names, config!, signal);
-      await network.connect(names, config!, signal);
+      await network.prepare(names, config!, signal);
       expect([...(await network.guarded(signal))], `cut after ${cut}`).toEqual([names.chain]);
       expect([...(await network.sent(signal)).keys()], `cut after ${cut}`).toEqual([9]);
       await network.disconnect(names, signal);

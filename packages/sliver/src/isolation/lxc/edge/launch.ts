@@ -93,7 +93,7 @@ export async function launch(
   await machine.noRemoval();
   const runs = (await cgroups.processes(mark, "payload")).length > 0;
   if (runs) {
-    await together(network.admit(names, config, signal), network.connect(names, config, signal));
+    await network.prepare(names, config, signal);
   } else {
     if ((await cgroups.list()).includes(mark)) {
       // Left by an interrupted start, or by a sliver that ended by itself. A start makes its groups first.
@@ -125,8 +125,7 @@ export async function launch(
     const file = folders.path(mark, CONFIG_FILE);
     await cgroups.make(mark, options.weight, options.memory);
     await together(
-      network.admit(names, config, signal),
-      network.connect(names, config, signal),
+      network.demandPrepared(names, config, signal),
       cgroups.apply(mark, writes),
       writeSettings(folders.path(mark, "etc"), root, names, config),
       writeAtomic(file, text, { durable: false }),

@@ -61,8 +61,11 @@ export class LxcBackEnd implements BackEnd {
     ]);
     const marks = [...found].filter((name) => readMarkName(name) !== undefined);
     if (marks.length === 0) return [];
-    const [guarded, sent] = await Promise.all([network.guarded(signal), network.sent(signal)]);
-    const disks = await this.#usedDisks(signal);
+    const [guarded, sent, disks] = await Promise.all([
+      network.guarded(signal),
+      network.sent(signal),
+      this.#usedDisks(signal),
+    ]);
     const all: Observed[] = [];
     for (const name of marks) {
       const ref = readMarkName(name)!;
@@ -87,15 +90,19 @@ export class LxcBackEnd implements BackEnd {
   }
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { folders, subvolumes } = await this.#ready(signal);
+    const { folders, subvolumes, network, lxcfs } = await this.#ready(signal);
     await demandFitMachine();
     const name = markName(config);
     if (!(await this.#begin(config))) return;
     const names = this.#names(config.index);
     await subvolumes.remove(name, signal);
+    await this.#machine.noRemoval();
+    // Cable, rules and lxcfs take as long as the root, so they are made at the same time; the start finds them.
     await together(
       this.#makeRoot(name, names, config, signal),
       makeSecrets(folders.path(name, "etc"), names),
+      network.prepare(names, config, signal),
+      lxcfs.binds(signal),
     );
     signal.throwIfAborted();
     await folders.draft(name, { ...(await this.#mark(config)), made: true });

@@ -47,9 +47,24 @@ export interface NetworkOptions {
  */
 export class Network {
   readonly #options: NetworkOptions;
+  /** What `prepare` was done for, by the sliver's index, until the start that it was done for. */
+  readonly #prepared = new Map<number, SliverConfig>();
 
   constructor(options: NetworkOptions) {
     this.#options = options;
+  }
+
+  /** Makes rules and cable of a sliver. May be repeated, also while it runs. */
+  async prepare(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
+    await together(this.admit(names, config, signal), this.#connect(names, config, signal));
+    this.#prepared.set(names.index, config);
+  }
+
+  /** Before a start: prepares what the same task has not prepared already, which costs as much time as making a root. */
+  async demandPrepared(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
+    const done = this.#prepared.get(names.index) === config;
+    if (!done) await this.prepare(names, config, signal);
+    this.#prepared.delete(names.index);
   }
 
   /**
@@ -78,7 +93,7 @@ export class Network {
    * Makes the cable, with both ends on the host, and the host's address, route and queues, so that it is limited before its first packet.
    * An existing cable, even in use, is kept.
    */
-  async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
+  async #connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { device } = names;
     const ways = this.#ways();
     await batch("ip", cableCommands(names, GATEWAY), signal);
@@ -110,6 +125,7 @@ export class Network {
 
   /** Removes cable, rules and queues, as far as they exist. */
   async disconnect(names: Names, signal: AbortSignal): Promise<void> {
+    this.#prepared.delete(names.index);
     await together(
       batch("ip", [{ text: `link del ${names.device}`, mayFail: GONE }], signal),
       batch("tc", unshapeCommands(names), signal),
