@@ -73,14 +73,19 @@ export class SliverHost {
     });
   }
 
-  /** The address for logging in to a sliver. Throws DriverError when the machine publishes no port for it. */
+  /**
+   * The address for logging in to a sliver: a port that its machine publishes for it, or its own address, which is reachable from its
+   * machine only. Throws DriverError when the machine publishes no port for it.
+   */
   door({ login }: SliverReport): Door {
     const { name, address = null } = this.#options;
     if (login === undefined)
       throw new DriverError("configuration", `machine ${name} makes slivers without a login`);
     const { user, published } = login;
-    if (address === null) return { user, address: login.address, port: login.port, published: false };
-    if (published !== undefined) return { user, address, port: published, published: true };
+    if (address !== null && published !== undefined)
+      return { user, address, port: published, published: true };
+    if (address === null || isLoopback(address))
+      return { user, address: login.address, port: login.port, published: false };
     throw new DriverError(
       "configuration",
       `machine ${name} publishes no ports of its slivers; set isolation.inbound in its sliverd.json`,
@@ -164,4 +169,8 @@ export class SliverHost {
     }
     return abortable(this.#watch.report, signal);
   }
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -16,13 +16,6 @@ export interface BackingHost {
   readonly lending?: Places;
 }
 
-/** How to log in to a slot. */
-export interface SlotLogin {
-  readonly username: string;
-  readonly host: string;
-  readonly port: number;
-}
-
 /** Throws unless the machine belongs to this provider. A higher epoch alone is not enough: the slivers of another party would be ended. */
 export function mayTake(
   at: BackingHost,
@@ -45,31 +38,6 @@ export function mayTake(
       "configuration",
       `backing node ${at.id} (${at.host}): ${node} lost its store and still has ${unlisted.length} slivers; restore its store, or end them with: sliverd --dismantle`,
     );
-}
-
-/**
- * The address of a sliver. A sliver's own address is reachable only from its machine. If the machine publishes a port for the sliver, the
- * machine's address and that port are used. Otherwise only a launcher on the same machine can reach it.
- */
-export function loginAt(
-  { host, id }: BackingHost,
-  login: {
-    readonly user: string;
-    readonly address: string;
-    readonly port: number;
-    readonly published?: number;
-  },
-): SlotLogin {
-  if (login.published !== undefined) return { username: login.user, host, port: login.published };
-  if (isLoopback(host)) return { username: login.user, host: login.address, port: login.port };
-  throw new DriverError(
-    "configuration",
-    `backing node ${id} (${host}): its slivers cannot be reached from outside; set "inbound" under "isolation" in its sliverd.json`,
-  );
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 /**

@@ -129,7 +129,7 @@ export class SlotProvider implements ProviderMethods {
     yield { step: "document", deadlineMs: DOCUMENT_MS };
     await this.#slivers.add(at, nodeId, { ...want, traceparent }, signal);
     yield { step: "sliver", deadlineMs: START_MS };
-    const { username, host, port } = await this.#slivers.started(at, nodeId, signal);
+    const { user: username, address: host, port } = await this.#slivers.started(at, nodeId, signal);
     yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + DOCUMENT_MS };
     const { hostKeys } = await this.#context.scan.scan({
       host,

@@ -8,16 +8,9 @@ import {
 } from "@nodeyard/sliver-protocol";
 import { FREE, lendingOfPlaces, markUse, POLICY, rest, wake, withLoans } from "../lending/index.ts";
 import { type SliverSettings, specOf } from "../rspec.ts";
-import { SliverHost } from "../sliver-host.ts";
+import { type Door, SliverHost } from "../sliver-host.ts";
 import { gone, granted, running, settled } from "../steps.ts";
-import {
-  type BackingHost,
-  capacityError,
-  explained,
-  loginAt,
-  mayTake,
-  type SlotLogin,
-} from "./backing-host.ts";
+import { type BackingHost, capacityError, explained, mayTake } from "./backing-host.ts";
 
 /** Time limit for a machine's report and for bringing its key set up to date; milliseconds. */
 const OPEN_MS = 30_000;
@@ -87,11 +80,9 @@ export class SlotSlivers {
   }
 
   /** Resolves when the sliver accepts logins. Rejects with DriverError. */
-  started(at: BackingHost, node: string, signal: AbortSignal): Promise<SlotLogin> {
+  started(at: BackingHost, node: string, signal: AbortSignal): Promise<Door> {
     return this.#with(at, signal, async (host) => {
-      const { login } = await host.until((report) => running(report, sliverName(node)), signal);
-      if (login === undefined) throw new DriverError("fatal", `node ${node}: its sliver has no SSH server`);
-      return loginAt(at, login);
+      return host.door(await host.until((report) => running(report, sliverName(node)), signal));
     });
   }
 
@@ -215,6 +206,7 @@ export class SlotSlivers {
     const { epoch } = at;
     const host = new SliverHost({
       name: report.node,
+      address: at.host,
       client,
       keys,
       epoch,
