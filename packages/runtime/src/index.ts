@@ -1,4 +1,5 @@
 export { abortable, type Clock, deadline, sleep, type Timer } from "./clock.ts";
+export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";

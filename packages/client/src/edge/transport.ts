@@ -1,5 +1,5 @@
-import { request } from "node:http";
 import { Readable } from "node:stream";
+import { nodeHttp } from "@nodeyard/runtime";
 
 /** Sends one HTTP request, like `fetch`. */
 export type Transport = (url: string, init: TransportInit) => Promise<Response>;
@@ -19,7 +19,14 @@ export function bySocket(socketPath: string): Transport {
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
       const { pathname, search } = new URL(url);
-      const sent = request({ socketPath, path: pathname + search, method, headers, signal, agent: false });
+      const sent = nodeHttp().request({
+        socketPath,
+        path: pathname + search,
+        method,
+        headers,
+        signal,
+        agent: false,
+      });
       sent.once("error", reject);
       sent.once("response", (reply) => {
         const { statusCode: status = 500 } = reply;

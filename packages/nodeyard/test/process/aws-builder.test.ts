@@ -55,11 +55,13 @@ providers:
     await aws?.close();
   });
 
-  test("an upload whose builder is killed goes on after a restart: one snapshot, one image, and no block sent in vain", async () => {
+  test("an upload whose builder is killed goes on after a restart: one snapshot, one image, and no block sent in vain", {
+    timeout: 300_000,
+  }, async () => {
     await aws.set({ faults: [{ call: "ebs.PutSnapshotBlock", how: "hold", after: BEFORE }] });
     const first = await site.up();
     const sent = async () => (await aws.counts())["ebs.PutSnapshotBlock"] ?? 0;
-    await expect.poll(sent).toBeGreaterThan(BEFORE);
+    await expect.poll(sent, { timeout: 120_000 }).toBeGreaterThan(BEFORE);
     let stored = 0;
     const look = async () => {
       stored = (await uploadOf(site))?.external_id?.blocks ?? 0;

@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { request } from "node:http";
 import type { Readable } from "node:stream";
 import type { Transport } from "../client.ts";
 import { SliverUnreachableError } from "../errors.ts";
@@ -14,7 +13,8 @@ export function unixTransport(socketPath: string): Transport {
     try {
       return await new Promise((resolve, reject) => {
         const options = { socketPath, method: "POST", path: "/json", headers, signal };
-        const call = request(options, (answer) => {
+        // Not by an import, for the reason that packages/runtime/src/edge/node-http.ts gives.
+        const call = process.getBuiltinModule("node:http").request(options, (answer) => {
           collect(answer, () => call.destroy()).then(resolve, reject);
         });
         call.on("error", reject);

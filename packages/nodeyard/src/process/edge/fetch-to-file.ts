@@ -1,7 +1,6 @@
 import { createWriteStream, renameSync } from "node:fs";
-import { request } from "node:http";
 import { pipeline } from "node:stream/promises";
-import { messageOf } from "@nodeyard/runtime";
+import { messageOf, nodeHttp } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 import { discard } from "./files.ts";
 
@@ -24,7 +23,7 @@ export async function fetchToFile({
   const partial = `${file}.new`;
   try {
     const { promise, resolve, reject } = Promise.withResolvers<import("node:http").IncomingMessage>();
-    const asking = request(
+    const asking = nodeHttp().request(
       { socketPath: socket, path, timeout: SILENCE_MS, headers: { host: "nodeyard" } },
       resolve,
     );

@@ -1,7 +1,6 @@
 import { statfsSync } from "node:fs";
-import { request } from "node:http";
-import { request as requestByTls } from "node:https";
 import { connect, createServer } from "node:net";
+import { nodeHttp, nodeHttps } from "@nodeyard/runtime";
 
 /** Bytes that this user can still write beneath a folder, and the share of the disk that they are. */
 export function freeSpace(folder: string): { readonly bytes: number; readonly share: number } {
@@ -19,7 +18,7 @@ export function askSocket(
   method: "GET" | "POST" = "GET",
 ): Promise<{ readonly status: number; readonly text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
-  const asking = request(
+  const asking = nodeHttp().request(
     { socketPath, path, method, headers: { host: "nodeyard" }, timeout: ANSWER_MS },
     (answer) => {
       let text = "";
@@ -56,7 +55,7 @@ export function canListen(host: string, port: number): Promise<void> {
 export function isLive(host: string, port: number, tls: boolean): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const wish = { host, port, path: "/live", timeout: ANSWER_MS };
-  const asking = tls ? requestByTls({ ...wish, rejectUnauthorized: false }) : request(wish);
+  const asking = tls ? nodeHttps().request({ ...wish, rejectUnauthorized: false }) : nodeHttp().request(wish);
   asking.once("response", (answer) => {
     answer.resume();
     if (answer.statusCode === 200) resolve();

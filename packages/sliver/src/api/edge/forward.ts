@@ -1,5 +1,3 @@
-import { request } from "node:http";
-
 /**
  * Longest request, bytes, and its time limit (docs/contract/slivers.md, "The forwarding shell": 120 s and 1 MiB). Documents need more than
  * 1 MiB.
@@ -47,7 +45,8 @@ function post(socketPath: string, path: string, type: string, body: Buffer): Pro
   return new Promise((resolve, reject) => {
     const headers = { "content-type": type, "content-length": body.length, connection: "close" };
     const options = { socketPath, path, method: "POST", headers, timeout: TIMEOUT };
-    const call = request(options, (answer) => {
+    // Not by an import, for the reason that packages/runtime/src/edge/node-http.ts gives.
+    const call = process.getBuiltinModule("node:http").request(options, (answer) => {
       const chunks: Buffer[] = [];
       answer.on("data", (chunk: Buffer) => chunks.push(chunk));
       answer.on("error", reject);

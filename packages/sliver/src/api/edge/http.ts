@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { nodeHttp } from "@nodeyard/runtime";
 import type { ApiResponse } from "../handler.ts";
 import { type ParsedRequest, parseRequest } from "../parse-request.ts";
 
@@ -35,7 +36,7 @@ const MAX_AUTHORIZATION = 300;
 /** An HTTP server that parses requests and leaves every decision about them to the conversation of their connection. */
 export function serveHttp(of: (socket: Socket) => Conversation | undefined, times = TIMES): Server {
   const options = { ...times, connectionsCheckingInterval: 1_000, requireHostHeader: false };
-  const server = createServer(options, (request, response) => {
+  const server = nodeHttp().createServer(options, (request, response) => {
     const conversation = of(request.socket);
     if (conversation === undefined) return void response.destroy();
     // HTTP/1.0 has none: what a script of a few lines sends.

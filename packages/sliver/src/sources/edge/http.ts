@@ -1,7 +1,7 @@
-import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import { Agent, request as httpsRequest } from "node:https";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Agent } from "node:https";
 import { createSecureContext, getCACertificates } from "node:tls";
-import { messageOf } from "@nodeyard/runtime";
+import { messageOf, nodeHttp, nodeHttps } from "@nodeyard/runtime";
 import { PlcTimeoutError, SourceAnswerError, SourceUnreachableError } from "../../errors.ts";
 import type { Post } from "../plc.ts";
 import type { DocumentEndpoint } from "../signed.ts";
@@ -90,7 +90,7 @@ function caller(
     return await new Promise((resolve, reject) => {
       const fail = (cause: unknown) =>
         reject(new Failure(`${url}: ${whyOf(signal.aborted ? signal.reason : cause)}`, { cause }));
-      const sent = (isTls ? httpsRequest : httpRequest)(url, options, (answer) => {
+      const sent = (isTls ? nodeHttps() : nodeHttp()).request(url, options, (answer) => {
         const chunks: Buffer[] = [];
         let size = 0;
         answer.on("data", (chunk: Buffer) => {
@@ -130,7 +130,7 @@ function agentOf(files: TlsFiles): Agent {
   // Node's default authorities are those it was built with. Authorities that the site added to the system would be missing.
   const system = files.ca === undefined ? getCACertificates("system") : [];
   const secureContext = createSecureContext({ ...files, ...(system.length === 0 ? {} : { ca: system }) });
-  return new Agent({ secureContext, keepAlive: true, timeout: IDLE_MS });
+  return new (nodeHttps().Agent)({ secureContext, keepAlive: true, timeout: IDLE_MS });
 }
 
 /** Node's error codes for a certificate whose authority is unknown here. */
