@@ -51,7 +51,11 @@ export function targetOf(id: OperationId, { path = {}, query = {} }: Parts): str
 }
 
 /** POST operations that set a state instead of adding something: a repetition has no further effect. */
-const IDEMPOTENT: ReadonlySet<OperationId> = new Set(["heartbeat_lease", "release_lease"]);
+const IDEMPOTENT: ReadonlySet<OperationId> = new Set([
+  "heartbeat_lease",
+  "release_lease",
+  "import_image_data",
+]);
 
 /** Whether a call may be repeated when it is unknown whether it took effect. */
 export function isRepeatable(id: OperationId): boolean {

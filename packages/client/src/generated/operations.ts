@@ -1299,6 +1299,28 @@ export interface Operations {
     body: undefined;
     reply: undefined;
   };
+  /** All records of images that a restore of the tree needs, as `nodeyard export-image-data` saves them. */
+  export_image_data: {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    reply: {
+      /** what the tree has, as text, by path */
+      readonly records: Readonly<Record<string, string>>;
+    };
+  };
+  /** Write such records back; refused while a builder runs. A second time changes nothing. */
+  import_image_data: {
+    path: undefined;
+    query: undefined;
+    body: {
+      /** what the tree has, as text, by path */
+      readonly records: Readonly<Record<string, string>>;
+      /** for the audit */
+      readonly why?: string;
+    };
+    reply: undefined;
+  };
   /** Pause builds of a diskimage; uploads continue. */
   pause_image: {
     path: {
@@ -1532,6 +1554,8 @@ export const ROUTES: Readonly<
   delete_build: { method: "DELETE", path: "/v1/images/{image}/builds/{build}", keyed: false },
   delete_upload: { method: "DELETE", path: "/v1/images/{image}/builds/{build}/uploads/{provider}/{upload}", keyed: false },
   build_image: { method: "POST", path: "/v1/images/{id}/build", keyed: false },
+  export_image_data: { method: "GET", path: "/v1/image-data", keyed: false },
+  import_image_data: { method: "POST", path: "/v1/image-data", keyed: false },
   pause_image: { method: "POST", path: "/v1/images/{id}/pause", keyed: false },
   unpause_image: { method: "POST", path: "/v1/images/{id}/unpause", keyed: false },
   list_image_status: { method: "GET", path: "/v1/image-status", keyed: false },

@@ -17,11 +17,13 @@ export interface MemberAnswers {
 /**
  * Asks all live members, and waits until all have answered or `withinMs` milliseconds have passed. Question and answers are znodes, so
  * that members need no listener. Without members nothing is written. Never rejects: an error becomes the reason of missing answers.
+ * After an answer that `isEnough` nobody is waited for any more.
  */
 export async function askMembers(
   { tree, clock }: { readonly tree: Tree; readonly clock: Clock },
   about: About,
   withinMs: number,
+  isEnough: (answer: Answer) => boolean = () => false,
 ): Promise<MemberAnswers> {
   let members: readonly string[] = [];
   try {
@@ -31,7 +33,7 @@ export async function askMembers(
     const data = encodeAsk({ about, withinMs });
     const { path } = await tree.create(`${ASKS}/`, data, { ephemeral: true, sequential: true });
     try {
-      return await collect(tree, clock, path.slice(ASKS.length + 1), members, withinMs);
+      return await collect({ tree, clock }, path.slice(ASKS.length + 1), members, { withinMs, isEnough });
     } finally {
       await tree.delete(path).catch(() => {});
     }
@@ -42,11 +44,10 @@ export async function askMembers(
 }
 
 async function collect(
-  tree: Tree,
-  clock: Clock,
+  { tree, clock }: { readonly tree: Tree; readonly clock: Clock },
   ask: string,
   members: readonly string[],
-  withinMs: number,
+  { withinMs, isEnough }: { readonly withinMs: number; readonly isEnough: (answer: Answer) => boolean },
 ): Promise<MemberAnswers> {
   const prefix = `${ANSWERS}/${ask}-`;
   const replies = new Map<string, Uint8Array>();
@@ -59,7 +60,8 @@ async function collect(
     onChange(change) {
       if (change.type !== "put" || change.data === undefined) return;
       replies.set(change.path.slice(prefix.length), change.data);
-      if (members.every((member) => replies.has(member))) resolve();
+      const answer = answerIn(change.data);
+      if (members.every((member) => replies.has(member)) || (answer && isEnough(answer))) resolve();
     },
   });
   feed.synced.catch(() => {});
@@ -87,11 +89,18 @@ function read(
       silent.push({ member, why: `no answer within ${withinMs / 1_000} s` });
       continue;
     }
-    try {
-      answers.push(decodeAnswer(data));
-    } catch {
+    const answer = answerIn(data);
+    if (answer === undefined)
       silent.push({ member, why: "its answer cannot be read; it may run another release" });
-    }
+    else answers.push(answer);
   }
   return { answers, silent };
+}
+
+function answerIn(data: Uint8Array): Answer | undefined {
+  try {
+    return decodeAnswer(data);
+  } catch {
+    return undefined;
+  }
 }

@@ -2,6 +2,7 @@ import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, type Tree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type About, Answerer, askMembers, type Testimony } from "../../src/asking/index.ts";
+import { askConsole } from "../../src/operations/index.ts";
 import { Counters, memoryLog } from "../../src/telemetry/index.ts";
 import { View } from "../../src/view/index.ts";
 
@@ -95,6 +96,24 @@ test("it waits no longer than for the last answer", async () => {
   const { answers, silent } = await run(askMembers({ tree: asker, clock }, { node: "1" }, 3_000));
   expect([answers.length, silent]).toEqual([1, []]);
   expect(clock.now() - before).toBeLessThan(1_000);
+});
+
+test("a console is waited for no longer than for the first one, or for what the launcher of the node says", async () => {
+  const end = (problem: string | null) => ({ lines: problem === null ? ["boots"] : [], cut: false, problem });
+  const saying = (problem: string | null) => async () => ({ ...nothing, console: end(problem) });
+  await member("stuck");
+  await member("a", saying("its cloud is away"));
+  const asked = async (launcher: string | null) => {
+    const before = clock.now();
+    const found = await run(askConsole({ tree: asker, clock, random }, { id: "0000000001", launcher }));
+    return [found, clock.now() - before < 1_000];
+  };
+  const launcher = (host: string) => `${host}-PoolWorker.cloud-main-${"0".repeat(32)}`;
+  expect(await asked(launcher("b.example"))).toEqual([end("its cloud is away"), false]);
+  expect(await asked(launcher("a.example"))).toEqual([end("its cloud is away"), true]);
+  await member("c", saying(null));
+  expect(await asked(null)).toEqual([end(null), true]);
+  expect(await left()).toEqual([]);
 });
 
 test("without members nothing is written", async () => {

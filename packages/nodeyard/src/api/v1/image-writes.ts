@@ -1,5 +1,13 @@
 import { z } from "zod";
-import { deleteBuild, deleteUpload, pauseImage, requestBuild } from "../../operations/index.ts";
+import {
+  checkExport,
+  deleteBuild,
+  deleteUpload,
+  exportImages,
+  importImages,
+  pauseImage,
+  requestBuild,
+} from "../../operations/index.ts";
 import { notFound } from "./problems.ts";
 import { type Call, OPERATORS, type Route, route } from "./route.ts";
 
@@ -20,6 +28,12 @@ function demandImage({ known, params }: Call<{ readonly id: string }>): string {
 /** Names of records of images, each one part of a path in the tree. */
 const builtName = z.string().regex(/^[^/.][^/]{0,199}$/);
 const builtImage = { image: builtName, build: builtName.describe("without the image's name") };
+
+/** What reading or writing all records of images costs, in calls. */
+const DATA_CALLS = 10;
+/** Of an import: some 40,000 uploads. */
+const MAX_IMPORT = 16 * 1_024 * 1_024;
+const records = z.record(z.string(), z.string()).describe("what the tree has, as text, by path");
 
 /** Changes of diskimages, builds and uploads, by the operations of the command line. */
 export const imageChanges: readonly Route[] = [
@@ -53,6 +67,34 @@ export const imageChanges: readonly Route[] = [
     params: imageName,
     status: 204,
     handle: async (call) => void (await requestBuild(call.known.handles, demandImage(call))),
+  }),
+  route({
+    id: "export_image_data",
+    method: "GET",
+    path: "/v1/image-data",
+    summary:
+      "All records of images that a restore of the tree needs, as `nodeyard export-image-data` saves them",
+    roles: OPERATORS,
+    status: 200,
+    reply: z.object({ records }),
+    handle: async ({ known: { handles }, charge }) => {
+      charge(DATA_CALLS);
+      return { records: await exportImages(handles) };
+    },
+  }),
+  route({
+    id: "import_image_data",
+    method: "POST",
+    path: "/v1/image-data",
+    summary: "Write such records back; refused while a builder runs. A second time changes nothing",
+    roles: OPERATORS,
+    body: z.strictObject({ records, why: z.string().max(1_000).optional().describe("for the audit") }),
+    maxBody: MAX_IMPORT,
+    status: 204,
+    handle: async ({ body, known: { handles }, charge }) => {
+      charge(DATA_CALLS);
+      await importImages(handles, checkExport(body.records));
+    },
   }),
   ...([true, false] as const).map((paused) =>
     route({

@@ -137,6 +137,7 @@ function addRoute(scope: FastifyInstance, route: Route, around: Around): void {
     method: route.method,
     url: urlOf(route.path),
     config: { v1: route },
+    ...(route.maxBody !== undefined && { bodyLimit: route.maxBody }),
     handler: async (request, reply) => {
       const call = callOf(route, request, around);
       const result = await route.handle(

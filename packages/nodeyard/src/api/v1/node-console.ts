@@ -23,12 +23,12 @@ export const nodeConsole: Route = route({
     problem: z.string().nullable().describe("why there are no lines: no console, or the cloud does not say"),
   }),
   handle: async ({ params: { id }, principal, known: { view, handles }, charge }) => {
-    if (nodeIn(view, id, principal) === undefined) throw notFound(`node ${id}`);
+    const { record } = view.nodes.byId.get(id) ?? {};
+    if (record === undefined || nodeIn(view, id, principal) === undefined) throw notFound(`node ${id}`);
     demandConsole(view, id, principal);
     charge(ASK_CALLS);
-    const end = await askConsole(handles, id);
-    const { provider } = view.nodes.byId.get(id)?.record ?? {};
-    const problem = `no launcher that serves ${provider ?? "its provider"} answers`;
+    const end = await askConsole(handles, record);
+    const problem = `no launcher that serves ${record.provider ?? "its provider"} answers`;
     return end ?? { lines: [], cut: false, problem };
   },
 });

@@ -62,6 +62,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   "operation.no_node": 404,
   "operation.no_image": 404,
   "operation.bad_node_id": 400,
+  "operation.bad_export": 400,
   operation: 409,
   "slot.no_such_node": 404,
   slot: 409,

@@ -58,6 +58,8 @@ export interface Route {
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
+  /** Bytes of a body; absent: as short as those of all other routes. */
+  readonly maxBody?: number;
   /** Whether it reads `Idempotency-Key`. */
   readonly keyed?: boolean;
   /** Of the reply; 204 has none. */

@@ -129,6 +129,9 @@ export interface Backend {
   /** Marks a build, or an upload, for deletion by builders. */
   deleteBuild(image: string, build: string): Promise<void>;
   deleteUpload(at: UploadPlace): Promise<void>;
+  /** Records of images for a restore, by path. */
+  exportImages(): Promise<Readonly<Record<string, string>>>;
+  importImages(all: ReadonlyMap<string, Uint8Array>): Promise<void>;
   /** Returns the id of the backing node. */
   retire(node: string, why: string): Promise<string>;
 

@@ -26,6 +26,9 @@ const KINDS: Readonly<Record<Watched, string>> = {
   images: "image",
 };
 
+/** For the server to write all records of images, milliseconds: each is a call of the tree. */
+const IMPORT_MS = 600_000;
+
 /** Commands on a Nodeyard behind its API. */
 export function restBackend(client: Client, clock: Clock): Backend {
   return {
@@ -100,6 +103,12 @@ export function restBackend(client: Client, clock: Clock): Backend {
     },
     pauseImage: (id, paused) => client.call(paused ? "pause_image" : "unpause_image", { path: { id } }),
 
+    exportImages: async () => (await client.call("export_image_data")).records,
+    async importImages(all) {
+      const text = (data: Uint8Array) => Buffer.from(data).toString();
+      const records = Object.fromEntries([...all].map(([path, data]) => [path, text(data)]));
+      await client.call("import_image_data", { body: { records } }, { timeoutMs: IMPORT_MS });
+    },
     deleteBuild: (image, build) => client.call("delete_build", { path: { image, build } }),
     deleteUpload: ({ ...path }) => client.call("delete_upload", { path }),
     retire: async (id, why) =>

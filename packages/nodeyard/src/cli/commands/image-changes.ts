@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { checkExport, exportImages, ImageOperationError, importImages } from "../../operations/index.ts";
+import { checkExport, ImageOperationError } from "../../operations/index.ts";
 import { readText, writePrivate } from "../../process/index.ts";
 import { parseImage } from "../arguments.ts";
 import { withBackend } from "../backend/index.ts";
 import { UsageError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import { configuredImage, demandKnown } from "../names.ts";
-import { type Session, withTree } from "../session.ts";
+import type { Session } from "../session.ts";
 
 interface JsonOption {
   readonly json?: boolean;
@@ -84,8 +84,8 @@ export function defineExport(command: Command, session: Session): void {
     .argument("<path>", "file to write")
     .option("--json", "an object on stdout: path, records")
     .action((path: string, { json }: JsonOption) =>
-      withTree(session, async (handles) => {
-        const all = await exportImages(handles);
+      withBackend(session, async (backend) => {
+        const all = await backend.exportImages();
         writePrivate(path, `${JSON.stringify(all, null, 1)}\n`);
         const records = Object.keys(all).length;
         if (json === true) printJson(session.io, { path, records });
@@ -100,7 +100,7 @@ export function defineImport(command: Command, session: Session): void {
     .option("--json", "an object on stdout: path, records")
     .action(async (path: string, { json }: JsonOption) => {
       const all = checkExport(parsed(readText(path, "the export"), path));
-      await withTree(session, (handles) => importImages(handles, all));
+      await withBackend(session, (backend) => backend.importImages(all));
       if (json === true) printJson(session.io, { path, records: all.size });
       else session.io.err(`nodeyard: ${all.size} records written to the tree\n`);
     });

@@ -15,7 +15,12 @@ export async function askBuildLog(
   handles: OperationHandles,
   log: BuildLogRange,
 ): Promise<BuildLogPart | undefined> {
-  const { answers } = await askMembers(handles, { log }, WITHIN_MS);
+  const { answers } = await askMembers(
+    handles,
+    { log },
+    WITHIN_MS,
+    ({ testimony }) => testimony.log !== undefined,
+  );
   return answers.map(({ testimony }) => testimony.log).find((part) => part !== undefined);
 }
 

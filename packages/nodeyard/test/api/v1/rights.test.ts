@@ -22,6 +22,8 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/history": "voa",
   "GET /v1/builds/{id}/log": "oa",
   "GET /v1/image-status": "oa",
+  "GET /v1/image-data": "oa",
+  "POST /v1/image-data": "oa",
   "GET /v1/providers/{id}/records": "oa",
   "POST /v1/providers/{id}/erase": "oa",
   "GET /v1/cloud-leaks": "oa",
