@@ -24,26 +24,18 @@ export interface Observed {
 }
 
 /** Everything that a back end needs to make and configure a sliver. */
-export interface SliverConfig {
-  readonly name: string;
-  readonly generation: number;
+export interface SliverConfig
+  extends Pick<
+    SliverRecord,
+    "name" | "generation" | "keys" | "image" | "initscript" | "nesting" | "caches" | "held"
+  > {
   readonly incarnation: number;
   /** From 1. Users, paths, ids, class ids and rules are derived from it alone, never from the name (rule 11). */
   readonly index: number;
-  /** `type base64` each. */
-  readonly keys: readonly string[];
-  readonly image?: string;
-  readonly initscript: string;
-  /** Containers may run in it. Default false. */
-  readonly nesting?: boolean;
   /** Files of its devices, those of one device separated by blanks. Absent: none. */
   readonly devices?: readonly string[];
-  /** Names of folders that it may read. Absent: none. */
-  readonly caches?: readonly string[];
   /** False: no login is possible and no process may run. */
   readonly enabled: boolean;
-  /** Suspended: its processes stop where they are, and keep their memory. Default false. */
-  readonly held?: boolean;
   readonly effective: Rspec;
   readonly limits: Limits;
   /** Cores on which it may run; absent when cores are not assigned. */

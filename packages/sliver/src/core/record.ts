@@ -36,15 +36,17 @@ export interface Given {
   readonly instantiation: Instantiation;
   /** Seconds since the Unix epoch. */
   readonly expiresAt?: number;
-  /** Suspended: its processes stop where they are, and it is not started. Default false. */
+  /** Suspended: its processes stop where they are and keep their memory, and it is not started. Default false. */
   readonly held?: boolean;
+  /** `type base64` each. */
   readonly keys: readonly string[];
   readonly image?: string;
   readonly initscript: string;
+  /** Containers may run in it. Default false. */
   readonly nesting?: boolean;
   /** Classes, one for each device. */
   readonly devices?: readonly string[];
-  /** Names of folders that it may read. */
+  /** Names of folders that it may read. Absent: none. */
   readonly caches?: readonly string[];
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
