@@ -138,8 +138,8 @@ export class StoredChanges {
   /** Nobody can go on from here any more. */
   remove(): void {
     this.#timer?.cancel();
+    if (!this.#isBroken) this.#try(() => this.#file.remove());
     this.#isBroken = true;
-    this.#file.remove();
   }
 
   #begin(): void {
@@ -159,7 +159,12 @@ export class StoredChanges {
         { error: messageOf(error) },
         "cannot keep the events of the API in the state folder; clients that come back after a restart are told of a gap",
       );
-      this.#file.remove();
+      // A file that stays ends before the ids that are sent from now on, and these are a gap for the next process.
+      try {
+        this.#file.remove();
+      } catch {
+        // It has been said.
+      }
       return undefined;
     }
   }

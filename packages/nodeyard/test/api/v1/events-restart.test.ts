@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodeNode, encodeRequest, newNode, newRequest } from "@nodeyard/model";
@@ -249,6 +249,23 @@ test.each([
   site.put("n1");
   await site.clock.advance(1_000);
   expect([again.state.gaps, again.told]).toEqual([0, [["n1", "version 1", false]]]);
+});
+
+test.each(["is missing", "cannot be written"])("a state folder that %s stops no client", async (how) => {
+  if (how === "is missing") file = join(folder, "missing", EVENTS);
+  // Neither a file nor removed by what removes files.
+  else mkdirSync(join(file, "in the way"), { recursive: true });
+  const site = world();
+  const client = site.follow();
+  await site.clock.advance(1_000);
+  rmSync(folder, { recursive: true, force: true });
+  for (let at = 0; at < 20_000; at++) {
+    site.put("n1");
+    if (at % 1_000 === 0) await site.clock.advance(200);
+  }
+  await site.clock.advance(1_000);
+  expect([client.state.gaps, client.told.length]).toEqual([0, 20_000]);
+  expect(site.log.lines.filter(({ level }) => level === "warn").length).toBeGreaterThan(0);
 });
 
 test("nothing is kept before the first client, and no longer than one can come back", async () => {
