@@ -1,12 +1,12 @@
 import type { BlockDeviceMapping, InstanceTypeInfo, Subnet } from "@aws-sdk/client-ec2";
-import { type Clock, DriverError, SharedValue } from "@nodeyard/driver";
+import { type Clock, DriverError, SharedValue, SharedValues } from "@nodeyard/driver";
 import { type Aws, allPages, codeOf } from "./client/index.ts";
 
 /** Milliseconds that the list of subnets, with their free addresses, is used. */
 const FRESH_MS = 60_000;
 const STALE_MS = 240_000;
-/** Types and AMIs never change. More entries than a configuration has. */
-const MOST = 2_000;
+/** Types and AMIs never change. */
+const FOREVER = { freshMs: Number.POSITIVE_INFINITY, staleMs: Number.POSITIVE_INFINITY };
 
 /** Root device of an AMI, whose settings a launch may change. */
 export interface RootDevice {
@@ -17,14 +17,14 @@ export interface RootDevice {
 /** Facts of an account that seldom change: instance types, root devices, subnets. */
 export class Lookups {
   readonly #aws: Aws;
-  readonly #clock: Clock;
-  readonly #types = new Map<string, SharedValue<InstanceTypeInfo>>();
-  readonly #roots = new Map<string, SharedValue<RootDevice>>();
+  readonly #types: SharedValues<InstanceTypeInfo>;
+  readonly #roots: SharedValues<RootDevice>;
   readonly #subnets: SharedValue<readonly Subnet[]>;
 
   constructor(aws: Aws, clock: Clock) {
     this.#aws = aws;
-    this.#clock = clock;
+    this.#types = new SharedValues(clock);
+    this.#roots = new SharedValues(clock);
     this.#subnets = new SharedValue({
       clock,
       what: "list of subnets",
@@ -40,7 +40,7 @@ export class Lookups {
 
   /** Rejects with `configuration` when EC2 does not know the type. */
   type(name: string, signal: AbortSignal): Promise<InstanceTypeInfo> {
-    return this.#forever(this.#types, `instance type ${name}`, signal, async (own) => {
+    const load = async (own: AbortSignal) => {
       try {
         const { InstanceTypes } = await this.#aws.ec2(
           (ec2, to) => ec2.describeInstanceTypes({ InstanceTypes: [name as never] }, to),
@@ -55,12 +55,13 @@ export class Lookups {
         "configuration",
         `EC2 has no instance type ${name} in this region; correct instance-type`,
       );
-    });
+    };
+    return this.#types.get(`instance type ${name}`, { ...FOREVER, load }, signal);
   }
 
   /** Rejects with `configuration` when the AMI does not exist, or is not shared with this account. */
   root(image: string, signal: AbortSignal): Promise<RootDevice> {
-    return this.#forever(this.#roots, `image ${image}`, signal, async (own) => {
+    const load = async (own: AbortSignal): Promise<RootDevice> => {
       const { Images } = await this.#aws.ec2((ec2, to) => ec2.describeImages({ ImageIds: [image] }, to), own);
       const found = Images?.[0];
       if (found === undefined)
@@ -71,7 +72,8 @@ export class Lookups {
       const mappings = found.BlockDeviceMappings ?? [];
       const root = mappings.find(({ DeviceName }) => DeviceName === found.RootDeviceName) ?? mappings[0];
       return { name: root?.DeviceName ?? found.RootDeviceName ?? "/dev/sda1", ebs: root?.Ebs ?? null };
-    });
+    };
+    return this.#roots.get(`image ${image}`, { ...FOREVER, load }, signal);
   }
 
   /** The named subnets; without names, the default subnets of the default VPC. */
@@ -90,22 +92,6 @@ export class Lookups {
   }
 
   close(): void {
-    for (const shared of [this.#subnets, ...this.#types.values(), ...this.#roots.values()]) shared.close();
-  }
-
-  #forever<T>(
-    known: Map<string, SharedValue<T>>,
-    what: string,
-    signal: AbortSignal,
-    load: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    let shared = known.get(what);
-    if (shared === undefined) {
-      if (known.size >= MOST) known.clear();
-      const forever = Number.POSITIVE_INFINITY;
-      shared = new SharedValue({ clock: this.#clock, what, load, freshMs: forever, staleMs: forever });
-      known.set(what, shared);
-    }
-    return shared.get(signal);
+    for (const shared of [this.#subnets, this.#types, this.#roots]) shared.close();
   }
 }

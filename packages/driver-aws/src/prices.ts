@@ -1,11 +1,9 @@
-import { type Clock, DriverError, type Price, SharedValue } from "@nodeyard/driver";
+import { type Clock, DriverError, type Price, SharedValues } from "@nodeyard/driver";
 import { type Aws, allPages } from "./client/index.ts";
 
 /** Milliseconds until prices are read again: the price list changes a few times a year, spot prices change slowly. */
 const LIST_MS = 86_400_000;
 const SPOT_MS = 600_000;
-/** More types than a configuration has. */
-const MOST = 2_000;
 
 /** Prices by zone; the null key holds the list price, which is the same in every zone. */
 type Zoned = ReadonlyMap<string | null, Price>;
@@ -18,12 +16,13 @@ export class Prices {
   readonly #aws: Aws;
   readonly #region: string | null;
   readonly #clock: Clock;
-  readonly #known = new Map<string, SharedValue<Zoned>>();
+  readonly #known: SharedValues<Zoned>;
 
   constructor(aws: Aws, region: string | null, clock: Clock) {
     this.#aws = aws;
     this.#region = region;
     this.#clock = clock;
+    this.#known = new SharedValues(clock);
   }
 
   /** `type` as returned by `machineType`. Null: no price is listed, or a fleet has not chosen its type yet. */
@@ -34,7 +33,9 @@ export class Prices {
     const spot = marks.includes("spot");
     const load = (own: AbortSignal) =>
       spot ? this.#market(name, own) : this.#list(name, marks.includes("dedicated host"), region, own);
-    const prices = await this.#shared(`${region} ${type}`, spot ? SPOT_MS : LIST_MS, load).get(signal);
+    const age = spot ? SPOT_MS : LIST_MS;
+    const how = { load, freshMs: age, staleMs: age };
+    const prices = await this.#known.get(`price of ${region} ${type}`, how, signal);
     const exact = prices.get(az) ?? prices.get(null);
     if (exact !== undefined || az !== null) return exact ?? null;
     const [first = null, ...others] = prices.values();
@@ -42,26 +43,7 @@ export class Prices {
   }
 
   close(): void {
-    for (const shared of this.#known.values()) shared.close();
-  }
-
-  #shared(key: string, freshMs: number, load: (signal: AbortSignal) => Promise<Zoned>): SharedValue<Zoned> {
-    let shared = this.#known.get(key);
-    if (shared === undefined) {
-      if (this.#known.size >= MOST) {
-        this.close();
-        this.#known.clear();
-      }
-      shared = new SharedValue({
-        clock: this.#clock,
-        what: `price of ${key}`,
-        load,
-        freshMs,
-        staleMs: freshMs,
-      });
-      this.#known.set(key, shared);
-    }
-    return shared;
+    this.#known.close();
   }
 
   async #list(type: string, host: boolean, region: string, signal: AbortSignal): Promise<Zoned> {

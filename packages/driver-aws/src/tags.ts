@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Tag as AwsTag } from "@aws-sdk/client-ec2";
-import type { Metadata, Tag } from "@nodeyard/driver";
+import { type Metadata, type Tag, tagKey } from "@nodeyard/driver";
 
 /** The tags of a resource by key. */
 export function metadataOf(tags: readonly AwsTag[] | undefined): Metadata {
@@ -10,11 +10,6 @@ export function metadataOf(tags: readonly AwsTag[] | undefined): Metadata {
 /** Converts to AWS's format. */
 export function tagListOf(metadata: Metadata): AwsTag[] {
   return Object.entries(metadata).map(([Key, Value]) => ({ Key, Value }));
-}
-
-/** A key for maps, unique per node. */
-export function tagKey({ installation, provider, nodeId }: Tag): string {
-  return JSON.stringify([installation, provider, nodeId]);
 }
 
 /**

@@ -4,6 +4,8 @@ import { requireAws } from "../../../testing/aws/index.ts";
 import { templateOf } from "../src/machines/templates.ts";
 import { AwsRig, compile, contextOf } from "./rig.ts";
 
+// Numbers in titles are those of docs/contract/checks.md, "AWS".
+
 const FLEET = { "instance-types": ["t3.xlarge", "t3.large"], "allocation-strategy": "prioritized" };
 
 describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
@@ -28,7 +30,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
       ({ LaunchTemplateName: name }) => name,
     );
 
-  test("a fleet of one: the order of the file, the template, and what the chosen type takes", async () => {
+  test("16: a fleet of one: the order of the file, the template, and what the chosen type takes", async () => {
     const config = compile(rig.site, { fleet: { fleet: FLEET }, small: {} });
     const provider = await rig.open(config);
     expect(await provider.need(config.pools[0]!.labels.get("fleet")!, signal)).toEqual({ instances: 1 });
@@ -57,7 +59,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     });
   });
 
-  test("templates: shared by content, kept over restarts, replaced when the content changes, others' kept", async () => {
+  test("15: templates: shared by content, kept over restarts, replaced when the content changes, others' kept", async () => {
     const volume = { "volume-type": "io2", "volume-size": 20, iops: 2000 };
     const of = (iops: number) =>
       compile(rig.site, { a: { fleet: FLEET, ...volume, iops }, b: { fleet: FLEET, ...volume, iops } });
@@ -113,7 +115,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect(Volumes![0]).toMatchObject({ Size: 21, VolumeType: "gp3" });
   });
 
-  test("a template is called as Nodepool calls it", () => {
+  test("15: a template is called as Nodepool calls it", () => {
     const config = compile(
       rig.site,
       {
@@ -136,7 +138,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
 
   const hostPool = { pool: { "availability-zone": "us-west-2a" } };
 
-  test("a dedicated host: allocated before, saved before, released after its instance", async () => {
+  test("14: a dedicated host: allocated before, saved before, released after its instance", async () => {
     const config = compile(rig.site, { host: { "dedicated-host": true } }, hostPool);
     const provider = await rig.open(config);
     const order = rig.order(config, "host", nextId());
@@ -156,7 +158,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect((await ec2.describeHosts({ HostIds: [host] })).Hosts?.[0]?.State).toBe("released");
   });
 
-  test("a host whose machine was never made is released, with its id and without", async () => {
+  test("14: a host whose machine was never made is released, with its id and without", async () => {
     const config = compile(rig.site, { host: { "dedicated-host": true } }, hostPool);
     const provider = await rig.open(config);
     const order = rig.order(config, "host", nextId());
@@ -169,7 +171,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect((await ec2.describeHosts({ HostIds: [saved[0]!.host] })).Hosts?.[0]?.State).toBe("released");
   });
 
-  test("quotas are those that the labels count against; storage in GiB", async () => {
+  test("10 to 13: quotas are those that the labels count against; storage in GiB", async () => {
     await rig.server.set({
       quotas: { ec2: { "L-1216C47A": 64, "L-34B43A08": 200, "L-43DA4232": 448 }, ebs: { "L-D18FCD1D": 1 } },
     });
@@ -187,7 +189,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect(Object.keys(await need("odd")).filter((name) => name.startsWith("L-"))).toEqual([]);
   });
 
-  test("sixty deletions at once are a handful of calls", async () => {
+  test("18: sixty deletions at once are a handful of calls", async () => {
     const config = compile(rig.site, { small: {} }, { pool: { "security-group-id": undefined } });
     const provider = await rig.open(config);
     const orders = Array.from({ length: 60 }, () => rig.order(config, "small", nextId()));
@@ -204,7 +206,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect((await rig.server.counts())["ec2.DescribeInstances"]).toBeLessThanOrEqual(10);
   });
 
-  test("with a rate of 2, calls that change something are half a second apart, and readers are not", async () => {
+  test("19: with a rate of 2, calls that change something are half a second apart, and readers are not", async () => {
     const config = compile(rig.site, { small: {} }, { provider: { rate: 2 } });
     const provider = await rig.open(config);
     await Promise.all([1, 2, 3, 4].map(() => rig.create(provider, rig.order(config, "small", nextId()))));
@@ -215,7 +217,7 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect(apart).toHaveLength(3);
   });
 
-  test("instances, volumes and hosts without a node are ours to delete; another installation's and Python's are not", async () => {
+  test("24: instances, volumes and hosts without a node are ours to delete; another installation's and Python's are not", async () => {
     const config = compile(rig.site);
     const provider = await rig.open(config);
     const theirs = await rig.open(config, contextOf("c2c4f8d0-3b7a-4d0e-8e0f-2a4f4f0b9e02"));

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAws } from "../../../testing/aws/index.ts";
 import { AwsRig, compile } from "./rig.ts";
 
+// Numbers in titles are those of docs/contract/checks.md, "AWS".
+
 /** What the old launcher sent and got, by the calls that arrive. */
 describe.skipIf(requireAws())("launches", () => {
   let rig: AwsRig;
@@ -27,7 +29,7 @@ describe.skipIf(requireAws())("launches", () => {
     return { provider, order, machine, saved, calls, params: calls[0]?.params ?? {} };
   };
 
-  test("one machine: one call, tags on instance and volume, addresses, zone and resources", async () => {
+  test("1, 2, 3: one machine: one call, tags on instance and volume, addresses, zone and resources", async () => {
     const { machine, calls, params, order, provider } = await launch({
       tags: { Name: "x", team: "qa" },
       "dynamic-tags": { tenant: "Tenant is {request.tenant_name}", broken: "{request.nothing}" },
@@ -58,7 +60,7 @@ describe.skipIf(requireAws())("launches", () => {
     await rig.remove(provider, order);
   });
 
-  test("what the pool and the label do not say is not sent", async () => {
+  test("6: what the pool and the label do not say is not sent", async () => {
     const { params } = await launch({});
     const sent = Object.keys(params).join(" ");
     for (const absent of [
@@ -71,7 +73,7 @@ describe.skipIf(requireAws())("launches", () => {
       expect(sent).not.toContain(absent);
   });
 
-  test("without a tenant a template says None", async () => {
+  test("3: without a tenant a template says None", async () => {
     const config = compile(rig.site, {
       small: { "dynamic-tags": { tenant: "Tenant is {request.tenant_name}" } },
     });
@@ -83,20 +85,20 @@ describe.skipIf(requireAws())("launches", () => {
     );
   });
 
-  test("no public address where the pool wants none", async () => {
+  test("4: no public address where the pool wants none", async () => {
     const { machine, params } = await launch({}, { pool: { "public-ip-address": false } });
     expect(params["NetworkInterface.1.AssociatePublicIpAddress"]).toBe("false");
     expect(machine.publicIpv4).toBeNull();
     expect(machine.interfaceIp).toBe(machine.privateIpv4);
   });
 
-  test("an IPv6 address is that of the first interface", async () => {
+  test("5: an IPv6 address is that of the first interface", async () => {
     const { machine, params } = await launch({}, { pool: { "public-ipv6": true } });
     expect(params["NetworkInterface.1.Ipv6AddressCount"]).toBe("1");
     expect(machine.publicIpv6).toContain(":");
   });
 
-  test("user data is encoded once; IMDSv2, spot, profile, volume and encryption go along", async () => {
+  test("6, 7, 11: user data is encoded once; IMDSv2, spot, profile, volume and encryption go along", async () => {
     const { params } = await launch({
       userdata: "fake-user-data",
       imdsv2: "required",
@@ -145,7 +147,7 @@ describe.skipIf(requireAws())("launches", () => {
     expect(new Set(tokens).size).toBe(1);
   });
 
-  test("a type that EC2 does not have is the label's fault alone", async () => {
+  test("9: a type that EC2 does not have is the label's fault alone", async () => {
     const config = compile(rig.site, { odd: { "instance-type": "t3.nope" }, small: {} });
     const provider = await rig.open(config);
     const { signal } = new AbortController();
@@ -162,7 +164,7 @@ describe.skipIf(requireAws())("launches", () => {
     ["InsufficientFreeAddressesInSubnet", "capacity"],
     ["RequestLimitExceeded", "transient"],
     ["InvalidGroup.NotFound", "configuration"],
-  ])("%s is %s", async (code, kind) => {
+  ])("17: %s is %s", async (code, kind) => {
     await rig.server.set({ faults: [{ call: "ec2.RunInstances", code, times: 4 }] });
     await expect(launch({})).rejects.toMatchObject({ kind });
   });

@@ -1,9 +1,5 @@
 import { DriverError, type Tag } from "@nodeyard/driver";
 
-export function tagKey({ installation, provider, nodeId }: Tag): string {
-  return JSON.stringify([installation, provider, nodeId]);
-}
-
 const MARK = "nodeyard";
 /** Longest `description` of neutron, in characters. */
 const LONGEST_MARK = 255;

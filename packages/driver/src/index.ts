@@ -32,6 +32,7 @@ export * from "./limits/list-watch.ts";
 export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
 export * from "./limits/shared-accounts.ts";
 export * from "./limits/shared-value.ts";
+export * from "./node-machines.ts";
 export type * from "./offers.ts";
 export * from "./resources.ts";
 export * from "./run-steps.ts";

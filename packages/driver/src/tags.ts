@@ -7,6 +7,11 @@ export interface Tag {
   readonly nodeId: string;
 }
 
+/** A key for maps, unique per node. */
+export function tagKey({ installation, provider, nodeId }: Tag): string {
+  return JSON.stringify([installation, provider, nodeId]);
+}
+
 /** The cloud's id of a machine: a string, or an object when one string is not enough. */
 export type ExternalId = string | { readonly [key: string]: unknown };
 

@@ -1,5 +1,5 @@
 import type { Image } from "@aws-sdk/client-ec2";
-import { type Clock, DriverError, SharedValue } from "@nodeyard/driver";
+import { type Clock, DriverError, SharedValues } from "@nodeyard/driver";
 import { type Aws, allPages, codeOf } from "../client/index.ts";
 import type { ImageSource } from "../config.ts";
 
@@ -9,36 +9,24 @@ const FRESH_MS = 300_000;
 /** Resolves cloud images to AMI ids. Each launch needs the id, so lookups are shared. */
 export class ImageSources {
   readonly #aws: Aws;
-  readonly #clock: Clock;
-  readonly #known = new Map<string, SharedValue<string>>();
+  readonly #known: SharedValues<string>;
 
   constructor(aws: Aws, clock: Clock) {
     this.#aws = aws;
-    this.#clock = clock;
+    this.#known = new SharedValues(clock);
   }
 
   /** Rejects with `configuration` when the AMI or parameter does not exist. */
   async id(source: ImageSource, signal: AbortSignal): Promise<string> {
     if ("id" in source) return source.id;
-    const key = JSON.stringify(source);
-    const known = this.#known.get(key) ?? this.#lookup(source);
-    this.#known.set(key, known);
-    return known.get(signal);
+    const load = (own: AbortSignal) =>
+      "parameter" in source ? this.#parameter(source, own) : this.#newest(source, own);
+    const how = { load, freshMs: FRESH_MS, staleMs: FRESH_MS };
+    return this.#known.get(`image ${JSON.stringify(source)}`, how, signal);
   }
 
   close(): void {
-    for (const one of this.#known.values()) one.close();
-  }
-
-  #lookup(source: Exclude<ImageSource, { readonly id: string }>): SharedValue<string> {
-    return new SharedValue({
-      clock: this.#clock,
-      what: "id of an image",
-      freshMs: FRESH_MS,
-      staleMs: FRESH_MS,
-      load: (signal) =>
-        "parameter" in source ? this.#parameter(source, signal) : this.#newest(source, signal),
-    });
+    this.#known.close();
   }
 
   async #parameter({ parameter }: { readonly parameter: string }, signal: AbortSignal): Promise<string> {

@@ -3,29 +3,21 @@ import {
   abortable,
   type Clock,
   DriverError,
-  deadline,
   type ExternalId,
-  isOlder,
-  sameNode,
+  NodeMachines,
   type Tag,
-  tagOf,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
 import { codeOf } from "../client/index.ts";
 import { kindOfFault } from "../errors.ts";
-import { clientToken, metadataOf, tagKey } from "../tags.ts";
+import { clientToken, metadataOf } from "../tags.ts";
 
-/**
- * Milliseconds that a launch goes on after its caller gave up, with its wait at the rate limit. Without the answer it would be
- * unknown whether a machine was made.
- */
 const CREATE_MS = 900_000;
 /** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
 const LISTED_MS = 60_000;
 /** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
-/** Nodes whose calls were all made by this process. For these a slightly older list is complete. */
-const MOST_KNOWN = 10_000;
+const MOST_REMOVED = 10_000;
 
 /** Content of an external id. Older versions stored a plain string, the id of the instance. */
 export interface MachineIds {
@@ -50,46 +42,35 @@ export function hasEnded({ State }: Instance): boolean {
 export class Instances {
   readonly #account: AwsAccount;
   readonly #clock: Clock;
-  readonly #closed: AbortSignal;
-  readonly #creating = new Map<string, Promise<unknown>>();
-  /** The instance that this process made or found for a tag. Null: it looked for one and found none. */
-  readonly #known = new Map<string, string | null>();
+  readonly #machines: NodeMachines<Instance>;
   readonly #removed = new Set<string>();
 
   constructor(account: AwsAccount, clock: Clock, closed: AbortSignal) {
     this.#account = account;
     this.#clock = clock;
-    this.#closed = closed;
+    this.#machines = new NodeMachines({
+      ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, hasEnded },
+      metadataOf: ({ Tags }) => metadataOf(Tags),
+      read: async (id, signal) => {
+        const found = await this.single(id, signal);
+        return found?.State?.Name === "terminated" ? undefined : found;
+      },
+    });
   }
 
   /** The tag's instance, if there is one: by the stored id if that instance has the tag, otherwise by tag. */
-  async existing(
-    tag: Tag,
-    externalId: ExternalId | null,
-    signal: AbortSignal,
-  ): Promise<Instance | undefined> {
-    // A call whose caller gave up still makes its instance, which can be found only after the call has ended.
-    await abortable(this.#creating.get(tagKey(tag))?.catch(() => {}) ?? Promise.resolve(), signal);
-    const stored = idsOf(externalId).instance;
-    const before = this.#known.get(tagKey(tag));
-    const known = stored ?? before ?? undefined;
-    this.#remember(tag, before ?? null);
-    const found = pick(await this.#account.instances.all(signal, false), tag, known);
-    // Nothing has ever been made for a tag that is new to this process and has no stored id, so a slightly older list is good enough.
-    if (found !== undefined || (known === undefined && before === undefined)) return found;
-    const fresh = pick(await this.#account.instances.all(signal, true), tag, known);
-    if (fresh !== undefined || known === undefined || this.#removed.has(known)) return fresh;
-    return this.#single(known, tag, signal);
+  existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Instance | undefined> {
+    return this.#machines.existing(tag, idsOf(externalId).instance, signal, (id) => this.#removed.has(id));
   }
 
   /** The tag's instance in a listing that begins after this call. */
-  async find(tag: Tag, signal: AbortSignal): Promise<Instance | undefined> {
-    return pick(await this.#account.instances.all(signal, true), tag, undefined);
+  find(tag: Tag, signal: AbortSignal): Promise<Instance | undefined> {
+    return this.#machines.find(tag, signal);
   }
 
   /**
    * The id of a new machine, or of the machine that an earlier call made whose answer was lost: EC2 recognizes the client token. The call
-   * goes on when the caller gives up, because EC2 would make the machine anyway. The next `existing` waits for its answer.
+   * goes on when the caller gives up.
    */
   create(
     tag: Tag,
@@ -97,25 +78,17 @@ export class Instances {
     launch: (token: string, signal: AbortSignal) => Promise<string>,
     signal: AbortSignal,
   ): Promise<string> {
-    signal.throwIfAborted();
-    const late = () => new DriverError("timeout", `node ${tag.nodeId}: no answer within ${CREATE_MS} ms`);
-    const limit = deadline(this.#clock, CREATE_MS, late, this.#closed);
-    const creating = this.#create(tag, attempt, (token) => launch(token, limit.signal));
-    const key = tagKey(tag);
-    const done = () => {
-      limit.cancel();
-      if (this.#creating.get(key) === creating) this.#creating.delete(key);
-    };
-    this.#creating.set(key, creating);
-    creating.then(done, done);
-    return abortable(creating, signal);
+    return this.#machines.create(
+      tag,
+      (until) => this.#create(tag, attempt, (token) => launch(token, until)),
+      signal,
+    );
   }
 
   async #create(tag: Tag, attempt: number, launch: (token: string) => Promise<string>): Promise<string> {
     for (let serial = attempt; serial < attempt + MOST_SERIALS; serial++) {
       try {
         const id = await launch(clientToken(tag, "instance", serial));
-        this.#remember(tag, id);
         // EC2 remembers a token and its machine for a day, also when the machine was terminated.
         if (!this.#removed.has(id)) return id;
       } catch (error) {
@@ -148,6 +121,7 @@ export class Instances {
   }
 
   async delete(id: string, signal: AbortSignal): Promise<void> {
+    if (this.#removed.size >= MOST_REMOVED) this.#removed.clear();
     this.#removed.add(id);
     try {
       await abortable(this.#account.terminations.add(id), signal);
@@ -169,44 +143,22 @@ export class Instances {
 
   /** To be called when the node is deleted. Its tag is not used again. */
   forget(tag: Tag): void {
-    this.#known.delete(tagKey(tag));
+    this.#machines.forget(tag);
   }
 
-  /** Reads one instance directly: a listing may not show a new instance yet. */
-  async #single(id: string, tag: Tag, signal: AbortSignal): Promise<Instance | undefined> {
+  /** Reads one instance. EC2 still describes a terminated one for an hour. Undefined: EC2 does not know it. */
+  async single(id: string, signal: AbortSignal): Promise<Instance | undefined> {
     try {
       const { Reservations } = await this.#account.aws.ec2(
         (ec2, to) => ec2.describeInstances({ InstanceIds: [id] }, to),
         signal,
       );
-      const found = Reservations?.flatMap(({ Instances: listed }) => listed ?? [])[0];
-      return found === undefined || found.State?.Name === "terminated"
-        ? undefined
-        : pick(new Map([[id, found]]), tag, id);
+      return Reservations?.[0]?.Instances?.[0];
     } catch (error) {
       if (codeOf(error).startsWith("InvalidInstanceID")) return undefined;
       throw error;
     }
   }
-
-  #remember(tag: Tag, id: string | null): void {
-    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
-    if (this.#removed.size >= MOST_KNOWN) this.#removed.clear();
-    this.#known.set(tagKey(tag), id);
-  }
-}
-
-function pick(listed: ReadonlyMap<string, Instance>, tag: Tag, id: string | undefined): Instance | undefined {
-  const isOwn = (instance: Instance) => sameNode(tagOf(metadataOf(instance.Tags)), tag);
-  const named = id === undefined ? undefined : listed.get(id);
-  if (named !== undefined && (isOwn(named) || isOlder(metadataOf(named.Tags), tag))) return named;
-  let ended: Instance | undefined;
-  for (const instance of listed.values()) {
-    if (!isOwn(instance)) continue;
-    if (!hasEnded(instance)) return instance;
-    ended ??= instance;
-  }
-  return ended;
 }
 
 /** Why a machine ended. EC2's code has a prefix for the party that caused it: "Server.InsufficientInstanceCapacity". */

@@ -8,7 +8,6 @@ import {
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
-import { codeOf } from "../client/index.ts";
 import type { Notice } from "../notices.ts";
 import { metadataOf } from "../tags.ts";
 import { hasEnded, idsOf } from "./instances.ts";
@@ -69,32 +68,15 @@ export async function assertStays(
 
 /** Why EC2 ended a machine before it was removed; undefined when it did not, or gave no reason. */
 export async function interruptionOf(
-  { account }: Workshop,
+  { instances }: Workshop,
   found: Instance | undefined,
   { externalId, signal }: StepContext,
 ): Promise<string | undefined> {
   const id = idsOf(externalId).instance;
-  // Terminated instances are not in the list of machines. EC2 still describes them for an hour.
-  const instance = found ?? (id === undefined ? undefined : await describe(account, id, signal));
+  // Terminated instances are not in the list of machines.
+  const instance = found ?? (id === undefined ? undefined : await instances.single(id, signal));
   const code = instance?.StateReason?.Code ?? "";
   const taken = /Server\.SpotInstance(Termination|Shutdown)/.test(code);
   if (instance === undefined || !(taken || isInterrupted(instance))) return undefined;
   return `EC2 took the spot machine ${instance.InstanceId} back (${code || "interruption notice"})`;
-}
-
-async function describe(
-  account: Workshop["account"],
-  id: string,
-  signal: AbortSignal,
-): Promise<Instance | undefined> {
-  try {
-    const { Reservations } = await account.aws.ec2(
-      (ec2, to) => ec2.describeInstances({ InstanceIds: [id] }, to),
-      signal,
-    );
-    return Reservations?.[0]?.Instances?.[0];
-  } catch (error) {
-    if (codeOf(error).startsWith("InvalidInstanceID")) return undefined;
-    throw error;
-  }
 }

@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAws } from "../../../../testing/aws/index.ts";
 import { BLOCK, checksumOf, dataOf, ImageRig, listed, orderOf, remove, tagOf, upload } from "./rig.ts";
 
+// Numbers in titles are those of docs/contract/checks.md, "AWS".
+
 const EBS_DIRECT = { "import-method": "ebs-direct" };
 
 describe.skipIf(requireAws())("uploads by EBS direct", () => {
@@ -21,7 +23,7 @@ describe.skipIf(requireAws())("uploads by EBS direct", () => {
       credentials: { accessKeyId: "testing", secretAccessKey: "testing" },
     });
 
-  test("only blocks with data are sent, each with its checksum; S3 is not asked; the image is as configured", async () => {
+  test("21: only blocks with data are sent, each with its checksum; S3 is not asked; the image is as configured", async () => {
     const provider = await rig.openWith({
       ...EBS_DIRECT,
       architecture: "arm64",
@@ -73,7 +75,7 @@ describe.skipIf(requireAws())("uploads by EBS direct", () => {
     });
   });
 
-  test("a block that arrived otherwise fails the upload and deletes the snapshot", async () => {
+  test("21: a block that arrived otherwise fails the upload and deletes the snapshot", async () => {
     const provider = await rig.openWith(EBS_DIRECT);
     await rig.server.set({ corruptBlocks: [2] });
     const file = rig.file("corrupt", 4 * BLOCK, [1, 2]);
@@ -121,7 +123,7 @@ describe.skipIf(requireAws())("uploads by EBS direct", () => {
     await remove(provider, tagOf("0000000005"));
   });
 
-  test("removal deregisters the image, then deletes its snapshot; twice ends normally", async () => {
+  test("23: removal deregisters the image, then deletes its snapshot; twice ends normally", async () => {
     const provider = await rig.openWith(EBS_DIRECT);
     const file = rig.file("gone", 2 * BLOCK, [1]);
     const tag = tagOf("0000000007");

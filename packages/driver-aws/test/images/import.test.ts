@@ -7,6 +7,8 @@ import { keyOf } from "../../src/images/tags.ts";
 import { tagListOf } from "../../src/tags.ts";
 import { BLOCK, ImageRig, listed, orderOf, PROVIDER, remove, tagOf, upload } from "./rig.ts";
 
+// Numbers in titles are those of docs/contract/checks.md, "AWS".
+
 describe.skipIf(requireAws())("uploads by S3 and an import", () => {
   let rig: ImageRig;
   let size = 0;
@@ -34,7 +36,7 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
   const tagsOf = (tags: readonly Tag[] | undefined) =>
     Object.fromEntries((tags ?? []).map(({ Key, Value }) => [Key, Value]));
 
-  test("a snapshot import waits for its turn, leaves no object, and becomes an image with the tags of the upload", async () => {
+  test("20: a snapshot import waits for its turn, leaves no object, and becomes an image with the tags of the upload", async () => {
     const provider = await rig.openWith({ iops: 5000, throughput: 300, "volume-type": "gp3" }, undefined, {
       "image-import-timeout": 60,
     });
@@ -132,7 +134,7 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     expect((await ec2("us-east-2").describeSnapshots({ OwnerIds: ["self"] })).Snapshots).toEqual([]);
   });
 
-  test("what an import made untagged gets the tags of its own task; what no task of ours made stays as it is", async () => {
+  test("25: what an import made untagged gets the tags of its own task; what no task of ours made stays as it is", async () => {
     const provider = await rig.openWith({});
     const live = await upload(provider, orderOf(file, size, tagOf("0000000006")));
     await s3().putObject({ Bucket: rig.site.bucket, Key: "theirs.raw", Body: "x" });
@@ -182,7 +184,7 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     expect((await s3().listMultipartUploads({ Bucket: rig.site.bucket })).Uploads ?? []).toEqual([]);
   });
 
-  test("an object is ours by its tags, not by its key alone", async () => {
+  test("24: an object is ours by its tags, not by its key alone", async () => {
     const provider = await rig.openWith({});
     const tag = tagOf("0000000010");
     await s3().putObject({ Bucket: rig.site.bucket, Key: keyOf(tag), Body: "x" });

@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAws } from "../../../../testing/aws/index.ts";
 import { AwsRig, compile } from "../rig.ts";
 
+// Numbers in titles are those of docs/contract/checks.md, "AWS".
+
 describe.skipIf(requireAws())("what a cloud image stands for", () => {
   let rig: AwsRig;
   const made: string[] = [];
@@ -46,7 +48,7 @@ describe.skipIf(requireAws())("what a cloud image stands for", () => {
     ["name", "values"],
     ["Name", "Values"],
   ])(
-    "the newest image that filters of %s and %s match is launched, looked up once for all launches",
+    "8: the newest image that filters of %s and %s match is launched, looked up once for all launches",
     async (name, values) => {
       const { images, lookups } = await launched(
         { "image-filters": [{ [name]: "name", [values]: ["nodes-*"] }], "image-owners": "self" },

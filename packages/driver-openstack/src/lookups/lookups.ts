@@ -1,4 +1,4 @@
-import { DriverError, type LabelConfig, SharedValue } from "@nodeyard/driver";
+import { DriverError, type LabelConfig, SharedValue, SharedValues } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
 import type { Compute, Flavor } from "../api/compute.ts";
 import type { Image, Images } from "../api/image.ts";
@@ -9,8 +9,6 @@ import { chooseFlavor, chooseImage, chooseNetwork } from "./choose.ts";
 /** How long facts of the cloud that seldom change are kept, milliseconds. After a refused create they may be outdated: call `forget`. */
 const FRESH_MS = 60_000;
 const STALE_MS = 240_000;
-/** Most image names whose lookups are kept; more than a configuration has. */
-const MOST_IMAGES = 1_000;
 
 export class Lookups {
   readonly #clock: Clock;
@@ -18,11 +16,12 @@ export class Lookups {
   readonly #flavors: SharedValue<readonly Flavor[]>;
   readonly #zones: SharedValue<readonly string[]>;
   readonly #networks: SharedValue<readonly Network[]>;
-  readonly #imagesByName = new Map<string, SharedValue<readonly Image[]>>();
+  readonly #imagesByName: SharedValues<readonly Image[]>;
 
   constructor(clock: Clock, apis: { compute: Compute; networking: Networking; images: Images }) {
     this.#clock = clock;
     this.#images = apis.images;
+    this.#imagesByName = new SharedValues(clock);
     this.#flavors = this.#shared("list of flavors", (signal) => apis.compute.flavors(signal));
     this.#zones = this.#shared("list of zones", (signal) => apis.compute.zones(signal));
     this.#networks = this.#shared("list of networks", (signal) => apis.networking.networks(signal));
@@ -64,26 +63,22 @@ export class Lookups {
   ): Promise<string> {
     if ("id" in image) return image.id;
     const { name } = image;
-    let shared = this.#imagesByName.get(name);
-    if (shared === undefined) {
-      if (this.#imagesByName.size >= MOST_IMAGES) this.#imagesByName.clear();
-      shared = this.#shared(`images called ${name}`, (own) => this.#find(name, own));
-      this.#imagesByName.set(name, shared);
-    }
-    return orMissing(chooseImage(await shared.get(signal), name), `cloud image ${name}`).id;
+    const how = { load: (own: AbortSignal) => this.#find(name, own), freshMs: FRESH_MS, staleMs: STALE_MS };
+    const found = await this.#imagesByName.get(`images called ${name}`, how, signal);
+    return orMissing(chooseImage(found, name), `cloud image ${name}`).id;
   }
 
   /** Discards what is known, because it may be outdated. */
   forget(): void {
-    this.#flavors.invalidate();
-    this.#zones.invalidate();
-    this.#networks.invalidate();
-    for (const shared of this.#imagesByName.values()) shared.invalidate();
+    for (const shared of this.#all) shared.invalidate();
   }
 
   close(): void {
-    for (const shared of [this.#flavors, this.#zones, this.#networks]) shared.close();
-    for (const shared of this.#imagesByName.values()) shared.close();
+    for (const shared of this.#all) shared.close();
+  }
+
+  get #all() {
+    return [this.#flavors, this.#zones, this.#networks, this.#imagesByName];
   }
 
   async #chosen(names: readonly string[], signal: AbortSignal): Promise<readonly Network[]> {

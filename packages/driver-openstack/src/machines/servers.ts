@@ -1,19 +1,16 @@
 import {
-  abortable,
   DriverError,
   type Evidence,
   type ExternalId,
-  isOlder,
   type ListWatch,
-  sameNode,
+  NodeMachines,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
-import { type Clock, deadline, sleep } from "@nodeyard/runtime";
+import { type Clock, sleep } from "@nodeyard/runtime";
 import { type Compute, isGone, type Server } from "../api/compute.ts";
 import { ApiError, NoAnswer } from "../client/index.ts";
 import { faultError } from "../errors.ts";
-import { tagKey } from "../tags.ts";
 
 /** Time limit of a create whose caller gave up, milliseconds. It continues so that its outcome becomes known. */
 const CREATE_MS = 120_000;
@@ -33,8 +30,6 @@ const STUCK_MS = 60_000;
  * ignores further requests.
  */
 const FORGOTTEN_MS = 120_000;
-/** How many tags are remembered for which this process made calls. Without earlier calls for a tag, a recent list is complete for it. */
-const MOST_KNOWN = 10_000;
 
 interface Order {
   /** Monotonic time of the request, milliseconds. */
@@ -49,9 +44,7 @@ export class Servers {
   readonly #watch: ListWatch<Server>;
   readonly #clock: Clock;
   readonly #evidence: Evidence;
-  readonly #creating = new Map<string, Promise<unknown>>();
-  readonly #touched = new Set<string>();
-  readonly #closed: AbortSignal;
+  readonly #machines: NodeMachines<Server>;
 
   constructor(parts: {
     readonly nova: Compute;
@@ -64,48 +57,31 @@ export class Servers {
     this.#watch = parts.watch;
     this.#clock = parts.clock;
     this.#evidence = parts.evidence;
-    this.#closed = parts.closed;
+    const { nova, watch, clock, closed } = parts;
+    this.#machines = new NodeMachines({
+      ...{ clock, watch, closed, createMs: CREATE_MS },
+      metadataOf: ({ metadata }) => metadata,
+      // A listing may miss a server that is just being assigned to its host; a read of the single server does not.
+      read: async (id, signal) => {
+        const server = await nova.server(id, signal);
+        return server === undefined || isGone(server) ? undefined : server;
+      },
+    });
   }
 
   /** The tag's server in any state: by the stored id if that server has the tag, otherwise by the tag. */
-  async existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
-    // A create whose caller gave up still makes its server, which can be found only after the create has ended.
-    await this.#creating.get(tagKey(tag))?.catch(() => {});
-    signal.throwIfAborted();
-    const known = idOf(externalId);
-    const before = this.#touch(tag);
-    const found = pick(await this.#watch.all(signal, false), tag, known);
-    // Without a stored id and without earlier calls for this tag there can be no newer server, so a recent list is enough.
-    if (found !== undefined || (known === undefined && !before)) return found;
-    const fresh = pick(await this.#watch.all(signal, true), tag, known);
-    if (fresh !== undefined || known === undefined) return fresh;
-    // A listing may miss a server that is just being assigned to its host; a read of the single server does not.
-    const single = await this.#nova.server(known, signal);
-    return single === undefined || isGone(single) ? undefined : pick(new Map([[known, single]]), tag, known);
+  existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
+    return this.#machines.existing(tag, idOf(externalId), signal);
   }
 
-  /**
-   * Creates a server and returns its id. The call continues when the caller gives up, because nova would make the server anyway. The next
-   * search for the tag's server waits for its end.
-   */
-  async create(tag: Tag, body: object, signal: AbortSignal): Promise<string> {
-    signal.throwIfAborted();
-    this.#touch(tag);
-    const late = () =>
-      new NoAnswer("compute", { method: "POST", url: "/servers" }, new Error(`not within ${CREATE_MS} ms`));
-    const limit = deadline(this.#clock, CREATE_MS, late, this.#closed);
-    const creating = this.#nova.create(body, limit.signal).then((id) => {
+  /** Creates a server and returns its id. The call continues when the caller gives up. */
+  create(tag: Tag, body: object, signal: AbortSignal): Promise<string> {
+    const make = async (until: AbortSignal) => {
+      const id = await this.#nova.create(body, until);
       this.#evidence.record("instance", id, tag);
       return id;
-    });
-    const key = tagKey(tag);
-    const done = () => {
-      limit.cancel();
-      if (this.#creating.get(key) === creating) this.#creating.delete(key);
     };
-    this.#creating.set(key, creating);
-    creating.then(done, done);
-    return abortable(creating, signal);
+    return this.#machines.create(tag, make, signal);
   }
 
   /** Resolves with the server once it is up. Rejects with the error that its fault stands for. */
@@ -235,7 +211,7 @@ export class Servers {
 
   /** Forgets a tag when its node is gone. Node ids are not reused, except in another tree by another process. */
   forget(tag: Tag): void {
-    this.#touched.delete(tagKey(tag));
+    this.#machines.forget(tag);
   }
 
   /** Records the tag for the server's volumes, which carry none: their owner is known only while they are attached. */
@@ -244,15 +220,6 @@ export class Servers {
     if (tag === null) return;
     for (const { id } of server["os-extended-volumes:volumes_attached"])
       this.#evidence.record("volume", id, tag);
-  }
-
-  /** Records a call for a tag. Returns whether there were earlier ones. */
-  #touch(tag: Tag): boolean {
-    const key = tagKey(tag);
-    const before = this.#touched.has(key);
-    if (this.#touched.size >= MOST_KNOWN) this.#touched.clear();
-    this.#touched.add(key);
-    return before;
   }
 }
 
@@ -266,12 +233,4 @@ export function idOf(externalId: ExternalId | null): string | undefined {
 function patience(status: string, task: string | null | undefined): number {
   if (status === "ERROR") return task ? STUCK_MS : GIVEN_UP_MS;
   return task === "deleting" ? FORGOTTEN_MS : Number.POSITIVE_INFINITY;
-}
-
-function pick(listed: ReadonlyMap<string, Server>, tag: Tag, id: string | undefined): Server | undefined {
-  const server = id === undefined ? undefined : listed.get(id);
-  if (server !== undefined && (sameNode(tagOf(server.metadata), tag) || isOlder(server.metadata, tag)))
-    return server;
-  for (const one of listed.values()) if (sameNode(tagOf(one.metadata), tag)) return one;
-  return undefined;
 }

@@ -92,3 +92,39 @@ export class SharedValue<T> {
     }
   }
 }
+
+/** Most keys whose values are kept: more than a configuration has. */
+const MOST_KEYS = 2_000;
+
+/** Shared values by key: what is looked up for each type, image or name that a configuration has. */
+export class SharedValues<T> {
+  readonly #clock: Clock;
+  readonly #known = new Map<string, SharedValue<T>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `what` is the key, and names the value in messages. `how` is that of the first call. */
+  get(
+    what: string,
+    how: Pick<SharedValueOptions<T>, "load" | "freshMs" | "staleMs">,
+    signal: AbortSignal,
+  ): Promise<T> {
+    let shared = this.#known.get(what);
+    if (shared === undefined) {
+      if (this.#known.size >= MOST_KEYS) this.#known.clear();
+      shared = new SharedValue({ clock: this.#clock, what, ...how });
+      this.#known.set(what, shared);
+    }
+    return shared.get(signal);
+  }
+
+  invalidate(): void {
+    for (const shared of this.#known.values()) shared.invalidate();
+  }
+
+  close(): void {
+    for (const shared of this.#known.values()) shared.close();
+  }
+}

@@ -33,11 +33,14 @@ test("aliens are tagged images without an upload; another installation's are tol
     image("0000000002"),
     image("0000000003", { installation: "another" }),
     image("0000000004", { provider: "other-cloud" }),
+    // Numbers of uploads are counted for each build.
+    image("0000000001", { buildId: "b2" }),
   ];
   const found = alienImages("cloud", OURS, all, new Set(["b1/cloud/0000000001"]));
   expect(found.map(({ kind, tag }) => [kind, tag.uploadId])).toEqual([
     ["leaked", "0000000002"],
     ["foreign", "0000000003"],
+    ["leaked", "0000000001"],
   ]);
 });
 

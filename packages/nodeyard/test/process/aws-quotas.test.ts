@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AwsServer, requireAws, startAws } from "../../../../testing/aws/index.ts";
 import { Site } from "../cli/nodeyard.ts";
 
+// Numbers in titles are those of docs/contract/checks.md, "AWS".
+
 interface Granted {
   readonly lease: string;
   readonly request: string;
@@ -74,7 +76,7 @@ ${Object.entries(LABELS)
     return asked;
   }
 
-  test("what is beyond a quota waits with its code, and nothing else does", {
+  test("9 to 13, 16: what is beyond a quota waits with its code, and nothing else does", {
     timeout: 300_000,
   }, async () => {
     const failed = await site.run("request", "nope", "--wait");
