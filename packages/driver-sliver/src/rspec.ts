@@ -59,6 +59,16 @@ const amounts = {
   connections: amount("Connections at most; 0: 4,096.", { shown: "0" }),
   "io-read": amount("Reading from its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
   "io-write": amount("Writing to its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
+  "io-read-ops": amount("Reads from its disk at most; 0: no cap.", { unit: "operations/s", shown: "0" }),
+  "io-write-ops": amount("Writes to its disk at most; 0: no cap.", { unit: "operations/s", shown: "0" }),
+  "io-weight": amount(
+    "Part of the disk's time while other slivers want it too, 1 to 1000; 100 is usual, 200 twice as much.",
+    { shown: "100" },
+  ).check((weight) =>
+    weight === undefined || (weight >= 1 && weight <= 1000)
+      ? undefined
+      : `is ${weight}; write a whole number from 1 to 1000`,
+  ),
 };
 
 export type Amounts = Readonly<Partial<Record<Resource, number>>>;

@@ -102,6 +102,10 @@ export const UNITS = {
   connections: "connections",
   ioRead: "bytes/s",
   ioWrite: "bytes/s",
+  ioReadOps: "operations/s",
+  ioWriteOps: "operations/s",
+  /** Part of the disk's time while others want it too; 1 to 1000, 100 is usual. */
+  ioWeight: "weight",
 } as const;
 
 /** All resources. */

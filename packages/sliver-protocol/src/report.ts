@@ -15,7 +15,7 @@ export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
 
 /**
  * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `disk` (its own data, half a minute old at most), `ioRead`,
- * `ioWritten`. Milliseconds: `cpu`, and `throttled` (time in which its CPU cap delayed it). Processes and threads: `pids`, and
+ * `ioWritten`. Operations: `ioReadOps`, `ioWriteOps`. Milliseconds: `cpu`, and `throttled` (time in which its CPU cap delayed it). Processes and threads: `pids`, and
  * `pidsRefused`, how often a further one was refused. Percent of the last ten seconds in which a task of it waited: `cpuPressure`,
  * `memoryPressure`, `ioPressure`.
  */
@@ -29,6 +29,8 @@ export type UsageKey =
   | "disk"
   | "ioRead"
   | "ioWritten"
+  | "ioReadOps"
+  | "ioWriteOps"
   | "cpuPressure"
   | "memoryPressure"
   | "ioPressure";

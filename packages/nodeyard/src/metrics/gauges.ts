@@ -95,6 +95,7 @@ export const gaugeNames = {
   sliver_pids_refused: sliver("How often one more was refused"),
   sliver_disk_bytes: sliver("Bytes of its disk that it uses, half a minute old at most"),
   sliver_io_bytes: sliver("Bytes that it read from its disk and wrote to it", "direction"),
+  sliver_io_operations: sliver("Operations in which it read from its disk and wrote to it", "direction"),
   sliver_pressure_ratio: sliver(
     "Part of the last ten seconds in which something of it waited, where the machine counts it (cgroup v2)",
     "resource",

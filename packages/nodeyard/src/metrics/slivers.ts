@@ -29,6 +29,8 @@ const FIGURES: Readonly<Record<string, readonly [name: GaugeName, divisor: numbe
   disk: ["sliver_disk_bytes", 1],
   ioRead: ["sliver_io_bytes", 1, "read"],
   ioWritten: ["sliver_io_bytes", 1, "written"],
+  ioReadOps: ["sliver_io_operations", 1, "read"],
+  ioWriteOps: ["sliver_io_operations", 1, "written"],
   cpuPressure: ["sliver_pressure_ratio", PERCENT, "cpu"],
   memoryPressure: ["sliver_pressure_ratio", PERCENT, "memory"],
   ioPressure: ["sliver_pressure_ratio", PERCENT, "io"],

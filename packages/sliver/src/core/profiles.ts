@@ -28,7 +28,13 @@ export type ProfileName = "r0" | "v2";
 export const MAX_WIRE_INT = 2_147_483_647;
 
 /** Resources for which 0 means "no cap". Such an amount can neither be lent nor increased. */
-export const ZERO_IS_UNLIMITED: ReadonlySet<Resource> = new Set(["cpuCap", "ioRead", "ioWrite"]);
+export const ZERO_IS_UNLIMITED: ReadonlySet<Resource> = new Set([
+  "cpuCap",
+  "ioRead",
+  "ioWrite",
+  "ioReadOps",
+  "ioWriteOps",
+]);
 
 /** The seed's revision, 30 October 2006. */
 const R0_POLICY: Policy = {
@@ -57,6 +63,9 @@ const R0_POLICY: Policy = {
     connections: 0,
     ioRead: 0,
     ioWrite: 0,
+    ioReadOps: 0,
+    ioWriteOps: 0,
+    ioWeight: 100,
   },
   minimums: {
     cpuGuarantee: 0,

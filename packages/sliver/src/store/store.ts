@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { messageOf } from "@nodeyard/runtime";
+import { POLICIES } from "../core/profiles.ts";
 import { EMPTY_STATE, type SliverRecord, type State } from "../core/record.ts";
 import type { Traffic } from "../core/traffic.ts";
 import { ForeignStoreError, NewerStoreError, StoreWriteError } from "../errors.ts";
@@ -99,9 +100,14 @@ export function decodeState(text: string): State | undefined {
     ...EMPTY_STATE,
     ...(rest as Partial<State>),
     usedTickets: new Map(usedTickets as [string, number][]),
-    records: new Map((records as SliverRecord[]).map((record) => [record.name, record])),
+    records: new Map((records as SliverRecord[]).map((record) => [record.name, withAllResources(record)])),
     traffic: new Map(traffic as [string, Traffic][]),
   };
+}
+
+/** A record that was stored by a program with fewer resources has the usual amounts of the others. */
+function withAllResources(record: SliverRecord): SliverRecord {
+  return { ...record, rspec: { ...POLICIES.r0.defaults, ...record.rspec } };
 }
 
 const SLOTS = ["state.0.json", "state.1.json"] as const;

@@ -25,11 +25,12 @@ const values = (
   some: object,
   device?: string,
   more: object = {},
+  weighs = true,
 ) => {
   const { writes, unenforced } = limitWrites(
     { ...config(some), ...more },
     readLayout(mountinfo, () => v2),
-    device,
+    device === undefined ? undefined : { number: device, weighs },
     1_000,
   );
   return { unenforced, files: Object.fromEntries(writes.map(({ file, value }) => [file, value])) };
@@ -66,7 +67,14 @@ describe("limits in the words of the kernel", () => {
 
   test("v2", () => {
     const all = ["cpu", "cpuset", "io", "memory", "pids"];
-    const asked = { memoryCap: 65_536, memoryGuarantee: 1024, pids: 9, ioRead: 5, ioWrite: 0 };
+    const asked = {
+      memoryCap: 65_536,
+      memoryGuarantee: 1024,
+      pids: 9,
+      ioRead: 5,
+      ioWriteOps: 9,
+      ioWeight: 300,
+    };
     const limits = { ...config({}).limits, cpuWeight: 300, cpuCap: 250 };
     expect(values(V2, all, asked, "7:3", { limits, cores: [0, 2] })).toEqual({
       unenforced: [],
@@ -79,7 +87,9 @@ describe("limits in the words of the kernel", () => {
         "memory.oom.group": "1",
         "memory.min": "1048576",
         "pids.max": "9",
-        "io.max": "7:3 rbps=5 wbps=max",
+        "io.max": "7:3 rbps=5 wbps=max riops=max wiops=9",
+        "io.bfq.weight": "300",
+        "io.weight": "300",
       },
     });
     const none = values(V2, all, { memoryCap: 0, pids: 0 });
@@ -97,6 +107,29 @@ describe("limits in the words of the kernel", () => {
     expect(shares(10_000)).toBeLessThanOrEqual(262_144);
   });
 
+  test("io in v1: operations beside bytes, and a weight between ten and a thousand", () => {
+    const asked = { pids: 0, ioRead: 5, ioReadOps: 7, ioWriteOps: 9, ioWeight: 4_000 };
+    expect(values(V1, [], asked, "7:3")).toMatchObject({
+      unenforced: ["ioWriteOps: cgroup v1 limits direct and synced writes, not buffered ones"],
+      files: {
+        "blkio.throttle.read_bps_device": "7:3 5",
+        "blkio.throttle.write_bps_device": "7:3 0",
+        "blkio.throttle.read_iops_device": "7:3 7",
+        "blkio.throttle.write_iops_device": "7:3 9",
+        "blkio.bfq.weight": "1000",
+        "blkio.weight": "1000",
+      },
+    });
+    expect(values(V1, [], { pids: 0, ioWeight: 1 }, "7:3").files["blkio.bfq.weight"]).toBe("10");
+    expect(values(V1, [], { pids: 0, ioWeight: 200 }, "7:3", {}, false).unenforced).toEqual([
+      "ioWeight: the kernel has no bfq, which weighs io of groups",
+    ]);
+    expect(values(V1, [], { pids: 0, ioWeight: 200, ioReadOps: 1 }).unenforced).toEqual([
+      "ioReadOps, ioWeight: the pool is on no block device of its own",
+    ]);
+    expect(values(V1, [], { pids: 0 }, "7:3", {}, false).unenforced).toEqual([]);
+  });
+
   test("what a machine cannot do is said, each thing once, and only when it is asked for", () => {
     expect(values(V1, [], { pids: 0 }).unenforced).toEqual([]);
     expect(values(V1, [], { pids: 0, net2Day: 1 }).unenforced).toEqual([
@@ -108,7 +141,7 @@ describe("limits in the words of the kernel", () => {
       "ioWrite: cgroup v1 limits direct and synced writes, not buffered ones",
     ]);
     expect(values(V1, ["pids"], { ioRead: 1 }).unenforced).toEqual([
-      "ioRead, ioWrite: the pool is on no block device of its own",
+      "ioRead: the pool is on no block device of its own",
     ]);
     const bare = values("", [], { memoryCap: 1, pids: 1, ioRead: 1 }, "7:0", { cores: [1] });
     expect(bare.files).toEqual({});

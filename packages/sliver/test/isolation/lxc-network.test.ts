@@ -59,7 +59,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
     expect(forwards()).toBe("1");
     expect(
       execFileSync("nft", ["list", "chain", "inet", "nodeyard-slivers", "forward"], { encoding: "utf8" }),
-    ).toMatch(new RegExp(`iifname "${WORLD_DEVICE}" ct state new .*drop`));
+    ).toMatch(new RegExp(`iifname "${WORLD_DEVICE}" meta nfproto ipv4 ct state new .*drop`));
     await real.clear();
     expect(forwards()).toBe("0");
   });

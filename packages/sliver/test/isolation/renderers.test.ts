@@ -61,6 +61,7 @@ const plain = {
   devices: "v1" as const,
   ownGroups: false,
   nesting: false,
+  ipv6: false,
   nodes: [{ from: "/srv/slivers/ny-7.1/dev/0", to: "dev/kvm", number: "c 10:232" }],
 };
 

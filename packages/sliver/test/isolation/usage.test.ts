@@ -21,6 +21,8 @@ describe("what a sliver uses", () => {
       pidsRefused: 2,
       ioRead: 15,
       ioWritten: 21,
+      ioReadOps: 2,
+      ioWriteOps: 3,
     });
   });
 
@@ -34,6 +36,7 @@ describe("what a sliver uses", () => {
         "blkio.throttle.io_service_bytes_recursive",
         "7:0 Read 10\n7:0 Write 3\n7:0 Total 13\n8:0 Read 5\nTotal 18\n",
       ],
+      ["blkio.throttle.io_serviced_recursive", "7:0 Read 4\n7:0 Write 2\n7:0 Total 6\nTotal 6\n"],
     ]);
     const counters = Object.values(COUNTERS).flatMap((versions) => versions[1]);
     expect(readUsage(counters, texts)).toEqual({
@@ -43,6 +46,8 @@ describe("what a sliver uses", () => {
       cpu: 238,
       ioRead: 15,
       ioWritten: 3,
+      ioReadOps: 4,
+      ioWriteOps: 2,
     });
   });
 });

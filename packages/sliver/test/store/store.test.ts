@@ -5,10 +5,11 @@ import { seededRandom } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { PowerLossFiles } from "../../../../testing/slivers/power-loss-files.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
 import { EMPTY_STATE, type State } from "../../src/core/record.ts";
 import { nodeFiles } from "../../src/store/edge/node-files.ts";
 import { encodeState, Store, seal } from "../../src/store/store.ts";
-import { records, stateOf } from "../core/arbitrary.ts";
+import { record, records, stateOf } from "../core/arbitrary.ts";
 
 const NODE = "node-1";
 const numbered = (number: number, more: Partial<State> = {}): State =>
@@ -30,6 +31,15 @@ describe("the store", () => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  test("a record from before a resource was added has the usual amount of it", async () => {
+    const files = new PowerLossFiles();
+    const state = stateOf(new Map([["ada", record("ada", 1, POLICIES.r0.defaults)]]));
+    const older = JSON.parse(encodeState(state));
+    delete older.records[0].rspec.ioWeight;
+    files.damage("state.0.json", seal(NODE, { sequence: 1, body: JSON.stringify(older) }));
+    expect(await load(files)).toEqual({ state, damaged: [] });
   });
 
   test("what was written before tickets were forgotten for good is read: none was", async () => {

@@ -70,6 +70,8 @@ export interface Write {
    * inside.
    */
   readonly below?: true | "only";
+  /** Left out where the kernel lacks the file: of several with one meaning it may have any. */
+  readonly mayLack?: true;
 }
 
 /** The limits of a sliver as files of its control groups. */
@@ -92,16 +94,42 @@ const SMALLEST_QUOTA = 1000;
  */
 const UNCAPPED = 0.75;
 
+/** Limits of io: the resource, its key in `io.max` of v2, and its file of v1 without the ends that all have. 0 is none. */
+const IO_LIMITS = [
+  { resource: "ioRead", key: "rbps", old: "read_bps" },
+  { resource: "ioWrite", key: "wbps", old: "write_bps" },
+  { resource: "ioReadOps", key: "riops", old: "read_iops" },
+  { resource: "ioWriteOps", key: "wiops", old: "write_iops" },
+] as const;
+
+/** Files for the weight of io: of bfq in both versions, of iocost in v2, and of kernels before 5.0 in v1. All take 1 (or 10) to 1000. */
+const IO_WEIGHTS = { 1: ["blkio.bfq.weight", "blkio.weight"], 2: ["io.bfq.weight", "io.weight"] } as const;
+const USUAL_WEIGHT = 100;
+const WEIGHTS = [10, 1000] as const;
+
+/** Whether slivers' parts of the disk's time differ from the usual one, which needs a scheduler that weighs. */
+export function asksForWeight({ effective }: Pick<SliverConfig, "effective">): boolean {
+  return effective.ioWeight !== USUAL_WEIGHT;
+}
+
+/** The device that only the pool uses. */
+export interface PoolDevice {
+  /** `major:minor`. */
+  readonly number: string;
+  /** Its scheduler heeds weights of groups. */
+  readonly weighs: boolean;
+}
+
 type LimitInput = Pick<SliverConfig, "effective" | "limits" | "cores">;
 
 /**
- * The limits as files of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). `device` is the pool's block
- * device as `major:minor`; without it io is not limited. `all`: memory in bytes of all slivers together.
+ * The limits as files of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). Without `device` io is
+ * not limited. `all`: memory in bytes of all slivers together.
  */
 export function limitWrites(
   input: LimitInput,
   { controllers, hierarchies }: CgroupLayout,
-  device: string | undefined,
+  device: PoolDevice | undefined,
   all: number,
 ): LimitWrites {
   const version = (controller: Controller) => controllers.get(controller)?.version;
@@ -189,24 +217,44 @@ function pids({ effective }: LimitInput, version: Version): LimitWrites {
   return done("pids", { "pids.max": effective.pids === 0 ? "max" : effective.pids });
 }
 
-function io(
-  { effective: { ioRead, ioWrite } }: LimitInput,
-  version: Version,
-  device: string | undefined,
-): LimitWrites {
-  const asked = ioRead + ioWrite > 0;
-  if (version === undefined) return asked ? lacks("ioRead, ioWrite", "io") : NOTHING;
+function io(input: LimitInput, version: Version, device: PoolDevice | undefined): LimitWrites {
+  const { effective } = input;
+  const limited = IO_LIMITS.map(({ resource }) => resource).filter((name) => effective[name] > 0);
+  const asked = [...limited, ...(asksForWeight(input) ? ["ioWeight"] : [])].join(", ");
+  if (version === undefined) return asked === "" ? NOTHING : lacks(asked, "io");
   if (device === undefined)
-    return asked ? cannot("ioRead, ioWrite: the pool is on no block device of its own") : NOTHING;
-  if (version === 2)
-    return done("io", { "io.max": `${device} rbps=${ioRead || "max"} wbps=${ioWrite || "max"}` });
-  const { writes } = done("io", {
-    "blkio.throttle.read_bps_device": `${device} ${ioRead}`,
-    "blkio.throttle.write_bps_device": `${device} ${ioWrite}`,
-  });
+    return asked === "" ? NOTHING : cannot(`${asked}: the pool is on no block device of its own`);
+  const { number, weighs } = device;
+  const unenforced =
+    asksForWeight(input) && !weighs ? ["ioWeight: the kernel has no bfq, which weighs io of groups"] : [];
+  const [low, high] = WEIGHTS;
+  const weight = Math.min(high, Math.max(low, effective.ioWeight));
+  const weights = IO_WEIGHTS[version].map(
+    (file): Write => ({ controller: "io", file, value: String(weight), mayLack: true }),
+  );
+  if (version === 2) {
+    const max = IO_LIMITS.map(({ resource, key }) => `${key}=${effective[resource] || "max"}`).join(" ");
+    const { writes } = done("io", { "io.max": `${number} ${max}` });
+    return { writes: [...writes, ...weights], unenforced };
+  }
+  const { writes } = done(
+    "io",
+    Object.fromEntries(
+      IO_LIMITS.map(({ resource, old }) => [
+        `blkio.throttle.${old}_device`,
+        `${number} ${effective[resource]}`,
+      ]),
+    ),
+  );
+  const buffered = limited.filter((name) => name === "ioWrite" || name === "ioWriteOps").join(", ");
   return {
-    writes: writes.map((one) => ({ ...one, below: true })),
-    unenforced: ioWrite > 0 ? ["ioWrite: cgroup v1 limits direct and synced writes, not buffered ones"] : [],
+    writes: [...writes.map((one) => ({ ...one, below: true as const })), ...weights],
+    unenforced: [
+      ...(buffered === ""
+        ? []
+        : [`${buffered}: cgroup v1 limits direct and synced writes, not buffered ones`]),
+      ...unenforced,
+    ],
   };
 }
 

@@ -54,10 +54,14 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
     1: [
       { key: "ioRead", file: "blkio.throttle.io_service_bytes_recursive", pattern: / Read (\d+)$/gm },
       { key: "ioWritten", file: "blkio.throttle.io_service_bytes_recursive", pattern: / Write (\d+)$/gm },
+      { key: "ioReadOps", file: "blkio.throttle.io_serviced_recursive", pattern: / Read (\d+)$/gm },
+      { key: "ioWriteOps", file: "blkio.throttle.io_serviced_recursive", pattern: / Write (\d+)$/gm },
     ],
     2: [
       { key: "ioRead", file: "io.stat", pattern: / rbytes=(\d+)/g },
       { key: "ioWritten", file: "io.stat", pattern: / wbytes=(\d+)/g },
+      { key: "ioReadOps", file: "io.stat", pattern: / rios=(\d+)/g },
+      { key: "ioWriteOps", file: "io.stat", pattern: / wios=(\d+)/g },
       { key: "ioPressure", file: "io.pressure", pattern: PRESSURE },
     ],
   },

@@ -1,5 +1,6 @@
 import { UnsafeTextError } from "../../errors.ts";
 import { GATEWAY } from "../network/edge/network.ts";
+import { GATEWAY6 } from "../network/shape.ts";
 import { IDS, type Names } from "./names.ts";
 
 /** A folder or file of the host that a sliver sees read-only. */
@@ -38,6 +39,8 @@ export interface LxcConfig {
   readonly ownGroups: boolean;
   /** Containers may run in it. */
   readonly nesting: boolean;
+  /** Whether it gets its IPv6 address, if there is one in its names. */
+  readonly ipv6: boolean;
   /** For example `0,2-3`. */
   readonly cpus?: string;
 }
@@ -132,6 +135,12 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.net.0.flags", "up"],
     ["lxc.net.0.ipv4.address", `${names.address}/32`],
     ["lxc.net.0.ipv4.gateway", GATEWAY],
+    ...(config.ipv6 && names.address6 !== undefined
+      ? ([
+          ["lxc.net.0.ipv6.address", `${names.address6}/128`],
+          ["lxc.net.0.ipv6.gateway", GATEWAY6],
+        ] satisfies [string, string][])
+      : []),
     // Below the sliver's own group, whose limits LXC does not write. Without these three settings LXC leaves groups behind.
     ["lxc.cgroup.dir.monitor", `${group}/monitor`],
     ["lxc.cgroup.dir.container", `${group}/payload`],

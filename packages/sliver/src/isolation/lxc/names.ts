@@ -14,6 +14,8 @@ export interface Names {
   /** The sliver's end, until it is moved inside. */
   readonly inner: string;
   readonly address: string;
+  /** Absent: slivers of this machine have no IPv6. */
+  readonly address6?: string;
   /** nftables chain of its network rules. */
   readonly chain: string;
   /** Port of this machine that is forwarded to its SSH server, if slivers are published. */
@@ -39,8 +41,20 @@ export const HIGHEST_INDEX = 4000;
  */
 export const MACHINE_LOCK = "/run/nodeyard-slivers";
 
-/** `network`: the first two numbers of the addresses, such as `10.213`. Throws UnsafeTextError. */
-export function namesOf(index: number, network: string, firstPort?: number): Names {
+/**
+ * The private addresses (ULA) of slivers whose IPv4 network begins with these two numbers. They are the same on every machine, as the IPv4
+ * ones are: outside they are translated.
+ */
+export function privatePrefix(network: string): string {
+  const [first = 0, second = 0] = network.split(".").map(Number);
+  return `fd6e:7964:${(first * 256 + second).toString(16)}::/64`;
+}
+
+/**
+ * `network`: the first two numbers of the addresses, such as `10.213`. `prefix`: of the IPv6 addresses, such as `fd6e:7964:ad5::/64`.
+ * Throws UnsafeTextError.
+ */
+export function namesOf(index: number, network: string, firstPort?: number, prefix?: string): Names {
   if (!Number.isInteger(index) || index < 1 || index > HIGHEST_INDEX)
     throw new UnsafeTextError(`${index} is not an index of a sliver (1 to ${HIGHEST_INDEX})`);
   const idBase = FIRST_ID + index * IDS;
@@ -52,6 +66,7 @@ export function namesOf(index: number, network: string, firstPort?: number): Nam
     device: `ny-v${index}`,
     inner: `ny-p${index}`,
     address: `${network}.${index >> 8}.${index & 255}`,
+    ...(prefix === undefined ? {} : { address6: prefix.replace("/64", index.toString(16)) }),
     chain: `s${index}`,
     ...(firstPort === undefined ? {} : { published: firstPort + index }),
   };

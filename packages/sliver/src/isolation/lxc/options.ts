@@ -2,6 +2,7 @@ import { CLASS } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { IMAGE_DIGEST, IMAGE_NAME } from "../storage/edge/archives.ts";
 import { REFERENCE } from "../storage/edge/registry.ts";
+import { privatePrefix } from "./names.ts";
 
 /** Default image when the configuration names none. */
 const PRESET = "debian";
@@ -11,6 +12,11 @@ const path = z
   .string()
   .regex(/^(?:\/[A-Za-z0-9._+-]+)+$/, "must be an absolute path of letters, digits and ._+-")
   .refine((value) => !/\/\.{1,2}(?:\/|$)/.test(value), "must not hold . or ..");
+
+/** A range of addresses of either family. */
+const RANGE = /^(?:\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}\/\d{1,3})$/;
+/** With at most four groups before `::`, so that the number of a sliver fits behind it. */
+const PREFIX = /^[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,3}::\/64$/;
 
 const image = z.union(
   [
@@ -89,12 +95,19 @@ const fields = z.strictObject({
             .optional(),
           /** Ranges that slivers cannot reach, except name servers in them. First of all the cloud's metadata service. */
           refuse: z
-            .array(z.string().regex(/^\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}$/))
+            .array(z.string().regex(RANGE))
             .max(256)
-            .default(["169.254.0.0/16"]),
+            .default(["169.254.0.0/16", "fd00:ec2::/32", "fd20:ce::/32"]),
+          /** True: private addresses, translated outside. A /64: addresses of it, to which the network has a route here. Absent: no IPv6. */
+          ipv6: z
+            .union(
+              [z.boolean(), z.string().regex(PREFIX)],
+              "must be true, false or a prefix such as 2001:db8:5:6::/64",
+            )
+            .optional(),
         }),
       ],
-      "must be false, or have device, refuse, both or neither",
+      "must be false, or have device, refuse and ipv6, or some of them",
     )
     .prefault({}),
   /** From where clients can log in to slivers; absent: only from this machine. */
@@ -106,6 +119,15 @@ const fields = z.strictObject({
     })
     .optional(),
 });
+
+/** The IPv6 prefix of slivers; undefined: they have no IPv6. */
+export function prefixOf({
+  network,
+  outbound,
+}: Pick<IsolationOptions, "network" | "outbound">): string | undefined {
+  if (outbound === false || !outbound.ipv6) return undefined;
+  return outbound.ipv6 === true ? privatePrefix(network) : outbound.ipv6;
+}
 
 /** The `isolation` section of `sliverd.json`: options of the LXC back ends with defaults and checks. */
 export const isolationSchema = fields.superRefine(({ images, defaultImage }, context) => {

@@ -6,6 +6,8 @@ export const TABLE = "nodeyard-slivers";
 
 /** The rules of a sliver at the host's end of its cable. */
 export interface SliverRules extends Pick<Names, "device" | "address" | "chain"> {
+  /** Absent: all IPv6 of it is dropped. */
+  readonly address6?: string | undefined;
   /** New connections above this number are dropped. */
   readonly connections: number;
   /** Port of the machine that is forwarded to its SSH server; absent: none. */
@@ -19,7 +21,18 @@ export interface Outbound {
   readonly refuse: readonly string[];
   /** Name servers that slivers may ask even in a refused range, because some clouds have theirs next to the metadata service. */
   readonly resolvers?: readonly string[];
+  /** Addresses that are translated to the interface's; "routed": none, because the network knows the way to them. Absent: no IPv6. */
+  readonly ipv6?: string | undefined;
 }
+
+/** An interface on which forwarding was turned on for slivers. */
+export interface Forwarding {
+  readonly family: "ipv4" | "ipv6";
+  readonly device: string;
+}
+
+/** What neighbours ask each other on a cable. Routers' advertisements are not among it: a sliver must not be the host's router. */
+const NEIGHBOURS = "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }";
 
 /** The interface from which clients may log in to slivers, each by a port of this machine. */
 export interface Inbound {
@@ -34,7 +47,7 @@ export interface Inbound {
 export function frameScript(
   outbound: Outbound | undefined,
   inbound?: Inbound,
-  closed: readonly string[] = [],
+  closed: readonly Forwarding[] = [],
 ): string {
   const lines = [
     ...base(),
@@ -47,6 +60,7 @@ export function frameScript(
     rule("gate", `iifname vmap @cables`),
     rule("gate", `iifname "ny-v*" drop`),
     rule("input", `iifname "ny-v*" ct state established,related accept`),
+    ...(outbound?.ipv6 === undefined ? [] : [rule("input", `iifname "ny-v*" ${NEIGHBOURS} accept`)]),
     rule("input", `iifname "ny-v*" drop`),
     rule("forward", `iifname "ny-v*" oifname "ny-v*" drop`),
   ];
@@ -57,11 +71,10 @@ export function frameScript(
       lines.push(
         rule(
           "forward",
-          `iifname "ny-v*" oifname ${device} ip daddr ${safe("IPv4 address", address)} meta l4proto { tcp, udp } th dport 53 accept`,
+          `iifname "ny-v*" oifname ${device} ${to(address)} meta l4proto { tcp, udp } th dport 53 accept`,
         ),
       );
-    for (const range of outbound.refuse)
-      lines.push(rule("forward", `iifname "ny-v*" ip daddr ${cidr(range)} drop`));
+    for (const range of outbound.refuse) lines.push(rule("forward", `iifname "ny-v*" ${to(range)} drop`));
     lines.push(
       rule("forward", `iifname "ny-v*" oifname ${device} accept`),
       rule("forward", `iifname ${device} oifname "ny-v*" ct state established,related accept`),
@@ -70,10 +83,17 @@ export function frameScript(
         `ip saddr ${safe("first half of an address", outbound.network)}.0.0/16 oifname ${device} masquerade`,
       ),
     );
+    if (outbound.ipv6 !== undefined && outbound.ipv6 !== "routed")
+      lines.push(rule("world", `ip6 saddr ${range6(outbound.ipv6)} oifname ${device} masquerade`));
   }
   lines.push(rule("forward", `iifname "ny-v*" drop`), rule("forward", `oifname "ny-v*" drop`));
-  for (const device of closed)
-    lines.push(rule("forward", `iifname ${quotedDevice(device)} ct state new ct status & dnat == 0 drop`));
+  for (const { family, device } of closed)
+    lines.push(
+      rule(
+        "forward",
+        `iifname ${quotedDevice(device)} meta nfproto ${family} ct state new ct status & dnat == 0 drop`,
+      ),
+    );
   return `${lines.join("\n")}\n`;
 }
 
@@ -99,13 +119,20 @@ function portOf(address: string, published: number): string {
 }
 
 /** Makes or changes the rules of one sliver, in one transaction. */
-export function sliverScript({ device, address, chain, connections, published }: SliverRules): string {
+export function sliverScript(rules: SliverRules): string {
+  const { device, address, address6, chain, connections, published } = rules;
   const name = safe("chain of a sliver", chain);
+  const own6 = address6 === undefined ? "" : safe("IPv6 address", address6);
   const lines = [
     `add chain inet ${TABLE} ${name}`,
     `flush chain inet ${TABLE} ${name}`,
     rule(name, `ip saddr != ${safe("IPv4 address", address)} counter drop`),
-    rule(name, `meta nfproto ipv6 drop`),
+    ...(address6 === undefined
+      ? [rule(name, `meta nfproto ipv6 drop`)]
+      : [
+          rule(name, `ip6 saddr { fe80::/10, ${own6} } ${NEIGHBOURS} accept`),
+          rule(name, `ip6 saddr != ${own6} counter drop`),
+        ]),
     rule(name, `ct state new ct count over ${safe("number of connections", connections)} counter drop`),
   ];
   lines.push(
@@ -158,7 +185,9 @@ const GRAMMARS = {
   "chain of a sliver": /^s[1-9]\d{0,3}$/,
   "name of an interface": /^[A-Za-z][A-Za-z0-9_.-]{0,14}$/,
   "IPv4 address": /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/,
+  "IPv6 address": /^[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}$/,
   "length of a prefix": /^(?:[12]?\d|3[0-2])$/,
+  "length of an IPv6 prefix": /^(?:\d{1,2}|1[01]\d|12[0-8])$/,
   "first half of an address": /^\d{1,3}\.\d{1,3}$/,
   port: /^[1-9]\d{3,4}$/,
   "number of connections": /^[1-9]\d{0,9}$/,
@@ -173,6 +202,18 @@ export function safe(what: keyof typeof GRAMMARS, value: string | number): strin
 
 function quotedDevice(value: string): string {
   return `"${safe("name of an interface", value)}"`;
+}
+
+/** Matches packets to an address or a range of either family. */
+function to(value: string): string {
+  if (value.includes(":"))
+    return `ip6 daddr ${value.includes("/") ? range6(value) : safe("IPv6 address", value)}`;
+  return `ip daddr ${value.includes("/") ? cidr(value) : safe("IPv4 address", value)}`;
+}
+
+function range6(value: string): string {
+  const [address = "", bits = ""] = value.split("/");
+  return `${safe("IPv6 address", address)}/${safe("length of an IPv6 prefix", bits)}`;
 }
 
 function cidr(value: string): string {

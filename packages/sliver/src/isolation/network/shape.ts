@@ -11,6 +11,9 @@ const MOST_QUANTUM = 60_000;
 /** Lowest rate in bit/s; below it not even one packet would be sent in reasonable time. */
 const LEAST_RATE = 8_000;
 
+/** A filter's priority belongs to one protocol. Those of IPv4 are the indices of slivers. */
+const PRIO6 = 16_384;
+
 const THERE = /File exists|Exclusivity flag on/;
 /**
  * Error messages for missing objects, which differ between versions of iproute2 and the kernel. "doesn't exists" is about a new device
@@ -30,6 +33,19 @@ export function cableCommands({ device, inner, address }: Names, gateway: string
       `route replace ${address}/32 dev ${device}`,
     ].map((text) => ({ text })),
   ];
+}
+
+/** The host's IPv6 address on every cable, as GATEWAY is its IPv4 one. */
+export const GATEWAY6 = "fe80::1";
+
+/**
+ * IPv6 of a cable that exists. The host's end has one address, which is not derived from its hardware address. May be repeated.
+ */
+export function cable6Commands(device: string, address6: string): BatchLine[] {
+  return [
+    `address replace ${GATEWAY6}/64 dev ${device} nodad`,
+    `route replace ${safe("IPv6 address", address6)}/128 dev ${device}`,
+  ].map((text) => ({ text }));
 }
 
 /** Makes the classes for all slivers on the common device. `link` in bit/s. May be repeated while slivers send. */
@@ -53,23 +69,38 @@ export function shapeCommands(names: Names, { net }: Limits): BatchLine[] {
   const [device, address] = [safe("name of an interface", names.device), safe("IPv4 address", names.address)];
   const quantum = Math.min(MOST_QUANTUM, LEAST_QUANTUM * net.share);
   const id = index.toString(16);
-  // Removes the filter first: replacing it when its class is new would leave a second filter.
-  const [filter] = unshapeCommands(names);
+  const { address6 } = names;
+  // Removes the filters first: replacing them when their class is new would leave second ones.
+  const filters = unshapeCommands(names).slice(0, -1);
   return [
-    filter!,
+    ...filters,
     ...[
       `class replace dev ${UPLINK_QUEUE} parent 1:ffff classid 1:${id} htb rate ${bits(net.rate)} ceil ${bits(net.ceil)} quantum ${quantum}`,
       `qdisc replace dev ${device} root tbf rate ${bits(net.ceil)} burst ${burst(net.ceil)} latency 50ms`,
       `qdisc replace dev ${device} ingress`,
       `filter replace dev ${device} parent ffff: protocol ip prio 1 handle 800::800 u32 match ip src ${address}/32 action mirred egress redirect dev ${UPLINK_QUEUE}`,
       `filter replace dev ${UPLINK_QUEUE} parent 1: protocol ip prio ${index} u32 match ip src ${address}/32 flowid 1:${id}`,
+      ...(address6 === undefined
+        ? []
+        : [
+            `filter replace dev ${device} parent ffff: protocol ipv6 prio 2 handle 801::800 u32 match ip6 src ${safe("IPv6 address", address6)}/128 action mirred egress redirect dev ${UPLINK_QUEUE}`,
+            `filter replace dev ${UPLINK_QUEUE} parent 1: protocol ipv6 prio ${PRIO6 + index} u32 match ip6 src ${address6}/128 flowid 1:${id}`,
+          ]),
     ].map((text) => ({ text })),
   ];
 }
 
 /** Removes the sliver's parts of the common device. Its cable's own queues vanish with the cable. */
-export function unshapeCommands({ index }: Pick<Names, "index">): BatchLine[] {
+export function unshapeCommands({ index, address6 }: Pick<Names, "index" | "address6">): BatchLine[] {
   return [
+    ...(address6 === undefined
+      ? []
+      : [
+          {
+            text: `filter del dev ${UPLINK_QUEUE} parent 1: protocol ipv6 prio ${PRIO6 + index} u32`,
+            mayFail: GONE,
+          },
+        ]),
     { text: `filter del dev ${UPLINK_QUEUE} parent 1: protocol ip prio ${index} u32`, mayFail: GONE },
     { text: `class del dev ${UPLINK_QUEUE} classid 1:${index.toString(16)}`, mayFail: GONE },
   ];

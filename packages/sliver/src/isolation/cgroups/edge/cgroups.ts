@@ -70,9 +70,10 @@ export class Cgroups {
   }
 
   async apply(mark: string, writes: readonly Write[]): Promise<void> {
-    for (const { controller, file, value, below } of writes) {
+    for (const { controller, file, value, below, mayLack } of writes) {
       const { mount, version } = this.layout.controllers.get(controller)!;
       const own = join(mount, PARENT, mark);
+      if (mayLack && (await read(join(own, file))) === undefined) continue;
       const lower =
         version === 1
           ? tree

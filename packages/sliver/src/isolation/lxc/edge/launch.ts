@@ -4,7 +4,7 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { CommandError, MachineError } from "../../../errors.ts";
 import { PARENT } from "../../cgroups/edge/cgroups.ts";
-import { limitWrites } from "../../cgroups/limits.ts";
+import { asksForWeight, type LimitWrites, limitWrites } from "../../cgroups/limits.ts";
 import { together, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import { type Bind, lxcConfig } from "../lxc-config.ts";
@@ -67,6 +67,14 @@ async function cacheBinds(
   );
 }
 
+/** The limits of a sliver on this machine, whose disk is made to weigh when one of them is a weight. */
+export async function limitsOf(
+  { cgroups, pool, options }: SliverMachine,
+  config: SliverConfig,
+): Promise<LimitWrites> {
+  return limitWrites(config, cgroups.layout, await pool.device(asksForWeight(config)), options.memory);
+}
+
 /** A file in a sliver's folder; it exists once the sliver was started. */
 export const CONFIG_FILE = "lxc.conf";
 
@@ -89,7 +97,7 @@ export async function launch(
   root: Mark["root"],
   signal: AbortSignal,
 ): Promise<void> {
-  const { cgroups, network, folders, subvolumes, pool, options } = machine;
+  const { cgroups, network, folders, subvolumes, options } = machine;
   await machine.noRemoval();
   const runs = (await cgroups.processes(mark, "payload")).length > 0;
   if (runs) {
@@ -102,7 +110,7 @@ export async function launch(
       await keepKills(machine, mark);
       await cgroups.remove(mark, signal);
     }
-    const { writes } = limitWrites(config, cgroups.layout, await pool.device(), options.memory);
+    const { writes } = await limitsOf(machine, config);
     const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
     const text = lxcConfig({
       names,
@@ -120,6 +128,7 @@ export async function launch(
       group: `${PARENT}/${mark}`,
       devices,
       ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),
+      ipv6: await network.speaks6(),
       ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
     });
     const file = folders.path(mark, CONFIG_FILE);

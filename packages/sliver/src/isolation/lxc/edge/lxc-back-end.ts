@@ -2,12 +2,12 @@ import { rm } from "node:fs/promises";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
 import { MachineError, PoolFullError, WrongIncarnationError } from "../../../errors.ts";
-import { limitWrites } from "../../cgroups/limits.ts";
 import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
 import { together } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
-import { CONFIG_FILE, keepKills, launch } from "./launch.ts";
+import { prefixOf } from "../options.ts";
+import { CONFIG_FILE, keepKills, launch, limitsOf } from "./launch.ts";
 import { demandFitMachine, type SliverMachine } from "./machine.ts";
 import { fitEngines, fitImageRoot, makeAccountRoot, makeSecrets, writeSettings } from "./root-files.ts";
 import type { Mark } from "./sliver-folders.ts";
@@ -109,16 +109,11 @@ export class LxcBackEnd implements BackEnd {
   }
 
   async configure(config: SliverConfig, signal: AbortSignal): Promise<Configured> {
-    const { folders, cgroups, network, pool } = await this.#ready(signal);
+    const { folders, cgroups, network } = await this.#ready(signal);
     const name = markName(config);
     const names = this.#names(config.index);
     const mark = await this.#mark(config);
-    const { writes, unenforced } = limitWrites(
-      config,
-      cgroups.layout,
-      await pool.device(),
-      this.#machine.options.memory,
-    );
+    const { writes, unenforced } = await limitsOf(this.#machine, config);
     await this.#limitDisk(name, mark, config.effective.disk, signal);
     const runs = (await this.#phase(name, mark)) === "running";
     if (runs) await this.#machine.noRemoval();
@@ -140,7 +135,7 @@ export class LxcBackEnd implements BackEnd {
     if (runs && (held || wasHeld)) await cgroups.freeze(name, held);
     const applied = { digest, effective };
     await folders.write(name, { ...rest, ...(held ? { held } : {}), disk: effective.disk, applied });
-    return { unenforced };
+    return { unenforced: [...unenforced, ...(await network.lacks6())] };
   }
 
   async start(config: SliverConfig, signal: AbortSignal): Promise<void> {
@@ -198,7 +193,7 @@ export class LxcBackEnd implements BackEnd {
 
   #names(index: number): Names {
     const { network, inbound } = this.#machine.options;
-    return namesOf(index, network, inbound?.firstPort);
+    return namesOf(index, network, inbound?.firstPort, prefixOf(this.#machine.options));
   }
 
   async #mark(ref: SliverRef): Promise<Mark> {

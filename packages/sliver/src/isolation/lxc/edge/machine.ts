@@ -13,7 +13,7 @@ import { exists, Pool } from "../../storage/edge/pool.ts";
 import { Subvolumes } from "../../storage/edge/subvolumes.ts";
 import { seccompPolicy } from "../lxc-config.ts";
 import { clashes } from "../names.ts";
-import type { IsolationOptions } from "../options.ts";
+import { type IsolationOptions, prefixOf } from "../options.ts";
 import { Lxcfs } from "./lxcfs.ts";
 import { SliverFolders } from "./sliver-folders.ts";
 
@@ -128,7 +128,9 @@ export class SliverMachine {
     });
     this.folders = new SliverFolders(join(folder, "slivers"));
     const { outbound, network, inbound } = options;
-    const way = outbound === false ? {} : { outbound: { ...outbound, network } };
+    // A prefix of the owner's is routed to this machine. Private addresses are translated.
+    const ipv6 = outbound !== false && typeof outbound.ipv6 === "string" ? "routed" : prefixOf(options);
+    const way = outbound === false ? {} : { outbound: { ...outbound, network, ipv6 } };
     const forwarding = join(folder, "forwarding");
     this.network = new Network({ ...way, link: options.link, inbound, forwarding });
     this.lxcfs = new Lxcfs(folder, clock, onProgress);

@@ -23,6 +23,7 @@ const schema = z.object({
   memoryKills: whole.default(0),
   /** False until the sliver can be started. After a crash such a sliver is made again. */
   made: z.boolean(),
+  /** Absent also when an earlier version of this program with fewer resources wrote it: then it is applied again. */
   applied: z
     .strictObject({
       digest: z.string(),
@@ -31,7 +32,8 @@ const schema = z.object({
         .refine((value) => RESOURCES.every((name) => value[name] !== undefined), "lacks a resource")
         .transform((value) => value as Rspec),
     })
-    .optional(),
+    .optional()
+    .catch(undefined),
 });
 
 /** Stored facts of a sliver. Its folder's name contains index and incarnation. */

@@ -6,6 +6,7 @@ import { run } from "../../edge/run.ts";
 import type { Names } from "../../lxc/names.ts";
 import { frameScript, type Inbound, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
 import {
+  cable6Commands,
   cableCommands,
   frameCommands,
   GONE,
@@ -19,6 +20,7 @@ import {
   deviceToWorld,
   forward,
   forwarded,
+  hasIpv6,
   nameservers,
   resolverText,
   stopForwarding,
@@ -31,12 +33,20 @@ const UNCAPPED = 4_096;
 /** The host's address on every cable. Slivers have no other neighbour. */
 export const GATEWAY = "169.254.1.1";
 
+/** Of a cable with IPv6: what a sliver says about routers and addresses is not heeded. */
+const SETTINGS6 = [
+  ["accept_ra", "0"],
+  ["autoconf", "0"],
+  ["force_forwarding", "1"],
+  ["disable_ipv6", "0"],
+] as const;
+
 /** Options of the network of slivers. */
 export interface NetworkOptions {
   /** bit/s. */
   readonly link: number;
   /** Default interface: that of the default route. Absent: slivers reach no other machine. */
-  readonly outbound?: Omit<Outbound, "device"> & { readonly device?: string | undefined };
+  readonly outbound?: Omit<Outbound, "device" | "resolvers"> & { readonly device?: string | undefined };
   readonly inbound?: Inbound | undefined;
   /** File with the names of interfaces on which forwarding was enabled for slivers. */
   readonly forwarding: string;
@@ -73,11 +83,29 @@ export class Network {
    */
   async admit(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const connections = config.effective.connections || UNCAPPED;
-    for (const device of this.#ways()) await forward(device, this.#options.forwarding);
     const { inbound, forwarding } = this.#options;
-    const [outbound, text, closed] = [this.#outbound(), await resolverText(), await forwarded(forwarding)];
+    for (const device of this.#ways()) await forward({ family: "ipv4", device }, forwarding);
+    const [outbound, own6] = [this.#outbound(), await this.speaks6()];
+    if (outbound !== undefined && own6)
+      await forward({ family: "ipv6", device: outbound.device }, forwarding);
+    const [text, closed] = [await resolverText(), await forwarded(forwarding)];
     const way = outbound && { ...outbound, resolvers: nameservers(text) };
-    await nft(frameScript(way, inbound, closed) + sliverScript({ ...names, connections }), signal);
+    const frame = own6 || way === undefined ? way : { ...way, ipv6: undefined };
+    const own = own6 ? names : { ...names, address6: undefined };
+    await nft(frameScript(frame, inbound, closed) + sliverScript({ ...own, connections }), signal);
+  }
+
+  /** Whether slivers that start now have IPv6: it is configured, and the interface to the world has it. */
+  async speaks6(): Promise<boolean> {
+    const outbound = this.#outbound();
+    return outbound?.ipv6 !== undefined && (await hasIpv6(outbound.device));
+  }
+
+  /** For operators: why slivers have no IPv6 although it is configured. */
+  async lacks6(): Promise<readonly string[]> {
+    const outbound = this.#outbound();
+    if (outbound?.ipv6 === undefined || (await this.speaks6())) return [];
+    return [`ipv6: ${outbound.device} has no IPv6 address, so slivers have none either`];
   }
 
   /** The chains to which cables are connected now. */
@@ -94,11 +122,15 @@ export class Network {
    * An existing cable, even in use, is kept.
    */
   async #connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { device } = names;
+    const { device, address6 } = names;
     const ways = this.#ways();
     await batch("ip", cableCommands(names, GATEWAY), signal);
-    await writeFile(`/proc/sys/net/ipv6/conf/${device}/disable_ipv6`, "1").catch(() => undefined);
+    const own6 = address6 !== undefined && (await this.speaks6());
+    // A host without IPv6 has none of these, and a kernel before 6.17 not all.
+    for (const [key, value] of own6 ? SETTINGS6 : ([["disable_ipv6", "1"]] as const))
+      await writeFile(`/proc/sys/net/ipv6/conf/${device}/${key}`, value).catch(() => undefined);
     if (ways.length > 0) await writeFile(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "1");
+    if (own6) await batch("ip", cable6Commands(device, address6), signal);
     await this.shape(names, config, signal);
   }
 

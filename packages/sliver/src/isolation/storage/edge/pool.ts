@@ -1,6 +1,7 @@
-import { mkdir, readFile, rm, stat, statfs } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { MachineError } from "../../../errors.ts";
+import type { PoolDevice } from "../../cgroups/limits.ts";
 import { deviceNumber } from "../../edge/device-number.ts";
 import { run } from "../../edge/run.ts";
 import { type QuotaGroupOptions, QuotaGroups } from "../quota-groups.ts";
@@ -74,8 +75,10 @@ export class Pool {
   async leave(signal: AbortSignal): Promise<void> {
     if (this.#file === undefined) await this.groups.hurry(signal);
     await this.groups.stop();
-    if (this.#file !== undefined && (await this.#source()) !== undefined)
-      await run(["umount", this.folder], { signal });
+    // The loop device stays when the pool goes, so what was changed is changed back.
+    const device = await this.device(false);
+    if (device?.weighs) await schedule(device.number, "none");
+    if (device !== undefined) await run(["umount", this.folder], { signal });
   }
 
   /** Size in bytes, also of a pool that has not been made yet. Throws MachineError. */
@@ -93,12 +96,15 @@ export class Pool {
     return { size: blocks * bsize, used: (blocks - bavail) * bsize };
   }
 
-  /** `major:minor` of the device that only the pool uses. Undefined when the pool shares its device. */
-  async device(): Promise<string | undefined> {
+  /** The device that only the pool uses; `weigh`: it is given a scheduler that weighs. Undefined when the pool shares its device. */
+  async device(weigh: boolean): Promise<PoolDevice | undefined> {
     const source = this.#file === undefined ? undefined : await this.#source();
     if (source === undefined) return undefined;
     const { rdev } = await stat(source);
-    return deviceNumber(rdev).join(":");
+    const number = deviceNumber(rdev).join(":");
+    // Not the usual scheduler of a loop device: it costs some of the disk's speed.
+    if (weigh) await schedule(number, "bfq");
+    return { number, weighs: (await scheduler(number)) === "bfq" };
   }
 
   /** All subvolumes of the pool's file system. */
@@ -152,6 +158,22 @@ export class Pool {
     if (type !== "btrfs") throw new MachineError(`${this.folder} holds a ${type}, and must be a btrfs`);
     return source;
   }
+}
+
+function schedulerFile(device: string): string {
+  return `/sys/dev/block/${device}/queue/scheduler`;
+}
+
+/** The scheduler in use, which the kernel shows in brackets. */
+async function scheduler(device: string): Promise<string | undefined> {
+  const text = await readFile(schedulerFile(device), "utf8").catch(() => "");
+  return /\[(\S+)\]/.exec(text)?.[1];
+}
+
+/** Changes the scheduler, if the kernel has that one. */
+async function schedule(device: string, name: string): Promise<void> {
+  if ((await scheduler(device)) === name) return;
+  await writeFile(schedulerFile(device), name).catch(() => undefined);
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
