@@ -4,7 +4,7 @@ import type { Machine } from "../machine/index.ts";
 import { fetchToFile } from "./edge/fetch-to-file.ts";
 import { fileExists, isSocket, makeStateFolder } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
-import { HTTP_SOCKET } from "./front.ts";
+import { HTTP_SOCKET } from "./http-socket.ts";
 
 /**
  * Writes a copy of a state folder's tree to `file`, whole or not at all: by the process that runs on the folder, or from its file when none

@@ -23,11 +23,10 @@ import type { ProviderMachines } from "../operations/index.ts";
 import { Counters, type ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { ProcessError } from "./errors.ts";
+import { HTTP_SOCKET } from "./http-socket.ts";
 import { validatorDrivers } from "./open-config.ts";
 import type { Role } from "./role.ts";
 
-/** The file in the state folder by which the process can be looked at. */
-export const HTTP_SOCKET = "http.sock";
 /** Milliseconds that a page of figures waits for sliver machines, of which one that does not answer takes three seconds. */
 const PAGE_MS = 5_000;
 

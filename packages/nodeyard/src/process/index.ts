@@ -1,8 +1,6 @@
 export type { TcpOptions } from "@nodeyard/tree";
 export type { ConfigFiles } from "../config/index.ts";
 export { withAnyDriver } from "./any-driver.ts";
-export { backupTree, restoreTree } from "./backup.ts";
-export { startBuilder, startLauncher } from "./daemon.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { examineCertificates } from "./edge/certificates.ts";
 export { fileExists, isSocket, makeKey, makeStateFolder, readText, writePrivate } from "./edge/files.ts";
@@ -12,7 +10,18 @@ export { loadModule } from "./edge/load-module.ts";
 export { claimPidFile } from "./edge/pid-file.ts";
 export { runProgram, runSliverd, SLIVERD_FLAGS, sliverdProgram } from "./edge/run-sliverd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
-export { type FrontWish, HTTP_SOCKET } from "./front.ts";
+export type { FrontWish } from "./front.ts";
+export { HTTP_SOCKET } from "./http-socket.ts";
+export {
+  backupTree,
+  openState,
+  restoreTree,
+  startBuilder,
+  startLauncher,
+  startUp,
+  surveyLeaks,
+  surveyRows,
+} from "./on-demand.ts";
 export {
   anyDriver,
   launcherConfig,
@@ -21,6 +30,6 @@ export {
   validatorDrivers,
 } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
-export { type Answers, type SurveyOf, surveyLeaks, surveyRows } from "./surveys.ts";
+export type { Answers, SurveyOf } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";
-export { openState, startUp, type Up, type UpOptions } from "./up.ts";
+export type { Up, UpOptions } from "./up.ts";

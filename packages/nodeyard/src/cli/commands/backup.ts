@@ -26,9 +26,9 @@ export function defineRestore(command: Command, session: Session): void {
     .argument("<path>", "file that backup wrote")
     .option("--force", "replace the tree that is in the state folder")
     .option("--json", "an object on stdout: path, state_folder")
-    .action((path: string, { force, json }: Options) => {
+    .action(async (path: string, { force, json }: Options) => {
       const folder = embeddedOf(session);
-      restoreTree(folder, path, force === true);
+      await restoreTree(folder, path, force === true);
       if (json === true) printJson(session.io, { path, state_folder: folder });
       else session.io.out(`the tree of ${folder} is that of ${path}; start it with: nodeyard up\n`);
     });
