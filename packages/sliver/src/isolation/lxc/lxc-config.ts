@@ -87,6 +87,21 @@ const DEVICES = ["c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:1", 
 /** The configuration file, which LXC reads as root. Throws UnsafeTextError. */
 export function lxcConfig(config: LxcConfig): string {
   const { names, root, etc, socket, binds, group } = config;
+  const mounts = [
+    mount("tmpfs", "run", "tmpfs", "nosuid,nodev,mode=755,create=dir"),
+    mount(socket, "run/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir"),
+    mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir"),
+    mount(etc, "etc/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir"),
+    ...binds.map(({ from, to, kind }) => mount(from, to, "none", `bind,ro,nodev,create=${kind}`)),
+    ...config.nodes.map(({ from, to }) => mount(from, to, "none", "bind,nosuid,noexec,create=file")),
+  ];
+  // The kernel allows a new mount of proc or sys only if it shows no more than an existing complete one, and lxcfs covers parts of /proc.
+  // These are complete.
+  if (config.nesting)
+    mounts.push(
+      mount("proc", "dev/.lxc/proc", "proc", "create=dir,optional"),
+      mount("sysfs", "dev/.lxc/sys", "sysfs", "create=dir,optional"),
+    );
   const entries: [string, string][] = [
     ["lxc.uts.name", names.user],
     ["lxc.rootfs.path", `dir:${root}`],
@@ -96,38 +111,13 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.init.cmd", "/bin/sh /etc/nodeyard/init"],
     ["lxc.apparmor.profile", "unconfined"],
     ["lxc.mount.auto", autoMounts(config)],
-    ["lxc.mount.entry", mount("tmpfs", "run", "tmpfs", "nosuid,nodev,mode=755,create=dir")],
-    ["lxc.mount.entry", mount(socket, "run/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir")],
-    ["lxc.mount.entry", mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir")],
-    ["lxc.mount.entry", mount(etc, "etc/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir")],
-    ...binds.map((one): [string, string] => [
-      "lxc.mount.entry",
-      mount(one.from, one.to, "none", `bind,ro,nodev,create=${one.kind}`),
-    ]),
-    ...config.nodes.map((one): [string, string] => [
-      "lxc.mount.entry",
-      mount(one.from, one.to, "none", "bind,nosuid,noexec,create=file"),
-    ]),
+    ...mounts.map((value): [string, string] => ["lxc.mount.entry", value]),
     ["lxc.autodev", "1"],
     ["lxc.pty.max", "256"],
     ["lxc.tty.max", "0"],
     ["lxc.console.path", "none"],
     ["lxc.seccomp.profile", config.seccomp],
-    ...(config.nesting
-      ? [
-          ["lxc.cap.drop", KEPT_FROM_NESTING.join(" ")] as [string, string],
-          // The kernel allows a new mount of proc or sys only if it shows no more than an existing complete one, and lxcfs covers parts of
-          // /proc. These are complete.
-          ["lxc.mount.entry", mount("proc", "dev/.lxc/proc", "proc", "create=dir,optional")] as [
-            string,
-            string,
-          ],
-          ["lxc.mount.entry", mount("sysfs", "dev/.lxc/sys", "sysfs", "create=dir,optional")] as [
-            string,
-            string,
-          ],
-        ]
-      : [["lxc.cap.keep", CAPABILITIES.join(" ")] as [string, string]]),
+    config.nesting ? ["lxc.cap.drop", KEPT_FROM_NESTING.join(" ")] : ["lxc.cap.keep", CAPABILITIES.join(" ")],
     // The inner end of a cable that exists, with rules and queues, before the sliver starts.
     ["lxc.net.0.type", "phys"],
     ["lxc.net.0.link", names.inner],
