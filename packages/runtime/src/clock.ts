@@ -64,3 +64,43 @@ export function deadline(
   else parent?.addEventListener("abort", onParent, { once: true });
   return { signal: controller.signal, cancel };
 }
+
+/** Waits until `work` settles, but not longer than `ms`. Returns whether it settled; otherwise its result is ignored. */
+export function settledWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(ms, () => resolve(false));
+    const end = () => {
+      timer.cancel();
+      resolve(true);
+    };
+    work.then(end, end);
+  });
+}
+
+/** The outcome of `work`, or a rejection with `late()` after `ms`; a value that comes too late goes to `discard`. */
+export function inTime<T>(
+  clock: Clock,
+  ms: number,
+  work: Promise<T>,
+  late: () => Error,
+  discard: (value: T) => void = () => {},
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let over = false;
+    const timer = clock.setTimer(ms, () => {
+      over = true;
+      reject(late());
+    });
+    work.then(
+      (value) => {
+        timer.cancel();
+        if (over) discard(value);
+        else resolve(value);
+      },
+      (error: unknown) => {
+        timer.cancel();
+        reject(error as Error);
+      },
+    );
+  });
+}

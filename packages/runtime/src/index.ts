@@ -1,4 +1,5 @@
-export { abortable, type Clock, deadline, sleep, type Timer } from "./clock.ts";
+export { abortable, type Clock, deadline, inTime, settledWithin, sleep, type Timer } from "./clock.ts";
+export { compareText } from "./compare.ts";
 export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";

@@ -1,4 +1,5 @@
 import { deadLetterPath } from "@nodeyard/model";
+import { compareText } from "@nodeyard/runtime";
 import {
   type AgeFormat,
   buildColumns,
@@ -110,5 +111,5 @@ function sorted(names: Iterable<string>): readonly string[] {
 
 function sortedBy<T>(items: readonly T[], keyOf: (item: T) => readonly string[]): readonly T[] {
   const keyed = items.map((item) => [keyOf(item).join("/"), item] as const);
-  return keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, item]) => item);
+  return keyed.sort(([a], [b]) => compareText(a, b)).map(([, item]) => item);
 }

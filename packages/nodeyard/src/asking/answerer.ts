@@ -1,6 +1,5 @@
-import { type Clock, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { type Clock, inTime, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type Tree, TreeError } from "@nodeyard/tree";
-import { inTime } from "../coordination/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { OwnEntry, ViewEvent } from "../view/index.ts";
 import { fit } from "./fit.ts";

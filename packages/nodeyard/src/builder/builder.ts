@@ -1,6 +1,6 @@
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { canaryImage } from "@nodeyard/model";
-import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
+import { type Clock, messageOf, type Random, settledWithin } from "@nodeyard/runtime";
 import { type Tree, treeNow } from "@nodeyard/tree";
 import {
   type About,
@@ -19,7 +19,6 @@ import {
   openInstallation,
   Registration,
   retryInterrupted,
-  settledWithin,
 } from "../coordination/index.ts";
 import { type Counters, Live, type LiveWork, type Log } from "../telemetry/index.ts";
 import { type NodeEntry, View } from "../view/index.ts";

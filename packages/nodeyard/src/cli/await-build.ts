@@ -1,7 +1,7 @@
+import { settledWithin } from "@nodeyard/runtime";
 import { plain } from "../listing/index.ts";
 import type { Backend, Build, BuildProgress } from "./backend/index.ts";
 import { CommandError, TimedOut } from "./errors.ts";
-import { settledIn } from "./patience.ts";
 import type { Session } from "./session.ts";
 
 const LOOK_MS = 10_000;
@@ -42,7 +42,7 @@ export async function awaitBuild(
       if (now !== shown && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
       shown = now;
       // A lost event delays, never loses; nothing tells when what keeps it changes.
-      await settledIn(
+      await settledWithin(
         machine.clock,
         Math.min(isEarly ? BEGIN_MS : LOOK_MS, timeoutMs - elapsed),
         changed.promise,

@@ -1,12 +1,12 @@
 import type { Lease } from "@nodeyard/model";
-import { deadline, messageOf } from "@nodeyard/runtime";
+import { abortable, deadline, messageOf } from "@nodeyard/runtime";
 import { plain } from "../listing/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { LeaseProgress } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
 import type { Backend, Requested } from "./backend/index.ts";
 import { CommandError, Interrupted, TimedOut } from "./errors.ts";
-import { patiently, rejectedAt } from "./patience.ts";
+import { patiently } from "./patience.ts";
 import { Progress } from "./progress.ts";
 import type { Session } from "./session.ts";
 
@@ -134,9 +134,8 @@ async function arrival(
       ? new TimedOut(`the nodes of lease ${lease.id} were not ready within ${timeout / 1_000} s (--timeout)`)
       : new CommandError("cli.expired", `lease ${lease.id} expired before its nodes were ready`),
   );
-  const over = rejectedAt(limit.signal);
   try {
-    const ended = await Promise.race([interrupted, following.ended, over]);
+    const ended = await abortable(Promise.race([interrupted, following.ended]), limit.signal);
     if (ended.state === "granted") return ended;
     await backend.release(lease.id);
     throw new CommandError(

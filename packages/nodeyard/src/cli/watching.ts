@@ -1,5 +1,5 @@
+import { settledWithin } from "@nodeyard/runtime";
 import type { Backend, Watched } from "./backend/index.ts";
-import { settledIn } from "./patience.ts";
 import type { Session } from "./session.ts";
 
 /** The time between two prints, milliseconds; faster changes could not be read. */
@@ -27,8 +27,8 @@ export async function watching(
     while (!isStopped) {
       changed = Promise.withResolvers();
       await print();
-      await settledIn(clock, PAUSE_MS, stop.promise);
-      await settledIn(clock, RESYNC_MS, Promise.race([changed.promise, stop.promise]));
+      await settledWithin(clock, PAUSE_MS, stop.promise);
+      await settledWithin(clock, RESYNC_MS, Promise.race([changed.promise, stop.promise]));
     }
   } finally {
     ignore();

@@ -1,9 +1,8 @@
-import { jitter, messageOf } from "@nodeyard/runtime";
+import { jitter, messageOf, settledWithin } from "@nodeyard/runtime";
 import { type CheckOp, ensurePath, type Feed, lineOf, type Tree } from "@nodeyard/tree";
 import { contenderPrefix, type Entry, enter, holderOf, withdraw } from "@nodeyard/zookeeper";
 import { Controller, type ControllerHandles } from "./controller.ts";
 import { FenceLost } from "./fence.ts";
-import { settledWithin } from "./within.ts";
 
 const RETRY_MS = 5_000;
 /** A lost event delays, never loses: now and then the line is compared. */

@@ -1,3 +1,4 @@
+export * from "./close-provider.ts";
 export * from "./controller.ts";
 export * from "./effects.ts";
 export * from "./election.ts";
@@ -8,4 +9,3 @@ export * from "./interrupted.ts";
 export * from "./membership.ts";
 export { poolComponent, Registration } from "./registration.ts";
 export * from "./roots.ts";
-export * from "./within.ts";

@@ -6,11 +6,10 @@ import {
   newComponent,
   paths,
 } from "@nodeyard/model";
-import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
+import { type Clock, messageOf, type Random, settledWithin } from "@nodeyard/runtime";
 import { ignoreExisting, orUndefined, type Stat, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
 import { retryInterrupted } from "./interrupted.ts";
-import { settledWithin } from "./within.ts";
 
 /** Leaving politely is worth this much, milliseconds: the end of the session does it too. */
 const LEAVE_MS = 2_000;

@@ -1,5 +1,4 @@
-import { backoff, Gate, messageOf } from "@nodeyard/runtime";
-import { settledWithin } from "../coordination/index.ts";
+import { backoff, Gate, messageOf, settledWithin } from "@nodeyard/runtime";
 import type { Action, SchedulerEvent } from "../scheduler/index.ts";
 import type { LiveTask } from "../telemetry/index.ts";
 import type { MinReady } from "./clients/min-ready.ts";

@@ -1,5 +1,5 @@
 import { parseRequestId, paths } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
+import { compareText, messageOf } from "@nodeyard/runtime";
 import { orUndefined, TreeError } from "@nodeyard/tree";
 import type { Handles } from "./handles.ts";
 
@@ -43,7 +43,7 @@ async function removeIfOld({ tree, ages }: Handles, name: string): Promise<boole
 /** Orders by sequence number, which grows with the time of creation; names without one come last. */
 function bySequence(a: string, b: string): number {
   const [left, right] = [parseRequestId(a)?.sequence ?? "~", parseRequestId(b)?.sequence ?? "~"];
-  return left < right ? -1 : left > right ? 1 : 0;
+  return compareText(left, right);
 }
 
 /**

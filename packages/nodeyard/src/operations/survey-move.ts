@@ -1,4 +1,5 @@
 import { decodeComponent, type NodeState, paths } from "@nodeyard/model";
+import { compareText } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
 import type { Config } from "../config/index.ts";
 import { readEach } from "./explain/tree-facts.ts";
@@ -167,5 +168,5 @@ function summed<T>(
     const key = JSON.stringify([what, then]);
     lines.set(key, { what, then, count: (lines.get(key)?.count ?? 0) + 1 });
   }
-  return [...lines.values()].sort((a, b) => (a.what < b.what ? -1 : Number(a.what > b.what)));
+  return [...lines.values()].sort((a, b) => compareText(a.what, b.what));
 }

@@ -1,3 +1,4 @@
+import { compareText } from "@nodeyard/runtime";
 import type { Played } from "./play.ts";
 import type { Outcome } from "./played-user.ts";
 
@@ -41,7 +42,9 @@ export function compare(
   // First each provider as a whole, then its labels; requests that no provider served come last.
   const sorted = [...keys.values()].sort(
     ([a, one], [b, other]) =>
-      Number(a === null) - Number(b === null) || by(a ?? "", b ?? "") || by(one ?? "", other ?? ""),
+      Number(a === null) - Number(b === null) ||
+      compareText(a ?? "", b ?? "") ||
+      compareText(one ?? "", other ?? ""),
   );
   const rows = sorted.map(([provider, label]) => ({
     provider,
@@ -79,8 +82,4 @@ function figures({ outcomes, peaks }: Played, provider: string | null, label: st
 function rank(sorted: readonly number[], share: number): number | null {
   const ms = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
   return ms === undefined ? null : Math.round(ms / 100) / 10;
-}
-
-function by(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }

@@ -1,10 +1,10 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { paths } from "@nodeyard/model";
-import { openTraces, type TraceExport } from "@nodeyard/runtime";
+import { openTraces, settledWithin, type TraceExport } from "@nodeyard/runtime";
 import { type Audit, type ConfigPlan, EVENTS, EventFile, type Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
-import { Election, settledWithin } from "../coordination/index.ts";
+import { Election } from "../coordination/index.ts";
 import { Launcher, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
 import type { Row } from "../listing/index.ts";
 import { VERSION } from "../machine/index.ts";

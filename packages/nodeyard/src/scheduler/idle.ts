@@ -1,4 +1,5 @@
-import { SortedQueue } from "./sorted-queue.ts";
+import { compareText } from "@nodeyard/runtime";
+import { type Queue, SortedQueues } from "./sorted-queues.ts";
 
 interface Place {
   readonly pool: string;
@@ -7,14 +8,14 @@ interface Place {
 }
 
 /** Ids in order. */
-type Ids = Pick<SortedQueue<string>, "size" | "find" | typeof Symbol.iterator>;
+type Ids = Pick<Queue<string>, "size" | "find" | typeof Symbol.iterator>;
 
 /** Ready, free, unlocked nodes: by pool and label, oldest id first; and how many of each label there are anywhere. */
 export class Idle {
-  readonly #byPoolLabel = new Map<string, SortedQueue<string>>();
-  readonly #byPool = new Map<string, SortedQueue<string>>();
+  readonly #byPoolLabel = new SortedQueues<string>(compareText);
+  readonly #byPool = new SortedQueues<string>(compareText);
   readonly #labelCount = new Map<string, number>();
-  readonly #byZone = new Map<string, SortedQueue<string>>();
+  readonly #byZone = new SortedQueues<string>(compareText);
   readonly #where = new Map<string, Place>();
 
   has(id: string): boolean {
@@ -25,10 +26,10 @@ export class Idle {
     if (this.#where.has(id)) return;
     const unique = [...new Set(labels)];
     this.#where.set(id, { pool, labels: unique, zone });
-    insert(this.#byPool, pool, id);
+    this.#byPool.add(pool, id);
     for (const label of unique) {
-      insert(this.#byPoolLabel, `${pool} ${label}`, id);
-      if (zone !== null) insert(this.#byZone, `${pool} ${label} ${zone}`, id);
+      this.#byPoolLabel.add(`${pool} ${label}`, id);
+      if (zone !== null) this.#byZone.add(`${pool} ${label} ${zone}`, id);
       this.#labelCount.set(label, this.count(label) + 1);
     }
   }
@@ -38,10 +39,10 @@ export class Idle {
     const where = this.#where.get(id);
     if (where === undefined) return undefined;
     this.#where.delete(id);
-    removeFrom(this.#byPool, where.pool, id);
+    this.#byPool.delete(where.pool, id);
     for (const label of where.labels) {
-      removeFrom(this.#byPoolLabel, `${where.pool} ${label}`, id);
-      if (where.zone !== null) removeFrom(this.#byZone, `${where.pool} ${label} ${where.zone}`, id);
+      this.#byPoolLabel.delete(`${where.pool} ${label}`, id);
+      if (where.zone !== null) this.#byZone.delete(`${where.pool} ${label} ${where.zone}`, id);
       const left = this.count(label) - 1;
       if (left > 0) this.#labelCount.set(label, left);
       else this.#labelCount.delete(label);
@@ -56,38 +57,16 @@ export class Idle {
 
   /** Ids of one pool and label, oldest first. Live: not to be kept over a change. */
   of(pool: string, label: string): Ids {
-    return this.#byPoolLabel.get(`${pool} ${label}`) ?? none;
+    return this.#byPoolLabel.of(`${pool} ${label}`);
   }
 
   /** Those of them that are in a zone. */
   inZone(pool: string, label: string, zone: string): Ids {
-    return this.#byZone.get(`${pool} ${label} ${zone}`) ?? none;
+    return this.#byZone.of(`${pool} ${label} ${zone}`);
   }
 
   /** All idle ids of a pool, oldest first. */
   ofPool(pool: string): Ids {
-    return this.#byPool.get(pool) ?? none;
+    return this.#byPool.of(pool);
   }
-}
-
-const none: Ids = new SortedQueue(compareText);
-
-function insert(lists: Map<string, SortedQueue<string>>, key: string, id: string): void {
-  const list = lists.get(key);
-  if (list !== undefined) list.add(id);
-  else {
-    const first = new SortedQueue(compareText);
-    first.add(id);
-    lists.set(key, first);
-  }
-}
-
-function removeFrom(lists: Map<string, SortedQueue<string>>, key: string, id: string): void {
-  const list = lists.get(key);
-  if (list?.delete(id) === true && list.size === 0) lists.delete(key);
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

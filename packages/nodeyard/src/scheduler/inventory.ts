@@ -1,4 +1,5 @@
-import { SortedQueue } from "./sorted-queue.ts";
+import { compareText } from "@nodeyard/runtime";
+import { SortedQueues } from "./sorted-queues.ts";
 
 /** A request, as far as it matters here. */
 interface Wanting {
@@ -36,14 +37,14 @@ export class Inventory<T extends Wanting> {
   /** Labels of each idle host. */
   readonly #hosts = new Map<string, readonly string[]>();
   /** Idle hosts that are kept for no request, by label. */
-  readonly #free = new Map<string, SortedQueue<string>>();
+  readonly #free = new SortedQueues(compareText);
   readonly #waiters = new Map<string, Waiter<T>>();
   /** What each kept host is kept for. */
   readonly #kept = new Map<string, Want<T>>();
   /** Wanted hosts that are there, by the wanted label: the last request last. */
-  readonly #filled = new Map<string, SortedQueue<Want<T>>>();
+  readonly #filled: SortedQueues<Want<T>>;
   /** Requests that lack a host of a label. */
-  readonly #lines = new Map<string, SortedQueue<Waiter<T>>>();
+  readonly #lines: SortedQueues<Waiter<T>>;
   /** Kept hosts that have the first label and are kept for the second, another one. */
   readonly #spare = new Map<string, Map<string, Set<string>>>();
   readonly #compare: (a: T, b: T) => number;
@@ -54,6 +55,8 @@ export class Inventory<T extends Wanting> {
   /** `compare` is the order of requests; it never returns 0 for two of them. */
   constructor(compare: (a: T, b: T) => number) {
     this.#compare = compare;
+    this.#filled = new SortedQueues(this.#compareWants);
+    this.#lines = new SortedQueues(this.#compareOwners);
   }
 
   /** Requests that wait for hosts here. */
@@ -87,8 +90,8 @@ export class Inventory<T extends Wanting> {
   ): { readonly label: string; readonly place: number; readonly of: number } | undefined {
     const waiter = this.#waiters.get(request);
     const label = waiter?.wants.find(({ host }) => host === undefined)?.label;
-    const line = label === undefined ? undefined : this.#lines.get(label);
-    if (waiter === undefined || label === undefined || line === undefined) return undefined;
+    if (waiter === undefined || label === undefined) return undefined;
+    const line = this.#lines.of(label);
     return { label, place: line.indexOf(waiter) + 1, of: line.size };
   }
 
@@ -96,7 +99,7 @@ export class Inventory<T extends Wanting> {
   freeFor(labels: readonly string[]): readonly string[] | undefined {
     const taken = new Set<string>();
     for (const label of labels) {
-      const host = this.#free.get(label)?.find((id) => !taken.has(id));
+      const host = this.#free.of(label).find((id) => !taken.has(id));
       if (host === undefined) return undefined;
       taken.add(host);
     }
@@ -154,7 +157,7 @@ export class Inventory<T extends Wanting> {
   #withdraw({ wants }: Waiter<T>): readonly string[] {
     const hosts = wants.flatMap(({ host }) => (host === undefined ? [] : [host]));
     for (const want of wants) if (want.host !== undefined) this.#unbind(want);
-    for (const want of wants) remove(this.#lines, want.label, want.owner);
+    for (const want of wants) this.#lines.delete(want.label, want.owner);
     return hosts;
   }
 
@@ -175,7 +178,7 @@ export class Inventory<T extends Wanting> {
       for (const [other, filling] of this.#spare) if (filling.has(label)) reached.add(other);
     let best: { readonly owner: Waiter<T>; readonly label: string } | undefined;
     for (const label of reached) {
-      const owner = this.#lines.get(label)?.at(0);
+      const owner = this.#lines.of(label).at(0);
       if (owner !== undefined && (best === undefined || this.#compareOwners(owner, best.owner) < 0))
         best = { owner, label };
     }
@@ -187,17 +190,19 @@ export class Inventory<T extends Wanting> {
     const paths: Paths = new Map([[want.label, undefined]]);
     let last: Want<T> | undefined;
     for (const label of paths.keys()) {
-      const free = this.#free.get(label)?.at(0);
+      const free = this.#free.of(label).at(0);
       if (free !== undefined) return this.#pass(free, label, paths, want);
-      const filled = this.#filled.get(label)?.last();
+      const filled = this.#filled.of(label).last();
       if (filled !== undefined && this.#compareWants(filled, last ?? want) > 0) last = filled;
       for (const next of this.#spare.get(label)?.keys() ?? []) if (!paths.has(next)) paths.set(next, label);
     }
-    if (last === undefined || last.owner === want.owner)
-      return insert(this.#lines, want.label, want.owner, this.#compareOwners);
+    if (last === undefined || last.owner === want.owner) {
+      this.#lines.add(want.label, want.owner);
+      return;
+    }
     const host = last.host!;
     this.#unbind(last);
-    insert(this.#lines, last.label, last.owner, this.#compareOwners);
+    this.#lines.add(last.label, last.owner);
     this.#setFree(host);
     this.#pass(host, last.label, paths, want);
   }
@@ -220,13 +225,13 @@ export class Inventory<T extends Wanting> {
     }
     this.#bind(host, want);
     const lacks = want.owner.wants.some((each) => each.host === undefined && each.label === want.label);
-    if (!lacks) remove(this.#lines, want.label, want.owner);
+    if (!lacks) this.#lines.delete(want.label, want.owner);
   }
 
   #bind(host: string, want: Want<T>): void {
     want.host = host;
     this.#kept.set(host, want);
-    insert(this.#filled, want.label, want, this.#compareWants);
+    this.#filled.add(want.label, want);
     for (const label of this.#hosts.get(host)!) {
       if (label === want.label) continue;
       const filling = this.#spare.get(label) ?? new Map<string, Set<string>>();
@@ -239,7 +244,7 @@ export class Inventory<T extends Wanting> {
     const host = want.host!;
     want.host = undefined;
     this.#kept.delete(host);
-    remove(this.#filled, want.label, want);
+    this.#filled.delete(want.label, want);
     for (const label of this.#hosts.get(host)!) {
       const filling = this.#spare.get(label);
       const hosts = filling?.get(want.label);
@@ -250,31 +255,10 @@ export class Inventory<T extends Wanting> {
   }
 
   #setFree(host: string): void {
-    for (const label of this.#hosts.get(host)!) insert(this.#free, label, host, compareText);
+    for (const label of this.#hosts.get(host)!) this.#free.add(label, host);
   }
 
   #unfree(host: string): void {
-    for (const label of this.#hosts.get(host) ?? []) remove(this.#free, label, host);
+    for (const label of this.#hosts.get(host) ?? []) this.#free.delete(label, host);
   }
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
-function insert<T>(
-  queues: Map<string, SortedQueue<T>>,
-  key: string,
-  item: T,
-  compare: (a: T, b: T) => number,
-): void {
-  const queue = queues.get(key) ?? new SortedQueue<T>(compare);
-  queues.set(key, queue);
-  queue.add(item);
-}
-
-function remove<T>(queues: Map<string, SortedQueue<T>>, key: string, item: T): void {
-  const queue = queues.get(key);
-  if (queue?.delete(item) === true && queue.size === 0) queues.delete(key);
 }

@@ -2,7 +2,7 @@ import { labelKey, offeringKey, subjectOf } from "@nodeyard/model";
 import type { NodeEntry } from "../view/index.ts";
 import { hasPlace, isTrusted, newTally, places } from "./failure-rule.ts";
 import { type Failures, heldBy, judgeAgain, noteFailures, tries } from "./gates.ts";
-import { SortedQueue } from "./sorted-queue.ts";
+import type { SortedQueues } from "./sorted-queues.ts";
 import type { State, Turn } from "./state.ts";
 import type { LaunchWanted } from "./types.ts";
 import type { Waits } from "./waits.ts";
@@ -16,13 +16,9 @@ export interface Launches {
   /** The same by node. */
   readonly waiting: Map<string, WaitingLaunch>;
   /** By label: ids of the nodes that this or another launcher is making, in ascending order. */
-  readonly making: Map<string, SortedQueue<string>>;
+  readonly making: SortedQueues<string>;
   /** The labels that each of these counts for. */
   readonly made: Map<string, readonly string[]>;
-}
-
-function ascending(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**
@@ -106,7 +102,7 @@ function judgeLabel(state: State, steady: number, launch: LaunchWanted): string 
     return `${tally.row} launches failed in a row, and max-failed-launches-per-hour is ${rule.failedPerHour}; the last error: ${tally.last?.error ?? "none"}`;
   // Older nodes that are not in the picture yet have their places too.
   if (!state.complete) return "wait";
-  const making = state.launches.making.get(launch.label) ?? new SortedQueue<string>(ascending);
+  const making = state.launches.making.of(launch.label);
   if (hasPlace(making, most, launch, rule)) return "begin";
   return launch.again ? "as many are under way as its budget of failed launches allows" : "wait";
 }
@@ -143,16 +139,10 @@ export function indexMaking(state: State, turn: Turn, id: string): void {
   if (was.length === 0 && is.length === 0) return;
   if (is.length === 0) made.delete(id);
   else made.set(id, is);
-  for (const label of is) {
-    const ids = making.get(label) ?? new SortedQueue<string>(ascending);
-    making.set(label, ids);
-    ids.add(id);
-  }
+  for (const label of is) making.add(label, id);
   for (const label of was) {
     if (is.includes(label)) continue;
-    const ids = making.get(label);
-    ids?.delete(id);
-    if (ids?.size === 0) making.delete(label);
+    making.delete(label, id);
     serveLaunches(state, turn, label);
   }
 }

@@ -1,4 +1,5 @@
 import { SortedQueue } from "./sorted-queue.ts";
+import { SortedQueues } from "./sorted-queues.ts";
 
 /** A queue in order, also indexed by label, so that a request for a label is found without a walk over the ones before it. */
 export class PoolQueue<
@@ -7,12 +8,11 @@ export class PoolQueue<
   readonly #all: SortedQueue<T>;
   /** Most questions are about requests that are not in, and need no search. */
   readonly #ids = new Set<string>();
-  readonly #lines = new Map<string, SortedQueue<T>>();
-  readonly #compare: (a: T, b: T) => number;
+  readonly #lines: SortedQueues<T>;
 
   constructor(compare: (a: T, b: T) => number) {
-    this.#compare = compare;
     this.#all = new SortedQueue(compare);
+    this.#lines = new SortedQueues(compare);
   }
 
   get size(): number {
@@ -36,11 +36,7 @@ export class PoolQueue<
   add(item: T): boolean {
     if (!this.#all.add(item)) return false;
     this.#ids.add(item.id);
-    for (const label of new Set(item.record.nodeTypes)) {
-      const line = this.#lines.get(label) ?? new SortedQueue<T>(this.#compare);
-      this.#lines.set(label, line);
-      line.add(item);
-    }
+    for (const label of new Set(item.record.nodeTypes)) this.#lines.add(label, item);
     return true;
   }
 
@@ -48,20 +44,16 @@ export class PoolQueue<
   delete(item: T): boolean {
     if (!this.#ids.delete(item.id)) return false;
     this.#all.delete(item);
-    for (const label of new Set(item.record.nodeTypes)) {
-      const line = this.#lines.get(label);
-      line?.delete(item);
-      if (line?.size === 0) this.#lines.delete(label);
-    }
+    for (const label of new Set(item.record.nodeTypes)) this.#lines.delete(label, item);
     return true;
   }
 
   /** The first `most` that want a label. */
   line(label: string, most: number): readonly T[] {
-    const line = this.#lines.get(label);
+    const line = this.#lines.of(label);
     const first: T[] = [];
     for (let index = 0; index < most; index++) {
-      const item = line?.at(index);
+      const item = line.at(index);
       if (item === undefined) break;
       first.push(item);
     }

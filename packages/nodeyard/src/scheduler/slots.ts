@@ -1,8 +1,8 @@
 import type { SlotSettings } from "@nodeyard/driver";
 import { metastaticProviderOf, type RequestRecord, type SlotPlace } from "@nodeyard/model";
-import { type Moment, StoredTimes } from "@nodeyard/runtime";
+import { compareText, type Moment, StoredTimes } from "@nodeyard/runtime";
 import type { BackingFacts, RequestEntry } from "../view/index.ts";
-import { SortedQueue } from "./sorted-queue.ts";
+import { SortedQueues } from "./sorted-queues.ts";
 import type { State, Turn } from "./state.ts";
 import type { Waiting } from "./waits.ts";
 
@@ -31,7 +31,7 @@ interface Asking {
 export class Slots {
   readonly #backings = new Map<string, BackingFacts>();
   /** Backing nodes with an unclaimed slot, by line, oldest first. */
-  readonly #open = new Map<string, SortedQueue<string>>();
+  readonly #open = new SortedQueues(compareText);
   /** Requests by the slot that is promised to them. */
   readonly #promised = new Map<string, string>();
   readonly #promises = new Map<string, Set<string>>();
@@ -43,7 +43,7 @@ export class Slots {
   /** Replaces the facts of a backing node. Returns the line that it has a free slot for. */
   set(id: string, after: BackingFacts | undefined): string | undefined {
     const before = this.#backings.get(id);
-    if (before !== undefined) this.#open.get(lineOf(before))?.delete(id);
+    if (before !== undefined) this.#open.delete(lineOf(before), id);
     if (after === undefined) {
       this.#backings.delete(id);
       this.#launched.forget(id);
@@ -54,15 +54,13 @@ export class Slots {
     if (!after.inUse || !after.open || after.ended !== undefined) return undefined;
     if (freeSlots(after, after.slots).length === 0) return undefined;
     const line = lineOf(after);
-    const open = this.#open.get(line) ?? new SortedQueue<string>(compareIds);
-    this.#open.set(line, open);
-    open.add(id);
+    this.#open.add(line, id);
     return line;
   }
 
   /** The lowest free slot of the oldest backing node that takes any; it is promised to the request. */
   promise(line: string, settings: SlotSettings, moment: Moment, request: string): PlannedSlot | undefined {
-    for (const backing of this.#open.get(line) ?? []) {
+    for (const backing of this.#open.of(line)) {
       const facts = this.#backings.get(backing)!;
       const age = this.#launched.age(backing, facts.launched * 1000, moment);
       if (closedBecause(facts, settings, age) !== undefined) continue;
@@ -308,9 +306,4 @@ function keyOf({ backing, slot }: SlotPlace): string {
 function placeOf(key: string): SlotPlace {
   const [backing = "", slot] = key.split("/");
   return { backing, slot: Number(slot) };
-}
-
-/** Ids have ten digits. */
-function compareIds(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }

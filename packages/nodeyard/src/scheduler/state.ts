@@ -1,6 +1,6 @@
 import type { Resources } from "@nodeyard/driver";
 import type { NodeFields } from "@nodeyard/model";
-import { StoredTimes } from "@nodeyard/runtime";
+import { compareText, StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry } from "../view/index.ts";
 import { failureRule } from "./failure-rule.ts";
 import type { Gates } from "./gates.ts";
@@ -12,6 +12,7 @@ import type { PoolQueue } from "./pool-queue.ts";
 import { Registry } from "./registry.ts";
 import { RequestStates } from "./request-states.ts";
 import { Slots } from "./slots.ts";
+import { SortedQueues } from "./sorted-queues.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LocalPool, Policy, VerdictCode } from "./types.ts";
 import { Leaving, Usage } from "./usage.ts";
@@ -170,9 +171,9 @@ export function createState(): State {
     images: { facts: new Map(), givenUp: new Set() },
     gates: { closed: new Map(), failures: new Map() },
     launches: {
-      waits: new Waits((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0)),
+      waits: new Waits((a, b) => compareText(a.node, b.node)),
       waiting: new Map(),
-      making: new Map(),
+      making: new SortedQueues(compareText),
       made: new Map(),
     },
     todo: {

@@ -1,6 +1,6 @@
 import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
-import { backoff, messageOf } from "@nodeyard/runtime";
-import { closeQuietly, inTime, KeyedController, observeApi } from "../../coordination/index.ts";
+import { backoff, inTime, messageOf } from "@nodeyard/runtime";
+import { closeQuietly, KeyedController, observeApi } from "../../coordination/index.ts";
 import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 

@@ -1,5 +1,6 @@
 import type { LeaseRow, NodeAccess as RestAccess, RowOf } from "@nodeyard/client";
 import type { Lease } from "@nodeyard/model";
+import { compareText } from "@nodeyard/runtime";
 import { ageIn, type Row } from "../../listing/index.ts";
 import type { LeaseProgress } from "../../operations/index.ts";
 import type { Ages, BuildProgress, NodeAccess } from "./backend.ts";
@@ -60,17 +61,13 @@ export function progressOf(row: NonNullable<RowOf<"list_builds">["progress"]>): 
 
 /** By image, then the newest first. */
 export function compareBuilds(a: RowOf<"list_builds">, b: RowOf<"list_builds">): number {
-  return compare(a.image, b.image) || (msOf(b.since) ?? 0) - (msOf(a.since) ?? 0);
+  return compareText(a.image, b.image) || (msOf(b.since) ?? 0) - (msOf(a.since) ?? 0);
 }
 
 /** By image, build, provider and number. */
 export function compareUploads(a: RowOf<"list_uploads">, b: RowOf<"list_uploads">): number {
   const keys = ["image", "build", "provider", "upload"] as const;
-  return keys.reduce((order, key) => order || compare(a[key], b[key]), 0);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return keys.reduce((order, key) => order || compareText(a[key], b[key]), 0);
 }
 
 /** As the tree has a lease. */

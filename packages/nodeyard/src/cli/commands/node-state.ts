@@ -1,10 +1,11 @@
+import { inTime } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import { nodeColumns } from "../../listing/index.ts";
 import { parseDuration, parseNodeId } from "../arguments.ts";
 import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, TimedOut } from "../errors.ts";
 import { printRows } from "../listing.ts";
-import { patiently, within } from "../patience.ts";
+import { patiently } from "../patience.ts";
 import type { Session } from "../session.ts";
 
 /** A cloud that needs longer to delete a machine has a problem. */
@@ -68,7 +69,7 @@ async function deleteNow(
       `node ${id} is not gone after ${timeoutMs / 1_000} s (--timeout); "nodeyard explain ${id}" says why, and its deletion continues`,
     );
   try {
-    await within(machine.clock, timeoutMs, late, following.done);
+    await inTime(machine.clock, timeoutMs, following.done, late);
   } finally {
     await patiently(machine.clock, following.close()).catch(() => {});
   }

@@ -1,8 +1,8 @@
 import { DriverError, type SlotSettings } from "@nodeyard/driver";
 import { backingOwner, slotPlace, slotsPath } from "@nodeyard/model";
-import { backoff, deadline, messageOf } from "@nodeyard/runtime";
+import { backoff, deadline, messageOf, settledWithin } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
-import { Controller, Election, FenceLost, settledWithin } from "../../coordination/index.ts";
+import { Controller, Election, FenceLost } from "../../coordination/index.ts";
 import { slotLabelOf } from "../../scheduler/index.ts";
 import type { Backing, ViewEvent } from "../../view/index.ts";
 import { FailedTries } from "../failed-tries.ts";

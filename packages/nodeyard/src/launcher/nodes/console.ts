@@ -1,8 +1,7 @@
 import { type Console, DriverError, type ExternalId, type LabelConfig, type Tag } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
-import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { type Clock, deadline, inTime, messageOf } from "@nodeyard/runtime";
 import type { ConsoleEnd } from "../../asking/index.ts";
-import { inTime } from "../../coordination/index.ts";
 import type { Handles, OpenProvider } from "../handles.ts";
 
 /** For the cloud to hand a console over, milliseconds. */

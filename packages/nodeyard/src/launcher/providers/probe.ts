@@ -1,6 +1,5 @@
 import type { InventoryItem, ProbeResult, Provider } from "@nodeyard/driver";
-import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { inTime } from "../../coordination/index.ts";
+import { type Clock, deadline, inTime, messageOf, NodeyardError } from "@nodeyard/runtime";
 
 /** A look at a host, at most: drivers have shorter limits of their own (a host's `timeout`). */
 const PROBE_MS = 120_000;

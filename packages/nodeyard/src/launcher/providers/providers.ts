@@ -14,8 +14,8 @@ import {
   type SlotSettings,
   timing,
 } from "@nodeyard/driver";
-import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { closeQuietly, inTime, observeApi } from "../../coordination/index.ts";
+import { deadline, inTime, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { closeQuietly, observeApi } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Counters } from "../../telemetry/index.ts";
 import { type NodeEntry, poolKey } from "../../view/index.ts";

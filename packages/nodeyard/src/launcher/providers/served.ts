@@ -1,13 +1,7 @@
 import { type Driver, DriverError, type ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
-import { hexId } from "@nodeyard/runtime";
-import {
-  type Controller,
-  closeQuietly,
-  poolComponent,
-  type Registration,
-  settledWithin,
-} from "../../coordination/index.ts";
+import { hexId, settledWithin } from "@nodeyard/runtime";
+import { type Controller, closeQuietly, poolComponent, type Registration } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider, VerdictCode } from "../../scheduler/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { BackingController } from "../metastatic/controller.ts";

@@ -8,8 +8,8 @@ import {
   type Resource,
   type Scanner,
 } from "@nodeyard/driver";
-import { type Clock, deadline, NodeyardError, type Random } from "@nodeyard/runtime";
-import { closeQuietly, inTime } from "../../coordination/index.ts";
+import { type Clock, deadline, inTime, NodeyardError, type Random } from "@nodeyard/runtime";
+import { closeQuietly } from "../../coordination/index.ts";
 import type { UnreadableNode } from "../../operations/index.ts";
 import type { Log } from "../../telemetry/index.ts";
 import { mayBeOf, type NodeEntry } from "../../view/index.ts";
