@@ -26,7 +26,7 @@ export const HOSTS: readonly Mutant[] = [
       name: "a-host-that-fails-is-not-replaced",
       breaks: ORDER,
       find: "if (want !== undefined) this.#fill(want);",
-      put: "if (want !== undefined) insert(this.#lines, want.label, want.owner, this.#compareOwners);",
+      put: "if (want !== undefined) this.#lines.add(want.label, want.owner);",
       tests: INVENTORY,
     },
   ]),
