@@ -6,9 +6,7 @@ import {
   provide,
   type Resources,
   type StepContext,
-  sameNode,
   type Tag,
-  tagOf,
 } from "@nodeyard/driver";
 import { limitsOf, machineType, needOf, networkNeed } from "./amounts.ts";
 import type { Server } from "./api/compute.ts";
@@ -46,11 +44,7 @@ export function openstackProvider(
       },
       create: (order, step) => createMachine(shop, order, step),
       remove: (tag, step) => removeMachine(shop, tag, step),
-      async find(tag, signal) {
-        for (const server of (await watch.all(signal, true)).values())
-          if (sameNode(tagOf(server.metadata), tag)) return server.id;
-        return undefined;
-      },
+      find: async (tag, signal) => (await servers.find(tag, signal))?.id,
       async list(signal) {
         // Servers are listed last, so that parts of a server that is created meanwhile find their server in the list.
         const [ports, ips, volumes, images] = await Promise.all([

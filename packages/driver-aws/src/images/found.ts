@@ -81,9 +81,16 @@ function imageTask(task: ImportImageTask): ImportTask {
   return { ...taskOf(task, snapshots), image: task.ImageId ?? null };
 }
 
-function taskOf(
+/** Imports of both kinds. */
+export async function allImportTasks(aws: Aws, signal: AbortSignal): Promise<readonly ImportTask[]> {
+  const kinds = ["snapshot", "image"] as const;
+  return (await Promise.all(kinds.map((kind) => importTasks(aws, kind, null, signal)))).flat();
+}
+
+/** A task as the API describes it: one that was just begun has nothing but its id. */
+export function taskOf(
   task: Pick<ImportImageTask, "ImportTaskId" | "Tags" | "Status" | "Progress" | "StatusMessage">,
-  snapshots: readonly string[],
+  snapshots: readonly string[] = [],
 ): ImportTask {
   return {
     id: task.ImportTaskId ?? "",

@@ -3,7 +3,7 @@ import { DriverError, type Step, sleep } from "@nodeyard/driver";
 import { codeOf } from "../client/index.ts";
 import { tagListOf } from "../tags.ts";
 import { hasObject, putObject, removeObjects } from "./bucket.ts";
-import { type ImportTask, importTasks } from "./found.ts";
+import { type ImportTask, importTasks, taskOf } from "./found.ts";
 import { CALL_MS, type Upload } from "./parts.ts";
 import { keyOf, uploadMetadata, uploadToken } from "./tags.ts";
 
@@ -88,17 +88,7 @@ async function begun(
   const end = clock.monotonic() + (importMs ?? 0);
   for (;;) {
     try {
-      const { ImportTaskId } = await send();
-      return {
-        id: ImportTaskId!,
-        tag: null,
-        tags: [],
-        status: "active",
-        progress: "",
-        message: "",
-        image: null,
-        snapshots: [],
-      };
+      return taskOf({ ...(await send()), Status: "active" });
     } catch (error) {
       if (codeOf(error) !== "ResourceCountLimitExceeded" || clock.monotonic() + POLL_MS > end) throw error;
     }

@@ -3,7 +3,7 @@ import { imageTagOf, type Resource } from "@nodeyard/driver";
 import type { Aws } from "../client/index.ts";
 import { metadataOf } from "../tags.ts";
 import { listObjects, removeObjects } from "./bucket.ts";
-import { type ImportTask, importTasks, listImages, listSnapshots, snapshotsIn } from "./found.ts";
+import { allImportTasks, type ImportTask, listImages, listSnapshots, snapshotsIn } from "./found.ts";
 import { deleteSnapshot, deregister, type ImageParts, places } from "./parts.ts";
 import { tagOfKey } from "./tags.ts";
 
@@ -68,12 +68,9 @@ export async function removeUploaded(
  * Resources that no tagged task names are left alone: they belong to other users of the account.
  */
 async function adopted(aws: Aws, owner: Owner, signal: AbortSignal) {
-  const tasks = await Promise.all(
-    (["snapshot", "image"] as const).map((kind) => importTasks(aws, kind, null, signal)),
+  const own = (await allImportTasks(aws, signal)).filter(
+    ({ tag }) => tag?.installation === owner.installation && tag.provider === owner.provider,
   );
-  const own = tasks
-    .flat()
-    .filter(({ tag }) => tag?.installation === owner.installation && tag.provider === owner.provider);
   const by = new Map<string, ImportTask>();
   for (const task of own)
     for (const id of [...task.snapshots, ...(task.image === null ? [] : [task.image])]) by.set(id, task);

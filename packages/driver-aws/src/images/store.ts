@@ -1,7 +1,7 @@
 import type { ExternalId, ImageStore, ImageTag, Step, StepContext, UploadOrder } from "@nodeyard/driver";
 import { removeObjects } from "./bucket.ts";
 import { writeSnapshot } from "./ebs-direct.ts";
-import { imagesOf, importTasks, snapshotsIn, snapshotsOf } from "./found.ts";
+import { allImportTasks, imagesOf, snapshotsIn, snapshotsOf } from "./found.ts";
 import { importFile } from "./import.ts";
 import { CALL_MS, deleteSnapshot, deregister, type ImageParts, places, type Upload } from "./parts.ts";
 import { published, registered } from "./publish.ts";
@@ -83,10 +83,8 @@ async function* removeImage(
 async function cancelImports({ aws, bucket }: ImageParts, tag: ImageTag, signal: AbortSignal) {
   // Without a bucket there are no imports.
   if (bucket === null) return { images: [], snapshots: [] };
-  const tasks = await Promise.all(
-    (["snapshot", "image"] as const).map((kind) => importTasks(aws, kind, null, signal)),
-  );
-  const own = tasks.flat().filter((task) => task.tag !== null && keyOf(task.tag) === keyOf(tag));
+  const tasks = await allImportTasks(aws, signal);
+  const own = tasks.filter((task) => task.tag !== null && keyOf(task.tag) === keyOf(tag));
   for (const { id, status } of own)
     if (status === "active")
       await aws.ec2((ec2, to) => ec2.cancelImportTask({ ImportTaskId: id }, to), signal);

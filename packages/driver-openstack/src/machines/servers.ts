@@ -74,6 +74,11 @@ export class Servers {
     return this.#machines.existing(tag, idOf(externalId), signal);
   }
 
+  /** The tag's server in a listing that begins after this call. */
+  find(tag: Tag, signal: AbortSignal): Promise<Server | undefined> {
+    return this.#machines.find(tag, signal);
+  }
+
   /** Creates a server and returns its id. The call continues when the caller gives up. */
   create(tag: Tag, body: object, signal: AbortSignal): Promise<string> {
     const make = async (until: AbortSignal) => {
