@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Rspec } from "@nodeyard/sliver-protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Cgroups, PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
@@ -9,12 +11,16 @@ const MIB = 1_048_576;
 const WRITTEN = 16;
 /** Bytes a second. */
 const LIMIT = 2 * MIB;
+/** Reads, and how many of them a second. */
+const READS = 100;
+const OPERATIONS = 25;
 
 describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", { timeout: 180_000 }, () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
   }, 1_800_000);
+  afterEach(() => real.clear(), 60_000);
   afterAll(() => real?.stop(), 60_000);
 
   test("cgroup v2 limits it also when it is buffered; v1 does not, and that is said", async () => {
@@ -42,6 +48,36 @@ describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", { ti
     // Lifted while it runs. The time of a login is in it, and a guest that is translated has a slow one.
     for (const free of configsOf(real.key, { 1: {} })) await backEnd.configure(free, signal);
     expect(await rate()).toBeGreaterThan(1.5 * LIMIT);
+  });
+
+  test("operations are limited, and who has no more weight than others has the usual one, both changed while it runs", async () => {
+    const { signal } = new AbortController();
+    const backEnd = real.backEnd("account");
+    const { layout } = await Cgroups.detect(systemClock);
+    const { mount, version } = layout.controllers.get("io")!;
+    const file = (name: string) => readFileSync(join(mount, PARENT, "ny-2.2", name), "utf8");
+    const weight = () => Number(/\d+/.exec(file(version === 1 ? "blkio.bfq.weight" : "io.bfq.weight"))![0]);
+    const set = async (some: Partial<Rspec>) => {
+      const [config] = configsOf(real.key, { 2: some });
+      return (await backEnd.configure(config!, signal)).unenforced.filter((line) => line.startsWith("io"));
+    };
+    await bringUp(backEnd, configsOf(real.key, { 2: { ioReadOps: OPERATIONS, ioWeight: 300 } }));
+    const device = (await real.machine().pool.device(false))!;
+    const direct = `dd if=/dev/zero of=/tmp/f bs=4k count=${READS} oflag=sync 2>/dev/null; dd if=/tmp/f of=/dev/null bs=4k iflag=direct 2>&1`;
+    const took = async () =>
+      Number(/, ([\d.e-]+) s,/.exec(await inSliver(real, 2, direct))?.[1] ?? Number.NaN);
+    // The kernel lets a tenth of a second's operations through at once.
+    expect(await took()).toBeGreaterThan((0.8 * READS) / OPERATIONS);
+    const { usage } = (await real.backEnd("account").inspect(signal))[0]!;
+    expect(usage?.ioReadOps).toBeGreaterThan(0.8 * READS);
+    if (device.weighs) expect(weight()).toBe(300);
+    expect(await set({ ioWeight: 50 })).toEqual(
+      device.weighs ? [] : ["ioWeight: the kernel has no bfq, which weighs io of groups"],
+    );
+    if (device.weighs) expect(weight()).toBe(50);
+    expect(file(version === 1 ? "blkio.throttle.read_iops_device" : "io.max").trim()).toBe("");
+    expect(await set({})).toEqual([]);
+    if (device.weighs) expect(weight()).toBe(100);
   });
 
   /** Bytes a second, from the first that is written to the last that is on the disk. */

@@ -19,6 +19,8 @@ export interface RealMachine {
   /** A machine as a new process would see it. */
   machine(): SliverMachine;
   backEnd(name: "account" | "container"): LxcBackEnd;
+  /** A back end of copies, of a manager whose configuration differs. */
+  machineWith(some: { readonly outbound: object }): LxcBackEnd;
   /** What is on the machine and was not before, once what is removed in its own time is gone. */
   leftovers(): Promise<string[]>;
   /** Runs a shell script in a sliver, over ssh. */
@@ -45,10 +47,10 @@ export async function realMachine(
     ...some,
   });
   const machines: SliverMachine[] = [];
-  const machine = () => {
+  const machine = (other = {}) => {
     const clock = systemClock;
     const onProgress = (line: string) => console.error(line);
-    const one = new SliverMachine({ ...options, link: 1_000_000_000, memory, clock, onProgress });
+    const one = new SliverMachine({ ...options, ...other, link: 1_000_000_000, memory, clock, onProgress });
     machines.push(one);
     return one;
   };
@@ -71,6 +73,10 @@ export async function realMachine(
     keyFile,
     machine,
     backEnd: (name) => new LxcBackEnd(name, machine()),
+    machineWith: (other) => {
+      const { outbound } = isolationSchema.parse(other);
+      return new LxcBackEnd("container", machine({ outbound }));
+    },
     leftovers: async () => {
       // They work in this process, which looking at the machine holds up.
       await Promise.all(machines.map(({ pool }) => pool.groups.hurry(signal)));

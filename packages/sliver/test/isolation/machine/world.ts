@@ -55,6 +55,8 @@ export async function startWorld(ipv6 = false): Promise<World> {
   const ip = (...args: string[]) => execFileSync("ip", args);
   ip("netns", "add", NAMESPACE);
   ip("link", "add", WORLD_DEVICE, "type", "veth", "peer", "name", "w0", "netns", NAMESPACE);
+  // No address but ours, whose routes would come a second later.
+  ip("link", "set", WORLD_DEVICE, "addrgenmode", "none");
   writeFileSync(`/proc/sys/net/ipv6/conf/${WORLD_DEVICE}/disable_ipv6`, ipv6 ? "0" : "1");
   ip("address", "add", `${HOST}/24`, "dev", WORLD_DEVICE);
   if (ipv6) {
