@@ -39,8 +39,8 @@ export default defineConfig({
       ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE)),
     ],
     pool: "forks",
-    // One more than cores: many files wait for real servers, not for the processor.
-    maxWorkers: availableParallelism() + 1,
+    // One more than cores: many files wait for real servers, not for the processor. In CI other suites run beside these.
+    maxWorkers: availableParallelism() + (process.env.CI === undefined ? 1 : 0),
     sequence: { sequencer: LongFirst },
     // A net for what hangs, far beyond what a busy machine needs: no test asserts on time.
     testTimeout: 90_000,

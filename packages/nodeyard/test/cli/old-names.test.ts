@@ -33,7 +33,7 @@ test.concurrent("nodepool-launcher by its old name and options: pid file, level 
   const words = ["-c", site.config, "-l", logging!, "-p", pid!, "-f", "--no-webapp"];
   const launcher = site.named("nodepool-launcher", ...words);
   const text = () => (existsSync(log!) ? readFileSync(log!, "utf8") : launcher.err);
-  await expect.poll(text, { timeout: 30_000 }).toContain("no ZooKeeper answers");
+  await expect.poll(text, { timeout: 120_000 }).toContain("no ZooKeeper answers");
   expect(text()).toContain(`of ${logging} only level debug and file ${log} is used`);
   expect(readFileSync(pid!, "utf8")).toBe(`${launcher.child.pid}\n`);
   const second = await site.named("nodepool-launcher", ...words).ended;
@@ -43,7 +43,7 @@ test.concurrent("nodepool-launcher by its old name and options: pid file, level 
   ]);
   expect((await launcher.kill("SIGTERM")).code).toBe(0);
   expect(existsSync(pid!)).toBe(false);
-});
+}, 240_000);
 
 test.concurrent("nodepool-builder -d logs debug messages; nodepool takes the words of the old command line", async ({
   onTestFinished,
@@ -60,4 +60,4 @@ test.concurrent("nodepool-builder -d logs debug messages; nodepool takes the wor
   });
   const listing = await listed;
   expect([listing.code, listing.err]).toEqual([1, expect.stringContaining("no ZooKeeper answers")]);
-});
+}, 240_000);
