@@ -10,7 +10,7 @@ import { stream } from "./stream.ts";
 const BOOT = join(import.meta.dirname, "boot.sh");
 const KERNEL = "linux-image-cloud-amd64";
 const RELEASE = "bookworm";
-/** What `sliverd` needs of Debian (packages/sliver/README.md), and what its tests call. */
+/** What `sliverd` needs of Debian (packages/sliver/README.md), and what its tests call, also in slivers and against registries. */
 const PACKAGES = [
   ...[
     "lxc",
@@ -23,7 +23,8 @@ const PACKAGES = [
     "util-linux",
     "mmdebstrap",
   ],
-  ...["kmod", "perl-base", "procps", "python3-minimal"],
+  ...["kmod", "perl-base", "procps", "python3-minimal", "curl"],
+  ...["podman", "runc", "busybox-static", "skopeo", "docker-registry", "openssl", "zstd"],
 ];
 const SIZE = "8G";
 

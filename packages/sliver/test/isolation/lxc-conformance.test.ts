@@ -1,5 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { systemClock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Cgroups, PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import { backEndConformance } from "./conformance.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 
@@ -26,6 +29,14 @@ describe.skipIf(skip)("slivers by LXC", { timeout: 120_000 }, () => {
       }),
       { describe, test, expect },
     );
+
+  test("groups without a process and without files, as a killed machine of its own leaves them, hold no index", async () => {
+    const { layout } = await Cgroups.detect(systemClock);
+    const groups = layout.hierarchies.map(({ mount }) => join(mount, PARENT, "ny-1.99/payload"));
+    for (const group of groups) mkdirSync(group, { recursive: true });
+    expect(await real.backEnd("account").inspect(new AbortController().signal)).toEqual([]);
+    expect(groups.filter((group) => existsSync(dirname(group)))).toEqual([]);
+  });
 });
 
 /** Number and start of a sliver's first process: what a restart changes. */

@@ -145,7 +145,7 @@ describe("text that an interpreter reads as root", () => {
           refusedOr(
             () =>
               sshdConfig([value], { cpuCap: 0 }) +
-              initScript(value, { cpuCap: 1500 }) +
+              initScript(value, { cpuCap: 1500 }, true) +
               Object.values(loginLines(value)).join("\n"),
             () => expect(value).toMatch(/^(?:root|ny-\d{2,4})$/),
           );

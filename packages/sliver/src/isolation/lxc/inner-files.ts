@@ -37,11 +37,25 @@ export function sshdConfig(logins: readonly string[], limits: { readonly cpuCap:
   return settings.map(([name, value]) => `${name} ${value}\n`).join("");
 }
 
-/** The script that LXC starts: it runs the sliver's init script as its login, and its sshd, which reaps orphaned processes. */
-export function initScript(user: string, limits: { readonly cpuCap: number }): string {
+/**
+ * In cgroup v2 a group with processes of its own gives its controllers to no group below it. So the first process moves away, before there
+ * are others, and container engines in a sliver can limit what they run. For a group of this name, as systemd has one, lxcfs shows the limits
+ * of the group above.
+ */
+const DELEGATE = `groups=/sys/fs/cgroup
+if [ -w $groups/cgroup.subtree_control ] && mkdir -p $groups/init.scope && echo $$ >$groups/init.scope/cgroup.procs; then
+  for controller in $(cat $groups/cgroup.controllers); do echo "+$controller" >$groups/cgroup.subtree_control; done
+fi
+`;
+
+/**
+ * The script that LXC starts: it runs the sliver's init script as its login, and its sshd, which reaps orphaned processes. `nesting`:
+ * containers may run in the sliver.
+ */
+export function initScript(user: string, limits: { readonly cpuCap: number }, nesting: boolean): string {
   const cpus = processors(limits);
   return `#!/bin/sh
-mkdir -p /run/sshd
+${nesting ? DELEGATE : ""}mkdir -p /run/sshd
 if [ -s /etc/nodeyard/initscript ]; then
   cd "/home/${login(user)}" || cd /
   ${cpus === undefined ? "" : `OMP_NUM_THREADS=${cpus} `}HOME="/home/${login(user)}" USER=${login(user)} setsid setpriv --reuid=${LOGIN_ID} --regid=${LOGIN_ID} --clear-groups \\

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
@@ -6,6 +6,7 @@ import { MachineError } from "../../../errors.ts";
 import { inTurn } from "../../../in-turn.ts";
 import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, sharesOf, type Write } from "../limits.ts";
 import { COUNTERS, readUsage } from "../usage.ts";
+import { folders, put, read, removeTree, tree, writeCpus } from "./group-files.ts";
 
 /** The group above those of all slivers, so that all slivers together compete with the rest of the machine. */
 export const PARENT = "nodeyard-slivers";
@@ -252,52 +253,4 @@ function end(pid: number): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
-}
-
-/** In v1 a group must have all cores of the groups below: so all get the union first, then the lower ones their new cores. */
-async function writeCpus(groups: readonly string[], cpus: string): Promise<void> {
-  const [own, ...below] = groups;
-  const before = (await read(join(own!, "cpuset.cpus")))?.trim() ?? "";
-  await put(join(own!, "cpuset.cpus"), before === "" ? cpus : `${before},${cpus}`);
-  for (const group of below.toReversed()) await put(join(group, "cpuset.cpus"), cpus);
-  await put(join(own!, "cpuset.cpus"), cpus);
-}
-
-async function put(file: string, value: string): Promise<void> {
-  try {
-    // Never creates the file: a missing file means a missing controller.
-    await writeFile(file, value, { flag: "r+" });
-  } catch (cause) {
-    throw new MachineError(`${file} does not take ${value}: ${(cause as Error).message}`, { cause });
-  }
-}
-
-async function read(file: string): Promise<string | undefined> {
-  return readFile(file, "utf8").catch(() => undefined);
-}
-
-async function folders(path: string): Promise<string[]> {
-  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
-  return entries.filter((one) => one.isDirectory()).map(({ name }) => name);
-}
-
-/** The groups below, outer ones first. */
-async function tree(group: string): Promise<string[]> {
-  const below: string[] = [];
-  for (const name of await folders(group)) below.push(join(group, name), ...(await tree(join(group, name))));
-  return below;
-}
-
-/** False when a group is still busy. */
-async function removeTree(group: string): Promise<boolean> {
-  for (const path of [group, ...(await tree(group))].toReversed()) {
-    try {
-      await rmdir(path);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === "EBUSY") return false;
-      if (code !== "ENOENT") throw error;
-    }
-  }
-  return true;
 }

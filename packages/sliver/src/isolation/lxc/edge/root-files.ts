@@ -179,7 +179,7 @@ export async function writeSettings(
   const files: readonly (readonly [string, string])[] = [
     ["authorized_keys", enabled ? authorizedKeys(keys) : ""],
     ["sshd_config", sshdConfig(logins, limits)],
-    ["init", initScript(names.user, limits)],
+    ["init", initScript(names.user, limits, nesting === true)],
     ["initscript", initscript],
   ];
   await together(
