@@ -1,12 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { COMPUTE, IMPORT, NESTED, neighbours, PODMAN, SEND, ULIMITS, WITHIN } from "./machine/neighbours.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf } from "./machine/slivers.ts";
-
-/** Where the machine limits what root itself may raise, podman's own defaults fail. */
-const ULIMITS = "--ulimit nofile=1024:1024 --ulimit nproc=100:100";
-const PODMAN = "podman --runtime runc --cgroup-manager=cgroupfs";
 
 describe.skipIf(whyNot() !== undefined)("containers in a sliver", { timeout: 300_000 }, () => {
   let real: RealMachine;
@@ -32,15 +29,31 @@ describe.skipIf(whyNot() !== undefined)("containers in a sliver", { timeout: 300
       });
       return { status, said: `${stdout}${stderr}`.trim() };
     };
-    const image = `mkdir -p /b/bin && cp /usr/bin/busybox /b/bin/ && ln -s busybox /b/bin/sh && tar -C /b -cf /b.tar . &&
-      mkdir -p /etc/containers && echo '{"default":[{"type":"insecureAcceptAnything"}]}' > /etc/containers/policy.json &&
-      ${PODMAN} import /b.tar mini 2>&1 | tail -1`;
-    expect(asRoot(1, image)).toMatchObject({ status: 0, said: expect.stringMatching(/^sha256:/) });
+    expect(asRoot(1, IMPORT)).toMatchObject({ status: 0, said: expect.stringMatching(/^sha256:/) });
+    expect(asRoot(1, "sed -n 's/^MemTotal: *//p' /proc/meminfo").said).toBe(`${512 * 1024} kB`);
     const run = `${PODMAN} run --rm ${ULIMITS} --network=host mini /bin/sh -c`;
     expect(asRoot(1, `${run} 'echo from the image'`)).toEqual({ status: 0, said: "from the image" });
+    // A limit of its own ends in the container: its sliver is still there.
+    expect(
+      asRoot(1, `${run.replace(ULIMITS, `${ULIMITS} --memory 50m`)} 'tail /dev/zero; echo after'`),
+    ).toEqual({
+      status: 0,
+      said: expect.stringContaining("after"),
+    });
     // What a container takes is the sliver's.
     expect(asRoot(1, `${run} 'exec tail /dev/zero'`).status).toBe(137);
     expect(asRoot(2, "unshare --user true").status).not.toBe(0);
     expect(asRoot(2, "unshare --mount true").status).not.toBe(0);
+  });
+});
+
+describe.skipIf(whyNot() !== undefined)("the neighbour of busy containers", { timeout: 400_000 }, () => {
+  const kept = neighbours(true);
+
+  test.each([
+    ["CPU", COMPUTE],
+    ["network", SEND],
+  ])("keeps the %s that it was promised, within 5 %%", async (_, work) => {
+    expect(await kept([NESTED, NESTED], work)).toBeGreaterThan(WITHIN);
   });
 });

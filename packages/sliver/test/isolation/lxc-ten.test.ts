@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ATTACKS, COMPUTE, neighbours, SEND } from "./machine/neighbours.ts";
+import { ATTACKS, COMPUTE, neighbours, SEND, WITHIN } from "./machine/neighbours.ts";
 import { whyNot } from "./machine/rig.ts";
 
-/** Of what it does alone, a sliver does at least so much. */
-const WITHIN = 0.95;
 /** Every kind of attack, from ten slivers. */
 const TEN = Array.from({ length: 10 }, (_, at) => Object.values(ATTACKS)[at % Object.keys(ATTACKS).length]!);
 

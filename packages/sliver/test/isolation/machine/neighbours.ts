@@ -1,5 +1,8 @@
+import { once } from "node:events";
 import { availableParallelism } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import type { SliverConfig } from "../../../src/core/plan.ts";
 import type { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine } from "./rig.ts";
 import { begin, bringUp, configsOf, inSliver } from "./slivers.ts";
@@ -7,6 +10,8 @@ import { SINK, startWorld, WORLD, WORLD_DEVICE, type World } from "./world.ts";
 
 /** Of what it does alone, a neighbour does at least so much beside an attacker. */
 export const KEPT = 0.9;
+/** The same, where neighbours have a core's worth of time to be measured in: what slivers promise. */
+export const WITHIN = 0.95;
 /** Times that its work is measured without and with the attacker, in turn. */
 const ROUNDS = 3;
 /** Seconds of each measurement. */
@@ -18,6 +23,9 @@ const MEASURED = 3;
 const WEIGHT = availableParallelism() > 1 ? 10_000 : 1_000;
 /** Milliseconds that an attacker has to be at its worst. */
 const WARM = 1_000;
+/** Looks, and milliseconds between them, for the end of a sliver whose processes are being killed. */
+const LOOKS = 50;
+const BETWEEN = 100;
 
 const NEIGHBOUR = 1;
 
@@ -29,6 +37,23 @@ export const ATTACKS = {
     "while :; do dd if=/dev/zero of=/tmp/f bs=1M count=200 2>/dev/null; sync; rm -f /tmp/f; done",
   flood: `for i in 1 2 3; do perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); my $to = sockaddr_in(9, inet_aton("${WORLD}")); send(S, "x" x 1400, 0, $to) while 1' & done; while :; do timeout 0.2 bash -c 'exec 3<>/dev/tcp/${WORLD}/${SINK}' 2>/dev/null & done`,
 } as const;
+
+/** Where the machine limits what root itself may raise, podman's own defaults fail. */
+export const ULIMITS = "--ulimit nofile=1024:1024 --ulimit nproc=300:300";
+export const PODMAN = "podman --runtime runc --cgroup-manager=cgroupfs";
+
+/** Makes podman an image with this machine's busybox, once in a sliver. */
+export const IMPORT = `mkdir -p /b/bin && cp /usr/bin/busybox /b/bin/ && ln -sf busybox /b/bin/sh && tar -C /b -cf /b.tar . &&
+  mkdir -p /etc/containers && echo '{"default":[{"type":"insecureAcceptAnything"}]}' > /etc/containers/policy.json &&
+  ${PODMAN} import /b.tar mini 2>&1 | tail -1`;
+
+/** Forks, memory, disk and network at once, in a container that podman runs; prints a line when it begins. */
+export const NESTED = `{ ${PODMAN} image exists mini || { ${IMPORT}; }; } >/dev/null && exec ${PODMAN} run --rm ${ULIMITS} --memory 100m --network=host mini /bin/sh -c '
+  while :; do tail /dev/zero; done 2>/dev/null &
+  while :; do dd if=/dev/zero of=/f bs=1M count=100; sync; rm -f /f; done 2>/dev/null &
+  while :; do yes | nc ${WORLD} ${SINK}; done 2>/dev/null >/dev/null &
+  echo it begins
+  while :; do for i in 1 2 3 4 5 6 7 8; do (while :; do (:); done) & done; wait; done'`;
 
 /** Prints how often it computed, forked, and wrote a file in its time. */
 export const COMPUTE = `perl -MTime::HiRes=time -e '
@@ -50,8 +75,14 @@ export const SEND = `perl -MTime::HiRes=time -MSocket -e '
   while (time < $end) { $n += syswrite(S, "x" x 16384) // die "write: $!"; }
   print "$n\\n"'`;
 
-/** A sliver and its attackers on one machine for the tests of a `describe`; what is returned measures, with an attacker for each attack. */
-export function neighbours(): (attacks: readonly string[], work: string) => Promise<number> {
+const SMALL = { memoryCap: 65_536, pids: 64, disk: 65_536, connections: 50 };
+const NESTING = { memoryCap: 262_144, pids: 400, disk: 400_000, connections: 50 };
+
+/**
+ * A sliver and its attackers on one machine for the tests of a `describe`; what is returned measures, with an attacker for each attack.
+ * `nesting`: attackers have the class of that name and this machine's programs, and are the root of their slivers.
+ */
+export function neighbours(nesting = false): (attacks: readonly string[], work: string) => Promise<number> {
   let world: World;
   let real: RealMachine;
   let backEnd: LxcBackEnd;
@@ -59,7 +90,7 @@ export function neighbours(): (attacks: readonly string[], work: string) => Prom
   beforeAll(async () => {
     world = await startWorld();
     real = await realMachine({ outbound: { device: WORLD_DEVICE }, weight: WEIGHT });
-    backEnd = real.backEnd("container");
+    backEnd = real.backEnd(nesting ? "account" : "container");
   }, 1_800_000);
   afterEach(() => real.clear(), 60_000);
   afterAll(async () => {
@@ -75,16 +106,11 @@ export function neighbours(): (attacks: readonly string[], work: string) => Prom
     // One core for all. The neighbour never gets more than it is promised, so that without an attacker it has that.
     const rspecs = {
       [NEIGHBOUR]: { cpuGuarantee: 400, cpuCap: 400, netGuarantee: 20_000_000, netCap: 20_000_000 },
-      ...Object.fromEntries(
-        attacks.map((_, at) => [
-          NEIGHBOUR + 1 + at,
-          { memoryCap: 65_536, pids: 64, disk: 65_536, connections: 50 },
-        ]),
-      ),
+      ...Object.fromEntries(attacks.map((_, at) => [NEIGHBOUR + 1 + at, nesting ? NESTING : SMALL])),
     };
-    const configs = configsOf(real.key, rspecs, [0]);
-    const hostile = configs.slice(1);
-    await bringUp(backEnd, configs);
+    const [own, ...others] = configsOf(real.key, rspecs, [0]);
+    const hostile = others.map((config) => (nesting ? { ...config, nesting } : config));
+    await bringUp(backEnd, [own!, ...hostile]);
     const alone: number[] = [];
     const beside: number[] = [];
     const measure = async () => {
@@ -96,18 +122,52 @@ export function neighbours(): (attacks: readonly string[], work: string) => Prom
       await Promise.all(hostile.map((config) => backEnd.stop(config, signal)));
       alone.push(await measure());
       await Promise.all(hostile.map((config) => backEnd.start(config, signal)));
-      const attackers = attacks.map((attack, at) => begin(real, NEIGHBOUR + 1 + at, attack));
+      const over = new AbortController();
+      const attackers = attacks.map((script, at) => attack(hostile[at]!, script, over.signal));
+      // An attacker that gives up fails the test, also while others are waited for.
+      const failed = Promise.race(attackers.map(({ done }) => done.then(() => new Promise<never>(() => {}))));
+      failed.catch(() => undefined);
       try {
-        await new Promise((resolve) => setTimeout(resolve, WARM));
-        beside.push(await measure());
-        // They were at it all the time.
-        expect(attackers.filter(({ exitCode }) => exitCode !== null)).toEqual([]);
+        if (nesting) await Promise.race([failed, Promise.all(attackers.map(({ began }) => began))]);
+        await Promise.race([failed, pause(WARM)]);
+        beside.push(await Promise.race([failed, measure()]));
       } finally {
-        for (const attacker of attackers) attacker.kill();
+        over.abort();
+        await Promise.allSettled(attackers.map(({ done }) => done));
       }
     }
     // The least disturbed of each: what else runs on the machine only takes, and a neighbour without protection loses in every round.
     return Math.max(...beside) / Math.max(...alone);
+  }
+
+  /**
+   * Runs a script in an attacker's sliver until it is `over`. Where the kernel kills a sliver for its memory, as a whole, it is started
+   * again, as the manager does. `began`: the script has printed something. `done` rejects when the script ends by itself.
+   */
+  function attack(config: SliverConfig, script: string, over: AbortSignal) {
+    const login = nesting ? "root" : undefined;
+    let child = begin(real, config.index, script, login);
+    const began = once(child.stdout!, "data");
+    began.catch(() => undefined);
+    over.addEventListener("abort", () => child.kill());
+    const goOn = async () => {
+      for (;;) {
+        await once(child, "exit");
+        if (over.aborted) return;
+        for (let look = 0; await isRunning(config); look++) {
+          if (look === LOOKS) throw new Error(`${script}\nended by itself`);
+          await pause(BETWEEN);
+        }
+        await backEnd.start(config, signal);
+        if (over.aborted) return;
+        child = begin(real, config.index, script, login);
+      }
+    };
+    return { began, done: goOn() };
+  }
+
+  async function isRunning({ index }: SliverConfig): Promise<boolean> {
+    return (await backEnd.inspect(signal)).some((one) => one.index === index && one.phase === "running");
   }
 
   return kept;

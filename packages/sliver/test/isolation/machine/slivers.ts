@@ -73,9 +73,14 @@ export function inSliver(real: RealMachine, index: number, script: string): Prom
 }
 
 /** Begins a script in a sliver; it ends with its ssh, at the latest after a minute. */
-export function begin(real: RealMachine, index: number, script: string): ChildProcess {
-  const login = `${loginOf(index)}@${addressOf(index)}`;
-  return spawn("ssh", ["-i", real.keyFile, ...SSH_OPTIONS, login, script], {
+export function begin(
+  real: RealMachine,
+  index: number,
+  script: string,
+  login = loginOf(index),
+): ChildProcess {
+  const to = `${login}@${addressOf(index)}`;
+  return spawn("ssh", ["-i", real.keyFile, ...SSH_OPTIONS, to, script], {
     stdio: ["ignore", "pipe", "pipe"],
     timeout: 60_000,
   });
