@@ -64,7 +64,7 @@ interface Outside {
 export class StoredChanges {
   readonly #file: EventFile;
   readonly #outside: Outside;
-  readonly #past: Past | undefined;
+  #past: Past | undefined;
   /** Processes that numbered changes, this one included. */
   readonly boots: readonly Boot[];
   #next: number;
@@ -98,11 +98,15 @@ export class StoredChanges {
     return this.#past?.changes ?? [];
   }
 
-  /** What happened while no process looked: each thing that is not as it was, once. */
+  /**
+   * What happened while no process looked: each thing that is not as it was, once. To be read last: what the file had is not kept in
+   * memory any longer.
+   */
   *missed(): Generator<Change> {
-    if (this.#past === undefined) return;
+    const gone = this.#past?.things;
+    this.#past = undefined;
+    if (gone === undefined) return;
     const { view } = this.#outside;
-    const gone = new Map(this.#past.things);
     for (const now of everything(view, new Set(KINDS))) {
       const was = gone.get(keyOf(now));
       gone.delete(keyOf(now));
