@@ -1,43 +1,26 @@
 // Daemons, and commands that do their work in this process, need launcher, builder and API. All other commands load this file only, which
 // takes a third of the processor time off their start.
 
-type Loaded<Work extends (...args: never[]) => unknown> = (
-  ...args: Parameters<Work>
-) => Promise<Awaited<ReturnType<Work>>>;
-
-const daemon = () => import("./daemon.ts");
-const up = () => import("./up.ts");
-const backup = () => import("./backup.ts");
-const surveys = () => import("./surveys.ts");
+/** A function whose module is loaded when it is called first. */
+function onDemand<Args extends unknown[], Result>(
+  load: () => Promise<(...args: Args) => Promise<Result> | Result>,
+): (...args: Args) => Promise<Result> {
+  return async (...args) => (await load())(...args);
+}
 
 /** A launcher on the tree of its configuration (daemon.ts). */
-export const startLauncher: Loaded<typeof import("./daemon.ts").startLauncher> = async (...args) =>
-  (await daemon()).startLauncher(...args);
-
+export const startLauncher = onDemand(async () => (await import("./daemon.ts")).startLauncher);
 /** A builder on the tree of its configuration (daemon.ts). */
-export const startBuilder: Loaded<typeof import("./daemon.ts").startBuilder> = async (...args) =>
-  (await daemon()).startBuilder(...args);
-
+export const startBuilder = onDemand(async () => (await import("./daemon.ts")).startBuilder);
 /** Holds a state folder, and opens the tree in it (up.ts). */
-export const openState: Loaded<typeof import("./up.ts").openState> = async (...args) =>
-  (await up()).openState(...args);
-
+export const openState = onDemand(async () => (await import("./up.ts")).openState);
 /** All roles in one process on an embedded tree (up.ts). */
-export const startUp: Loaded<typeof import("./up.ts").startUp> = async (...args) =>
-  (await up()).startUp(...args);
-
+export const startUp = onDemand(async () => (await import("./up.ts")).startUp);
 /** Writes an embedded tree to a file (backup.ts). */
-export const backupTree: Loaded<typeof import("./backup.ts").backupTree> = async (...args) =>
-  (await backup()).backupTree(...args);
-
+export const backupTree = onDemand(async () => (await import("./backup.ts")).backupTree);
 /** Makes an embedded tree of such a file (backup.ts). */
-export const restoreTree: Loaded<typeof import("./backup.ts").restoreTree> = async (...args) =>
-  (await backup()).restoreTree(...args);
-
+export const restoreTree = onDemand(async () => (await import("./backup.ts")).restoreTree);
 /** Compares clouds with the records (surveys.ts). */
-export const surveyLeaks: Loaded<typeof import("./surveys.ts").surveyLeaks> = async (...args) =>
-  (await surveys()).surveyLeaks(...args);
-
+export const surveyLeaks = onDemand(async () => (await import("./surveys.ts")).surveyLeaks);
 /** The same as rows of a list (surveys.ts). */
-export const surveyRows: Loaded<typeof import("./surveys.ts").surveyRows> = async (...args) =>
-  (await surveys()).surveyRows(...args);
+export const surveyRows = onDemand(async () => (await import("./surveys.ts")).surveyRows);
