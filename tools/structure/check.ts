@@ -3,6 +3,7 @@ import { checkCitations } from "./checks/citations.ts";
 import { checkCommands } from "./checks/commands.ts";
 import { checkCycles } from "./checks/cycles.ts";
 import { checkDependencies } from "./checks/dependencies.ts";
+import { checkDocs } from "./checks/docs.ts";
 import { checkDrivers } from "./checks/drivers.ts";
 import { checkEffects } from "./checks/effects.ts";
 import { checkErrorCodes } from "./checks/error-codes.ts";
@@ -18,6 +19,7 @@ const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
   checkCycles,
   checkEffects,
   checkShape,
+  checkDocs,
   checkDrivers,
   checkErrorCodes,
   checkLinks,

@@ -16,6 +16,7 @@ import {
   targetOf,
 } from "./operation.ts";
 
+/** Options of one call. */
 export interface CallOptions {
   /** Aborts the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

@@ -3,6 +3,7 @@ import { Client } from "./client.ts";
 import { bySocket, byTcp, type Transport } from "./edge/transport.ts";
 import { ClientError } from "./errors.ts";
 
+/** Options of `connect`, which apply to every call of the client. */
 export interface ConnectOptions {
   /** A token from `nodeyard token create`. The Unix socket needs none. */
   readonly token?: string;

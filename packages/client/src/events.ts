@@ -26,6 +26,7 @@ export type Put = {
   };
 }[keyof Rows];
 
+/** What `Client.events` yields. After a `gap`, discard all rows that were collected so far. */
 export type YardEvent =
   | Put
   /** The row does not exist any more, or the caller may not see it any more. */

@@ -4,6 +4,7 @@ import { CallRefused, LeaseFailed, LeaseLost } from "./errors.ts";
 import type { Operations } from "./generated/operations.ts";
 import type { Reply } from "./operation.ts";
 
+/** A lease as the API shows it. */
 export type LeaseRow = Reply<"get_leases">;
 /** Address and credentials of a node. */
 export type NodeAccess = Reply<"list_lease_nodes">["items"][number];

@@ -15,6 +15,7 @@ export type Given<Id extends OperationId> = {
   readonly [K in Part as IsOptional<Of<Id, K>> extends true ? K : never]?: Of<Id, K>;
 };
 
+/** The body of the answer of an operation. */
 export type Reply<Id extends OperationId> = Operations[Id]["reply"];
 
 /** Operations that answer with pages. */
@@ -29,6 +30,7 @@ export type RowOf<Id extends ListId, Query = unknown> = Query extends { readonly
   ? Item<Id>
   : Required<Item<Id>>;
 
+/** The query parameters of an operation. */
 export type QueryOf<Id extends OperationId> = NonNullable<Operations[Id]["query"]>;
 
 /** The parts of a call, untyped. */

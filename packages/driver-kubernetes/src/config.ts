@@ -193,6 +193,7 @@ export interface KubeProviderOwn {
   readonly tokenMs: number;
 }
 
+/** Pool settings that only these drivers read. */
 export interface KubePoolOwn {
   /** Labels without an amount of cores or memory: a LimitRange of the project may add one. */
   readonly unsized: ReadonlySet<string>;
@@ -212,6 +213,7 @@ export interface KubeLabelOwn {
   readonly amounts: Resources;
 }
 
+/** A provider of these drivers, as it is compiled from `nodepool.yaml`. */
 export type KubeProviderConfig = ProviderConfig<KubeProviderOwn, KubePoolOwn, KubeLabelOwn>;
 
 type LabelValues = Entry<

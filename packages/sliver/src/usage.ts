@@ -1,3 +1,4 @@
+/** Texts of one program for `--help` and its manual page. */
 export interface Usage {
   readonly summary: string;
   /** A command line and its description. */

@@ -51,8 +51,8 @@ describe("boundaries", () => {
       ...program({ "@nodeyard/tree": "1" }),
       "packages/tree/package.json": manifest("@nodeyard/tree"),
       "packages/tree/README.md": "tree",
-      "packages/tree/src/index.ts": "export type Tree = string;\n",
-      "packages/nodeyard/src/view/index.ts": "export const view = 1;\n",
+      "packages/tree/src/index.ts": "/** A tree. */\nexport type Tree = string;\n",
+      "packages/nodeyard/src/view/index.ts": "/** A view. */\nexport const view = 1;\n",
       "packages/nodeyard/src/view/inner.ts": "export const inner = 1;\n",
       "packages/nodeyard/src/bin/main.ts": 'import "../view/index.ts";\n',
       "packages/nodeyard/src/scheduler/index.ts":

@@ -46,6 +46,22 @@ describe("shape", () => {
   });
 });
 
+describe("docs", () => {
+  it("wants a doc comment for each name that a door exports, where it is declared", () => {
+    const files = {
+      "packages/model/src/index.ts":
+        'export { good, bad as renamed } from "./inner.ts";\nexport type * from "./types.ts";\nexport { gone } from "zod";\n',
+      "packages/model/src/inner.ts":
+        "/** Good. */\nexport const good = 1;\nexport function bad() {}\nexport const inner = 2;\n",
+      "packages/model/src/types.ts": "/** One. */\nexport interface One {}\nexport type Two = One;\n",
+    };
+    expect(findingsIn(files).filter((line) => line.startsWith("doc "))).toEqual([
+      "doc packages/model/src/inner.ts:3 bad is exported at a door and has no doc comment",
+      "doc packages/model/src/types.ts:3 Two is exported at a door and has no doc comment",
+    ]);
+  });
+});
+
 describe("snippets", () => {
   const lab = "export function one() {\n  return 1;\n}\n";
   const page = (block: string, file = " file=tools/lab.ts") =>

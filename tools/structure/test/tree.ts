@@ -11,13 +11,13 @@ const CLEAN: Readonly<Record<string, string>> = {
   "package.json": JSON.stringify({ name: "root", devDependencies: { vitest: "1" } }),
   "packages/runtime/package.json": manifest("@nodeyard/runtime"),
   "packages/runtime/README.md": "runtime",
-  "packages/runtime/src/index.ts": "export const one = 1;\n",
+  "packages/runtime/src/index.ts": "/** A number. */\nexport const one = 1;\n",
   "packages/model/package.json": manifest("@nodeyard/model"),
   "packages/model/README.md": "model",
-  "packages/model/src/index.ts": "export const two = 2;\n",
+  "packages/model/src/index.ts": "/** A number. */\nexport const two = 2;\n",
   "packages/nodeyard/package.json": manifest("nodeyard", {}),
   "packages/nodeyard/README.md": "nodeyard",
-  "packages/nodeyard/src/index.ts": "export const three = 3;\n",
+  "packages/nodeyard/src/index.ts": "/** A number. */\nexport const three = 3;\n",
 };
 
 export function manifest(name: string, dependencies: Readonly<Record<string, string>> = {}): string {

@@ -4,6 +4,7 @@ import { nodeHttp } from "@nodeyard/runtime";
 /** Sends one HTTP request, like `fetch`. */
 export type Transport = (url: string, init: TransportInit) => Promise<Response>;
 
+/** One HTTP request as the client gives it to its transport. The body is JSON text. */
 export interface TransportInit {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -57,6 +57,7 @@ export const CALLS = {
   ],
 } as const;
 
+/** The name of one call, such as `ec2.runInstances`. */
 export type Call = (typeof CALLS)[keyof typeof CALLS][number];
 
 /** The methods of a service's client that the driver calls. */

@@ -22,6 +22,7 @@ export function noLaunchTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
+/** Tests of `inventory`, for drivers whose machines exist without a launch, such as static hosts. */
 export function inventoryTests({ test, expect }: TestKit, run: With): void {
   test(
     "the inventory names each host once, with pool, labels and slots, the same each time",
@@ -40,6 +41,7 @@ export function inventoryTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
+/** Tests of `probe`, for drivers that have it. */
 export function probeTests({ test, expect }: TestKit, run: With): void {
   test(
     "a probe says that a host is alive, and why when it is not, and ends when it is aborted",

@@ -70,6 +70,7 @@ export function machineTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
+/** Tests of `remove`: also twice, halfway, and of a machine that is gone. */
 export function removalTests({ test, expect }: TestKit, run: With): void {
   test(
     "removing twice, by no id, by an id of nothing and by an id of an older shape ends normally",

@@ -5,6 +5,7 @@ import type { Completed, Described, DescribedOption } from "./described.ts";
  * too slow for typing.
  */
 export const COMPLETIONS = { bash, zsh, fish } as const;
+/** A shell that completes commands. */
 export type Shell = keyof typeof COMPLETIONS;
 
 const FILES = "@files";

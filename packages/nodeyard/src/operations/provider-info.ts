@@ -60,6 +60,7 @@ export interface ProviderRecords {
   readonly skipped: readonly { readonly path: string; readonly why: string }[];
 }
 
+/** Reduces what the tree has of a provider to the keys that `nodeyard info --json` prints. */
 export function providerRecords({
   images,
   nodes,

@@ -19,6 +19,7 @@ const PATIENCE_MS = 86_400_000;
 const ignore = () => {};
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
+/** What `play` is given: a configuration, the requests of a time that is past, and a seed for durations. */
 export interface PlayOptions {
   readonly config: LauncherConfig;
   readonly demand: Demand;

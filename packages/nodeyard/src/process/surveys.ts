@@ -29,6 +29,7 @@ interface CloudAnswer {
   readonly asked: number;
 }
 
+/** What a survey found in all clouds, and the clouds that did not answer. */
 export interface Answers<T> {
   readonly found: readonly T[];
   /** Providers whose cloud could not be asked. */

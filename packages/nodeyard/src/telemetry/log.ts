@@ -6,11 +6,14 @@ export interface Log {
   error(facts: object, text: string): void;
 }
 
+/** Levels of the log, from the most lines to the fewest. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+/** A level of the log; lines below it are not written. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Parts of a process whose levels are set apart. `process` is what belongs to no other. */
 export const LOG_AREAS = ["process", "launcher", "builder", "driver", "tree", "api"] as const;
+/** One of the parts of a process. */
 export type LogArea = (typeof LOG_AREAS)[number];
 
 /** Levels by area; `all` applies to areas that are not named. */

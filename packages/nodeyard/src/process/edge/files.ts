@@ -84,6 +84,7 @@ export function discard(path: string): void {
   }
 }
 
+/** Whether there is a file or folder at `path`; false also for a path that this user may not look at. */
 export function fileExists(path: string): boolean {
   return existsSync(path);
 }
