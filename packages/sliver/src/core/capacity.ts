@@ -112,7 +112,7 @@ export function memoryOfSlivers(total: number): number {
 
 /**
  * The resources that slivers share, and the amounts that they may be guaranteed. Slivers get the whole CPU: against the rest of the machine
- * they have a weight, and guarantees apply between slivers. A quarter of the pool is reserved for images, which count for no sliver, and
+ * they have the weight that guarantees need. A quarter of the pool is reserved for images, which count for no sliver, and
  * for the file system, so that all slivers can use their whole disk limit at the same time.
  */
 export function sharedWithSlivers(

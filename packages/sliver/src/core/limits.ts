@@ -5,6 +5,8 @@ import type { SliverRecord } from "./record.ts";
 export interface Limits {
   /** cgroup v2 `cpu.weight`, 1 to 10000. */
   readonly cpuWeight: number;
+  /** The same of all slivers together, against the rest of the machine. */
+  readonly allWeight: number;
   /** Per mille of one CPU; 0: no cap. Never below the guarantee. */
   readonly cpuCap: number;
   /** Network rates in bit/s, with rate <= ceil <= link. */
@@ -20,10 +22,19 @@ export interface MachineLimits {
   readonly link: number;
 }
 
+/** `cpu.weight` of a group or a process that has been given no other. */
+const USUAL_WEIGHT = 100;
+const HIGHEST_WEIGHT = 10_000;
+/** Busy processes of the rest of the machine, for each CPU, against which guarantees hold. */
+const RIVALS = 4;
+/** Part of the CPU beyond which guarantees get no further weight: logins and sliverd itself need some of it, too. */
+const MOST = 0.9;
+
 /**
  * Computes limits. cgroups have no CPU guarantee, so weights express it: a sliver is entitled to its guarantee plus, by its share, a part
  * of what guarantees leave. The entitlements add up to the machine, so under contention each sliver gets at least its guarantee. Without
- * guarantees the weights are plain shares (docs/contract/slivers.md, "Kernel limits").
+ * guarantees the weights are plain shares (docs/contract/slivers.md, "Kernel limits"). That divides what slivers get together. Where they
+ * are guaranteed something, their common weight gives them as much of the machine as the guarantees need.
  */
 export function computeLimits(
   effective: ReadonlyMap<string, Rspec>,
@@ -36,11 +47,14 @@ export function computeLimits(
   const entitled = ({ cpuGuarantee, cpuShare }: Rspec) =>
     cpuGuarantee + (shares === 0 ? 0 : (rest * cpuShare) / shares);
   const largest = Math.max(1e-9, ...all.map(entitled));
+  const needed = Math.max(0, ...all.map((rspec) => rspec.cpuGuarantee / Math.max(1e-9, entitled(rspec))));
+  const allWeight = weightOfAll(needed, machine.cpu);
   return new Map(
     [...effective].map(([name, rspec]) => [
       name,
       {
-        cpuWeight: clamp(Math.round((10_000 * entitled(rspec)) / largest), 1, 10_000),
+        cpuWeight: clamp(Math.round((HIGHEST_WEIGHT * entitled(rspec)) / largest), 1, HIGHEST_WEIGHT),
+        allWeight,
         // A loan may raise the guarantee above the cap, so the cap rises with it.
         cpuCap: rspec.cpuCap === 0 ? 0 : Math.max(rspec.cpuCap, rspec.cpuGuarantee),
         net: rates(rspec.netGuarantee, rspec.netCap, rspec.netShare, machine.link),
@@ -48,6 +62,15 @@ export function computeLimits(
       },
     ]),
   );
+}
+
+/** `needed` is a part of the machine. The weight doubles, so that a new sliver seldom changes the limits of all others. */
+function weightOfAll(needed: number, cpu: number): number {
+  const part = Math.min(MOST, needed);
+  const rivals = (USUAL_WEIGHT * RIVALS * cpu) / 1000;
+  const least = (rivals * part) / (1 - part);
+  if (least <= USUAL_WEIGHT) return USUAL_WEIGHT;
+  return Math.min(HIGHEST_WEIGHT, USUAL_WEIGHT * 2 ** Math.ceil(Math.log2(least / USUAL_WEIGHT)));
 }
 
 function rates(guarantee: number, cap: number, share: number, link: number): Limits["net"] {

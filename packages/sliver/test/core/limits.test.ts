@@ -61,6 +61,48 @@ describe("kernel values, by the numbers of the invariants", () => {
       ),
     ));
 
+  test("28 against the rest of the machine: beside four busy processes on each CPU, everybody still gets his guarantee", () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(3000), fc.integer({ min: 1, max: 64 })), { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 1, max: 24 }),
+        (list, cores) => {
+          const cpu = 1000 * cores;
+          fc.pre(list.reduce((sum, [guarantee]) => sum + guarantee, 0) <= cpu / 2);
+          const effective = new Map(
+            list.map(([cpuGuarantee, cpuShare], at) => [
+              `s${at}`,
+              { ...POLICIES.r0.defaults, cpuGuarantee, cpuShare },
+            ]),
+          );
+          const limits = computeLimits(effective, { cpu, link: 1 });
+          const sum = [...limits.values()].reduce((all, { cpuWeight }) => all + cpuWeight, 0);
+          for (const [name, { cpuGuarantee }] of effective) {
+            const { allWeight, cpuWeight } = limits.get(name)!;
+            // Where hardly anything is left to be shared, or there are many CPUs, the weight is at its bounds.
+            if (cpuGuarantee === 0 || allWeight === 10_000) continue;
+            const together = (cpu * allWeight) / (allWeight + 400 * cores);
+            const least = Math.min(cpuGuarantee, 0.9 * cpu * (cpuWeight / sum));
+            expect((together * cpuWeight) / sum).toBeGreaterThanOrEqual(least * 0.99 - 5);
+          }
+        },
+      ),
+    ));
+
+  test("without a guarantee, slivers together weigh what others do; a guarantee changes that in few steps", () => {
+    const of = (...guarantees: number[]) => {
+      const rspecs = guarantees.map(
+        (cpuGuarantee, at) => [`s${at}`, { ...POLICIES.v2.defaults, cpuGuarantee }] as const,
+      );
+      return computeLimits(new Map(rspecs), { cpu: 2000, link: 1 }).get("s0")!.allWeight;
+    };
+    expect(of(0, 0)).toBe(100);
+    expect(of(400, 0)).toBe(400);
+    expect(of(2000)).toBe(10_000);
+    const growing = Array.from({ length: 100 }, (_, more) => of(...Array(more + 1).fill(20)));
+    expect(new Set(growing).size).toBeLessThanOrEqual(8);
+  });
+
   test("shares of three to one are weights of three to one", () => {
     const share = (cpuShare: number) => ({ ...POLICIES.v2.defaults, cpuShare });
     const limits = computeLimits(

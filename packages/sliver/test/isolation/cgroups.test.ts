@@ -26,14 +26,16 @@ const values = (
   device?: string,
   more: object = {},
   weighs = true,
+  weight?: number,
 ) => {
   const { writes, unenforced } = limitWrites(
     { ...config(some), ...more },
     readLayout(mountinfo, () => v2),
     device === undefined ? undefined : { number: device, weighs },
-    1_000,
+    { memory: 1_000, weight },
   );
-  return { unenforced, files: Object.fromEntries(writes.map(({ file, value }) => [file, value])) };
+  const named = writes.map(({ file, value, above }) => [above ? `../${file}` : file, value]);
+  return { unenforced, files: Object.fromEntries(named) };
 };
 
 describe("limits in the words of the kernel", () => {
@@ -75,11 +77,12 @@ describe("limits in the words of the kernel", () => {
       ioWriteOps: 9,
       ioWeight: 300,
     };
-    const limits = { ...config({}).limits, cpuWeight: 300, cpuCap: 250 };
+    const limits = { ...config({}).limits, cpuWeight: 300, allWeight: 400, cpuCap: 250 };
     expect(values(V2, all, asked, "7:3", { limits, cores: [0, 2] })).toEqual({
       unenforced: [],
       files: {
         "cpu.weight": "300",
+        "../cpu.weight": "400",
         "cpu.max": "25000 100000",
         "cpuset.cpus": "0,2",
         "memory.max": "67108864",
@@ -105,6 +108,13 @@ describe("limits in the words of the kernel", () => {
     expect(shares(100)).toBe(1024);
     expect(shares(1)).toBeGreaterThanOrEqual(2);
     expect(shares(10_000)).toBeLessThanOrEqual(262_144);
+  });
+
+  test("the weight of all slivers together is what guarantees need, unless the machine's owner says one", () => {
+    const limits = { ...config({}).limits, allWeight: 400 };
+    const of = (weight?: number) => values(V1, [], {}, undefined, { limits }, true, weight).files;
+    expect(of()["../cpu.shares"]).toBe("4096");
+    expect(of(50)["../cpu.shares"]).toBe("512");
   });
 
   test("io in v1: operations beside bytes, and a weight between ten and a thousand", () => {
@@ -161,7 +171,7 @@ describe("guarantees of memory, in v2", () => {
       const layout = readLayout(`31 30 0:27 / ${mount} rw - cgroup2 cgroup2 rw`, () => ["memory"]);
       const cgroups = new Cgroups(layout, systemClock);
       const guarantee = (kib: number) =>
-        limitWrites(config({ memoryGuarantee: kib }), layout, undefined, 1_000).writes.filter(
+        limitWrites(config({ memoryGuarantee: kib }), layout, undefined, { memory: 1_000 }).writes.filter(
           ({ file }) => file === "memory.min",
         );
       // A regular file keeps what is longer than what is written.

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { systemClock } from "@nodeyard/runtime";
 import type { Rspec } from "@nodeyard/sliver-protocol";
@@ -49,6 +50,27 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", { tim
       expect(even).toBeLessThan(1.05);
     } finally {
       for (const load of loads) load.kill();
+    }
+  });
+
+  test("a guarantee holds beside another sliver and four busy processes of the machine", async () => {
+    await bringUp(backEnd, configsOf(real.key, { 1: { cpuGuarantee: 450 }, 2: {} }, [0]));
+    const loads = [1, 2].map((index) => begin(real, index, "while :; do :; done"));
+    await pause(1_000);
+    const rivals = Array.from({ length: 4 }, () =>
+      spawn("taskset", ["-c", "0", "sh", "-c", "while :; do :; done"], { stdio: "ignore" }),
+    );
+    try {
+      await pause(SETTLING);
+      // Of what they have together, so that it does not matter what else the machine does meanwhile.
+      const uses = () => [usage(1), usage(2), ...rivals.map(({ pid }) => processUsage(pid!))];
+      const before = uses();
+      await pause(MEASURED);
+      const [own, ...others] = uses().map((now, at) => now - before[at]!);
+      const all = others.reduce((sum, one) => sum + one, own!);
+      expect(own! / all).toBeGreaterThan(0.45);
+    } finally {
+      for (const one of [...loads, ...rivals]) one.kill();
     }
   });
 
@@ -131,6 +153,12 @@ function usage(index: number): number {
     const stat = readFileSync(`/sys/fs/cgroup/${group}/cpu.stat`, "utf8");
     return Number(/usage_usec (\d+)/.exec(stat)![1]) * 1000;
   }
+}
+
+/** Nanoseconds of CPU of one process; the kernel counts hundredths of seconds. */
+function processUsage(pid: number): number {
+  const [user, system] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ").slice(11, 13);
+  return (Number(user) + Number(system)) * 1e7;
 }
 
 function pause(ms: number): Promise<void> {

@@ -70,6 +70,8 @@ export interface Write {
    * inside.
    */
   readonly below?: true | "only";
+  /** Written to the group of all slivers instead. */
+  readonly above?: true;
   /** Left out where the kernel lacks the file: of several with one meaning it may have any. */
   readonly mayLack?: true;
 }
@@ -120,23 +122,31 @@ export interface PoolDevice {
   readonly weighs: boolean;
 }
 
+/** What the machine's owner says about all slivers together. */
+export interface Together {
+  /** Bytes. */
+  readonly memory: number;
+  /** CPU weight against the rest of the machine (as in v2), in place of what their guarantees need. */
+  readonly weight?: number | undefined;
+}
+
 type LimitInput = Pick<SliverConfig, "effective" | "limits" | "cores">;
 
 /**
  * The limits as files of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). Without `device` io is
- * not limited. `all`: memory in bytes of all slivers together.
+ * not limited.
  */
 export function limitWrites(
   input: LimitInput,
   { controllers, hierarchies }: CgroupLayout,
   device: PoolDevice | undefined,
-  all: number,
+  all: Together,
 ): LimitWrites {
   const version = (controller: Controller) => controllers.get(controller)?.version;
   const parts = [
-    cpu(input, version("cpu")),
+    cpu(input, version("cpu"), all.weight),
     cpuset(input, version("cpuset")),
-    memory(input, version("memory"), all),
+    memory(input, version("memory"), all.memory),
     pids(input, version("pids")),
     io(input, version("io"), device),
   ];
@@ -153,27 +163,31 @@ export function limitWrites(
 
 type Version = 1 | 2 | undefined;
 
-function cpu({ limits: { cpuWeight, cpuCap } }: LimitInput, version: Version): LimitWrites {
+function cpu(
+  { limits: { cpuWeight, cpuCap, allWeight } }: LimitInput,
+  version: Version,
+  stated: number | undefined,
+): LimitWrites {
   if (version === undefined) return lacks("cpuShare, cpuCap", "cpu");
   const quota = Math.max(SMALLEST_QUOTA, Math.round((cpuCap * PERIOD) / 1000));
-  if (version === 2) {
-    const { writes } = done("cpu", { "cpu.weight": cpuWeight });
-    const value = cpuCap === 0 ? `max ${PERIOD}` : `${quota} ${PERIOD}`;
-    // Also in the groups below, where programs inside and lxcfs read it.
-    return {
-      writes: [...writes, { controller: "cpu", file: "cpu.max", value, below: true }],
-      unenforced: [],
-    };
-  }
-  return done("cpu", {
-    "cpu.shares": sharesOf(cpuWeight),
-    "cpu.cfs_period_us": PERIOD,
-    "cpu.cfs_quota_us": cpuCap === 0 ? -1 : quota,
-  });
+  const weight = (value: number) =>
+    version === 2 ? { "cpu.weight": value } : { "cpu.shares": sharesOf(value) };
+  const { writes } = done("cpu", weight(cpuWeight));
+  const all = done("cpu", weight(stated ?? allWeight)).writes.map((one) => ({
+    ...one,
+    above: true as const,
+  }));
+  const cap =
+    version === 2
+      ? { "cpu.max": `${cpuCap === 0 ? "max" : quota} ${PERIOD}` }
+      : { "cpu.cfs_period_us": PERIOD, "cpu.cfs_quota_us": cpuCap === 0 ? -1 : quota };
+  // In v2 also in the groups below, where programs inside and lxcfs read it.
+  const caps = done("cpu", cap).writes.map((one) => (version === 2 ? { ...one, below: true as const } : one));
+  return { writes: [...writes, ...all, ...caps], unenforced: [] };
 }
 
 /** `cpu.shares` of v1 for a weight of v2, by systemd's rule (1024 for 100). */
-export function sharesOf(weight: number): number {
+function sharesOf(weight: number): number {
   return Math.max(2, Math.round(weight * 10.24));
 }
 

@@ -80,8 +80,8 @@ const fields = z.strictObject({
   defaultImage: z.string().default(PRESET),
   /** Folders that slivers may read at /cache/NAME when their documents say so: compilers' caches, mirrors of repositories. */
   caches: z.record(z.string().regex(CLASS), path).default({}),
-  /** CPU weight of all slivers together against the rest of the machine (cgroup v2 `cpu.weight`). */
-  weight: z.number().int().min(1).max(10_000).default(100),
+  /** CPU weight of all slivers together against the rest of the machine (cgroup v2 `cpu.weight`). Absent: what their guarantees need. */
+  weight: z.number().int().min(1).max(10_000).optional(),
   /** Access of slivers to the network outside of the machine; false: none. */
   outbound: z
     .union(

@@ -4,7 +4,7 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import { MachineError } from "../../../errors.ts";
 import { inTurn } from "../../../in-turn.ts";
-import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, sharesOf, type Write } from "../limits.ts";
+import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, type Write } from "../limits.ts";
 import { COUNTERS, readUsage } from "../usage.ts";
 import { folders, put, read, removeTree, tree, writeCpus } from "./group-files.ts";
 
@@ -46,10 +46,10 @@ export class Cgroups {
   }
 
   /**
-   * Makes a sliver's group in every hierarchy. For all slivers together it sets `weight`, their CPU weight against the rest of the machine
-   * (as in v2), and `memory`, their limit in bytes, so that slivers without limits of their own leave the machine what it needs.
+   * Makes a sliver's group in every hierarchy. `memory` is the limit in bytes of all slivers together, so that slivers without limits of
+   * their own leave the machine what it needs.
    */
-  async make(mark: string, weight: number, memory: number): Promise<void> {
+  async make(mark: string, memory: number): Promise<void> {
     for (const hierarchy of this.layout.hierarchies) {
       const parent = join(hierarchy.mount, PARENT);
       await mkdir(parent, { recursive: true });
@@ -58,20 +58,15 @@ export class Cgroups {
       await mkdir(own, { recursive: true });
       await this.#prepare(hierarchy, parent, own);
     }
-    const all = {
-      cpu: [{ "cpu.shares": sharesOf(weight) }, { "cpu.weight": weight }],
-      memory: [{ "memory.limit_in_bytes": memory }, { "memory.max": memory, "memory.swap.max": 0 }],
-    } as const;
-    for (const controller of ["cpu", "memory"] as const) {
-      const found = this.layout.controllers.get(controller);
-      if (found === undefined) continue;
-      for (const [file, value] of Object.entries(all[controller][found.version - 1]!))
-        await put(join(found.mount, PARENT, file), String(value));
-    }
+    const found = this.layout.controllers.get("memory");
+    if (found === undefined) return;
+    const all = [{ "memory.limit_in_bytes": memory }, { "memory.max": memory, "memory.swap.max": 0 }];
+    for (const [file, value] of Object.entries(all[found.version - 1]!))
+      await put(join(found.mount, PARENT, file), String(value));
   }
 
   async apply(mark: string, writes: readonly Write[]): Promise<void> {
-    for (const { controller, file, value, below, mayLack } of writes) {
+    for (const { controller, file, value, below, above, mayLack } of writes) {
       const { mount, version } = this.layout.controllers.get(controller)!;
       const own = join(mount, PARENT, mark);
       if (mayLack && (await read(join(own, file))) === undefined) continue;
@@ -79,7 +74,10 @@ export class Cgroups {
         version === 1
           ? tree
           : async (group: string) => (await folders(group)).map((name) => join(group, name));
-      const groups = [...(below === "only" ? [] : [own]), ...(below === undefined ? [] : await lower(own))];
+      const groups = [
+        ...(below === "only" ? [] : [above ? join(mount, PARENT) : own]),
+        ...(below === undefined ? [] : await lower(own)),
+      ];
       if (file === "cpuset.cpus") await writeCpus(groups, value);
       else for (const group of groups) await put(join(group, file), value);
       // In v1, memory and swap together as well, if the kernel counts swap. Otherwise memory above the limit would be swapped out without a

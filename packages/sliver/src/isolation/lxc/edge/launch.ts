@@ -72,7 +72,7 @@ export async function limitsOf(
   { cgroups, pool, options }: SliverMachine,
   config: SliverConfig,
 ): Promise<LimitWrites> {
-  return limitWrites(config, cgroups.layout, await pool.device(asksForWeight(config)), options.memory);
+  return limitWrites(config, cgroups.layout, await pool.device(asksForWeight(config)), options);
 }
 
 /** A file in a sliver's folder; it exists once the sliver was started. */
@@ -132,7 +132,7 @@ export async function launch(
       ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
     });
     const file = folders.path(mark, CONFIG_FILE);
-    await cgroups.make(mark, options.weight, options.memory);
+    await cgroups.make(mark, options.memory);
     await together(
       network.demandPrepared(names, config, signal),
       cgroups.apply(mark, writes),
