@@ -25,8 +25,9 @@ import {
 } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
-/** Requests behind a blocked head that are looked at in each pass, at most: the first, and the first of a label with idle nodes. */
+/** Most requests that one pass looks at behind a blocked head, so that its cost does not grow with the queue. */
 const LOOK_BEHIND = 64;
+/** Most requests that one pass looks at in addition for each label with idle nodes. */
 const LOOK_IN_LINE = 8;
 
 /**
@@ -38,6 +39,7 @@ export function allocate(state: State, turn: Turn, pool: PoolState, budget: numb
   const before = blockedId(pool);
   pool.blocked = undefined;
   const left = serve(state, turn, pool, budget);
+  // What was reserved for the former head is free: other pools of the provider, and min-ready, may use it.
   if (before !== undefined && before !== blockedId(pool)) {
     dirtyProvider(state, pool.policy.provider);
     if (pool.blocked === undefined) wakeHeldUp(state, pool);
@@ -49,6 +51,7 @@ function blockedId({ blocked }: PoolState): string | undefined {
   return blocked?.id;
 }
 
+/** Plans the first request of the queue again and again, until none is left or it has to wait. */
 function serve(state: State, turn: Turn, pool: PoolState, budget: number): number {
   let left = budget;
   for (let head = pool.queue.at(0); head !== undefined; head = pool.queue.at(0)) {
@@ -56,6 +59,7 @@ function serve(state: State, turn: Turn, pool: PoolState, budget: number): numbe
       state.todo.pools.add(pool.policy.key);
       return 0;
     }
+    // Each accepted request writes its node records at once, so their number is limited until their launches have begun.
     if (state.requests.starting.size >= state.policy.maxStarting) {
       state.waits.join("start", pool.policy.key, head);
       setVerdict(state, turn, head.id, "queue.starting", { starting: state.requests.starting.size });
@@ -70,6 +74,7 @@ function serve(state: State, turn: Turn, pool: PoolState, budget: number): numbe
   return left;
 }
 
+/** Does what a plan says: accepts, declines, or takes the request out of the queue and makes it wait for what it lacks. */
 function carryOut(
   state: State,
   turn: Turn,
@@ -94,7 +99,7 @@ function carryOut(
       break;
     }
     case "image": {
-      // An idle node of the label serves it as well.
+      // Besides the image it waits for an idle node of the label, which needs no image.
       parkForLabel(state, pool, waiting, plan.label);
       const givenUpAt = waitForImage(state, turn, plan.image, waiting);
       setVerdict(state, turn, id, "image.waits", { pool: pool.policy.key, ...plan.facts }, givenUpAt);
@@ -107,7 +112,7 @@ function carryOut(
       break;
     }
     case "parked":
-      // With an idle node of any of its labels it wants less.
+      // Each idle node of one of its labels makes its launches fewer, so it waits for these too.
       for (const label of new Set(waiting.record.nodeTypes)) parkForLabel(state, pool, waiting, label);
       state.waits.join("quota", pool.policy.provider, waiting);
       wantQuota(state, turn, pool.policy.provider);
@@ -119,15 +124,15 @@ function carryOut(
       setVerdict(state, turn, id, "capacity.tenant", plan.facts);
       break;
   }
-  // What was kept of the tenant's limit for one that waits for something else now is its others'.
+  // It waits for something else now, so the part of its tenant's limit that was kept for it goes to the tenant's other requests.
   if (plan.kind !== "tenant" && waiting.record.tenantName !== null)
     wakeTenant(state, waiting.record.tenantName);
-  // Pools that let this one go first need not: it has set the request aside.
+  // Pools that yielded to this pool take the request back into their queues, because this pool cannot serve it now.
   for (const other of state.pools.values())
     if (state.waits.leave("yield", other.policy.key, waiting)) enqueue(state, other, waiting);
 }
 
-/** Another pool goes first, but not for ever: one that is alive and never serves is passed over after a while. */
+/** Yields to another pool, for `YIELD_MS` at most: a pool that is registered but never serves must not hold the request for ever. */
 function giveWay(
   state: State,
   turn: Turn,
@@ -144,6 +149,10 @@ function giveWay(
   setVerdict(state, turn, waiting.id, code, facts, since + YIELD_MS);
 }
 
+/**
+ * Accepts a request: reserves the capacity of its launches and claims its idle nodes, before any record shows them, so that no other
+ * request of this turn is planned with the same capacity.
+ */
 function accept(
   state: State,
   turn: Turn,
@@ -152,7 +161,7 @@ function accept(
   nodes: readonly PlannedNode[],
   zone: string | null,
 ): void {
-  // Before the request leaves the queue: the hosts that are kept for it would pass to the next request.
+  // Before `stopWaiting`, which would give the hosts that are kept for this request to the next one.
   if (!pool.policy.launches)
     pool.inventory.take(
       waiting.id,
@@ -168,6 +177,7 @@ function accept(
       claimed.push(node.reuse);
       continue;
     }
+    // The record has no id yet. Its capacity counts under this name until the record appears in the view.
     const holder = `${waiting.id}#${index}`;
     const keys = [`pool ${policy.key}`, `provider ${policy.provider}`, `launching ${policy.provider}`];
     if (tenant !== null) keys.push(`tenant ${tenant}`);
@@ -237,19 +247,20 @@ function lookBehind(
   for (const waiting of candidates) {
     if (!pool.queue.has(waiting) || waiting === head) continue;
     if (left-- <= 0 || state.requests.starting.size >= state.policy.maxStarting) {
-      // The next turn continues with the requests that this one has not reached.
+      // The budget ended before all candidates were planned; the next turn continues with the others.
       if (left < 0 && pool.fresh.size > 0) state.todo.pools.add(pool.policy.key);
       return Math.max(0, left);
     }
     pool.fresh.delete(waiting);
     const next = planFor(state, turn.steady, pool, waiting);
     if (next.kind === "blocked") {
-      // The verdict names an image or the head of the queue: it waits for neither any more.
+      // Its former verdict may name an image or a former head of the queue, for which it no longer waits.
       clearVerdict(state, turn, waiting.id);
       wakeNext(state, pool, waiting);
       continue;
     }
     if (next.kind !== "serve") carryOut(state, turn, pool, waiting, next);
+    // An idle node of a label that the head wants is kept for the head, which can then launch one node less.
     else if (next.nodes.every((node) => "launch" in node || !wanted.has(node.label)))
       accept(state, turn, pool, waiting, next.nodes, next.zone);
   }
@@ -272,7 +283,10 @@ function behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): Rea
   return found;
 }
 
-/** Of use are the nodes of its plan, not all of its labels: one in another zone than the nodeset's stands in its way. */
+/**
+ * Deletes idle nodes of the pool that the blocked head cannot use, as many as it lacks. Kept are only the nodes of its plan: an idle node
+ * of one of its labels in another zone is of no use, because a nodeset is launched in one zone.
+ */
 function makeRoom(
   state: State,
   turn: Turn,
@@ -281,13 +295,14 @@ function makeRoom(
   plan: Extract<Plan, { kind: "blocked" }>,
 ): void {
   const { key } = pool.policy;
+  // Nodes that are being deleted already give their capacity back without any further deletion.
   let missing = plan.missing - state.leaving.count(key);
   if (missing <= 0) return;
   for (const id of [...state.idle.ofPool(key)]) {
     if (missing <= 0) break;
     if (state.busyNodes.has(id) || plan.keeps.has(id)) continue;
     state.leaving.set(id, key);
-    // Nothing later says that its labels have one idle node less: it has left the index before its record changes.
+    // The node leaves the index before its record changes, so no later event tells min-ready that an idle node is missing.
     for (const label of state.idle.remove(id)?.labels ?? []) state.todo.labels.add(label);
     state.busyNodes.add(id);
     turn.actions.push({ type: "delete", node: id, state: "ready", why: `makes room for ${head.id}` });
@@ -295,6 +310,7 @@ function makeRoom(
   }
 }
 
+/** Registers the pool as paused, or not: launchers read this before they yield to it. */
 function setPaused(turn: Turn, pool: PoolState, paused: boolean): void {
   if (pool.paused === paused) return;
   pool.paused = paused;

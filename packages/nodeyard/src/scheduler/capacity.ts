@@ -15,9 +15,12 @@ type Facts = Readonly<Record<string, unknown>>;
 /** Why a nodeset cannot be launched in a pool now. */
 export type NoRoom =
   | { readonly kind: "decline"; readonly reason: string }
-  /** Other users of the quota leave too little even if we had no node at all: it blocks no other request, and waits until they use less. */
+  /** Other users of the quota leave too little, even if this installation had no node. It blocks no other request, and waits until they use less. */
   | { readonly kind: "parked"; readonly code: VerdictCode; readonly facts: Facts }
-  /** The pool works for this request before others. `missing`: machines that would have to go; `keeps`: none of these. */
+  /**
+   * The request waits at the head of its queue, and the pool makes room for it. `missing`: how many machines have to be deleted; `keeps`:
+   * nodes of its plan, which must not be among them.
+   */
   | {
       readonly kind: "blocked";
       readonly code: VerdictCode;
@@ -28,12 +31,14 @@ export type NoRoom =
       readonly blocked: Blocked;
     };
 
+/** The limit of the request's tenant is used up. */
 export type OverTenant = {
   readonly kind: "tenant";
   readonly facts: Facts;
   readonly need: Resources;
 };
 
+/** One limit that a nodeset must fit: what is used and asked are amounts by resource. */
 interface Check {
   readonly scope: Scope;
   readonly code: VerdictCode;
@@ -54,7 +59,7 @@ export function roomFor(
   return room === undefined || room.kind === "decline" ? room : asRead(state, pool, room);
 }
 
-/** A quota is as true as its last reading: how old that is, and that the next one fails, belongs to the verdict. */
+/** Adds to a verdict about the cloud's quota when the quota was read, and, if the cloud's API fails now, its error. */
 function asRead<T extends Exclude<NoRoom, { kind: "decline" }>>(state: State, pool: LocalPool, room: T): T {
   const { readAt, failing } = state.policy.providers.get(pool.provider) ?? {};
   if (room.code !== "capacity.provider" && room.code !== "capacity.refused") return room;
@@ -71,12 +76,14 @@ function countRoom(
   waiting: Waiting,
   { nodes, need, launching }: Nodeset,
 ): NoRoom | undefined {
+  // First, because no deletion of our own nodes helps against what others use.
   const foreign = exceeded(quotaOf(state, pool), {}, need);
   if (foreign !== undefined) return beyondOthers(state, pool, waiting, foreign, need);
   const scopes = new Set<Scope>();
   let first: { check: Check; over: string; behind: string | undefined } | undefined;
   for (const check of checksOf(state, pool, need, launching.length)) {
     const kept = keptFor(state, pool, waiting, check.scope);
+    // `short`: the limit itself is used up. Otherwise there is room, but it is reserved for a request that comes first.
     const short = exceeded(check.limit, check.used, check.asked);
     const over = short ?? exceeded(check.limit, add(check.used, kept.amount), check.asked);
     if (over === undefined) continue;
@@ -85,6 +92,7 @@ function countRoom(
   }
   const refused = heldBy(state, steady, quotaKey(pool.provider), waiting.id);
   if (first === undefined && refused === undefined) return undefined;
+  // Nodes kept ahead of requests must never hold a queue up, so a min-ready request is declined rather than made to wait.
   const min = waiting.record.requestor === MIN_READY;
   const keeps = new Set(nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])));
   const blocked: Blocked = { id: waiting.id, waiting, need, launches: launching.length, scopes };
@@ -112,6 +120,7 @@ function countRoom(
   return { kind: "blocked", code, facts, missing: missing(check, behind, launching.length), keeps, blocked };
 }
 
+/** All limits of a launch, in the order in which verdicts name them. */
 function checksOf(state: State, pool: LocalPool, need: Resources, launches: number): readonly Check[] {
   const provider = state.policy.providers.get(pool.provider);
   const most = provider?.maxConcurrency ?? Number.POSITIVE_INFINITY;
@@ -135,12 +144,13 @@ function checksOf(state: State, pool: LocalPool, need: Resources, launches: numb
       code: "capacity.concurrency",
       limit: { instances: most },
       used: state.usage.of(`launching ${pool.provider}`),
-      // A nodeset of more than may be launched at once goes when nothing else is launched.
+      // A nodeset that is larger than the limit is launched when nothing else is being launched; otherwise it would wait for ever.
       asked: { instances: Math.min(launches, most) },
     },
   ];
 }
 
+/** What the provider may use in total; empty where the pool ignores the quota, so that nothing limits it. */
 export function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Resources {
   return ignoresQuota ? {} : (state.policy.providers.get(provider)?.quota ?? {});
 }
@@ -177,7 +187,7 @@ function keptFor(
   return { amount, head };
 }
 
-/** Its pool tries the request again after a pause. Until then, requests behind it must not take what it needs. */
+/** Reserves the capacity of a request that its pool tries again after a pause, so that requests behind it do not take it. */
 export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting): void {
   const { nodeTypes } = waiting.record;
   const scopes: ReadonlySet<Scope> = new Set(["pool", "provider", "launching"]);
@@ -191,15 +201,16 @@ export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting)
   state.requests.putBack.set(waiting.id, { policy, blocked });
 }
 
-/** Heads of queues, and those that were put back from there for a pause. */
+/** The requests for which capacity is reserved: blocked heads of queues, and requests that were put back for a pause. */
 function* held({ pools, requests }: State): Iterable<{ policy: LocalPool; blocked: Blocked | undefined }> {
   yield* pools.values();
   yield* requests.putBack.values();
 }
 
 /**
- * The old launcher declines, which fails a request that only has to wait for others to leave. A machine of ours that is
- * still listed after its record went counts as foreign for a moment, too.
+ * Other users of the cloud leave too little. Nodepool's launcher declines then, which fails a request that only has to wait. This one
+ * waits: others give their part back, and one of our own machines counts as foreign too while the cloud still lists it after the
+ * deletion of its record.
  */
 function beyondOthers(
   state: State,
@@ -218,7 +229,10 @@ function beyondOthers(
   return { kind: "parked", code: "capacity.provider", facts };
 }
 
-/** As docs/contract/launcher.md, "Quota and limits", says, but in order: what a tenant's first waiting request needs is kept for it. */
+/**
+ * The tenant's limit, as docs/contract/launcher.md, "Quota and limits", says, and in addition in order: what the tenant's first waiting
+ * request needs is kept for it, so that small later requests cannot overtake it for ever.
+ */
 export function overTenant(state: State, pool: LocalPool, waiting: Waiting): OverTenant | undefined {
   const tenant = waiting.record.tenantName;
   const limit = tenant === null ? undefined : state.policy.tenantLimits.get(tenant);
@@ -248,7 +262,7 @@ export function wantQuota(state: State, turn: Turn, provider: string): void {
     state.timers.set("quota", provider, turn.steady + ASK_AGAIN_MS);
 }
 
-/** Whether anybody still waits for it. */
+/** Whether a request still waits for the provider's quota, so that reading it again is worth a call. */
 export function isQuotaWanted(state: State, provider: string): boolean {
   if (state.waits.line("quota", provider).size > 0) return true;
   for (const { policy, blocked } of state.pools.values())

@@ -145,8 +145,8 @@ function drainMs(level: number, { failedPerHour }: FailureRule): number {
 }
 
 /**
- * Whether requests are declined at once, since waiting has not helped: an offering has closed too often, nothing of a label has worked
- * anywhere for too long. A cloud without room gets some in time.
+ * Whether requests are declined at once, because waiting has not helped: an offering has closed too often in a row, or too many launches
+ * of a label have failed in a row over all offerings. Never for lack of capacity, which the cloud will have again.
  */
 export function isHopeless(
   { row, last }: Pick<Tally, "row" | "last">,

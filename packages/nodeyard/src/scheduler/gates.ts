@@ -21,7 +21,7 @@ export interface Failures {
 /** Why nothing is launched of an offering, of a label in all places, or at a provider without quota. */
 export interface Closed {
   readonly code: "offering.failing" | "offering.budget" | "capacity.refused";
-  /** From then on one request may try, steady milliseconds. */
+  /** Steady milliseconds from which on one request may try a launch. */
   readonly until: number;
   /** Failures or refusals in a row. */
   readonly failures: number;
@@ -29,7 +29,7 @@ export interface Closed {
   trying: string | undefined;
   /** The request that tries according to the shared record, of this or another launcher. */
   readonly prober: string | undefined;
-  /** Waiting has not helped: requests are declined at once. */
+  /** Launches have failed so often (`isHopeless`) that requests are declined instead of made to wait. */
   readonly hopeless: boolean;
   /** Tree time, milliseconds, of the first of the failures. */
   readonly since: number;
@@ -51,7 +51,7 @@ export function quotaKey(provider: string): string {
   return `quota|${encodeURIComponent(provider)}`;
 }
 
-/** What a gate that holds a request up says; `trying`: the request that finds out whether it can open. */
+/** A closed gate, and the request that tests it now, if any. */
 export interface Held {
   readonly closed: Closed;
   readonly trying: string | undefined;
@@ -63,7 +63,7 @@ export function heldBy({ gates }: State, steady: number, key: string, request: s
   if (closed === undefined) return undefined;
   const trying = closed.prober ?? closed.trying;
   const isFree = trying === undefined || trying === request;
-  // One whose try failed does not try again before the next time.
+  // A request whose test failed waits like any other until the next test is due.
   if (closed.prober === request || (isFree && mayTry(closed.until, steady))) return undefined;
   return { closed, trying: trying === request ? undefined : trying };
 }
@@ -76,7 +76,7 @@ export function tries({ gates }: State, keys: readonly string[], request: string
   }
 }
 
-/** Its handler has ended. A cloud that refused for quota and did not refuse this one has room again. */
+/** The handler of a testing request has ended. If the cloud did not refuse it for quota, the quota gate opens. */
 export function triedBy(state: State, { steady }: Turn, request: string): void {
   for (const [key, closed] of state.gates.closed) {
     if (closed.trying !== request) continue;
@@ -88,7 +88,10 @@ export function triedBy(state: State, { steady }: Turn, request: string): void {
   }
 }
 
-/** The first in line may try. Where waiting is of no use, everybody is looked at, to be declined: not one after each try. */
+/**
+ * Wakes the first request in line when a test is due. If waiting is of no use (`hopeless`), wakes all of them, so that all are declined
+ * now and not one after each failed test.
+ */
 function wakeGate(state: State, steady: number, key: string, { until, hopeless }: Closed): void {
   if (mayTry(until, steady)) return recheckFirst(state, "gate", key);
   if (!hopeless) return;
@@ -98,7 +101,7 @@ function wakeGate(state: State, steady: number, key: string, { until, hopeless }
     if (blocked !== undefined) state.todo.pools.add(policy.key);
 }
 
-/** What is known of the failures of an offering or a label is news; undefined: there were none. */
+/** Takes the failures of an offering or a label; undefined: none are known any more. */
 export function noteFailures(state: State, turn: Turn, key: string, after: Failures | undefined): void {
   if (after === undefined) state.gates.failures.delete(key);
   else state.gates.failures.set(key, after);
@@ -107,13 +110,14 @@ export function noteFailures(state: State, turn: Turn, key: string, after: Failu
 
 /** Judges a gate again after the configured rule has changed: a gate that the former rule closed may be open now. */
 export function judgeAgain(state: State, turn: Turn, key: string, { tally }: Failures): void {
-  // A label that was closed stays so, but not for a budget that it has not spent.
+  // A closed label stays closed until a launch succeeds, except when its budget under the new rule is not spent.
   const subject = subjectOf(key);
   if (subject?.scope === "label" && places(tally, turn.steady, state.policy.failures) > 0)
     openLabel(state, turn, key, tally);
   judge(state, turn, key);
 }
 
+/** Opens or closes the gate of an offering or a label by its failures. */
 function judge(state: State, turn: Turn, key: string): void {
   const known = state.gates.failures.get(key);
   const subject = subjectOf(key);
@@ -180,7 +184,7 @@ function open(state: State, key: string): void {
   wakeQuota(state, key);
 }
 
-/** Its time has come: the first in line may try. */
+/** A test of the gate is due: wakes the first request in line. */
 export function onGateDue(state: State, turn: Turn, key: string): void {
   const closed = state.gates.closed.get(key);
   if (closed === undefined) return recheckAll(state, "gate", key);
@@ -192,13 +196,13 @@ export function onGateDue(state: State, turn: Turn, key: string): void {
   state.timers.set("gate", key, due ? turn.steady + LOOK_AGAIN_MS : closed.until);
 }
 
-/** Stock is asked for where launches work, and pools that yield to one that cannot launch now need not. */
+/** A gate opened or closed: min-ready asks only where launches work, and no pool yields to one that cannot launch now. */
 function reconsiderAround(state: State): void {
   for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
   for (const { id } of state.waits.of("yield")) state.todo.requests.add(id);
 }
 
-/** Who waits for a gate, until that opens or may be tried. `nextTry` undefined: another request tries. */
+/** Sets the timer for a request that waits for a gate. `nextTry` undefined: another request tests it. */
 export function waitForGate(state: State, turn: Turn, key: string, nextTry: number | undefined): void {
   if (state.timers.get("gate", key) === undefined)
     state.timers.set("gate", key, nextTry ?? turn.steady + LOOK_AGAIN_MS);
@@ -211,7 +215,7 @@ export function waitForGate(state: State, turn: Turn, key: string, nextTry: numb
 export function onQuotaRefused(state: State, turn: Turn, provider: string): void {
   const key = quotaKey(provider);
   const known = state.gates.closed.get(key);
-  // Launches that were under way at the same time say nothing new.
+  // Launches that were sent before the first refusal are refused too; they must not double the pause.
   if (known !== undefined && known.trying === undefined && turn.steady < known.until) return;
   const before = known?.failures ?? 0;
   const until = turn.steady + Math.min(MOST_MS, FIRST_MS * 2 ** before);
@@ -239,13 +243,13 @@ export function quotaFreed(state: State, provider: string): void {
   dirtyProvider(state, provider);
 }
 
-/** Heads of queues wait for the quota of a provider with all behind them: their pools have something to try. */
+/** Requests that wait for a quota stand at the heads of queues and not in the gate's line, so the pools of the provider are woken. */
 function wakeQuota(state: State, key: string): void {
   const [scope, provider = ""] = key.split("|");
   if (scope === "quota") dirtyProvider(state, decodeURIComponent(provider));
 }
 
-/** All that a launch of a label passes, the label's budget first: it holds in every place. */
+/** The gates that a launch passes. The label's budget is first, because it counts for all providers together. */
 export function keysOf(label: string, offering: string): readonly string[] {
   return [labelKey(label), offering];
 }

@@ -4,7 +4,7 @@ import { Inventory } from "./inventory.ts";
 import type { PoolState, State, Turn } from "./state.ts";
 import { enqueue, onHostKept } from "./waiting.ts";
 
-/** A request, as far as it matters here. */
+/** The fields of a request that are used here. */
 interface Wanting {
   readonly id: string;
   readonly record: { readonly nodeTypes: readonly string[] };
@@ -25,8 +25,8 @@ interface Demand<T> {
 }
 
 /**
- * The hosts of a pool, idle or not. While fewer of them are registered than a request wants, a host that is kept for it would lie
- * idle until somebody repairs another one.
+ * The hosts of a pool, idle or not. A request that wants more hosts than are registered keeps none: they would stay idle until somebody
+ * repairs another host.
  */
 export class Hosts<T extends Wanting> {
   readonly #hosts = new Map<string, Host>();
@@ -59,7 +59,7 @@ export class Hosts<T extends Wanting> {
     return host?.nodes.size === 0 ? key : undefined;
   }
 
-  /** A host that has no record is not waited for any longer. Returns the requests for which there are not enough hosts now. */
+  /** Gives up a host that still has no record. Returns the requests for which there are no longer enough hosts. */
   lapse(key: string): readonly T[] {
     const host = this.#hosts.get(key);
     if (host === undefined || host.nodes.size > 0) return [];
@@ -68,7 +68,7 @@ export class Hosts<T extends Wanting> {
     return this.#review();
   }
 
-  /** Whether all hosts together would do for a nodeset. */
+  /** Whether all hosts together would be enough for a nodeset. */
   doFor(nodeTypes: readonly string[]): boolean {
     return this.#demands.get(demandKey(nodeTypes))?.enough ?? this.#isEnough(nodeTypes);
   }
@@ -101,7 +101,7 @@ export class Hosts<T extends Wanting> {
     else this.#kinds.set(kind, { labels, count });
   }
 
-  /** Costs what there are different demands, not requests. */
+  /** The cost grows with the number of different sets of labels, not with that of requests. */
   #review(): readonly T[] {
     const changed: T[] = [];
     for (const demand of this.#demands.values()) {
@@ -114,6 +114,7 @@ export class Hosts<T extends Wanting> {
   }
 
   #isEnough(wanted: readonly string[]): boolean {
+    // The matching of `Inventory` decides, on an empty one with one request. More hosts of a kind than the nodeset has labels cannot help.
     const all = new Inventory<Wanting>(() => 0);
     for (const [kind, { labels, count }] of this.#kinds) {
       if (!labels.some((label) => wanted.includes(label))) continue;
@@ -134,7 +135,7 @@ function hostKey(node: string, { hostname, username, connectionPort, slot }: Nod
   return hostname === null ? node : JSON.stringify([hostname, username, connectionPort, slot]);
 }
 
-/** A used host registers again within seconds. One that is not back after this time is taken for broken, milliseconds. */
+/** Milliseconds after which a host that has not registered again counts as broken. A used host registers again within seconds. */
 export const HOST_BACK_MS = 300_000;
 
 /** A host is idle: it is kept for the first who can use it. */
@@ -150,21 +151,24 @@ export function hostThere(state: State, { id, record }: NodeEntry, key: string):
   for (const waiting of pool.hosts.set(id, record)) enqueue(state, pool, waiting);
 }
 
-/** A record went; its host mostly comes back under another one. */
+/** The record of a host was deleted. The host usually registers again with a new record, so it counts until its timer expires. */
 export function hostLeft(state: State, turn: Turn, { id, record }: NodeEntry): void {
   const pool = poolKey(record.provider, record.pool);
   const host = state.pools.get(pool)?.hosts.remove(id);
   if (host !== undefined) state.timers.set("host", JSON.stringify([pool, host]), turn.steady + HOST_BACK_MS);
 }
 
-/** The time for a host to come back is over. `key` is the name of its timer. */
+/** The host has not come back in time. `key` is the name of its timer. */
 export function onHostDue(state: State, key: string): void {
   const [name, host] = JSON.parse(key) as [string, string];
   const pool = state.pools.get(name);
   for (const waiting of pool?.hosts.lapse(host) ?? []) enqueue(state, pool!, waiting);
 }
 
-/** A tenant with a limit has more nodes than before: hosts that are kept for its other requests may be of use to others only. */
+/**
+ * A tenant with a limit has more nodes than before. Its other requests may be over the limit now: they are planned again, which gives
+ * their hosts to other tenants.
+ */
 export function onTenantTook(state: State, tenant: string): void {
   if (!state.policy.tenantLimits.has(tenant)) return;
   for (const pool of state.pools.values())

@@ -34,7 +34,7 @@ export class Idle {
     }
   }
 
-  /** The pool and labels it stood under; undefined when it was not in. */
+  /** Removes a node and returns its pool and labels; undefined when it was not there. */
   remove(id: string): Place | undefined {
     const where = this.#where.get(id);
     if (where === undefined) return undefined;
@@ -55,7 +55,7 @@ export class Idle {
     return this.#labelCount.get(label) ?? 0;
   }
 
-  /** Ids of one pool and label, oldest first. Live: not to be kept over a change. */
+  /** Ids of one pool and label, oldest first. The result changes with the index, so do not keep it. */
   of(pool: string, label: string): Ids {
     return this.#byPoolLabel.of(`${pool} ${label}`);
   }

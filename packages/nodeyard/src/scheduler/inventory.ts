@@ -1,7 +1,7 @@
 import { compareText } from "@nodeyard/runtime";
 import { SortedQueues } from "./sorted-queues.ts";
 
-/** A request, as far as it matters here. */
+/** The fields of a request that are used here. */
 interface Wanting {
   readonly id: string;
   readonly record: { readonly nodeTypes: readonly string[] };
@@ -21,7 +21,7 @@ interface Waiter<T> {
   readonly wants: readonly Want<T>[];
 }
 
-/** A label, and the label from which the search came to it; undefined for the first. */
+/** Each label that the search reached, with the label from which it was reached; undefined for the first. */
 type Paths = Map<string, string | undefined>;
 
 /**
@@ -41,11 +41,11 @@ export class Inventory<T extends Wanting> {
   readonly #waiters = new Map<string, Waiter<T>>();
   /** What each kept host is kept for. */
   readonly #kept = new Map<string, Want<T>>();
-  /** Wanted hosts that are there, by the wanted label: the last request last. */
+  /** Wants that have a host, by label. The want of the last request is last, because it is the first to give its host up. */
   readonly #filled: SortedQueues<Want<T>>;
   /** Requests that lack a host of a label. */
   readonly #lines: SortedQueues<Waiter<T>>;
-  /** Kept hosts that have the first label and are kept for the second, another one. */
+  /** Hosts that have the first label but are kept for a want of the second label: they can be exchanged. */
   readonly #spare = new Map<string, Map<string, Set<string>>>();
   readonly #compare: (a: T, b: T) => number;
   readonly #compareOwners = (a: Waiter<T>, b: Waiter<T>) => this.#compare(a.waiting, b.waiting);
@@ -68,7 +68,7 @@ export class Inventory<T extends Wanting> {
     return this.#waiters.has(request);
   }
 
-  /** Hosts of the whole nodeset in the order of its labels; undefined when one lacks. */
+  /** Hosts of the whole nodeset in the order of its labels; undefined when one is missing. */
   whole(request: string): readonly string[] | undefined {
     const hosts = this.#waiters.get(request)?.wants.map(({ host }) => host);
     return hosts?.every((host) => host !== undefined) ? hosts : undefined;
@@ -84,7 +84,7 @@ export class Inventory<T extends Wanting> {
     return new Set([...this.#kept.values()].map(({ owner }) => owner.waiting));
   }
 
-  /** The label that a request lacks first, and its place among those that lack it, from 1; undefined when it lacks none. */
+  /** The first label for which the request has no host, and its place in the line for that label, from 1; undefined: it has all hosts. */
   placeOf(
     request: string,
   ): { readonly label: string; readonly place: number; readonly of: number } | undefined {
@@ -95,7 +95,7 @@ export class Inventory<T extends Wanting> {
     return { label, place: line.indexOf(waiter) + 1, of: line.size };
   }
 
-  /** Free hosts for these labels, without exchanges; undefined when one lacks. Changes nothing. */
+  /** Free hosts for these labels, without exchanges; undefined when one is missing. Changes nothing. */
   freeFor(labels: readonly string[]): readonly string[] | undefined {
     const taken = new Set<string>();
     for (const label of labels) {
@@ -113,7 +113,7 @@ export class Inventory<T extends Wanting> {
     return this.#give(host);
   }
 
-  /** A host is no longer idle. Who loses it gets another one, if need be from a later request. */
+  /** A host is no longer idle. The request that it was kept for gets another one, if necessary from a later request. */
   remove(host: string): void {
     const want = this.#kept.get(host);
     if (want === undefined) this.#unfree(host);
@@ -133,7 +133,7 @@ export class Inventory<T extends Wanting> {
     for (const want of wants) this.#fill(want);
   }
 
-  /** A request gets these hosts, which are kept for it or free: they are idle no more. */
+  /** Gives a request these hosts, which are kept for it or free. They leave the inventory. */
   take(request: string, hosts: readonly string[]): void {
     const waiter = this.#waiters.get(request);
     this.#waiters.delete(request);
@@ -144,7 +144,7 @@ export class Inventory<T extends Wanting> {
     }
   }
 
-  /** A request waits here no more. Returns the requests that have one host more now. */
+  /** Removes a request. Returns the requests that got one of its hosts. */
   leave(request: string): readonly T[] {
     const waiter = this.#waiters.get(request);
     if (waiter === undefined) return [];
@@ -153,7 +153,7 @@ export class Inventory<T extends Wanting> {
     return hosts.map((host) => this.#give(host)).filter((waiting) => waiting !== undefined);
   }
 
-  /** Takes a request out of all lines. The returned hosts are neither free nor kept until the caller gives them on. */
+  /** Removes a request from all lines. The returned hosts are neither free nor kept until the caller passes them on. */
   #withdraw({ wants }: Waiter<T>): readonly string[] {
     const hosts = wants.flatMap(({ host }) => (host === undefined ? [] : [host]));
     for (const want of wants) if (want.host !== undefined) this.#unbind(want);
@@ -170,7 +170,7 @@ export class Inventory<T extends Wanting> {
     return first.owner.waiting;
   }
 
-  /** The first wanted host that lacks and that this host could be, itself or by exchange. */
+  /** The first want, in the order of requests, that this host can fill: directly, or by exchanges with kept hosts. */
   #firstFor(host: string): Want<T> | undefined {
     if (this.#lines.size === 0) return undefined;
     const reached = new Set(this.#hosts.get(host));
@@ -185,7 +185,10 @@ export class Inventory<T extends Wanting> {
     return best?.owner.wants.find((want) => want.host === undefined && want.label === best.label);
   }
 
-  /** Finds a wanted host: a free one, else one that is kept for the last request behind this one. Without either the request stands in line. */
+  /**
+   * Finds a host for a want: a free one, else the one of the last request behind this one. Without either the request joins the line.
+   * A breadth-first search over labels, so the shortest chain of exchanges is found first.
+   */
   #fill(want: Want<T>): void {
     const paths: Paths = new Map([[want.label, undefined]]);
     let last: Want<T> | undefined;
@@ -196,6 +199,7 @@ export class Inventory<T extends Wanting> {
       if (filled !== undefined && this.#compareWants(filled, last ?? want) > 0) last = filled;
       for (const next of this.#spare.get(label)?.keys() ?? []) if (!paths.has(next)) paths.set(next, label);
     }
+    // To take a host from the same request's later label would only exchange one missing host for another.
     if (last === undefined || last.owner === want.owner) {
       this.#lines.add(want.label, want.owner);
       return;
@@ -207,7 +211,7 @@ export class Inventory<T extends Wanting> {
     this.#pass(host, last.label, paths, want);
   }
 
-  /** Keeps a free host for a request; where the host lacks the wanted label, hosts on the way are exchanged. */
+  /** Keeps a free host for a want. If the host does not have the wanted label, hosts are exchanged along the path of the search. */
   #pass(free: string, from: string, paths: Paths, want: Want<T>): void {
     let host = free;
     this.#unfree(host);

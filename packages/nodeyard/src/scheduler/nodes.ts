@@ -9,14 +9,15 @@ import type { State, Turn } from "./state.ts";
 import { zoneKey } from "./usage.ts";
 import { dirtyProvider, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
 
-/** States that a node of a capacity-bound pool passes through on its way out: capacity that comes back by itself. */
+/** States of nodes that are being deleted or will be: their capacity becomes free without any action of the scheduler. */
 const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);
 
+/** A node record appeared, changed or was deleted (`after` undefined). Updates the indexes, then decides about the node. */
 export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | undefined): void {
   const before = state.nodes.get(id);
   if (after === undefined) state.nodes.delete(id);
   else state.nodes.set(id, after);
-  // What was due of it in another state is no measure for this one: states in between may never have been seen.
+  // A deadline belongs to the state for which it was computed. The view may skip states, so every change of state resets it.
   const changed = before?.record.state !== after?.record.state;
   if (changed) forgetDue(state, id);
   if (after === undefined) state.stateTimes.forget(id);
@@ -51,6 +52,7 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
   if (free && !state.busyNodes.has(id) && !state.requests.claims.has(id)) offer(state, entry, key);
   else unoffer(state, id);
+  // A node with a lock or a claim belongs to its holder: nothing is due on it until the lock is released.
   const held = entry.contenders.length > 0 || state.requests.claims.has(id);
   if (held) forgetDue(state, id);
   if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
@@ -65,6 +67,7 @@ function isOurs(state: State, { record }: NodeEntry): boolean {
   return record.provider === null || state.policy.providers.has(record.provider);
 }
 
+/** The time of the node has come: takes it back from a request that is gone, or deletes it. */
 function act(state: State, turn: Turn, entry: NodeEntry): void {
   const { id, record } = entry;
   forgetDue(state, id);
@@ -75,6 +78,7 @@ function act(state: State, turn: Turn, entry: NodeEntry): void {
   else turn.actions.push({ type: "delete", node: id, state: record.state, why: reasonFor(record.state) });
 }
 
+/** Why a node is deleted, for the journal. */
 function reasonFor(nodeState: string): string {
   if (nodeState === "ready") return "older than max-ready-age";
   if (nodeState === "hold") return "held longer than allowed";
@@ -88,6 +92,7 @@ export function reconsiderAges(state: State): void {
   for (const id of state.nodes.keys()) state.todo.nodes.add(id);
 }
 
+/** Enters a free node into the indexes of idle nodes, and wakes the requests that wait for one of its labels. */
 function offer(state: State, { id, record }: NodeEntry, key: string): void {
   if (state.idle.has(id)) return;
   const labels = record.type;
@@ -95,11 +100,13 @@ function offer(state: State, { id, record }: NodeEntry, key: string): void {
   for (const label of labels) state.todo.labels.add(label);
   const pool = state.pools.get(key);
   if (pool === undefined) return;
+  // Hosts of a pool without launches are kept for requests one by one; other idle nodes go to the first in line.
   if (pool.policy.launches) wakeForLabels(state, pool, labels);
   else offerHost(state, pool, id);
   if (pool.queue.size > 0) state.todo.pools.add(key);
 }
 
+/** Removes a node from the indexes of idle nodes. */
 function unoffer(state: State, id: string): void {
   const place = state.idle.remove(id);
   if (place === undefined) return;
@@ -112,6 +119,7 @@ function unoffer(state: State, id: string): void {
   }
 }
 
+/** Keeps the index of nodes by the request to which they are allocated. */
 function indexAllocation(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
   const [old, now] = [before?.record.allocatedTo, after?.record.allocatedTo];
   if (old === now) return;
@@ -133,6 +141,7 @@ function stockLabel(entry: NodeEntry | undefined): string | undefined {
   return record?.state === "ready" && record.requestor === MIN_READY ? record.type[0] : undefined;
 }
 
+/** Keeps the index of ready nodes that min-ready requested, by label. */
 function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
   const [old, now] = [stockLabel(before), stockLabel(after)];
   if (old === now) return;
@@ -150,8 +159,8 @@ function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntr
 }
 
 /**
- * Every state counts until the znode is gone (docs/contract/launcher.md, "Quota and limits"); a new record takes its
- * reservation's place.
+ * Counts what a node uses. A node counts in every state until its znode is gone (docs/contract/launcher.md, "Quota and limits"). A new
+ * record replaces the reservation that was made when its request was accepted.
  */
 function account(
   state: State,
@@ -178,13 +187,13 @@ function account(
     if (tenantName !== null && allocatedTo !== null) onTenantTook(state, tenantName);
   }
   noteLeaving(state, id, after);
-  // A record whose launch was refused never had a machine: its end gives nothing back.
+  // A record whose launch was refused never had a machine, so its deletion frees nothing of the cloud's quota.
   if (after === undefined && before?.record.externalId != null)
     quotaFreed(state, before.record.provider ?? "");
   wakeFreed(state, freed);
 }
 
-/** Pools and tenants that use these sums have something to try again. */
+/** Less is used of these sums: wakes the pools, the tenants and the labels that may have waited for it. */
 export function wakeFreed(state: State, keys: readonly string[]): void {
   for (const key of keys) {
     const space = key.indexOf(" ");
@@ -200,7 +209,10 @@ export function wakeFreed(state: State, keys: readonly string[]): void {
   }
 }
 
-/** One that a controller deletes to make room is on its way out before its record says so. */
+/**
+ * Keeps the count of nodes whose capacity becomes free by itself. A node that is deleted to make room counts from the decision on,
+ * because its record changes later.
+ */
 export function noteLeaving(state: State, id: string, entry: NodeEntry | undefined): void {
   if (entry === undefined) return state.leaving.set(id, undefined);
   const { state: nodeState, provider, pool } = entry.record;
@@ -208,11 +220,12 @@ export function noteLeaving(state: State, id: string, entry: NodeEntry | undefin
   state.leaving.set(id, going ? poolKey(provider, pool) : undefined);
 }
 
-/** Without a limit of launches at once no request waits for the end of a launch. */
+/** Whether the provider has no limit of concurrent launches, so that no request waits for the end of a launch. */
 function launchesFreely(state: State, provider: string): boolean {
   return state.policy.providers.get(provider)?.maxConcurrency === Number.POSITIVE_INFINITY;
 }
 
+/** The sums in which a node counts. */
 function usageKeys({ record }: NodeEntry): string[] {
   const pool = poolKey(record.provider, record.pool);
   const keys = [`pool ${pool}`, `provider ${record.provider ?? ""}`];
@@ -227,6 +240,7 @@ function sameKeys(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((key, index) => key === b[index]);
 }
 
+/** What a node uses: the amounts of its record, else those of its label here, else one instance. */
 function amountOf(state: State, { record }: NodeEntry): Readonly<Record<string, number>> {
   const known = record.resources;
   if (known !== null && Object.keys(known).length > 0) return { instances: 1, ...known };
@@ -235,6 +249,7 @@ function amountOf(state: State, { record }: NodeEntry): Readonly<Record<string, 
   return { instances: 1, ...need };
 }
 
+/** The record of a launch has appeared: from now on the record counts, and no longer the reservation. */
 function dropReservation(state: State, { record }: NodeEntry): void {
   const handling = state.requests.of(record.allocatedTo ?? "")?.handling;
   const index = handling?.reserved.findIndex((launch) => record.type.includes(launch.label)) ?? -1;

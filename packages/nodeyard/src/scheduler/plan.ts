@@ -16,9 +16,9 @@ export type Plan =
   | { readonly kind: "decline"; readonly reason: string }
   /** Another pool goes first, until the registry changes. */
   | { readonly kind: "yield"; readonly code: VerdictCode; readonly facts: Facts }
-  /** Hosts lack; only those that others give back help. */
+  /** Hosts are missing; they become free only when other requests return them. */
   | { readonly kind: "want" }
-  /** A launch has nothing to boot yet. */
+  /** The image of a label is not uploaded yet. */
   | { readonly kind: "image"; readonly label: string; readonly image: string; readonly facts: Facts }
   /** Launches of a label fail at the moment. */
   | { readonly kind: "closed"; readonly closed: ClosedEverywhere }
@@ -28,8 +28,8 @@ export type Plan =
 type Facts = Readonly<Record<string, unknown>>;
 
 /**
- * A pool that goes first but does nothing must not hold a request for ever, milliseconds (docs/contract/launcher.md, "Which pool
- * takes a request").
+ * Milliseconds after which a pool no longer yields a request: the pool that goes first may never serve it (docs/contract/launcher.md,
+ * "Which pool takes a request").
  */
 export const YIELD_MS = 60_000;
 
@@ -44,6 +44,7 @@ export function planFor(state: State, steady: number, pool: PoolState, waiting: 
   );
 }
 
+/** Whether another registered pool goes first: the one of the wanted provider, or one of higher priority that can serve soon. */
 function yieldTo(state: State, steady: number, pool: LocalPool, waiting: Waiting): Plan | undefined {
   const { record } = waiting;
   const since = state.requests.of(waiting.id)?.yieldedAt;
@@ -70,7 +71,10 @@ function yieldTo(state: State, steady: number, pool: LocalPool, waiting: Waiting
   return undefined;
 }
 
-/** A pool of ours that looks at nothing, or has set the request aside, is not waited for; of others' we only see `paused`. */
+/**
+ * Whether a pool considers the request now. A pool of this launcher that serves nothing, or makes the request wait for something, does
+ * not. Of the pools of other launchers only `paused` is known.
+ */
 function isLooking(state: State, other: RegisteredPool, waiting: Waiting): boolean {
   for (const pool of state.pools.values()) {
     if (pool.policy.id !== other.id) continue;
@@ -156,7 +160,7 @@ export function reuseAll(
   return hosts.map((reuse, index) => ({ label: nodeTypes[index]!, reuse }));
 }
 
-/** Stock is not waited for. */
+/** A request waits for its image; min-ready is declined, because it must not hold anything up. */
 function withoutImage({ record }: Waiting, missing: NonNullable<ReturnType<typeof missingImage>>): Plan {
   if (missing.kind === "never") return { kind: "decline", reason: missing.reason };
   const { label, image, facts } = missing;
@@ -164,7 +168,7 @@ function withoutImage({ record }: Waiting, missing: NonNullable<ReturnType<typeo
   return { kind: "image", label, image, facts };
 }
 
-/** Stock is not waited for, nor is what does not come back. */
+/** Declines a request that has no use of waiting for closed offerings: they have failed too often, or it is a min-ready request. */
 function declineClosed({ record }: Waiting, { decline, code, label }: ClosedOffering): Plan | undefined {
   if (decline !== undefined) return { kind: "decline", reason: decline };
   return record.requestor === MIN_READY ? { kind: "decline", reason: `${label}: ${code}` } : undefined;
@@ -176,7 +180,7 @@ function counts(labels: readonly string[]): Map<string, number> {
   return byLabel;
 }
 
-/** Whether this pool looks at requests at all. */
+/** Whether this pool considers requests at all. */
 export function looksAtRequests(state: State, pool: PoolState): boolean {
   return !isInert(state, pool.policy.provider);
 }

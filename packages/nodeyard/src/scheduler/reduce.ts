@@ -35,6 +35,7 @@ const UNSURE_MS = 1_000;
 export function reduce(state: State, events: readonly SchedulerEvent[], now: number, steady = now): Output {
   const turn: Turn = { now, steady, actions: [], changedVerdicts: new Set() };
   const failures: { at: string; error: unknown }[] = [];
+  // An error in one step is a bug. The other events of the turn are still taken, because nobody delivers them a second time.
   const attempt = <T>(at: string, otherwise: T, work: () => T): T => {
     try {
       return work();
@@ -58,6 +59,7 @@ export function reduce(state: State, events: readonly SchedulerEvent[], now: num
   };
 }
 
+/** The event's type and subject, to name the place of an error. */
 function describeEvent(event: SchedulerEvent): string {
   const subject =
     "id" in event ? event.id : "request" in event ? event.request : "node" in event ? event.node : "";
@@ -99,6 +101,7 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "complete":
       state.complete = event.complete;
       if (!event.complete) return;
+      // While the view was incomplete, nothing was decided: a node that is missing in it could be counted as free room.
       lookAtEverything(state);
       serveAllLaunches(state, turn);
       if (state.sweepDue) resetLost(state, turn);
@@ -118,12 +121,14 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return onNodeDone(state, turn, event.node, event.retryMs);
     case "min-ready-requested":
       state.minReady.asking.delete(event.label);
+      // With `retryMs` the requests could not be written; until then the label is left alone.
       if (event.retryMs !== undefined) state.timers.set("label", event.label, turn.steady + event.retryMs);
       state.todo.labels.add(event.label);
       return;
     case "sweep":
       return resetLost(state, turn);
     case "tick":
+      // Carries no news: a turn is due because a timer has expired or because the former turn left work.
       return;
   }
 }
@@ -135,6 +140,7 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
 function onRegistry(state: State, change: RegistryChange | undefined): void {
   if (change === undefined) return;
   for (const { id } of state.waits.of("yield")) state.todo.requests.add(id);
+  // Only whether a pool is paused has changed, or its priority: which pools offer which labels is the same.
   if (change === "standing") return;
   for (const { id } of state.waits.of("registry")) state.todo.requests.add(id);
   onBuilders(state);
@@ -143,13 +149,17 @@ function onRegistry(state: State, change: RegistryChange | undefined): void {
     if (record.declinedBy.length > 0) state.todo.requests.add(id);
 }
 
+/** Puts everything on the list of deferred work; the turns to come work it off within their budgets. */
 function lookAtEverything(state: State): void {
   for (const { id } of state.requests.entries()) state.todo.requests.add(id);
   for (const id of state.nodes.keys()) state.todo.nodes.add(id);
   for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
 }
 
-/** Handlers die with the session; their requests and nodes are looked at as anybody's. */
+/**
+ * The session with the tree ended, and with it all locks and handlers of this launcher. Its requests and nodes are then decided about
+ * like those of any other launcher: reservations, claims and promises of slots that no handler keeps are dropped.
+ */
 function onSessionLost(state: State): void {
   const handled = [...state.requests.handled];
   for (const id of handled) {
@@ -167,15 +177,17 @@ function onSessionLost(state: State): void {
   for (const key of state.pools.keys()) state.todo.pools.add(key);
 }
 
+/** All launches of a request have begun, so it no longer counts against the number of requests that may begin at once. */
 function onStarted(state: State, request: string): void {
   const started = state.requests.started(request);
   if (started === undefined) return;
-  // What it was promised is its own now, and may be replaced.
+  // The nodes that it claimed are no longer idle, so min-ready may have to replace them.
   for (const node of started.claimed)
     for (const label of state.nodes.get(node)?.record.type ?? []) state.todo.labels.add(label);
   wakeStarts(state);
 }
 
+/** The handler of a request has ended. Its reservations go, and the request is either over or tried again after `retryMs`. */
 function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { type: "handled" }>): void {
   const { request } = event;
   const handling = state.requests.of(request)?.handling;
@@ -192,9 +204,10 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {
     const nextTry = turn.steady + event.retryMs;
-    // The write was not answered. If it happened, the request shows later as `pending` without a handler.
+    // The reply to the last write was lost. If the write was applied, the request later appears as `pending` without a handler.
     if (event.unsure === true) state.timers.set("unsure", request, nextTry);
-    // A request that this launcher gave up need not wait for the next sweep. One that another launcher handles is tried at a sweep only.
+    // A reset that found the lock taken: another launcher handles the request, and only the next sweep tries again. A request that this
+    // launcher gave up does not wait for the sweep.
     if (entry.record.state === "pending" && handling.pool === "") return;
     state.timers.set("request", request, nextTry);
     const pool = state.pools.get(handling.pool);
@@ -208,10 +221,11 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   } else state.todo.requests.add(request);
 }
 
+/** A controller has ended its work on a node; with `retryMs` it failed and is to be repeated after that time. */
 function onNodeDone(state: State, turn: Turn, node: string, retryMs: number | undefined): void {
   if (retryMs !== undefined && state.nodes.has(node)) {
     state.timers.set("busy", node, turn.steady + retryMs);
-    // It is tried again later, and its room comes only then, unless its record says that it goes.
+    // The node still exists until the next attempt, so its capacity is not free soon, unless its record says that it is being deleted.
     state.leaving.set(node, undefined);
     noteLeaving(state, node, state.nodes.get(node));
     return;
@@ -235,10 +249,12 @@ function resetLost(state: State, turn: Turn): void {
 
 function reset(state: State, turn: Turn, request: string): void {
   if (state.requests.handled.has(request)) return;
+  // A handling without a pool: no pool of this launcher accepted it, and no capacity is reserved for it.
   state.requests.begin(request, { pool: "", reserved: [], claimed: [] }, false);
   turn.actions.push({ type: "reset", request });
 }
 
+/** What is done when a timer expires, by its kind. */
 const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string) => void>> = {
   node: reconsider,
   busy: (state, _, node) => release(state, node),
@@ -248,6 +264,7 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
     if (state.complete && state.requests.pending.has(id)) reset(state, turn, id);
   },
   unsure: (state, turn, id) => {
+    // Only a complete view shows whether the write of unknown outcome was applied.
     if (!state.complete) state.timers.set("unsure", id, turn.steady + UNSURE_MS);
     else if (state.requests.pending.has(id)) reset(state, turn, id);
   },
@@ -269,7 +286,11 @@ function fireTimers(state: State, turn: Turn): void {
     onDue[due.kind](state, turn, due.name);
 }
 
-/** Does what the events left to do, within the budget. True when work is left. */
+/**
+ * Does the work that the events left, within the budget. True when work is left. Nodes come first, because they decide what is idle;
+ * then requests, which fill the queues; then the queues of pools. Min-ready comes last, because it counts the idle nodes that the requests of
+ * this turn have left.
+ */
 function settle(state: State, turn: Turn): boolean {
   let budget = BUDGET;
   for (const id of state.todo.nodes) {
@@ -283,6 +304,7 @@ function settle(state: State, turn: Turn): boolean {
     const entry = state.requests.entry(id);
     if (entry?.record.state === "requested" && !state.requests.handled.has(id)) classify(state, turn, entry);
   }
+  // Without a complete view no node is planned; the event `complete` puts everything on the list again.
   if (!state.complete) return false;
   for (const pool of poolsToDo(state)) {
     state.todo.pools.delete(pool.policy.key);

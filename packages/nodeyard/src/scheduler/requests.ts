@@ -5,9 +5,10 @@ import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
 import { enqueue, forgetYield, leavePlace, stopWaiting, wakeTenant } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
-/** After a min-ready request was declined by all, nothing is asked for the label for this long, milliseconds. */
+/** Milliseconds without new min-ready requests for a label after all pools declined one. */
 const DECLINED_MS = 15_000;
 
+/** A request appeared, changed or was deleted (`after` undefined). */
 export function onRequest(state: State, turn: Turn, id: string, after: RequestEntry | undefined): void {
   const before = state.requests.see(id, after);
   noteMinReady(state, turn, before, after);
@@ -17,7 +18,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   if (after?.record.state === "requested") {
     if (before?.record.state !== "requested") {
       releaseAllocations(state, id);
-      // Another launcher held the lock and put the request back, so our pause for it is over.
+      // Another launcher held the lock and has put the request back: the pause that this launcher made for it has no reason any more.
       leavePlace(state, id);
     }
     if (waiting !== undefined && sameForUs(waiting, after)) return;
@@ -28,10 +29,10 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   if (after === undefined) releaseAllocations(state, id);
 }
 
-/** Takes a request out of all that makes it wait. */
+/** Removes a request from all queues, lines and timers, and deletes its verdict. */
 export function forget(state: State, turn: Turn, id: string): void {
   const waiting = stopWaiting(state, id);
-  // What was kept of a tenant's limit for this one is its others' now.
+  // The part of the tenant's limit that was kept for this request goes to the tenant's other requests.
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
   state.todo.requests.delete(id);
   forgetYield(state, id);
@@ -40,7 +41,10 @@ export function forget(state: State, turn: Turn, id: string): void {
   state.requests.prune(id);
 }
 
-/** Puts a request that is `requested` where it belongs: queues of able pools, or a decline by the others. */
+/**
+ * Puts a `requested` request into the queue of each pool here that offers all of its labels. If there is none, this launcher declines
+ * for its pools, unless another registered pool could serve the request: then it waits for a change of the registry.
+ */
 export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   const { id, record } = entry;
   stopWaiting(state, id);
@@ -90,7 +94,7 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   else setVerdict(state, turn, id, "provider.inert", { providers: inert });
 }
 
-/** Hands a decline to its controller; the request is ours until it says "handled". */
+/** Lets a controller decline the request for `pools`. Until the event `handled`, this launcher plans nothing for the request. */
 export function decline(
   state: State,
   turn: Turn,
@@ -104,6 +108,7 @@ export function decline(
   turn.actions.push({ type: "decline", request: id, pools, reason });
 }
 
+/** Whether the configuration lets a provider launch nothing (`max-concurrency: 0`); its pools then look at no request. */
 export function isInert(state: State, provider: string): boolean {
   return state.policy.providers.get(provider)?.maxConcurrency === 0;
 }
@@ -116,13 +121,14 @@ export function inertProviders(state: State, pools: readonly string[]): readonly
   return [...new Set(found.map(({ policy }) => policy.provider))];
 }
 
+/** Labels that no pool here offers; all of them when each is offered, but no pool offers all. */
 function missing(state: State, labels: readonly string[]): string[] {
   const offered = [...state.pools.values()];
   const lacking = labels.filter((label) => !offered.some((pool) => pool.policy.labels.has(label)));
   return [...new Set(lacking.length > 0 ? lacking : labels)];
 }
 
-/** Only what a queue place or a decision depends on; a change of anything else keeps the request where it is. */
+/** Compares only the fields on which its place or a decision depends. After a change of other fields the request keeps its places. */
 function sameForUs(waiting: Waiting, entry: RequestEntry): boolean {
   const [a, b] = [waiting.record, entry.record];
   return (
@@ -139,6 +145,7 @@ function equal(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((value, index) => value === b[index]);
 }
 
+/** Keeps the index of open min-ready requests of all launchers, by label. */
 function noteMinReady(
   state: State,
   turn: Turn,
@@ -153,7 +160,7 @@ function noteMinReady(
     const label = entry.record.nodeTypes[0];
     if (label === undefined) continue;
     const open = add && entry.record.state !== "failed";
-    // Everybody declined: to ask again at once would only write and delete requests for ever.
+    // All pools declined it. Without a pause, requests would be written and deleted in a loop.
     if (add && !open && before?.record.state !== "failed")
       state.timers.set("label", label, turn.steady + DECLINED_MS);
     const ids = state.minReady.open.get(label) ?? new Set();
@@ -164,7 +171,7 @@ function noteMinReady(
   }
 }
 
-/** The request is gone or put back: nodes that were promised to it are looked at again. */
+/** The request is gone or was put back, so the nodes that are allocated to it may be free or have to be deallocated. */
 function releaseAllocations(state: State, request: string): void {
   for (const node of state.allocated.get(request) ?? []) state.todo.nodes.add(node);
 }

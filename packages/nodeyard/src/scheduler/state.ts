@@ -21,24 +21,25 @@ import { compareWaiting, type Waiting, Waits } from "./waits.ts";
 /** What capacity is counted in: the pool's limits, the provider's quota, launches at once. */
 export type Scope = "pool" | "provider" | "launching";
 
-/** The head of a queue that capacity holds up. */
+/** The head of a queue that waits for capacity. */
 export interface Blocked {
   readonly id: string;
   readonly waiting: Waiting;
-  /** What its launches take. */
+  /** The amounts that its launches need. */
   readonly need: Resources;
   readonly launches: number;
-  /** Of which it is short. */
+  /** The limits that leave too little room for it. */
   readonly scopes: ReadonlySet<Scope>;
 }
 
+/** What the scheduler knows of a pool of this launcher. */
 export interface PoolState {
   policy: LocalPool;
   /** Requests this pool could serve and would look at now, in order. */
   readonly queue: PoolQueue<Waiting>;
   /** Requests that joined the queue behind a blocked head and have not been looked at yet. */
   readonly fresh: Set<Waiting>;
-  /** In the queue because a node of these labels became idle, which the next in line may use if this one does not. */
+  /** Requests that came back into the queue because a node of these labels became idle. If they do not use it, the next in line may. */
   readonly woken: Map<Waiting, readonly string[]>;
   /** The head of the queue, while it waits for capacity; requests behind it may only take what does not delay it. */
   blocked: Blocked | undefined;
@@ -68,7 +69,7 @@ interface Todo {
   readonly labels: Set<string>;
 }
 
-/** What is known of idle nodes that are kept ahead of requests, by label. */
+/** What is known of the nodes that are kept ready ahead of requests (`min-ready`), by label. */
 export interface MinReady {
   /** A request of ours is being written. */
   readonly asking: Set<string>;
@@ -76,19 +77,19 @@ export interface MinReady {
   readonly open: Map<string, Set<string>>;
   /** Ready nodes that were launched for min-ready and not given to a request yet. */
   readonly stock: Map<string, Set<string>>;
-  /** Since when a label lacks ready nodes that another launcher should ask for first, steady milliseconds. */
+  /** Steady milliseconds since when a label has lacked ready nodes. A launcher whose turn comes later waits from then. */
   readonly short: Map<string, number>;
   /** Labels that lack ready nodes and that no pool of ours can launch now: looked at again when a pool has more room. */
   readonly heldUp: Set<string>;
 }
 
-/** All the scheduler knows. Changed only by `reduce`; nothing in it is shared with anyone. */
+/** The state of the scheduler. Only `reduce` changes it, and no other code keeps parts of it. */
 export interface State {
   policy: Policy;
   complete: boolean;
   /** See the event "ages". */
   agesTrusted: boolean;
-  /** A sweep came while the picture was not complete: it is made up for when it is. */
+  /** A sweep was due while the view was incomplete; it is done when the view is complete again. */
   sweepDue: boolean;
   readonly pools: Map<string, PoolState>;
   readonly registry: Registry;
@@ -97,7 +98,7 @@ export interface State {
   readonly waits: Waits;
 
   readonly nodes: Map<string, NodeEntry>;
-  /** Nodes and requests that cannot be read: they are there, and nothing is done with them. */
+  /** Nodes and requests whose records cannot be read. They count against limits, and nothing else is decided about them. */
   readonly unreadable: {
     readonly nodes: Map<string, Partial<NodeFields>>;
     readonly requests: Set<string>;
@@ -109,14 +110,14 @@ export interface State {
   /** Nodes that a controller is deleting or deallocating. */
   readonly busyNodes: Set<string>;
   readonly leaving: Leaving;
-  /** Since when a node in use, whose machine outlives it, has been without its user: steady milliseconds. */
+  /** Steady milliseconds since when a node in use has had no user, for nodes whose machine outlives their record. */
   readonly deserted: Map<string, number>;
   /** Since when nodes have been in their states, by id. */
   readonly stateTimes: StoredTimes;
   readonly minReady: MinReady;
   readonly slots: Slots;
 
-  /** What the tree says of diskimages, by name; and those that builders do not make although they have nothing else to do. */
+  /** The facts of diskimages by name, and the images that no builder makes although all builders are idle. */
   readonly images: { readonly facts: Map<string, ImageFacts>; readonly givenUp: Set<string> };
   /** Recent failures, and the gates that they close. */
   readonly gates: Gates;
@@ -126,7 +127,7 @@ export interface State {
   readonly timers: Timers;
 }
 
-/** What one turn gathers. */
+/** The time and the results of one turn. */
 export interface Turn {
   /** Tree time, milliseconds, for the ages of records. */
   readonly now: number;
@@ -188,7 +189,7 @@ export function createState(): State {
   };
 }
 
-/** When that is by the clock that people read, tree time in milliseconds. */
+/** Converts a steady time into tree time, milliseconds, for records and people. */
 export function treeTimeOf({ now, steady }: Pick<Turn, "now" | "steady">, at: number): number {
   return Math.round(now + (at - steady));
 }
@@ -208,7 +209,7 @@ export function setVerdict(
   const since = same ? before.since : turn.now;
   const next = nextTry === undefined ? {} : { nextTry: treeTimeOf(turn, nextTry) };
   known.verdict = { code, facts, since, ...next };
-  // Facts move with every node that comes or goes; only another reason is news.
+  // Facts, such as the amount in use, change with every node. Only a new reason is reported.
   if (!same) turn.changedVerdicts.add(request);
 }
 

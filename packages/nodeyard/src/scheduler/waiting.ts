@@ -5,13 +5,14 @@ import { labelLine, type Topic, type Waiting } from "./waits.ts";
 
 /** How requests come into the queues and lines, and how they leave: the only code that touches more than one of these at once. */
 
+/** Adds a request to the queue of a pool and puts the pool on the list of work. */
 export function enqueue(state: State, pool: PoolState, waiting: Waiting): void {
   if (!pool.queue.add(waiting)) return;
   const { key } = pool.policy;
   if (pool.blocked === undefined) state.todo.pools.add(key);
   else {
     pool.fresh.add(waiting);
-    // Behind a blocked head a newcomer changes nothing for those who have been looked at.
+    // Behind a blocked head, a new request changes nothing for those that were planned before, so only the new ones are planned.
     if (pool.queue.at(0) === waiting) state.todo.pools.add(key);
     else state.todo.newcomers.add(key);
   }
@@ -25,18 +26,18 @@ function unblock(state: State, pool: PoolState): void {
   wakeHeldUp(state, pool);
 }
 
-/** The pool may have room for what its labels lack of their `min-ready`. */
+/** Lets min-ready try again for the labels of a pool that may have room now. */
 export function wakeHeldUp(state: State, { policy }: PoolState): void {
   for (const label of state.minReady.heldUp) if (policy.labels.has(label)) state.todo.labels.add(label);
 }
 
-/** Pools of a provider that wait for capacity have something to try again. */
+/** Puts the pools of a provider whose head waits for capacity on the list of work. */
 export function dirtyProvider(state: State, provider: string): void {
   for (const { policy, blocked } of state.pools.values())
     if (policy.provider === provider && blocked !== undefined) state.todo.pools.add(policy.key);
 }
 
-/** It is tried again, or waits for nothing any more. */
+/** Ends the pause of a request that was put back, and the reservation that was made for it. */
 export function leavePlace(state: State, id: string): void {
   state.timers.delete("request", id);
   const place = state.requests.putBack.get(id);
@@ -45,14 +46,14 @@ export function leavePlace(state: State, id: string): void {
   dirtyProvider(state, place.policy.provider);
 }
 
-/** It yields to no other pool any more. */
+/** Forgets since when a request has waited for another pool. */
 export function forgetYield(state: State, id: string): void {
   const known = state.requests.of(id);
   if (known !== undefined) known.yieldedAt = undefined;
   state.timers.delete("yield", id);
 }
 
-/** Takes a request out of all that it waits in. Returns it as it stood there; undefined when it did not wait. */
+/** Removes a request from all queues and lines. Returns it as it stood there; undefined when it did not wait. */
 export function stopWaiting(state: State, id: string): Waiting | undefined {
   const known = state.requests.of(id);
   const waiting = known?.waiting;
@@ -60,6 +61,7 @@ export function stopWaiting(state: State, id: string): Waiting | undefined {
   known.waiting = undefined;
   state.waits.leaveAll(waiting);
   for (const pool of state.pools.values()) {
+    // The next request becomes the head.
     if (pool.queue.at(0) === waiting) state.todo.pools.add(pool.policy.key);
     leaveQueue(state, pool, waiting);
     if (pool.blocked?.id === id) unblock(state, pool);
@@ -67,7 +69,7 @@ export function stopWaiting(state: State, id: string): Waiting | undefined {
   return waiting;
 }
 
-/** Takes a request out of one pool's queue and inventory: it waits elsewhere. */
+/** Removes a request from the queue and the inventory of one pool. Its hosts and woken labels pass to the next request. */
 export function leaveQueue(state: State, pool: PoolState, waiting: Waiting): void {
   pool.queue.delete(waiting);
   pool.fresh.delete(waiting);
@@ -81,7 +83,7 @@ export function recheckAll(state: State, topic: Topic, name: string): void {
   for (const waiter of [...state.waits.line(topic, name)]) recheck(state, topic, name, waiter);
 }
 
-/** The same for the first in line alone. */
+/** The same for the first request in the line only: it tries, and the others wait for its result. */
 export function recheckFirst(state: State, topic: Topic, name: string): void {
   const first = state.waits.line(topic, name).at(0);
   if (first !== undefined) recheck(state, topic, name, first);
@@ -92,7 +94,7 @@ function recheck(state: State, topic: Topic, name: string, waiter: Waiting): voi
   state.todo.requests.add(waiter.id);
 }
 
-/** A launch has begun, or is over: pools whose head waits for that go on. */
+/** The launches of a request have begun, or it has ended: pools whose head waited to start go on. */
 export function wakeStarts(state: State): void {
   for (const pool of state.waits.names("start")) {
     state.todo.pools.add(pool);
@@ -117,6 +119,7 @@ export function parkForHosts(state: State, pool: PoolState, waiting: Waiting): r
   return hosts;
 }
 
+/** Gives the hosts that were kept for a request to the next requests that can use them. */
 function passHostsOn(state: State, pool: PoolState, { id }: Waiting): void {
   for (const next of pool.inventory.leave(id)) onHostKept(state, pool, next);
 }
@@ -134,7 +137,10 @@ export function parkForLabel(state: State, pool: PoolState, waiting: Waiting, la
   state.waits.join("label", labelLine(pool.policy.key, label), waiting);
 }
 
-/** Puts the first in the lines for these labels back into the queue: a node that they want became free. */
+/**
+ * A node of these labels became idle: puts the first request in the line of each label back into the queue, or the first one after
+ * `after`. Only the first, because one node serves one request.
+ */
 export function wakeForLabels(
   state: State,
   pool: PoolState,
@@ -167,7 +173,7 @@ export function parkForTenant(state: State, waiting: Waiting, need: Resources): 
   if (tenant !== null) state.waits.join("tenant", tenant, { ...waiting, need });
 }
 
-/** The first of those whom the tenant's limit holds back are looked at again: as many as there is room for now. */
+/** Plans the first requests that wait for the limit of a tenant again: as many as fit into the limit now. */
 export function wakeTenant(state: State, tenant: string): void {
   const line = state.waits.line("tenant", tenant);
   if (line.size === 0) return;

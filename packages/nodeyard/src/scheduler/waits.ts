@@ -14,27 +14,30 @@ export function compareWaiting(a: Waiting, b: Waiting): number {
   return compareRequestIds(a.id, a.relativePriority, b.id, b.relativePriority);
 }
 
-/** What a request can wait for, besides its turn in the queue of a pool and the hosts of one; the name says which. */
+/**
+ * What a request can wait for, in addition to its turn in the queue of a pool and the hosts of a pool. Each kind has one line of requests
+ * for each name; the comments say what the name is.
+ */
 export type Topic =
-  /** Who offers what: no pool of ours can serve it. The name is empty. */
+  /** A change of the registered pools, because no pool of this launcher can serve it. The name is empty. */
   | "registry"
-  /** That another pool serves it, which goes first: by the pool that yields. */
+  /** Another pool, to which a pool of this launcher yields: by the pool that yields. */
   | "yield"
-  /** A launch to begin, since as many begin as may: by pool. */
+  /** The start of launches, because as many requests are starting as may: by pool. */
   | "start"
   /** An idle node of a label in a pool: by `labelLine`. */
   | "label"
-  /** The limit of its tenant. */
+  /** The limit of its tenant: by tenant. */
   | "tenant"
-  /** An image. */
+  /** An image that is being made: by image. */
   | "image"
-  /** An offering, or a label in all places, that is closed after failures: by its key. */
+  /** An offering or a label that is closed after failures: by the key of its gate. */
   | "gate"
-  /** More of a provider's quota than others leave of it. */
+  /** A part of a provider's quota that other users have now: by provider. */
   | "quota"
-  /** Launches under way that show whether a label works: by label. Here launches wait, and no requests. */
+  /** The result of launches under way, which shows whether a label works: by label. Launches wait here, and no requests. */
   | "launch"
-  /** A slot for a node that it launches, which is there already: by provider and label. */
+  /** A slot for a node whose record exists already: by provider and label. */
   | "slot";
 
 /** A waiting request, with the amount of its tenant's limit that is reserved for it. */
@@ -52,6 +55,7 @@ interface Place<W> {
   readonly line: SortedQueue<W>;
 }
 
+/** The line of a name for which nothing waits. */
 const nobody: Line<never> = new SortedQueue<never>(() => 0);
 
 /** Name of the line for idle nodes of a label in a pool. */
@@ -85,7 +89,7 @@ export class Waits<W extends { readonly id: string } = Waiter> {
     return place !== undefined && this.#leave(place, waiter);
   }
 
-  /** It waits for nothing any more. */
+  /** Removes it from all lines. */
   leaveAll(waiter: W): void {
     for (const place of this.#byId.get(waiter.id) ?? []) this.#leave(place, waiter);
   }
@@ -99,7 +103,7 @@ export class Waits<W extends { readonly id: string } = Waiter> {
     return this.#lines.get(topic)?.get(name)?.line ?? nobody;
   }
 
-  /** What of a kind is waited for. */
+  /** The names of a topic that have a line, so something waits for each. */
   names(topic: Topic): readonly string[] {
     return [...(this.#lines.get(topic)?.keys() ?? [])];
   }
@@ -109,7 +113,7 @@ export class Waits<W extends { readonly id: string } = Waiter> {
     for (const { line } of this.#lines.get(topic)?.values() ?? []) yield* line;
   }
 
-  /** How many wait for anything. */
+  /** Number of requests that stand in any line. */
   get size(): number {
     return this.#byId.size;
   }
