@@ -114,6 +114,13 @@ export class MemoryBackEnd implements BackEnd {
     });
   }
 
+  /** The steps of the sliver: there are no processes that write. */
+  async console({ index, incarnation }: SliverRef): Promise<string | null> {
+    if (this.made.get(index)?.config.incarnation !== incarnation) return null;
+    const own = this.log.filter((line) => line.endsWith(` ${index}:${incarnation}`));
+    return own.map((line) => `${line}\n`).join("");
+  }
+
   /** What an image was made of, by its name. */
   readonly snapshots = new Map<string, SliverConfig>();
 

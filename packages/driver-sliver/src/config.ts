@@ -66,6 +66,9 @@ const labelTable = {
     "shell-type": text("Ansible's shell type."),
     // The machine determines the user name when it places the sliver.
   }).map((ansible) => ({ ...ansible, username: null, type: "ssh", port: SSH_PORT })),
+  "console-log": flag("Keep what a sliver that does not come up wrote to its console, in log and journal.", {
+    default: false,
+  }),
   "host-key-checking": flag("False: ready as soon as its manager says so.", { default: true }),
 };
 
@@ -122,11 +125,12 @@ export const sliverConfig = driverConfig("sliver", table, (provider, context): S
   const { signingKeys, epoch } = provider;
   const pools = compilePools(provider, (pool) => ({
     labels: compileLabels(pool, context, (label) => {
-      const { at, hostKeyChecking, connection, rspec, image, initscript, nesting, devices, caches } = label;
+      const { at, connection, rspec, image, initscript, nesting, devices, caches } = label;
       const lends = readLend(label.lend, rspec, at);
       const authorizedKeys = label.authorizedKeys ?? provider.authorizedKeys;
       const own = { rspec, image, initscript, nesting, devices, caches, authorizedKeys, lends };
-      return { hostKeyChecking, connection, image: null, own };
+      const { hostKeyChecking, consoleLog } = label;
+      return { hostKeyChecking, consoleLog, connection, image: null, own };
     }),
     own: undefined,
   }));

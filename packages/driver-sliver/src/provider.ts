@@ -7,7 +7,7 @@ import { externalId, placeOf, sliverName } from "./names.ts";
 import { reconcileUses } from "./reconcile.ts";
 import type { SliverSettings } from "./rspec.ts";
 import { complete, type SliverHosts } from "./sliver-hosts.ts";
-import { createSteps, gone, handOver, removeSteps, unlist } from "./steps.ts";
+import { createSteps, gone, handOver, placed, removeSteps, unlist } from "./steps.ts";
 
 /**
  * The slivers of some machines. The provider keeps no state: all state is in the machines' documents. `lends`: slivers of its labels lend,
@@ -22,6 +22,12 @@ export function sliverProvider(
   return {
     offers: {
       types: { of: typeOf },
+      console: {
+        async read(tag, context) {
+          const place = await placed(hosts, tag, context);
+          return place === undefined ? null : hosts.get(place.machine).console(place.name, context.signal);
+        },
+      },
       slivers: {
         machines: (signal) =>
           Promise.all(hosts.all.map((host) => machineOf(host, installation, clock, signal))),

@@ -116,6 +116,11 @@ export class SliverHost {
     );
   }
 
+  /** As of SliverClient. */
+  console(sliver: string, signal: AbortSignal): Promise<string | null> {
+    return this.#options.client.console(sliver, signal);
+  }
+
   /** Applies a change. It is durable on the machine when the promise resolves. */
   async change(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
     // A machine that was offline when the provider opened may not have the present key set.

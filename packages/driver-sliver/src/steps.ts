@@ -95,15 +95,22 @@ export async function* removeSteps(
   for (const [at, host] of where.entries()) if (reports[at]?.slivers.some(lends)) host.relend();
 }
 
-/** Called before a ready node is delivered. Resolves when the kernel has given the sliver back what it lent. */
-export async function handOver(
+/** Where the tag's sliver is, by its stored id, else by the machines' documents; undefined: in none of these. */
+export async function placed(
   hosts: SliverHosts,
   tag: Tag,
   { signal, externalId: stored }: StepContext,
-): Promise<void> {
+): Promise<Place | undefined> {
   const name = sliverName(tag);
   const known = placeOf(stored);
-  const place = known?.name === name ? known : await hosts.find(name, signal);
+  return known?.name === name ? known : await hosts.find(name, signal);
+}
+
+/** Called before a ready node is delivered. Resolves when the kernel has given the sliver back what it lent. */
+export async function handOver(hosts: SliverHosts, tag: Tag, context: StepContext): Promise<void> {
+  const { signal } = context;
+  const name = sliverName(tag);
+  const place = await placed(hosts, tag, context);
   if (place === undefined)
     throw new DriverError("not-found", `sliver ${name} is in no document of the machines`);
   const host = hosts.get(place.machine);

@@ -8,6 +8,8 @@ export {
   NodeyardError,
   type Random,
   sleep,
+  tail,
+  trim,
 } from "@nodeyard/runtime";
 export * from "./adapter/index.ts";
 export * from "./calls.ts";

@@ -23,11 +23,9 @@ export interface CanaryEnd {
   readonly at: number;
 }
 
-/** The tally of a build without launches. */
-export const noBoots: BootTally = { boots: 0, failed: 0, logs: 0, squares: 0 };
-
 const isTally = (value: unknown): value is BootTally =>
-  isObject(value) && Object.keys(noBoots).every((key) => number(value[key], () => {}) !== odd);
+  isObject(value) &&
+  ["boots", "failed", "logs", "squares"].every((key) => number(value[key], () => {}) !== odd);
 const tallies: Field<{ readonly candidate: BootTally; readonly stable: BootTally }>["read"] = (value) =>
   isObject(value) && isTally(value.candidate) && isTally(value.stable)
     ? { candidate: value.candidate, stable: value.stable }
@@ -72,16 +70,4 @@ export function encodeCanary(canary: Canary, stored?: Uint8Array): Uint8Array {
 /** @throws RecordError for a record of another version or with invalid fields */
 export function decodeCanary(image: string, data: Uint8Array): Canary {
   return kind.decode(image, data);
-}
-
-/** Adds one launch. `ms` is its boot time; undefined when it failed. */
-export function withBoot(tally: BootTally, ms: number | undefined): BootTally {
-  if (ms === undefined) return { ...tally, failed: tally.failed + 1 };
-  const log = Math.log(Math.max(1, ms) / 1000);
-  return {
-    ...tally,
-    boots: tally.boots + 1,
-    logs: tally.logs + log,
-    squares: tally.squares + log * log,
-  };
 }

@@ -10,9 +10,7 @@ import {
   encodeLease,
   encodeToken,
   type Lease,
-  noBoots,
   type Token,
-  withBoot,
 } from "../src/index.ts";
 
 const lease: Lease = {
@@ -41,11 +39,12 @@ const token: Token = {
   revoked: null,
   revokedBy: null,
 };
+const noBoots = { boots: 0, failed: 0, logs: 0, squares: 0 };
 const canary: Canary = {
   candidate: "b2",
   since: 5,
   share: 0.1,
-  tallies: { candidate: withBoot(noBoots, 1_000), stable: withBoot(noBoots, undefined) },
+  tallies: { candidate: { ...noBoots, boots: 1 }, stable: { ...noBoots, failed: 1 } },
   rejected: ["b1"],
   last: null,
 };

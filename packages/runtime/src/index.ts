@@ -4,10 +4,22 @@ export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";
+export { tail, trim } from "./edge/untrusted-files.ts";
 export { errorClass, messageOf, NodeyardError } from "./errors.ts";
 export { Gate } from "./gate.ts";
 export { Heap } from "./heap.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
 export { parseTraceparent, type Span, spanId, type TraceContext, traceparentOf } from "./span.ts";
 export { type Moment, StoredTimes } from "./stored-times.ts";
+export {
+  atLeast,
+  type BootTally,
+  isDrawn,
+  judgeTrial,
+  noBoots,
+  type Trial,
+  type TrialOutcome,
+  type TrialRules,
+  withBoot,
+} from "./trial.ts";
 export { TimeStandsStill, VirtualClock } from "./virtual-clock.ts";

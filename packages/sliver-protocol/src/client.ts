@@ -34,6 +34,12 @@ export class SliverClient {
     return (await this.call("GetDocument", [], signal)) as NodeDocument;
   }
 
+  /** The end of a sliver's console, text of strangers; null: the machine has no such sliver, or it never ran. */
+  async console(name: string, signal: AbortSignal): Promise<string | null> {
+    const text = await this.call("Console", [name], signal);
+    return typeof text === "string" ? text : null;
+  }
+
   /** Replaces the key set. `keySet` must be signed with a key of the present one. */
   async rotateKeys(keySet: string, signal: AbortSignal): Promise<void> {
     await this.call("RotateKeys", [keySet], signal);

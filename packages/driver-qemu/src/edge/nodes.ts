@@ -1,8 +1,8 @@
 import { chmod, chown, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, type Random, type Resources, sleep } from "@nodeyard/driver";
+import { type Clock, type Random, type Resources, sleep, tail, trim } from "@nodeyard/driver";
 import { FILES, forwardedPort, isMachine } from "../machine/command-line.ts";
-import { folders, ignoring, readFacts, sync, tail, trim } from "./files.ts";
+import { folders, ignoring, readFacts, sync } from "./files.ts";
 import { type Maker, processOf } from "./process.ts";
 import type { Account } from "./tools.ts";
 

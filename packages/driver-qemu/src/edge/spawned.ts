@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, DriverError, sleep } from "@nodeyard/driver";
+import { type Clock, DriverError, sleep, tail } from "@nodeyard/driver";
 import { FILES } from "../machine/command-line.ts";
-import { tail } from "./files.ts";
 import { status } from "./monitor.ts";
 import { type Account, as } from "./tools.ts";
 

@@ -52,6 +52,7 @@ export class SlotProvider implements ProviderMethods {
     this.#slivers = slivers;
     this.offers = {
       slots: { of: settingsOf, compare: (signal) => this.#compare(signal) },
+      console: { read: ({ nodeId }, { signal }) => this.#console(nodeId, signal) },
       handover: { ready: (tag, { signal }) => this.#recall(tag.nodeId, signal) },
     };
   }
@@ -183,6 +184,13 @@ export class SlotProvider implements ProviderMethods {
       this.#context.log.warn(facts, "a slot does not answer; its backing node gets no new slots");
       throw error;
     }
+  }
+
+  /** A slot that is no sliver has no console of its own. */
+  async #console(node: string, signal: AbortSignal): Promise<string | null> {
+    const { notes, on: [backing] = [] } = this.#backings.of(node) ?? {};
+    if (notes?.isolation !== "sliver" || backing === undefined) return null;
+    return await this.#slivers.console(this.#hostOf(backing), node, signal);
   }
 
   /** Resolves when the slot of a ready node has got back what it lent. */

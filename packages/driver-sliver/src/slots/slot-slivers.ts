@@ -86,6 +86,11 @@ export class SlotSlivers {
     });
   }
 
+  /** The end of the sliver's console; null: it has none. Rejects with DriverError. */
+  console(at: BackingHost, node: string, signal: AbortSignal): Promise<string | null> {
+    return this.#with(at, signal, (host) => host.console(sliverName(node), signal));
+  }
+
   /** Resolves when the machine has removed all resources of the sliver. Rejects with DriverError. */
   remove(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {

@@ -1,4 +1,5 @@
-import { type Canary, noBoots } from "@nodeyard/model";
+import type { Canary } from "@nodeyard/model";
+import { noBoots } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { imageRow } from "../../src/listing/index.ts";
 

@@ -1,5 +1,6 @@
 import { DriverError } from "@nodeyard/driver";
-import { BREAKERS, type Canary, canaryPath, decodeCanary, noBoots, paths } from "@nodeyard/model";
+import { BREAKERS, type Canary, canaryPath, decodeCanary, paths } from "@nodeyard/model";
+import { noBoots } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { World } from "../rules/world.ts";
 import { fakeProvider, launcherConfig } from "./rig.ts";

@@ -5,8 +5,8 @@ import {
   encodeCanary,
   encodeImageUpload,
   newImageUpload,
-  noBoots,
 } from "@nodeyard/model";
+import { noBoots } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { chooseUpload } from "../../src/launcher/nodes/boot-image.ts";
 import { ImageTable } from "../../src/view/image-table.ts";

@@ -2,6 +2,7 @@ import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { rotateSigningKeys, signerOf, signText } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
+import { askConsole } from "../../src/operations/index.ts";
 import { ISOLATED, KEY, key, SliverLab } from "./sliver-lab.ts";
 
 describe("slots that are slivers", () => {
@@ -27,6 +28,10 @@ describe("slots that are slivers", () => {
     const [host] = [...lab.hosts.values()];
     const made = [...host!.machine.made.values()].find(({ config }) => config.name === `n${one.id}`);
     expect(made?.config).toMatchObject({ keys: [KEY], effective: { cpuGuarantee: 500, memoryCap: 524_288 } });
+
+    const asker = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
+    const shown = await lab.settle(askConsole(asker, { id: one.id, launcher: null }));
+    expect(shown).toMatchObject({ problem: null, lines: ["create 1:1", "configure 1:1", "start 1:1"] });
 
     const held: string[][] = [];
     host!.machine.disturb = (step, { index }) => {

@@ -7,10 +7,9 @@ import {
   encodeImageUpload,
   newImageBuild,
   newImageUpload,
-  noBoots,
   paths,
 } from "@nodeyard/model";
-import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { noBoots, seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { checkExport, exportImages, importImages } from "../../src/operations/index.ts";

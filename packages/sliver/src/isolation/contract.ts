@@ -61,6 +61,11 @@ export interface BackEnd {
   stop(ref: SliverRef, signal: AbortSignal): Promise<void>;
   /** Resolves when nothing of the sliver is left. A sliver that does not exist is no error. */
   destroy(ref: SliverRef, signal: AbortSignal): Promise<void>;
+  /**
+   * The end of what the sliver wrote to its console: its boot, its start script, its SSH server. It is text of strangers. Null: there is
+   * no such sliver, or it never ran. Absent: slivers of this back end have no console.
+   */
+  console?(ref: SliverRef): Promise<string | null>;
   /** Makes what a sliver has now an image of that name, in the place of an earlier one. Absent: slivers have no images. */
   snapshot?(ref: SliverRef, image: string, signal: AbortSignal): Promise<void>;
   /** Takes the name from such an image, which goes when no sliver is a copy of it. Absent as `snapshot` is. */

@@ -204,6 +204,24 @@ export function backEndConformance(
     );
 
     test(
+      "a console, if there is one, is that of the incarnation, stays while the sliver is stopped, and goes with it",
+      on(async (backEnd, rig, signal) => {
+        if (backEnd.console === undefined) return;
+        const config = sampleConfig(1, 1, rig);
+        expect(await backEnd.console(config)).toBe(null);
+        await backEnd.create(config, signal);
+        await backEnd.configure(config, signal);
+        await backEnd.start(config, signal);
+        expect((await backEnd.console(config))?.length).not.toBe(0);
+        expect(await backEnd.console({ index: 1, incarnation: 2 })).toBe(null);
+        await backEnd.stop(config, signal);
+        expect(typeof (await backEnd.console(config))).toBe("string");
+        await backEnd.destroy(config, signal);
+        expect(await backEnd.console(config)).toBe(null);
+      }),
+    );
+
+    test(
       "slivers are independent, and their accounts differ",
       on(async (backEnd, rig, signal) => {
         const configs = [1, 2, 3].map((index) => sampleConfig(index, 10 + index, rig));

@@ -57,6 +57,7 @@ const plain = {
   socket: "/var/lib/nodeyard-slivers/slivers/ny-7.1/api",
   binds: [],
   seccomp: "/var/lib/nodeyard-slivers/seccomp.policy",
+  console: "/var/lib/nodeyard-slivers/slivers/ny-7.1/console.log",
   group: "nodeyard-slivers/ny-7.1",
   devices: "v1" as const,
   ownGroups: false,

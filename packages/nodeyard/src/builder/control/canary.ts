@@ -5,13 +5,11 @@ import {
   canaryPath,
   decodeCanary,
   encodeCanary,
-  noBoots,
 } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
+import { judgeTrial, messageOf, noBoots } from "@nodeyard/runtime";
 import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
 import { logEvent } from "../../telemetry/index.ts";
-import { judgeCanary } from "../core/canary.ts";
 import type { BuilderContext } from "./context.ts";
 
 /** The most tries to write a record to which launchers add their results at the same time. */
@@ -83,7 +81,7 @@ async function judge(
     if (state === "building") return undefined;
     const found =
       state === "ready"
-        ? judgeCanary(canary, rules, now)
+        ? judgeTrial(canary, rules, now)
         : ({ verdict: "dropped", why: `its build is ${state ?? "gone"}` } as const);
     if (found.verdict === "wait") return undefined;
     end = { build, verdict: found.verdict, why: found.why, at: now };

@@ -1,6 +1,6 @@
 import type { ExternalId, LabelConfig } from "@nodeyard/driver";
 import { type Canary, canaryPath, decodeCanary, type NodePatch, paths } from "@nodeyard/model";
-import { NodeyardError } from "@nodeyard/runtime";
+import { isDrawn, NodeyardError } from "@nodeyard/runtime";
 import { type ImageUploadEntry, isNewer, type View } from "../../view/index.ts";
 import type { Handles, ServingPool } from "../handles.ts";
 
@@ -49,9 +49,6 @@ export function bootImage(
   };
 }
 
-/** Multiples of the golden ratio fill [0, 1) evenly: of nodes made one after another just the share boots the candidate. */
-const GOLDEN = 0.6180339887498949;
-
 /** The facts of a launch that decide which upload it boots. */
 interface LaunchKey {
   readonly nodeId: string;
@@ -79,8 +76,8 @@ export function chooseUpload(
     ready.filter(({ build }) => build !== canary.candidate && !canary.rejected.includes(build)),
   );
   const candidate = newestOf(ready.filter(({ build }) => build === canary.candidate));
-  const isDrawn = launch.attempt === 1 && (Number(launch.nodeId) * GOLDEN) % 1 < canary.share;
-  return (isDrawn ? (candidate ?? stable) : (stable ?? candidate)) ?? newest;
+  const tries = launch.attempt === 1 && isDrawn(Number(launch.nodeId), canary.share);
+  return (tries ? (candidate ?? stable) : (stable ?? candidate)) ?? newest;
 }
 
 /** Undefined for an image without trials, and where its record cannot be read: then the newest build is launched. */

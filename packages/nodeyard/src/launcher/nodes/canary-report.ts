@@ -1,5 +1,5 @@
-import { canaryPath, decodeCanary, encodeCanary, withBoot } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
+import { canaryPath, decodeCanary, encodeCanary } from "@nodeyard/model";
+import { messageOf, withBoot } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 
 import type { Handles } from "../handles.ts";

@@ -2,7 +2,7 @@ import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { IMAGE, type Loan } from "@nodeyard/sliver-protocol";
 import { computeLoans, shownToLender } from "../../core/loans.ts";
 import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
-import type { BackEnd } from "../../isolation/contract.ts";
+import type { BackEnd, SliverRef } from "../../isolation/contract.ts";
 import { IMAGE_NAME } from "../../isolation/storage/edge/archives.ts";
 import type { Manager } from "../../manager/manager.ts";
 import { converged } from "../../manager/waits.ts";
@@ -126,18 +126,30 @@ export const SLIVER_METHODS = {
         [...manager.state.records.values()].map(({ name, keys }) => [name, keys.join("\n")]),
       ),
   },
+  Console: {
+    since: "native",
+    params: ["sliver_name"],
+    doc: "return the end of what the sliver wrote to its console, or null; root and the launcher only.",
+    run: async ({ manager }, [name]) => {
+      const { backEnd } = manager.options;
+      if (backEnd.console === undefined)
+        throw new Fault(FAILED_CALL, `slivers of back end ${backEnd.name} have no console`);
+      const ref = refOf(manager, name);
+      return ref === undefined ? null : await backEnd.console(ref);
+    },
+  },
   Snapshot: {
     since: "native",
     params: ["sliver_name", "image"],
     doc: "make what the sliver has now an image of that name; root and the launcher only.",
     run: ({ manager }, [name, image]) =>
       ofImages(manager, image, async (backEnd, wanted, signal) => {
-        const { index, incarnation } = manager.state.records.get(String(name))?.local ?? {};
-        if (index === undefined || incarnation === undefined)
+        const ref = refOf(manager, name);
+        if (ref === undefined)
           throw wrongArgument(
             `the first argument must be a sliver that was made, not ${String(name).slice(0, 64)}`,
           );
-        await backEnd.snapshot!({ index, incarnation }, wanted, signal);
+        await backEnd.snapshot!(ref, wanted, signal);
       }),
   },
   ForgetSnapshot: {
@@ -148,6 +160,12 @@ export const SLIVER_METHODS = {
       ofImages(manager, image, (backEnd, wanted, signal) => backEnd.forgetSnapshot!(wanted, signal)),
   },
 } satisfies Record<string, Method>;
+
+/** The present incarnation of a sliver; undefined when it has no place on the machine. */
+function refOf({ state }: Manager, name: unknown): SliverRef | undefined {
+  const { index, incarnation } = (typeof name === "string" && state.records.get(name)?.local) || {};
+  return index === undefined || incarnation === undefined ? undefined : { index, incarnation };
+}
 
 /** Work of the back end with an image of that name, while the caller waits. */
 async function ofImages(

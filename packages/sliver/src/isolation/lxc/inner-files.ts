@@ -49,8 +49,8 @@ fi
 `;
 
 /**
- * The script that LXC starts: it runs the sliver's init script as its login, and its sshd, which reaps orphaned processes. `nesting`:
- * containers may run in the sliver.
+ * The script that LXC starts, on the console: it runs the sliver's init script as its login, and its sshd, which reaps orphaned processes.
+ * `nesting`: containers may run in the sliver.
  */
 export function initScript(user: string, limits: { readonly cpuCap: number }, nesting: boolean): string {
   const cpus = processors(limits);
@@ -59,7 +59,7 @@ ${nesting ? DELEGATE : ""}mkdir -p /run/sshd
 if [ -s /etc/nodeyard/initscript ]; then
   cd "/home/${login(user)}" || cd /
   ${cpus === undefined ? "" : `OMP_NUM_THREADS=${cpus} `}HOME="/home/${login(user)}" USER=${login(user)} setsid setpriv --reuid=${LOGIN_ID} --regid=${LOGIN_ID} --clear-groups \\
-    /bin/sh /etc/nodeyard/initscript >>/run/nodeyard-initscript.log 2>&1 </dev/null &
+    /bin/sh /etc/nodeyard/initscript 2>&1 </dev/null | tee -a /run/nodeyard-initscript.log &
 fi
 cd /
 exec /usr/sbin/sshd -D -e -f /etc/nodeyard/sshd_config </dev/null

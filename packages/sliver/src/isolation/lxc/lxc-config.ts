@@ -31,6 +31,8 @@ export interface LxcConfig {
   readonly socket: string;
   readonly binds: readonly Bind[];
   readonly seccomp: string;
+  /** File of the host for what the sliver writes to its console. */
+  readonly console: string;
   /** Path of its control groups, below the mount of every hierarchy. */
   readonly group: string;
   readonly nodes: readonly DeviceNode[];
@@ -115,7 +117,10 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.autodev", "1"],
     ["lxc.pty.max", "256"],
     ["lxc.tty.max", "0"],
-    ["lxc.console.path", "none"],
+    // LXC's own process writes the file, outside of the sliver: at 128 KiB ("auto") it takes a second name and the former one of that name goes.
+    ["lxc.console.logfile", config.console],
+    ["lxc.console.size", "auto"],
+    ["lxc.console.rotate", "1"],
     ["lxc.seccomp.profile", config.seccomp],
     config.nesting ? ["lxc.cap.drop", KEPT_FROM_NESTING.join(" ")] : ["lxc.cap.keep", CAPABILITIES.join(" ")],
     // The inner end of a cable that exists, with rules and queues, before the sliver starts.

@@ -125,6 +125,7 @@ export async function launch(
       seccomp: config.nesting === true ? `${machine.seccomp}.nesting` : machine.seccomp,
       nesting: config.nesting === true,
       nodes: await makeNodes(folders.path(mark, "dev"), config.devices ?? [], names, signal),
+      console: folders.console(mark),
       group: `${PARENT}/${mark}`,
       devices,
       ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),

@@ -169,6 +169,10 @@ export class LxcBackEnd implements BackEnd {
     await machine.leave(signal);
   }
 
+  async console(ref: SliverRef): Promise<string | null> {
+    return await this.#machine.folders.readConsole(markName(ref));
+  }
+
   async snapshot(ref: SliverRef, image: string, signal: AbortSignal): Promise<void> {
     const { subvolumes, images } = await this.#ready(signal);
     const mark = await this.#mark(ref);

@@ -1,9 +1,13 @@
 import { chmod, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { tail } from "@nodeyard/runtime";
 import { RESOURCES, type Rspec } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { syncPath, writeAtomic } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
+
+/** The end of a console that is shown, bytes. */
+const CONSOLE_TAIL = 64 * 1024;
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
@@ -80,6 +84,18 @@ export class SliverFolders {
     // chmod, because the umask may be stricter, and processes inside must be able to enter.
     await chmod(path, 0o755);
     return path;
+  }
+
+  /** File of its console; the part before is in a file of the same name and `.1`. */
+  console(mark: string): string {
+    return this.path(mark, "console.log");
+  }
+
+  /** The end of its console; null when it never had one. */
+  async readConsole(mark: string): Promise<string | null> {
+    const file = this.console(mark);
+    const parts = [await tail(`${file}.1`, CONSOLE_TAIL), await tail(file, CONSOLE_TAIL)];
+    return parts.every((part) => part === undefined) ? null : parts.join("").slice(-CONSOLE_TAIL);
   }
 
   async list(): Promise<string[]> {

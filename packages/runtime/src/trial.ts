@@ -1,15 +1,55 @@
-import type { BootTally, Canary } from "@nodeyard/model";
+/** Results of the starts from one version of an image. */
+export interface BootTally {
+  readonly boots: number;
+  /** Starts after which the machine did not answer. */
+  readonly failed: number;
+  /** Sum of the natural logarithms of the boot times in seconds, and sum of their squares: mean and variance follow from them. */
+  readonly logs: number;
+  readonly squares: number;
+}
 
-export interface CanaryRules {
+/** The tally of a version without starts. */
+export const noBoots: BootTally = { boots: 0, failed: 0, logs: 0, squares: 0 };
+
+/** Adds one start. `ms` is its boot time; undefined when it failed. */
+export function withBoot(tally: BootTally, ms: number | undefined): BootTally {
+  if (ms === undefined) return { ...tally, failed: tally.failed + 1 };
+  const log = Math.log(Math.max(1, ms) / 1000);
+  return {
+    ...tally,
+    boots: tally.boots + 1,
+    logs: tally.logs + log,
+    squares: tally.squares + log * log,
+  };
+}
+
+/** A version on trial: since when, and how it and all others have fared since. */
+export interface Trial {
+  /** Milliseconds since the Unix epoch. */
+  readonly since: number;
+  readonly tallies: { readonly candidate: BootTally; readonly stable: BootTally };
+}
+
+/** When a trial ends. */
+export interface TrialRules {
   /** Launches of the candidate after which it is promoted, if nothing speaks against it. */
   readonly launches: number;
   /** How long a trial lasts at most, milliseconds. */
   readonly maxAgeMs: number;
 }
 
+/** The verdict on a trial, with its reason for operators. */
 export type TrialOutcome =
   | { readonly verdict: "promoted" | "rolled-back"; readonly why: string }
   | { readonly verdict: "wait"; readonly why: string };
+
+/** Multiples of the golden ratio fill [0, 1) evenly: of starts numbered one after another just the share is drawn. */
+const GOLDEN = 0.6180339887498949;
+
+/** Whether the start of that number is of the version on trial. Everybody who asks gets the same answer. `share`: 0 to 1. */
+export function isDrawn(number: number, share: number): boolean {
+  return (number * GOLDEN) % 1 < share;
+}
 
 /** A candidate may fail this much oftener than the others before it counts as worse: images that differ a little are no news. */
 const TOLERATED_FAILURES = 0.05;
@@ -28,8 +68,8 @@ const LEAST_BOOTS = 5;
  * explains (one-sided, normal); or most of its launches failed by the end of the trial. Promoted: the trial had its number of launches
  * or its time, and none of these holds. Pure.
  */
-export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): TrialOutcome {
-  const { candidate, stable } = canary.tallies;
+export function judgeTrial(trial: Trial, rules: TrialRules, now: number): TrialOutcome {
+  const { candidate, stable } = trial.tallies;
   const launches = candidate.boots + candidate.failed;
   const tried = `${candidate.failed} of ${launches} launches failed`;
   const others = `${stable.failed} of ${stable.boots + stable.failed} of the others`;
@@ -44,7 +84,7 @@ export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): Tr
     const verdict = failsMostly(candidate, stable) ? "rolled-back" : "promoted";
     return { verdict, why: `${tried}, against ${others}` };
   }
-  if (now - canary.since < rules.maxAgeMs)
+  if (now - trial.since < rules.maxAgeMs)
     return { verdict: "wait", why: `${tried}; decided after ${rules.launches} launches` };
   // The image is rarely launched; few results are no reason to keep the old build for ever.
   return candidate.failed === 0

@@ -1,17 +1,20 @@
-import { type BootTally, type Canary, noBoots, withBoot } from "@nodeyard/model";
-import { seededRandom } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { atLeast, judgeCanary, type TrialOutcome } from "../../src/builder/core/canary.ts";
+import {
+  atLeast,
+  type BootTally,
+  judgeTrial,
+  noBoots,
+  seededRandom,
+  type Trial,
+  type TrialOutcome,
+  withBoot,
+} from "../src/index.ts";
 
 const rules = { launches: 20, maxAgeMs: 86_400_000 };
-const trial = (candidate: BootTally, stable: BootTally): Canary => ({
-  candidate: "new",
+const trial = (candidate: BootTally, stable: BootTally): Trial => ({
   since: 0,
-  share: 0.1,
   tallies: { candidate, stable },
-  rejected: [],
-  last: null,
 });
 
 /** Launches until the trial ends; both sides fail at their rate and boot in about their time. */
@@ -33,7 +36,7 @@ function tried(
     for (let other = 0; other < 9; other++) theirs = launch(stable, theirs);
     ours = launch(candidate, ours);
     canary = trial(ours, theirs);
-    const { verdict } = judgeCanary(canary, rules, 0);
+    const { verdict } = judgeTrial(canary, rules, 0);
     if (verdict !== "wait") return verdict;
   }
 }
@@ -64,7 +67,7 @@ describe("a build on trial", () => {
   test("that never boots is rolled back after three launches against proven others", () => {
     const stable = { ...noBoots, boots: 100, logs: 340, squares: 1160 };
     const verdicts = [1, 2, 3].map(
-      (failed) => judgeCanary(trial({ ...noBoots, failed }, stable), rules, 0).verdict,
+      (failed) => judgeTrial(trial({ ...noBoots, failed }, stable), rules, 0).verdict,
     );
     expect(verdicts).toEqual(["wait", "wait", "rolled-back"]);
   });
@@ -72,7 +75,7 @@ describe("a build on trial", () => {
   test("whose trial is too short for statistics is not promoted by failures", () => {
     const short = { ...rules, launches: 2 };
     const verdict = (boots: number, failed: number) =>
-      judgeCanary(trial({ ...noBoots, boots, failed }, { ...noBoots, boots: 1 }), short, 0).verdict;
+      judgeTrial(trial({ ...noBoots, boots, failed }, { ...noBoots, boots: 1 }), short, 0).verdict;
     expect([verdict(0, 1), verdict(0, 2), verdict(1, 1), verdict(2, 0)]).toEqual([
       "wait",
       "rolled-back",
@@ -81,12 +84,12 @@ describe("a build on trial", () => {
     ]);
     // Where nothing boots, whatever the build, it is not the build.
     const dark = trial({ ...noBoots, failed: 2 }, { ...noBoots, failed: 2 });
-    expect(judgeCanary(dark, short, 0).verdict).toBe("promoted");
+    expect(judgeTrial(dark, short, 0).verdict).toBe("promoted");
   });
 
   test("that nobody launches is promoted after its time; one with a failure by then is not", () => {
     const at = (candidate: BootTally, now: number) =>
-      judgeCanary(trial(candidate, noBoots), rules, now).verdict;
+      judgeTrial(trial(candidate, noBoots), rules, now).verdict;
     const one = withBoot(noBoots, 1_000);
     expect([at(one, rules.maxAgeMs - 1), at(one, rules.maxAgeMs)]).toEqual(["wait", "promoted"]);
     expect(at(withBoot(one, undefined), rules.maxAgeMs)).toBe("rolled-back");
@@ -100,8 +103,8 @@ describe("a build on trial", () => {
     }));
     fc.assert(
       fc.property(tally, tally, (candidate, stable) => {
-        const { verdict } = judgeCanary(trial(candidate, stable), rules, 0);
-        const worse = judgeCanary(trial(withBoot(candidate, undefined), stable), rules, 0).verdict;
+        const { verdict } = judgeTrial(trial(candidate, stable), rules, 0);
+        const worse = judgeTrial(trial(withBoot(candidate, undefined), stable), rules, 0).verdict;
         if (verdict === "rolled-back") expect(worse).toBe("rolled-back");
         if (candidate.failed === 0) expect(verdict).not.toBe("rolled-back");
       }),
