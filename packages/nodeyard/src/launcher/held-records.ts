@@ -15,15 +15,21 @@ import { type Fence, type Held, HeldRecord, type RecordKind } from "../coordinat
 import type { Handles } from "./handles.ts";
 import type { Ledgers } from "./limits/ledger.ts";
 
-/** For what writes records under their locks. */
+/** What code needs that writes records under their locks. */
 export interface RecordHandles extends Handles {
   readonly fence: Fence;
   readonly ledgers: Ledgers;
 }
 
+/** A node record under a lock of this launcher. */
 export type HeldNode = HeldRecord<NodeRecord, NodePatch>;
+/** A request record under a lock of this launcher. */
 export type HeldRequest = HeldRecord<RequestRecord, RequestPatch>;
 
+/**
+ * When another client has changed the record meanwhile, `sameGround` says whether our write may be merged into its version. It may if the
+ * fields are the same on which the decision to write was based; a client may set a comment or hold time at any moment.
+ */
 const nodeKind: RecordKind<NodeRecord, NodePatch> = {
   decode: decodeNode,
   encode: encodeNode,

@@ -19,17 +19,20 @@ import type { RequestEntry, UnreadableEntry, ViewEvent } from "../view/index.ts"
 import type { Handles } from "./handles.ts";
 
 /**
- * Drives the scheduler: gathers what happens within one turn of the event loop, reduces it, and hands the actions on.
- * Never waits; a turn is bounded, so that pings are answered in time however much there is to do.
+ * Drives the scheduler: collects the events of one turn of the event loop, calls `reduce`, and starts the actions. It never waits, and
+ * a turn has a bounded length: otherwise a launcher with much to do would answer ZooKeeper's pings too late and lose its session.
  */
 export class Loop {
   readonly #context: Pick<Handles, "clock" | "ages" | "log" | "counters" | "journal">;
   readonly #perform: (action: Action) => void;
   readonly #state: State = createState();
+  /** Events for the next turn. */
   #events: SchedulerEvent[] = [];
+  /** A turn is queued as a microtask. */
   #queued = false;
   #stopping = false;
   #closed = false;
+  /** The last value of the event `ages`, to report changes only. */
   #agesTrusted = true;
   #timer: Timer | undefined;
 
@@ -41,6 +44,7 @@ export class Loop {
     this.#perform = perform;
   }
 
+  /** Adds an event to the next turn, which runs after the code that is running now. */
   push(event: SchedulerEvent): void {
     this.#events.push(event);
     if (this.#queued || this.#closed) return;
@@ -48,7 +52,7 @@ export class Loop {
     queueMicrotask(() => this.#turn());
   }
 
-  /** The view's events are the scheduler's, but for what only others use. */
+  /** Passes an event of the view on, except for events that the scheduler does not use. */
   pushView(event: ViewEvent): void {
     if (event.type === "own" || event.type === "complete") return;
     if (event.type === "unreadable") this.#pushUnreadable(event.before ?? event.after, event.after);
@@ -60,11 +64,12 @@ export class Loop {
     this.push({ type: "unreadable", kind: either.kind, id: either.id, known: after?.known });
   }
 
+  /** Why a request waits; undefined: it does not, or is not known here. */
   verdict(request: string): Verdict | undefined {
     return explain(this.#state, request);
   }
 
-  /** Where a request stands in each pool here. */
+  /** What each pool of this launcher would do for a request now, with its position in the queue. */
   standings(request: RequestEntry, durations: Durations): readonly Standing[] {
     return standingsOf(this.#state, this.#context.ages.moment(), request, durations);
   }
@@ -95,7 +100,7 @@ export class Loop {
     };
   }
 
-  /** Stops new work. Launches of work in progress are still answered. */
+  /** Starts no new work. Launches of requests in progress still get the scheduler's answer. */
   stop(): void {
     this.#stopping = true;
   }
@@ -110,6 +115,7 @@ export class Loop {
     if (this.#closed) return;
     const events = this.#events;
     this.#events = [];
+    // First in the turn, because it decides whether the other events may lead to deletions by age.
     const { trusted } = this.#context.ages;
     if (trusted !== this.#agesTrusted) {
       this.#agesTrusted = trusted;
@@ -134,12 +140,14 @@ export class Loop {
       if (verdict === undefined) continue;
       this.#context.journal.write({ event: "request.waits", request, facts: { ...verdict } });
     }
+    // While it stops, an accepted request goes on to its end, but nothing new is begun.
     for (const action of output.actions)
       if (!this.#stopping || action.type === "launch" || action.type === "refuse-launch")
         this.#perform(action);
     this.#wake(output);
   }
 
+  /** Sets the timer of the next turn: at once when work is left, else when the next timer of the scheduler expires. */
   #wake(output: Output): void {
     this.#timer?.cancel();
     this.#timer = undefined;

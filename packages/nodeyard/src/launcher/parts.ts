@@ -23,6 +23,7 @@ import { Tasks } from "./tasks.ts";
 import { Timings } from "./timings.ts";
 import { traceEvents, traceparentFor } from "./trace-events.ts";
 
+/** All parts of a launcher. */
 export type Parts = ReturnType<typeof assemble>;
 
 /** Makes the parts of a launcher and connects them; nothing runs yet. `config` returns the configuration in force. */
@@ -47,7 +48,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
   ledgers.setTenants(config().tenantLimits);
   const records: RecordHandles = { ...handles, fence: new Fence(tree, clock, random), ledgers };
   const registration = new Registration(handles, identity.hostname);
-  // Parts that are made before the loop call this only after `loop` has its value.
+  // Some parts need the loop and are made before it. They call this only at run time, when `loop` has its value.
   const push = (event: SchedulerEvent) => loop.push(event);
   const failures = new FailureRecords(
     handles,
@@ -82,7 +83,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     timings: new Timings(),
     ...(trace === undefined ? {} : { traceparentOf: traceparentFor }),
     slots: new SlotAnswers((event) => loop.push(event)),
-    // The refusal proves that the known quota is out of date.
+    // A refusal shows that the quota that we know is out of date, so it is read again at once.
     quotaRefused: (provider) => {
       loop.push({ type: "quota-refused", provider });
       serving.askQuota(provider);
@@ -112,6 +113,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
   };
 }
 
+/** What the scheduler gets of the configuration and of the open providers. */
 function policyOf(
   { maxStarting = 256 }: LauncherOptions,
   { labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
@@ -121,7 +123,7 @@ function policyOf(
   return { ...serving.locals(), labels, tenantLimits, maxHoldAgeMs, maxStarting, failures };
 }
 
-/** What the view knew before anyone listened. */
+/** Passes what the view already contains on to the parts that follow its events from now on. */
 export function seed({ view, loop, launches }: Pick<Parts, "view" | "loop" | "launches">): void {
   for (const [path, after] of view.unreadable.byPath) loop.pushView({ type: "unreadable", path, after });
   for (const [id, after] of view.nodes.byId) loop.push({ type: "node", id, after });

@@ -9,12 +9,12 @@ import { deallocateNode } from "./nodes/node-lock.ts";
 import { resetLost } from "./requests/finish.ts";
 import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
 
-/** Nodes of one provider that are deleted at once, at most: thousands may be given back together, and each holds memory. */
+/** Most nodes of one provider that are deleted at the same time. Thousands may be returned together, and each deletion holds memory. */
 const DELETING = 256;
 /** Time for work that was aborted to end, milliseconds. */
 const GIVE_UP_MS = 2_000;
 
-/** What actions on pools and providers need. */
+/** The part of `Serving` by which actions on pools and providers are carried out. */
 interface ProviderSide {
   setPaused(pool: string, paused: boolean): void;
   askQuota(provider: string): void;
@@ -34,6 +34,7 @@ export class Tasks {
   readonly #failures = new FailedTries();
   /** By provider, so that a cloud that hangs does not delay deletions of the others. */
   readonly #deleting = new Map<string, Gate>();
+  /** Aborts the tasks of the present session. */
   #session = new AbortController();
 
   constructor(
@@ -50,6 +51,7 @@ export class Tasks {
     this.#providers = providers;
   }
 
+  /** Starts an action. What the scheduler must know of its end is reported as an event. */
   perform(action: Action): void {
     switch (action.type) {
       case "accept":
@@ -97,7 +99,7 @@ export class Tasks {
     this.#session = new AbortController();
   }
 
-  /** Resolves when all tasks have ended; after `signal` aborts they are aborted too, and left behind if that ends them not. */
+  /** Resolves when all tasks have ended. When `signal` aborts, so do the tasks; those that do not end in time are abandoned. */
   async drain(signal: AbortSignal): Promise<void> {
     const abort = () => this.#session.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -106,8 +108,8 @@ export class Tasks {
       await Promise.race([Promise.all(this.#running.keys()), aborted(signal)]);
     signal.removeEventListener("abort", abort);
     const { clock, log } = this.#context;
-    const rest = Promise.all(this.#running.keys());
-    if (!(await settledWithin(clock, GIVE_UP_MS, rest)))
+    const remaining = Promise.all(this.#running.keys());
+    if (!(await settledWithin(clock, GIVE_UP_MS, remaining)))
       log.warn(
         { ids: this.list().slice(0, 20), count: this.#running.size },
         "abandoned work that did not stop in time",
@@ -119,6 +121,7 @@ export class Tasks {
     return [...this.#running.values()];
   }
 
+  /** Runs a task, listed for the stack dump. A result that arrives after the session ended is ignored: the next session decides anew. */
   #run(
     what: Action["type"],
     id: string,
@@ -148,18 +151,20 @@ export class Tasks {
     signal: AbortSignal,
     live: LiveTask,
   ): Promise<SchedulerEvent> {
+    // The pool may have left the configuration since the plan was made. Nothing was written, so the request is planned again.
     const pool = this.#context.pools.get(action.pool);
     if (pool === undefined) return { type: "handled", request: action.request };
     const started = () => {
       if (!signal.aborted) this.#report({ type: "started", request: action.request });
     };
     const work = handleRequest(this.#context, pool, action.request, action, signal, { live, started });
+    // A provider that is replaced is closed only when the work in this set has ended.
     const noted = work.catch(() => {}).finally(() => pool.open.work.delete(noted));
     pool.open.work.add(noted);
     return this.#ending(action.request, work);
   }
 
-  /** What a request's outcome means for when it is looked at again. */
+  /** Waits for the work on a request, and reports its end: whether the scheduler plans the request again, and after which pause. */
   async #ending(request: string, work: Promise<Handled>): Promise<SchedulerEvent> {
     let outcome: Handled;
     try {
@@ -173,6 +178,7 @@ export class Tasks {
       this.#context.journal.write({ event: "request.withdrawn", request, facts: {} });
     if (outcome === "replan" || outcome === "busy" || outcome === "lost") {
       const retryMs = this.#retry(request, 200, 30_000);
+      // "lost": a write may have been applied, so the record has to be looked at again. "replan": the request keeps its place in the queue.
       const [unsure, putBack] = [outcome === "lost", outcome === "replan"];
       return { type: "handled", request, retryMs, unsure, putBack };
     }
@@ -222,6 +228,7 @@ export class Tasks {
     }
   }
 
+  /** Counts a failure of `key` and returns the pause before the next attempt, which grows from `base` to `cap` milliseconds. */
   #retry(key: string, base: number, cap: number): number {
     const { failed } = this.#failures.add(key, this.#context.clock.monotonic());
     return backoff(this.#context.random, failed - 1, base, cap);

@@ -10,7 +10,7 @@ import { RequestTable } from "./request-table.ts";
 import { SlotTable } from "./slot-table.ts";
 import { UnreadableTable } from "./unreadable.ts";
 
-/** What a view is made of. */
+/** Options of a view. */
 export interface ViewOptions {
   readonly tree: Tree;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface ViewOptions {
   readonly resyncMs?: number;
 }
 
-/** What of ours is read whole. */
+/** Folders of Nodeyard whose records the view reads with their data; of other paths below `/nodeyard` it knows nothing. */
 const DATA = [
   "/nodeyard/leases/",
   "/nodeyard/slots/",
@@ -31,7 +31,7 @@ const DATA = [
   "/nodeyard/dead-letters/",
   "/nodeyard/remarks/",
   "/nodeyard/asks/",
-  // Every process that serves the API knows each token, and at once that it is revoked.
+  // Every process that serves the API must know each token, and learn at once that one is revoked.
   "/nodeyard/tokens/",
   "/nodeyard/logins/",
 ];
@@ -39,7 +39,7 @@ const DATA = [
 /** Ephemeral, and so without children. */
 const LEAVES = ["/nodeyard/asks/", "/nodeyard/answers/", "/nodeyard/members/"];
 
-/** Beneath a node there is nothing of interest but its lock. */
+/** The only child of a node that the view follows. */
 const LOCK_ONLY: readonly string[] = ["lock"];
 
 const SKIPPED =
@@ -56,8 +56,8 @@ const ROOTS = [
 ] as const;
 
 /**
- * The in-memory, indexed picture of the tree. It only reads. Listeners are called synchronously and in order; our own
- * writes are in here before the promise of the write resolves.
+ * The indexed copy of the tree in memory. It only reads. Listeners are called synchronously and in the order in which they were added. A
+ * write of this process is in the view before the promise of the write resolves.
  */
 export class View {
   readonly nodes = new NodeTable();
@@ -79,7 +79,7 @@ export class View {
     this.#options = options;
   }
 
-  /** Whether everything the tree holds is in here. False while a feed has a gap. */
+  /** Whether the view contains everything that it follows. False while a feed may have missed events: then nothing is decided. */
   get complete(): boolean {
     return this.#open.size === 0;
   }
@@ -129,7 +129,7 @@ export class View {
     await Promise.all([...this.#feeds.values()].map((feed) => feed.close()));
   }
 
-  /** A lost event delays, never loses: now and then everything is compared. */
+  /** Compares the view with the whole tree from time to time, so that a lost event only delays the work. */
   #scheduleResync(): void {
     const { clock, random, log } = this.#options;
     this.#timer = clock.setTimer(
@@ -146,6 +146,7 @@ export class View {
     if (this.#stop.signal.aborted) this.#timer.cancel();
   }
 
+  /** Takes one report of a feed. */
   #take(root: string, change: Change): void {
     switch (change.type) {
       case "gap":
@@ -279,6 +280,7 @@ export class View {
     this.#emit(gone);
   }
 
+  /** Calls the listeners with an event, and then with the facts of each backing node that it changed. */
   #emit(event: ViewEvent | undefined): void {
     if (event === undefined) return;
     const backings = this.slots.take(event);

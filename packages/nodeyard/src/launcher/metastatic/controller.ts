@@ -13,9 +13,11 @@ import { slotSettingsOf } from "../providers/providers.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import { keyOf, type OwnerAction, planOwner, senselessClaims } from "./plan.ts";
 
+/** Milliseconds between two reconciliations without an event. */
 const RESYNC_MS = 60_000;
-/** Changes that come together are handled together. */
+/** Milliseconds in which events are collected, so that a nodeset of many slots causes one reconciliation. */
 const GATHER_MS = 5;
+/** Milliseconds before backing nodes of a label are requested again after every pool declined; doubles with each failure. */
 const ASK_AGAIN_MS = 1_000;
 /** How long `close` waits for work in progress, milliseconds. Once the election is lost, none of its writes succeeds. */
 const CLOSE_MS = 2_000;
@@ -25,9 +27,9 @@ const COMPARE_MS = 60_000;
 const nothing: ReadonlyMap<string, SlotSettings> = new Map();
 
 /**
- * Looks after the backing nodes of one metastatic provider: asks for them, takes them over, gives them back. Of several launchers only
- * the elected owner does it, and each of its writes demands that it still is. Level-triggered: it compares what should be with what is
- * whenever something of the provider changes, and every minute.
+ * Manages the backing nodes of one metastatic provider: requests them, adopts the delivered nodes, and releases empty ones. Of several
+ * launchers only the elected one does this, and each of its commits checks that it is still elected. Level-triggered: it compares the
+ * wanted state with the actual one whenever something of the provider changes, and every minute.
  */
 export class BackingController {
   readonly #parts: OwnerParts;
@@ -36,22 +38,25 @@ export class BackingController {
   readonly #provider: string;
   readonly #labels: ReadonlyMap<string, SlotSettings>;
   readonly #election: Election;
+  /** Steady milliseconds at which the last slot of a backing node became free. */
   readonly #lastUsed = new Map<string, number>();
+  /** Steady milliseconds before which no backing node of a label is requested. */
   readonly #askAfter = new Map<string, number>();
   /** Backing requests that failed in a row, by label. */
   readonly #failures = new FailedTries();
-  /** Nodes whose record says ours and whose lock does not, by the version that was looked at. */
+  /** Nodes whose record says that they are backing nodes of ours, but whose lock another client has; by the version of the record. */
   readonly #disowned = new Map<string, number>();
-  /** Claims that name no node, by path: they have been logged. */
+  /** Paths of claims that name no node and have been logged. */
   #senseless: ReadonlySet<string> = new Set();
+  /** Whether the next reconciliation compares all claims with all records. */
   #compare = true;
   #comparing: AbortController | undefined;
-  /** What failed last, and when to try it again: by action. */
+  /** Pauses of failed actions, by action. */
   readonly #retries = new Map<string, { readonly at: number; readonly attempt: number }>();
   readonly #controller: Controller;
   #unsubscribe: (() => void) | undefined;
   #closed = false;
-  /** Set while it drains. */
+  /** The callback of `drain`; undefined while the provider is served. */
   #drained: (() => void) | undefined;
 
   constructor(context: RecordHandles, open: OpenProvider) {
@@ -71,7 +76,7 @@ export class BackingController {
     });
   }
 
-  /** Its pools are registered: it may ask for backing nodes from now on. */
+  /** Called when the provider's pools are registered: from now on backing nodes may be requested. */
   start(): void {
     this.#unsubscribe = this.#context.view.onEvent((event) => this.#onEvent(event));
     this.#election.start();
@@ -134,6 +139,7 @@ export class BackingController {
     this.#controller.wake(GATHER_MS);
   }
 
+  /** Whether an event can change what has to be done for this provider. */
   #concerns(event: ViewEvent): boolean {
     switch (event.type) {
       case "node":
@@ -153,6 +159,7 @@ export class BackingController {
     }
   }
 
+  /** Backing nodes of this provider, without those whose lock another client has. A new version of the record is tried again. */
   #backings(): readonly Backing[] {
     const { slots } = this.#context.view;
     return [...slots.byProvider.get(this.#provider)].flatMap((id) => {
@@ -163,7 +170,7 @@ export class BackingController {
     });
   }
 
-  /** This launcher writes a claim and its record in one commit. If only one of the two changes, a foreign process changed it. */
+  /** Whether another program changed a claim or a record alone. Nodeyard's launchers change both in one commit. */
   #isOthers(event: ViewEvent): boolean {
     if (event.type !== "node") return false;
     const claimed = this.#context.view.slots.claimsOf(event.id).length > 0;
@@ -178,6 +185,7 @@ export class BackingController {
     this.#controller.wake(GATHER_MS);
   }
 
+  /** Starts the pause of a label whose backing request every pool has declined. */
   #noteFailure({ before, after }: Extract<ViewEvent, { type: "request" }>): void {
     if (after?.record.state !== "failed" || before?.record.state === "failed") return;
     const label = slotLabelOf(after.record, this.#labels);
@@ -215,18 +223,18 @@ export class BackingController {
     const due = this.#due(actions);
     await Promise.all(due.map((action) => this.#attempt(action)));
     if (compare) {
-      this.#tellSenseless();
+      this.#logSenseless();
       await this.#unlockForgotten();
       this.#compareMachines();
     }
     const changed = due.some(({ type }) => type === "drop" || type === "reclaim");
-    // Now and then what only a lost event would show.
+    // A comparison that changed something is repeated. Without events, one is made now and then, in case an event was lost.
     if (compare ? changed : nextAt - clock.monotonic() > RESYNC_MS) this.#compare = true;
     return Math.min(nextAt - clock.monotonic(), this.#nextRetry());
   }
 
-  /** Once for each: a slot less is offered for as long as such a claim stands. */
-  #tellSenseless(): void {
+  /** Logs each claim that names no node, once: its slot stays unused until an operator deletes the claim. */
+  #logSenseless(): void {
     const { log, counters } = this.#context;
     const found = senselessClaims({ view: this.#context.view, provider: this.#provider });
     for (const claim of found) {
@@ -238,6 +246,7 @@ export class BackingController {
     this.#senseless = new Set(found);
   }
 
+  /** Whether nothing of the provider is left: no backing node, node, folder or request. */
   #isDrained(): boolean {
     const { slots, nodes, requests } = this.#context.view;
     if (this.#backings().length > 0 || nodes.byProvider.count(this.#provider) > 0) return false;
@@ -245,7 +254,7 @@ export class BackingController {
     return requests.byRequestor.get(backingOwner(this.#provider)).size === 0;
   }
 
-  /** In the background, once at a time: machines that do not answer hold up nothing else. */
+  /** Has the driver compare slivers with claims, in the background and one comparison at a time: a machine that hangs delays nothing else. */
   #compareMachines(): void {
     const { slots } = this.#open.provider.offers ?? {};
     if (slots?.compare === undefined || this.#comparing !== undefined || this.#closed) return;
@@ -297,6 +306,7 @@ export class BackingController {
     this.#retries.set(key, { at: clock.monotonic() + backoff(random, attempt, 50, 10_000), attempt });
   }
 
+  /** When a backing node was last used; a node that this process has not seen before counts from now. */
   #usedAt(backing: string): number {
     const known = this.#lastUsed.get(backing);
     if (known !== undefined) return known;
@@ -313,6 +323,7 @@ export class BackingController {
     }
   }
 
+  /** Logs a failure. A lost race with another client is normal and becomes a warning only when it repeats. */
   #note(what: string, error: unknown, attempt: number): void {
     const overtaken = error instanceof FenceLost || error instanceof TreeError;
     const level = overtaken && attempt < 5 ? "debug" : "warn";

@@ -3,35 +3,35 @@ import { claimPath, slotPlace } from "@nodeyard/model";
 import { closedBecause, freeSlots, slotLabelOf } from "../../scheduler/index.ts";
 import { agrees, type Backing, type RequestEntry, type SlotClaim, type View } from "../../view/index.ts";
 
-/** Requests written at once, at most: the rest follows when these are there. */
+/** Most requests that are written at once; the others follow when these are in the view. */
 const ASK_AT_ONCE = 32;
-/** A failed request stays this long, so that every launcher that waits for it sees how it ended. */
+/** Milliseconds for which a failed request is kept, so that every launcher whose launch waits for it sees that it failed. */
 const SHOW_FAILED_MS = 1_000;
 
-/** What the owner of a metastatic provider has to do. */
+/** One piece of work of the launcher that is elected for a metastatic provider. */
 export type OwnerAction =
-  /** Ask for backing nodes of a label. */
+  /** Request backing nodes of a label. */
   | { readonly type: "ask"; readonly label: string; readonly count: number }
   /** Delete a request for a backing node that is not needed any more. */
   | { readonly type: "withdraw"; readonly request: RequestEntry; readonly why: string }
-  /** A request was answered: its node becomes a backing node. */
+  /** A request is fulfilled: its node becomes a backing node. */
   | { readonly type: "adopt"; readonly request: RequestEntry; readonly label: string }
-  /** Let a backing node take slots, with what lives on it already. */
+  /** Create the folder of a backing node's slots, with claims for the nodes that use it already. */
   | { readonly type: "open"; readonly backing: Backing }
-  /** Write down that it takes no more. */
+  /** Write into the record that the backing node gets no new slots. */
   | { readonly type: "fail"; readonly backing: Backing }
-  /** Make the claim that a node's record speaks of. */
+  /** Create the claim that a node's record names. */
   | { readonly type: "reclaim"; readonly node: string }
-  /** Remove a claim that no record speaks of. */
+  /** Delete a claim that no record names. */
   | { readonly type: "drop"; readonly claim: SlotClaim }
-  /** Take out an idle node whose backing node takes no more, or is gone. */
+  /** Delete an idle node whose backing node gets no new slots, or is gone. */
   | { readonly type: "recycle"; readonly node: string; readonly why: string }
-  /** Give the backing node back: it is deleted by its own provider. */
+  /** Unlock a backing node as `used`: the launcher of its own provider then deletes it. */
   | { readonly type: "release"; readonly backing: Backing; readonly why: string }
-  /** Clear away the folder of a backing node that is gone. */
+  /** Delete the slots folder of a backing node that is gone. */
   | { readonly type: "close"; readonly backing: string };
 
-/** Tells an action from others of a plan, and is the same in the next plan. */
+/** Identifies an action within a plan. The same action has the same key in the next plan, by which its pause is found. */
 export function keyOf(action: OwnerAction): string {
   switch (action.type) {
     case "ask":
@@ -51,6 +51,7 @@ export function keyOf(action: OwnerAction): string {
   }
 }
 
+/** What `planOwner` decides from. */
 export interface OwnerFacts {
   readonly view: Pick<View, "slots" | "nodes" | "unreadable">;
   readonly provider: string;
@@ -61,7 +62,7 @@ export interface OwnerFacts {
   readonly requests: readonly RequestEntry[];
   /** When the last slot of a backing node became free, or it was first seen; steady milliseconds. */
   readonly lastUsed: (backing: string) => number;
-  /** Not to be asked for before, by label; steady milliseconds. */
+  /** Time before which no backing node of a label is requested; steady milliseconds. */
   readonly askAfter: ReadonlyMap<string, number>;
   /** Whether to compare all claims with all records: at the start, now and then, and when a node went without freeing its slot. */
   readonly compare: boolean;
@@ -69,17 +70,18 @@ export interface OwnerFacts {
   readonly now: number;
   /** How long ago an instant in the record of a node or request was, by id, milliseconds. */
   readonly ageOf: (id: string, instant: number) => number;
-  /** Whether anything may go because of its age. */
+  /** Whether ages may be used for deletions: tree time has not jumped. */
   readonly agesTrusted: boolean;
 }
 
+/** What `planOwner` decided. */
 export interface OwnerPlan {
   readonly actions: readonly OwnerAction[];
-  /** When to look again though nothing happens; Infinity: no need. Steady milliseconds. */
+  /** When to plan again without any event; Infinity: never. Steady milliseconds. */
   readonly nextAt: number;
 }
 
-/** A plan in the making. */
+/** A plan that is being made. */
 interface Draft {
   readonly actions: OwnerAction[];
   nextAt: number;
@@ -97,7 +99,7 @@ export function planOwner(facts: OwnerFacts): OwnerPlan {
   return draft;
 }
 
-/** Notes when something is due that is not now. */
+/** Makes the plan look again at `at`, when something becomes due. */
 function lookAt(draft: Draft, at: number): void {
   draft.nextAt = Math.min(draft.nextAt, at);
 }
@@ -119,6 +121,7 @@ function planRequests(facts: OwnerFacts, draft: Draft): void {
   }
 }
 
+/** Deletes a failed request after it has been visible for `SHOW_FAILED_MS`. */
 function endFailed({ now, ageOf }: OwnerFacts, request: RequestEntry, draft: Draft): void {
   const at = now - ageOf(request.id, (request.record.stateTime ?? 0) * 1000) + SHOW_FAILED_MS;
   if (at > now) lookAt(draft, at);
@@ -132,6 +135,10 @@ function endForeign(request: RequestEntry, label: string, draft: Draft): void {
   else if (state === "fulfilled") draft.actions.push({ type: "adopt", request, label });
 }
 
+/**
+ * Requests as many backing nodes of a label as the waiting launches need, or withdraws requests that are too many. A requested backing node
+ * counts with all of its slots before it exists.
+ */
 function balance(
   facts: OwnerFacts,
   label: string,
@@ -164,7 +171,10 @@ function countFree({ view, backings, ageOf }: OwnerFacts, label: string, setting
   return free;
 }
 
-/** A request that is being served stays: its node is adopted, and kept for the grace time as any empty backing node. */
+/**
+ * Withdraws requests that are not needed, newest first and after the grace time. A request that a launcher has accepted stays: its node is
+ * adopted and kept for the grace time like any empty backing node.
+ */
 function withdrawSpare(
   { now, ageOf, agesTrusted }: OwnerFacts,
   asked: readonly RequestEntry[],
@@ -204,6 +214,7 @@ function planBackings(facts: OwnerFacts, draft: Draft): void {
   }
 }
 
+/** Releases a backing node when it is empty and its time is over, or when it must not get new slots. */
 function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
   const { labels, now, ageOf, agesTrusted } = facts;
   const { slots } = facts.view;
@@ -251,7 +262,7 @@ function recycle({ view }: OwnerFacts, backing: string, why: string, draft: Draf
   }
 }
 
-/** Claims and records are compared: they go together in every commit of ours, and apart only by others' doing. */
+/** Compares claims with records. Every commit of Nodeyard changes both together; they differ only when another program changed one of them. */
 function planClaims({ view, provider, backings }: OwnerFacts, draft: Draft): void {
   const { slots, nodes, unreadable } = view;
   const ours = new Set(backings.map(({ id }) => id));

@@ -21,10 +21,10 @@ import type { LaunchHandles } from "./handles.ts";
 import { createInSlot } from "./slots.ts";
 import { StepTrace } from "./step-trace.ts";
 
-/** The step that is ours: whether the machine answers. */
+/** Name of the last step, which is not the driver's: whether the machine answers. */
 const SCAN = "scan";
 
-/** What a launch is of: a locked `building` record, for a request that we hold. */
+/** What a launch works on: a locked `building` record, for a request whose lock we hold. */
 export interface Launch {
   readonly pool: ServingPool;
   readonly request: HeldRequest;
@@ -34,7 +34,10 @@ export interface Launch {
   readonly slot?: PlannedSlot | undefined;
 }
 
-/** One try: the steps of the driver, then the scan; each is reported to `onStep`. Resolves with what the record is to say of the machine. */
+/**
+ * One attempt: the steps of the driver, then the scan, all within `launch-timeout`; each is reported to `onStep`. Resolves with the fields
+ * of the record that describe the machine. Rejects with DriverError, FenceLost or ImageGone, or with the reason of `parent`.
+ */
 export async function attemptLaunch(
   context: LaunchHandles,
   launch: Launch,
@@ -53,7 +56,9 @@ export async function attemptLaunch(
   const trace = new StepTrace(context, { node: node.id, of: "launch", attempt }, node.record);
   try {
     const order = orderFor(context, launch, attempt, await imageOf(context, launch, attempt));
+    // Before each step: a launcher that has lost its lock must not make a machine that no record names.
     const before = () => beforeEffect(context, node.held);
+    // The slot of the plan is for the first attempt. A failed attempt has freed it, so a later one waits for a slot.
     const slot = attempt === 1 ? launch.slot : undefined;
     const create = (step: StepContext) =>
       driver.capabilities.backing === true
@@ -63,6 +68,7 @@ export async function attemptLaunch(
       clock: context.clock,
       signal: limit.signal,
       externalId: node.record.externalId,
+      // Saved before the driver goes on, so that the machine is found although this process may die at any moment.
       save: async (externalId) => {
         await node.write({ externalId });
         const { id, record } = node;
@@ -75,6 +81,7 @@ export async function attemptLaunch(
       },
     });
     onStep(SCAN);
+    // In parallel, because reading a price may call the cloud and must not make a launch slower.
     const type = machine.type ?? typeOf(pool.open, launch.label);
     const az = machine.az ?? node.record.az;
     const [hostKeys, price] = await Promise.all([
@@ -95,6 +102,7 @@ export async function attemptLaunch(
   }
 }
 
+/** The tag by which a machine is found again: in the cloud it is the only link to its record. */
 export function tagOf(context: LaunchHandles, pool: ServingPool, node: HeldNode): Tag {
   return {
     installation: context.installation,
@@ -104,7 +112,7 @@ export function tagOf(context: LaunchHandles, pool: ServingPool, node: HeldNode)
   };
 }
 
-/** The image of this try: since the last one a new upload may be ready, or its upload may have been deleted. */
+/** The image of this attempt: since the last attempt a new upload may have become ready, or the upload may have been deleted. */
 async function imageOf(
   context: LaunchHandles,
   { pool, node, label }: Launch,
@@ -150,6 +158,7 @@ function requestFacts({ id, record }: HeldRequest): RequestFacts {
   };
 }
 
+/** Host keys of the machine, once it answers; none are read where the driver knows them or the label does not check them. */
 async function scanned(
   context: LaunchHandles,
   { pool, label }: Launch,

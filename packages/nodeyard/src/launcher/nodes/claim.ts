@@ -45,7 +45,7 @@ export async function claimNode(
   }
 }
 
-/** Hosts that exist on their own are asked whether they answer before they are given away. */
+/** Whether the machine of a ready node answers; drivers without the capability `probes` are not asked. */
 async function isAlive(
   context: RequestHandles,
   pool: ServingPool,
@@ -72,7 +72,7 @@ async function isAlive(
   return false;
 }
 
-/** A machine that cannot be prepared for its next user counts as dead. */
+/** Prepares the machine for its user. A machine that cannot be prepared counts as dead, and its node is deleted. */
 async function isReady(
   context: RequestHandles,
   pool: ServingPool,
@@ -95,6 +95,7 @@ async function isReady(
   return false;
 }
 
+/** Sends a node whose machine does not answer to its deletion, and unlocks it in the same commit. */
 async function takeOutDead(context: RequestHandles, node: HeldNode, why: string): Promise<void> {
   const facts = { host: node.record.hostname, why };
   context.journal.write({ event: "node.dead", node: node.id, facts, record: node.record });
@@ -105,12 +106,12 @@ async function takeOutDead(context: RequestHandles, node: HeldNode, why: string)
   ]);
 }
 
-/** For a machine to become what its next user may expect, milliseconds; where it lent, that is usually within a second. */
+/** Milliseconds for a driver to prepare a machine for its user. Getting back what a sliver has lent usually takes less than a second. */
 const HANDOVER_MS = 30_000;
 
 /**
- * Before a ready node, which is allocated and locked by us, is delivered: its driver gets back what its machine lent, where it lends.
- * Undefined when that is done, else why it is not to be delivered. Rejects when `signal` aborts.
+ * Lets the driver prepare a ready node, which we have locked and allocated, before it is delivered: what the machine has lent is taken
+ * back. Resolves with undefined, or with the reason why the node must not be delivered. Rejects when `signal` aborts.
  */
 export async function handOver(
   context: RequestHandles,

@@ -8,7 +8,7 @@ import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
 import type { NodeHandles } from "./handles.ts";
 
-/** Looks for a record whose creation was not answered, at most. */
+/** Most looks for a record whose creation was not answered. */
 const LOOKS = 20;
 
 /**
@@ -23,7 +23,7 @@ export async function createNode(
   planned: { readonly need: Resources; readonly zone: string | null },
 ): Promise<HeldNode> {
   const { config } = pool.open;
-  // A record that could not boot is not made.
+  // Throws when there is no image to boot: better before the record exists than after.
   bootImage(context, pool, label, { nodeId: "0", attempt: 1 });
   const token = hexId(context.random);
   const init = newNode(
@@ -47,7 +47,7 @@ export async function createNode(
   context.fence.demand(request.held);
   const id = await createRecord(context, pool, request, init, token);
   const { provider, az } = init;
-  // Of the node alone: a nodeset of hundreds would push all else out of its request's history.
+  // Only in the history of the node: the events of a nodeset of hundreds would push all others out of the request's history.
   const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
   context.journal.write({ event: "node.created", node: id, facts, record: init });
   // The tree may have answered late, so the image is chosen now.
@@ -55,10 +55,15 @@ export async function createNode(
   return lockBuilding(context, request, id, init, label, boot);
 }
 
+/** The pool's configuration, which a reload may have removed. */
 function poolOf({ open, name }: ServingPool): PoolConfig | undefined {
   return open.config.pools.find((pool) => pool.name === name);
 }
 
+/**
+ * Creates the record and returns the id that the tree assigned. When the reply is lost, looks for the record by its token: another record
+ * would count twice against limits, and the first would stay until a sweep.
+ */
 async function createRecord(
   context: NodeHandles,
   pool: ServingPool,
@@ -74,7 +79,7 @@ async function createRecord(
       context.ledgers.create(
         init,
         { op: "create", path: `${paths.nodes}/`, data, sequential: true },
-        // A call that waits for a connection may be carried out in the next session, in which the request is not ours.
+        // A call that waits for a connection may be carried out in the next session, in which we do not hold the request any more.
         { op: "check", path: request.held.contender },
         ignoresQuota,
       ),
@@ -95,7 +100,7 @@ async function createRecord(
   }
 }
 
-/** The one-time token tells the record of a lost reply from every other. */
+/** The node of the request whose record has this one-time token. */
 function findByToken(context: NodeHandles, request: string, token: string): string | undefined {
   for (const id of context.view.nodes.byRequest.get(request)) {
     const data = context.view.nodes.byId.get(id)?.record.driverData as {
@@ -111,6 +116,7 @@ function isRequestLost(error: unknown, index: number): boolean {
   return error instanceof CommitFailed && error.index === index && error.reason.code === "tree.no_node";
 }
 
+/** Locks the new record and sets it to `building`, in one commit that also checks that we still hold the request. */
 async function lockBuilding(
   context: NodeHandles,
   request: HeldRequest,

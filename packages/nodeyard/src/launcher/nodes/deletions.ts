@@ -8,7 +8,7 @@ import { FailedTries, type Tries } from "../failed-tries.ts";
 import { type Deleted, deleteNode } from "./delete-node.ts";
 import type { NodeHandles } from "./handles.ts";
 
-/** A node that someone else has locked is looked at again after this, milliseconds. */
+/** Milliseconds after which a node is tried again that another client had locked. */
 const BUSY_MS = 1_000;
 
 /**
@@ -20,7 +20,7 @@ export class Deletions {
   readonly #tryNow: (node: string) => void;
   readonly #tries = new FailedTries();
 
-  /** `tryNow`: forget the pause of a node. */
+  /** `tryNow` is called when the pause of a node is over before its time. */
   constructor(context: NodeHandles, tryNow: (node: string) => void) {
     this.#context = context;
     this.#tryNow = tryNow;
@@ -41,6 +41,7 @@ export class Deletions {
     return undefined;
   }
 
+  /** An operator who removes a dead letter wants the node tried at once: its count of failures starts again. */
   onEvent(event: ViewEvent): void {
     if (event.type !== "own" || event.after !== undefined) return;
     const node = nodeOf(event.path);
@@ -49,7 +50,7 @@ export class Deletions {
     this.#tryNow(node);
   }
 
-  /** Marks whose nodes are gone go as well. */
+  /** Removes dead letters of nodes that are gone. */
   async sweep(): Promise<void> {
     const { view } = this.#context;
     for (const path of [...view.own.keys()]) {
@@ -72,7 +73,7 @@ export class Deletions {
     const provider = view.nodes.byId.get(node)?.record.provider ?? null;
     const now = clock.monotonic();
     const tries = this.#tries.add(node, now);
-    // A mark that another launcher set counts for us, too.
+    // A dead letter of another launcher counts, so that the pauses are long from the first failure on, also after a restart.
     const marked = view.own.get(deadLetterPath(node));
     const dead = marked !== undefined || isDeadLetter(tries, now);
     const pause = deletionPause(random, tries, dead);
@@ -115,14 +116,16 @@ function nodeOf(path: string): string | undefined {
   return path.startsWith(`${DEAD_LETTERS}/`) ? path.slice(DEAD_LETTERS.length + 1) : undefined;
 }
 
-/** Tries that fail before a node is marked; so many at least also when it has been tried for long. */
+/** Failed attempts after which a node becomes a dead letter. */
 const TRIES = 10;
+/** Failed attempts that are enough when the first of them was `LONG_MS` ago. */
 const TRIES_AT_LEAST = 3;
 const LONG_MS = 3_600_000;
 
+/** The pause after the first failure doubles up to `MOST_MS`, milliseconds. */
 const FIRST_MS = 1_000;
 const MOST_MS = 300_000;
-/** A marked node is still tried, milliseconds. */
+/** Milliseconds between attempts at a dead letter. */
 const DEAD_MS = 1_800_000;
 
 /** Whether the deletion has failed so often, or for so long, that an operator should look. Pure. */

@@ -21,13 +21,13 @@ type LaunchOutcome =
   | { readonly result: "ready" }
   | { readonly result: "failed" | "aborted"; readonly why: string };
 
-/** Tries to remove what a failed launch made before the next one, at most. */
+/** Most attempts to remove what a failed launch left before the next launch. */
 const REMOVALS = 3;
 
-/** After an error of these kinds the offering is not tried again for this node; the request is planned again, or declined. */
+/** After errors of these kinds the launch ends without another attempt, because another pool may have room; the request is planned again. */
 const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity"]);
 
-/** Errors of these kinds speak against the image: the machine had its time and did not answer as it should. */
+/** Errors of these kinds count against the image: the machine had its time to boot and did not answer as it should. */
 const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "host-key"]);
 
 /** Kinds after which there may be a machine with something on its console. */
@@ -90,14 +90,14 @@ export async function launchNode(
       const kind = await failed(context, launch, attempt, permit, error, signal);
       if (REPLANNED.has(kind)) return give(node, "aborted", error);
       if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
-      // The record keeps the id of a machine that does not go, and is deleted with it: another record is tried with.
+      // The machine could not be removed. The record keeps its id and is deleted together with it; the request gets a new record.
       if (!(await cleared(context, launch, attempt, signal))) return give(node, "aborted", error);
       await sleep(context.clock, backoff(context.random, attempt - 1, 250, 10_000), signal);
     }
   }
 }
 
-/** Resolves when the scheduler lets it begin, or with why it does not. */
+/** Resolves with the permit when the scheduler lets the launch begin, or with the error that says why it does not. */
 async function begun(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,
@@ -118,7 +118,7 @@ async function begun(
   }
 }
 
-/** Says everywhere that a try failed; returns its kind. */
+/** Reports a failed attempt: to the journal, the failure records, the image's trial and the console. Returns the kind of the error. */
 async function failed(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,
@@ -153,7 +153,7 @@ async function failed(
   return kind;
 }
 
-/** Removes what a failed try made. False: it could not be removed for sure. */
+/** Removes what a failed attempt made. False: it is not certain that everything is removed. */
 async function cleared(
   context: LaunchHandles,
   { pool, request, node }: Launch,
@@ -178,6 +178,7 @@ async function cleared(
   }
 }
 
+/** Ends the launch without a machine: writes the state and returns it with the reason. */
 async function give(node: HeldNode, result: "failed" | "aborted", error: unknown): Promise<LaunchOutcome> {
   await node.write({ state: result });
   return { result, why: messageOf(error) };
@@ -255,7 +256,7 @@ class LaunchWatch {
   }
 }
 
-/** Leases have a requestor each, which would make a figure each: they count as one. */
+/** The requestor, for metrics. All leases count as one, because each has its own requestor and would be a time series of its own. */
 function askerOf(requestor: string | null): string {
   return leaseIdOf(requestor) === undefined ? (requestor ?? "") : LEASES_ASK;
 }

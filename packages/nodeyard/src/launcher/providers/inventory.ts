@@ -55,7 +55,7 @@ export class InventoryKeeper {
     this.wake();
   }
 
-  /** Something changed: look soon. */
+  /** Something changed: reconciles within a few milliseconds, together with other changes. */
   wake(): void {
     this.#controller.wake(GATHER_MS);
   }
@@ -75,7 +75,7 @@ export class InventoryKeeper {
 
   async #reconcile(stop: AbortSignal): Promise<number | undefined> {
     const { view } = this.#context;
-    // Who leads looks after the hosts that did not answer us.
+    // The leader probes hosts that did not answer; a launcher that no longer leads forgets its pauses.
     if (!this.#election.leading) this.#retryAt.clear();
     if (!view.complete || !this.#leads()) return undefined;
     const { name } = this.#open.config;
@@ -105,7 +105,7 @@ export class InventoryKeeper {
     return this.#pause();
   }
 
-  /** Once for the same records. */
+  /** Logs records that keep slots from being registered, once for the same set of records. */
   #logDoubtful(doubtful: ReadonlySet<string>): void {
     const records = [...doubtful].sort();
     const logged = this.#doubtful;
@@ -118,7 +118,10 @@ export class InventoryKeeper {
     );
   }
 
-  /** Whether we lead and see all that our predecessor wrote: the end of its leadership may be seen before its last records. */
+  /**
+   * Whether this launcher leads and its view has everything that the former leader wrote. The view may show the end of a leadership before
+   * the last records of the former leader; without the resync, hosts would be registered twice.
+   */
   #leads(): boolean {
     const term = this.#term();
     if (term === undefined || term === this.#caughtUp) return term !== undefined;
@@ -134,7 +137,7 @@ export class InventoryKeeper {
     return false;
   }
 
-  /** Our contender, while it leads: another one may have led between two. */
+  /** Path of our contender while it leads. It differs for each term, so a resync of an earlier term does not count. */
   #term(): string | undefined {
     return this.#election.leading ? this.#election.check().path : undefined;
   }
@@ -144,7 +147,7 @@ export class InventoryKeeper {
     return retry === undefined || retry.at <= this.#context.clock.monotonic();
   }
 
-  /** One look at the host serves all its slots. */
+  /** Probes a host once and registers a node for each of its free slots. */
   async #register(item: InventoryItem, slots: readonly number[], stop: AbortSignal): Promise<void> {
     const context = this.#context;
     const probe = await probeInTime(context.clock, this.#open.provider, item, stop);
@@ -196,6 +199,7 @@ export class InventoryKeeper {
     }
   }
 
+  /** Writes changed settings of a host into its node. A node that belongs to another pool now is deleted and registered again. */
   async #update(item: InventoryItem, id: string): Promise<void> {
     const context = this.#context;
     const node = await lockNode(context, id);
@@ -221,6 +225,7 @@ export class InventoryKeeper {
   }
 }
 
+/** Runs `work` with at most `limit` functions at the same time. Rejects with the first failure, after all have ended. */
 async function atMost(limit: number, work: readonly (() => Promise<void>)[]): Promise<void> {
   const queue = [...work];
   const worker = async () => {

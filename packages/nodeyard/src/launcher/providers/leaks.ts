@@ -9,9 +9,11 @@ import { takeOut } from "../nodes/node-lock.ts";
 import type { ProviderHandles } from "./providers.ts";
 import { vanished } from "./survey.ts";
 
+/** Milliseconds between two sweeps of a provider. */
 const SWEEP_MS = 60_000;
+/** Milliseconds for one sweep. A cloud that lists thousands of machines in pages may need most of it. */
 const ANSWER_MS = 120_000;
-/** Nodes without a machine that one sweep takes out, at most: each is asked for once more. */
+/** Most nodes without a machine that one sweep deletes, because the cloud is asked once more for each. */
 const VANISHED_AT_ONCE = 16;
 
 /**
@@ -32,7 +34,9 @@ export function leakSweep(context: ProviderHandles, open: OpenProvider): Control
 class LeakSweep {
   readonly #context: ProviderHandles;
   readonly #open: OpenProvider;
+  /** Machines without a record in the last sweep. A record that the view did not show yet is there by the next sweep. */
   #suspects: ReadonlySet<string> = new Set();
+  /** Nodes without a machine in the last sweep. */
   #missing: ReadonlySet<string> = new Set();
   /** Paths of the unreadable records that were logged last. */
   #suspendedBy = "";
@@ -53,9 +57,11 @@ class LeakSweep {
         `provider ${name} did not list its resources within ${ANSWER_MS} ms`,
       );
     const limit = deadline(clock, ANSWER_MS, late, stop);
+    // Before the call: a node that was made after this moment may be missing in the answer.
     const asked = ages.now();
     try {
       const resources = await this.#open.provider.list(limit.signal);
+      // Meanwhile the view may have lost events: a record that it does not show may exist.
       if (!view.complete) return;
       await this.#removeLeaked(resources, limit.signal);
       await this.#takeOutVanished(resources, asked, limit.signal);
@@ -133,7 +139,7 @@ class LeakSweep {
     for (const entry of gone.nodes.slice(0, VANISHED_AT_ONCE)) await this.#takeOut(entry, signal);
   }
 
-  /** A list may leave something out: each machine is asked for once more, by its tag. */
+  /** Deletes a node whose machine is gone. A list of a cloud can be incomplete, so the machine is looked up once more by its tag. */
   async #takeOut({ id, record }: NodeEntry, signal: AbortSignal): Promise<void> {
     const { log, counters, journal, installation } = this.#context;
     const { name } = this.#open.config;

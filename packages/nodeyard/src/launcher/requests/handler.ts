@@ -26,6 +26,7 @@ export type Handled =
   | "vanished"
   | "lost";
 
+/** How one node of a nodeset ended. "taken": there is no node, and another plan may find one. */
 type NodeOutcome = {
   readonly node: HeldNode | undefined;
   readonly result: "ready" | "failed" | "aborted" | "taken";
@@ -35,8 +36,8 @@ type NodeOutcome = {
 
 type NodesetPlan = Pick<Extract<Action, { type: "accept" }>, "nodes" | "zone">;
 
-/** Receives its progress. */
-interface Telling {
+/** Receives the progress of one acceptance. */
+interface Progress {
   readonly live: LiveTask;
   /** The last of its launches has begun. */
   readonly started: () => void;
@@ -49,7 +50,7 @@ export async function handleRequest(
   id: string,
   plan: NodesetPlan,
   signal: AbortSignal,
-  { live, started }: Telling,
+  { live, started }: Progress,
 ): Promise<Handled> {
   live.at("locks and accepts it");
   const request = await lockAndAccept(context, pool, id);
@@ -79,18 +80,19 @@ export async function handleRequest(
   }
 }
 
+/** Claims or launches all nodes of the plan in parallel. Resolves when each has ended, so a failure does not leave a launch running. */
 async function obtainNodes(
   context: RequestHandles,
   pool: ServingPool,
   request: HeldRequest,
   { nodes, zone }: NodesetPlan,
   signal: AbortSignal,
-  telling: Telling,
+  progress: Progress,
 ): Promise<NodeOutcome[]> {
   let starting = nodes.length;
   const started = () => {
     starting--;
-    if (starting === 0) telling.started();
+    if (starting === 0) progress.started();
   };
   return Promise.all(
     nodes.map(async (planned): Promise<NodeOutcome> => {
@@ -99,17 +101,18 @@ async function obtainNodes(
       try {
         if ("reuse" in planned) {
           node = await claimNode(context, pool, request, planned.reuse, signal);
-          if (node !== undefined) telling.live.holds(node.held.contender);
+          if (node !== undefined) progress.live.holds(node.held.contender);
           if (node !== undefined) return { node, result: "ready" };
           return { node, ...whyTaken(context, pool, request.id) };
         }
         const label = pool.open.config.pools
           .find((candidate) => candidate.name === pool.name)
           ?.labels.get(planned.label);
+        // The configuration no longer has the label. The next plan says what to do.
         if (label === undefined) return { node, result: "taken" };
         node = await createNode(context, pool, request, label, { need: planned.launch, zone });
         begun = true;
-        telling.live.holds(node.held.contender);
+        progress.live.holds(node.held.contender);
         started();
         const ended = await launchNode(context, pool, request, node, label, planned.slot, signal);
         if (ended.result !== "ready") {
@@ -139,6 +142,7 @@ function whyTaken(
   return times < open.config.launchAttempts ? { result: "taken" } : { result: "failed", why };
 }
 
+/** Delivers the nodeset when all nodes are ready; otherwise releases those that are, and declines or plans again. */
 async function conclude(
   context: RequestHandles,
   pool: ServingPool,
@@ -156,6 +160,7 @@ async function conclude(
     context.journal.write({ event: "request.fulfilled", request: request.id, facts });
     return "fulfilled";
   }
+  // The nodes that did become ready stay in the pool, free for any request.
   await releaseNodes(context, nodes);
   const failed = outcomes.filter((outcome) => outcome.result === "failed");
   if (failed.length > 0) {
@@ -179,11 +184,12 @@ function askedBy({ nodeTypes, createdTime, tenantName, relativePriority, request
   return { asked: { labels: nodeTypes, created: createdTime, ...tenant, ...relative } };
 }
 
+/** Provider and pool, as labels of metrics and facts of events. */
 function placeOf({ open, name }: ServingPool) {
   return { provider: open.config.name, pool: name };
 }
 
-/** The world moved under the plan; another plan may do. */
+/** Whether an error says only that the plan is out of date, so that another plan may succeed. */
 function isReplannable(error: unknown): boolean {
   return (
     error instanceof FenceLost ||
@@ -194,6 +200,7 @@ function isReplannable(error: unknown): boolean {
   );
 }
 
+/** Counts and reports that a node of a request could not be made. `lost`: the request is planned again, and nothing is wrong with the code. */
 function noteFailure(
   context: RequestHandles,
   request: string,
