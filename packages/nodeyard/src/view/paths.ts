@@ -10,12 +10,15 @@ export type ParsedPath =
   | { readonly kind: "image-request"; readonly image: string }
   | { readonly kind: "image-build"; readonly image: string; readonly build: string }
   | ({ readonly kind: "image-upload" } & UploadAt)
-  /** A folder on the way to builds and uploads. */
+  /** Where a provider's uploads of a build are. */
+  | { readonly kind: "image-provider" }
+  /** Another folder on the way to builds and uploads. */
   | { readonly kind: "image-folder" }
   /** A lock of a builder, and all beneath it. */
   | { readonly kind: "image-lock" }
   | { readonly kind: "other" };
 
+const imageProvider: ParsedPath = { kind: "image-provider" };
 const imageFolder: ParsedPath = { kind: "image-folder" };
 const imageLock: ParsedPath = { kind: "image-lock" };
 const other: ParsedPath = { kind: "other" };
@@ -70,7 +73,8 @@ function imagePlace(parts: readonly string[]): ParsedPath {
   if (build === "lock") return imageLock;
   if (parts.length === 6) return { kind: "image-build", image, build };
   if (providers !== "providers") return imageLock;
-  if (provider === undefined || parts.length === 8) return imageFolder;
+  if (provider === undefined) return imageFolder;
+  if (parts.length === 8) return imageProvider;
   if (images !== "images" || upload === "lock") return imageLock;
   if (upload === undefined) return imageFolder;
   return parts.length === 10 ? { kind: "image-upload", image, build, provider, upload } : imageLock;

@@ -37,10 +37,7 @@ const DATA = [
 ];
 
 /** Ephemeral, and so without children. */
-const LEAVES = ["/nodeyard/asks/", "/nodeyard/answers/", "/nodeyard/members/"];
-
-/** The only child of a node that the view follows. */
-const LOCK_ONLY: readonly string[] = ["lock"];
+const LEAVES = "/nodeyard/asks/";
 
 const SKIPPED =
   'skipped a record that cannot be read; it counts as existing until it is repaired or removed ("nodeyard delete" removes that of a node)';
@@ -91,8 +88,8 @@ export class View {
         root,
         this.#options.tree.feed(root, {
           interest: interestOf,
-          descend: (path) => mayHold(parsePath(path).kind) && !LEAVES.some((root) => path.startsWith(root)),
-          only: (path) => (parsePath(path).kind === "node" ? LOCK_ONLY : undefined),
+          descend: (path) => mayHold(parsePath(path).kind) && !path.startsWith(LEAVES),
+          only: onlyBelow,
           onChange: (change) => this.#take(root, change),
           concurrency: 1024,
         }),
@@ -294,11 +291,29 @@ export class View {
 
 const RECORDS: ReadonlySet<ParsedPath["kind"]> = new Set(["node", "request", "image-build", "image-upload"]);
 
-const HOLDING: ReadonlySet<ParsedPath["kind"]> = new Set(["node", "image-folder", "image-build", "other"]);
+const HOLDING: ReadonlySet<ParsedPath["kind"]> = new Set([
+  "node",
+  "image-folder",
+  "image-build",
+  "image-provider",
+  "other",
+]);
 
 /** Whether the view needs the children of such a path; contenders, requests, components and builders' locks have none of interest. */
 function mayHold(kind: ParsedPath["kind"]): boolean {
   return HOLDING.has(kind);
+}
+
+/** The only children of interest, where the rest need not be listed: limits, elections and members of `/nodeyard` are not in the view. */
+const ONLY: Partial<Record<ParsedPath["kind"], readonly string[]>> = {
+  node: ["lock"],
+  "image-build": ["providers"],
+  "image-provider": ["images"],
+};
+const OWN: readonly string[] = DATA.map((root) => root.split("/")[2]!);
+
+function onlyBelow(path: string): readonly string[] | undefined {
+  return path === "/nodeyard" ? OWN : ONLY[parsePath(path).kind];
 }
 
 /** Lock contenders are wanted by name only, so that no lock znode is ever fetched. */
@@ -318,6 +333,7 @@ export function interestOf(path: string): Interest {
     case "image-pause":
       return "name";
     case "image-folder":
+    case "image-provider":
     case "image-lock":
       return "none";
     case "other":

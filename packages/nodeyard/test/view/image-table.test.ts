@@ -60,7 +60,7 @@ describe("paths of images", () => {
     [`${root}/builds/b1`, "image-build", "data"],
     [`${root}/builds/b1/lock`, "image-lock", "none"],
     [`${root}/builds/b1/providers`, "image-folder", "none"],
-    [`${root}/builds/b1/providers/cloud`, "image-folder", "none"],
+    [`${root}/builds/b1/providers/cloud`, "image-provider", "none"],
     [`${root}/builds/b1/providers/cloud/images`, "image-folder", "none"],
     [`${root}/builds/b1/providers/cloud/images/lock`, "image-lock", "none"],
     [`${root}/builds/b1/providers/cloud/images/0000000001`, "image-upload", "data"],

@@ -112,6 +112,29 @@ c.stop()
     await until("both are gone", () => cache.size === 0);
   });
 
+  test.each([
+    ["some of which exist", ["a", "absent"], 2, ["a/x"]],
+    ["none of which exists", ["absent"], 1, []],
+    ["below which nothing is wanted", ["leaf"], 0, []],
+  ])(
+    "names below the root that the owner knows, %s, are visited without a list of the root",
+    async (_, names, listed, found) => {
+      for (const name of ["a", "leaf", "other"]) {
+        await put(name, "");
+        await put(`${name}/x`, name);
+      }
+      const { cache } = record(await traffic.connect(server), root, {
+        interest: (path) => (path.endsWith("/x") ? "data" : "none"),
+        only: (path) => (path === root ? names : undefined),
+        descend: (path) => !path.endsWith("/leaf"),
+      });
+      await cache.synced;
+      await cache.resync();
+      expect(Object.keys(contents(cache))).toEqual(found);
+      expect(traffic.count().children).toBe(2 * listed);
+    },
+  );
+
   test.each([["reconnect"], ["new session"]])(
     "after a %s it compares, and reads only what differs",
     async (how) => {

@@ -31,8 +31,16 @@ export class Walk {
 
   begin(root: string): void {
     this.#reported.beginWalk();
-    if (this.#reported.interest(root) === "data") this.#compare(root);
-    else this.#list(root, true);
+    const interest = this.#reported.interest(root);
+    if (interest === "data") this.#compare(root);
+    else if (interest === "name" || this.#options.only?.(root) === undefined) this.#list(root, true);
+    else {
+      // As a read of the walk, so that it ends also if none of these names needs one.
+      this.#reads.walk((done) => {
+        this.#below(root);
+        done();
+      });
+    }
     this.#reads.pump();
   }
 
