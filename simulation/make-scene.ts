@@ -20,6 +20,13 @@ import { FOREIGN, Witness } from "./witness.ts";
 
 /** Share of calls that lose their request or their reply during the faults; of events, a fifth of it. */
 const LOST = 0.01;
+/**
+ * Calls with which a feed compares its picture with the tree: they are half of all calls, and a lost one begins a new comparison, in which
+ * the next would be lost.
+ */
+const COMPARING: ReadonlySet<CallInfo["kind"]> = new Set(["stat", "children"]);
+/** One lost call of these for this many lost calls of another kind. */
+const COMPARED_PER_LOST = 4;
 
 /** How far the tree's followers are behind its leader at most, in a spell of lag and at other times, milliseconds. */
 const LAG_MS = 3_000;
@@ -52,7 +59,10 @@ export function makeScene(
       count: 2,
       lagMs: () => lag.float() * (clock.monotonic() < followers.lagUntil ? LAG_MS : BEHIND_MS),
     },
-    faults: (call) => faultOf(scene, network.float(), network.float(), call),
+    faults: (call) => {
+      const chance = network.float() * (COMPARING.has(call.kind) ? COMPARED_PER_LOST : 1);
+      return faultOf(scene, chance, network.float(), call);
+    },
     losesEvent: (client) => {
       const lost =
         scene.troubled &&

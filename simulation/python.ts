@@ -15,6 +15,8 @@ interface Node {
 
 const LABELS = ["python", "small"];
 const AT_MOST = 3;
+/** It reads the registry once in this many rounds. */
+const ROUNDS = 3;
 
 /**
  * A Python-like launcher beside ours (docs/contract/launcher.md, "Which pool takes a request"): it polls, takes a lock before it writes,
@@ -27,6 +29,8 @@ export class PythonLauncher {
   readonly #random: Random;
   /** Its own nodes, as it read them last. */
   #nodes = 0;
+  /** Nodes of other providers, which they never leave. They are read once, as from its cache. */
+  readonly #foreign = new Set<string>();
   #stopped = false;
 
   constructor(tree: MemoryTree, clock: Clock, random: Random) {
@@ -55,13 +59,14 @@ export class PythonLauncher {
       ephemeral: true,
       sequential: true,
     });
-    while (!this.#stopped) {
+    let pools = once(() => this.#pools());
+    for (let round = 0; !this.#stopped; round++) {
       await sleep(this.#clock, 500 + this.#random.float() * 500);
       const all = await this.#tree.children(paths.nodes);
       this.#nodes = 0;
-      for (const id of all) if (await this.#reap(id)) this.#nodes++;
-      // As from its cache: read once for all waiting requests.
-      const pools = once(() => this.#pools());
+      for (const id of all) if (!this.#foreign.has(id) && (await this.#reap(id))) this.#nodes++;
+      // As from its cache: read once for all waiting requests, and not in each round.
+      if (round % ROUNDS === 0) pools = once(() => this.#pools());
       for (const id of [...(await this.#tree.children(paths.requests))].sort()) await this.#assign(id, pools);
     }
   }
@@ -161,7 +166,10 @@ export class PythonLauncher {
   /** Only its own nodes: unlocked ones that are used up, whose request is gone, or that nobody took. False: the node is not its own. */
   async #reap(id: string): Promise<boolean> {
     const record = await this.#read(paths.node(id));
-    if (record?.provider !== "py") return false;
+    if (record?.provider !== "py") {
+      if (typeof record?.provider === "string") this.#foreign.add(id);
+      return false;
+    }
     const orphan =
       record.allocated_to !== null &&
       (await this.#read(paths.request(String(record.allocated_to)))) === undefined;

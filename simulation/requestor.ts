@@ -95,7 +95,7 @@ export class Requestor {
     const impatient = this.#random.float() < 0.1;
     for (let looks = 0; ; looks++) {
       // After a long wait it reads less often: Zuul's watch would report the change, and each read costs.
-      const pause = looks < 10 ? 200 : 600;
+      const pause = looks < 10 ? 200 : looks < 40 ? 600 : 2_000;
       await sleep(this.#clock, 20 + this.#random.float() * pause);
       if (impatient && looks > 3) {
         await this.#delete(paths.request(id));
