@@ -86,6 +86,12 @@ export function backEndConformance(
   const at = async (backEnd: BackEnd, index: number, signal: AbortSignal) =>
     (await backEnd.inspect(signal)).find((one) => one.index === index);
 
+  const bringUp = async (backEnd: BackEnd, config: SliverConfig, signal: AbortSignal) => {
+    await backEnd.create(config, signal);
+    await backEnd.configure(config, signal);
+    await backEnd.start(config, signal);
+  };
+
   describe(`back end conformance: ${name}`, () => {
     test(
       "a life: created, configured, running, stopped, gone",
@@ -141,9 +147,7 @@ export function backEndConformance(
       "an operation for an older incarnation does nothing",
       on(async (backEnd, rig, signal) => {
         const config = sampleConfig(1, 2, rig);
-        await backEnd.create(config, signal);
-        await backEnd.configure(config, signal);
-        await backEnd.start(config, signal);
+        await bringUp(backEnd, config, signal);
         await backEnd.destroy({ index: 1, incarnation: 1 }, signal);
         await backEnd.stop({ index: 1, incarnation: 1 }, signal).catch(() => undefined);
         await backEnd.configure(sampleConfig(1, 1, rig), signal).catch(() => undefined);
@@ -157,9 +161,7 @@ export function backEndConformance(
       "a changed configuration reaches a running sliver without a restart",
       on(async (backEnd, rig, signal) => {
         const config = sampleConfig(1, 1, rig);
-        await backEnd.create(config, signal);
-        await backEnd.configure(config, signal);
-        await backEnd.start(config, signal);
+        await bringUp(backEnd, config, signal);
         const life = await rig.life?.(1);
         const effective = { ...config.effective, cpuShare: 64 };
         const next = { ...config, effective, digest: "next" };
@@ -176,9 +178,7 @@ export function backEndConformance(
       "a held sliver is suspended where it is, also by a new back end, which lets it go on, and is ended as any other",
       on(async (backEnd, rig, signal) => {
         const config = sampleConfig(1, 1, rig);
-        await backEnd.create(config, signal);
-        await backEnd.configure(config, signal);
-        await backEnd.start(config, signal);
+        await bringUp(backEnd, config, signal);
         const life = await rig.life?.(1);
         const held = { ...config, held: true, digest: "held" };
         for (const _ of [1, 2]) await backEnd.configure(held, signal);
@@ -209,9 +209,7 @@ export function backEndConformance(
         if (backEnd.console === undefined) return;
         const config = sampleConfig(1, 1, rig);
         expect(await backEnd.console(config)).toBe(null);
-        await backEnd.create(config, signal);
-        await backEnd.configure(config, signal);
-        await backEnd.start(config, signal);
+        await bringUp(backEnd, config, signal);
         expect((await backEnd.console(config))?.length).not.toBe(0);
         expect(await backEnd.console({ index: 1, incarnation: 2 })).toBe(null);
         await backEnd.stop(config, signal);
@@ -255,9 +253,7 @@ export function backEndConformance(
       "what is there is found by a new back end on the same machine",
       on(async (backEnd, rig, signal) => {
         const config = sampleConfig(1, 1, rig);
-        await backEnd.create(config, signal);
-        await backEnd.configure(config, signal);
-        await backEnd.start(config, signal);
+        await bringUp(backEnd, config, signal);
         const again = await rig.restart();
         // But for what it has sent meanwhile.
         const still = async (one: BackEnd) => (await one.inspect(signal)).map(({ sent: _, ...rest }) => rest);

@@ -1,49 +1,36 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
 import { batch } from "../../src/isolation/network/edge/batch.ts";
 import { GATEWAY, Network } from "../../src/isolation/network/edge/network.ts";
 import { cableCommands, frameCommands, shapeCommands } from "../../src/isolation/network/shape.ts";
-import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
+import { whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
-import { HOST, SINK, SOURCE, startWorld, WORLD, WORLD_DEVICE, type World } from "./machine/world.ts";
+import { HOST, SINK, SOURCE, WORLD, WORLD_DEVICE } from "./machine/world.ts";
+import { worldSite } from "./machine/world-site.ts";
 
 /** Seconds that traffic is measured. */
 const MEASURED = 4;
 
 describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { timeout: 120_000 }, () => {
-  let world: World;
-  let real: RealMachine;
+  const site = worldSite({ outbound: { device: WORLD_DEVICE }, inbound: { device: WORLD_DEVICE } });
   let backEnd: LxcBackEnd;
-  beforeAll(async () => {
-    world = await startWorld();
-    real = await realMachine({ outbound: { device: WORLD_DEVICE }, inbound: { device: WORLD_DEVICE } });
-    backEnd = real.backEnd("container");
-  }, 1_800_000);
-  afterEach(async () => {
-    await real.clear();
-    expect(await real.leftovers()).toEqual([]);
-  }, 60_000);
-  afterAll(async () => {
-    try {
-      await real?.stop();
-    } finally {
-      world?.stop();
-    }
-  }, 60_000);
+  beforeAll(() => {
+    backEnd = site.real.backEnd("container");
+  });
 
   test("reaches it under the host's address, and neither another sliver nor what is refused", async () => {
-    await bringUp(backEnd, configsOf(real.key, { 1: {}, 2: {} }));
+    await bringUp(backEnd, configsOf(site.real.key, { 1: {}, 2: {} }));
     const hello = (host: string, port: number) =>
       `timeout 2 bash -c 'exec 3<>/dev/tcp/${host}/${port}; echo hello >&3' 2>/dev/null && echo there || echo not there`;
-    expect(await inSliver(real, 1, hello(WORLD, SINK))).toBe("there");
+    expect(await inSliver(site.real, 1, hello(WORLD, SINK))).toBe("there");
     await settle();
-    expect(world.count().peers).toEqual([HOST]);
-    expect(await inSliver(real, 1, hello(addressOf(2), 22))).toBe("not there");
-    expect(await inSliver(real, 1, hello("169.254.169.254", 80))).toBe("not there");
+    expect(site.world.count().peers).toEqual([HOST]);
+    expect(await inSliver(site.real, 1, hello(addressOf(2), 22))).toBe("not there");
+    expect(await inSliver(site.real, 1, hello("169.254.169.254", 80))).toBe("not there");
     // The world cannot begin anything, even where it knows the way.
     execFileSync("ip", ["-n", "ny-world", "route", "add", "10.213.0.0/16", "via", HOST]);
     const probe = ["-c", `exec 3<>/dev/tcp/${addressOf(1)}/22 && head -1 <&3`];
@@ -55,17 +42,17 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
   test("has the host's interface forward as long as there are slivers, for them alone", async () => {
     const forwards = () => readFileSync(`/proc/sys/net/ipv4/conf/${WORLD_DEVICE}/forwarding`, "utf8").trim();
     expect(forwards()).toBe("0");
-    await bringUp(backEnd, configsOf(real.key, { 1: {} }));
+    await bringUp(backEnd, configsOf(site.real.key, { 1: {} }));
     expect(forwards()).toBe("1");
     expect(
       execFileSync("nft", ["list", "chain", "inet", "nodeyard-slivers", "forward"], { encoding: "utf8" }),
     ).toMatch(new RegExp(`iifname "${WORLD_DEVICE}" meta nfproto ipv4 ct state new .*drop`));
-    await real.clear();
+    await site.real.clear();
     expect(forwards()).toBe("0");
   });
 
   test("is logged in to from the world by its own port of the host, and by no other, and that goes with it", async () => {
-    await bringUp(backEnd, configsOf(real.key, { 1: {}, 2: {} }));
+    await bringUp(backEnd, configsOf(site.real.key, { 1: {}, 2: {} }));
     const banner = (port: number) => {
       const probe = ["-c", `exec 3<>/dev/tcp/${HOST}/${port} && head -1 <&3`];
       const enter = ["netns", "exec", "ny-world", "timeout", "2", "bash", ...probe];
@@ -83,16 +70,16 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
     expect(banner(22_003)).toBe("nobody");
     // Slivers do not reach each other by it either.
     const other = `timeout 2 bash -c 'exec 3<>/dev/tcp/${HOST}/22002' 2>/dev/null && echo there || echo not there`;
-    expect(await inSliver(real, 1, other)).toBe("not there");
-    await real.clear();
+    expect(await inSliver(site.real, 1, other)).toBe("not there");
+    await site.real.clear();
     expect(banner(22_001)).toBe("nobody");
   });
 
   test("wherever the making of its cable was cut short, it can be made anew and taken away", async () => {
     const { signal } = new AbortController();
-    const forwarding = join(real.folder, "forwarding");
+    const forwarding = join(site.real.folder, "forwarding");
     const network = new Network({ link: 1_000_000_000, forwarding });
-    const [config] = configsOf(real.key, { 9: {} });
+    const [config] = configsOf(site.real.key, { 9: {} });
     const names = namesOf(9, "10.213");
     const cable = cableCommands(names, GATEWAY);
     const queues = [...frameCommands(1_000_000_000), ...shapeCommands(names, config!.limits)];
@@ -112,41 +99,41 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
   });
 
   test("has so many connections at a time and no more, also after a change", async () => {
-    await bringUp(backEnd, configsOf(real.key, { 1: { connections: 5 } }));
+    await bringUp(backEnd, configsOf(site.real.key, { 1: { connections: 5 } }));
     const flood = (count: number) =>
       `for i in $(seq ${count}); do timeout 2 bash -c 'exec 3<>/dev/tcp/${WORLD}/${SINK}; sleep 2' 2>/dev/null & done; wait`;
-    const before = world.count().open;
+    const before = site.world.count().open;
     expect(before).toBeLessThanOrEqual(5);
-    await inSliver(real, 1, flood(30));
+    await inSliver(site.real, 1, flood(30));
     await settle();
-    expect(world.count().open).toBe(5);
+    expect(site.world.count().open).toBe(5);
     const { signal } = new AbortController();
-    for (const config of configsOf(real.key, { 1: { connections: 12 } }))
+    for (const config of configsOf(site.real.key, { 1: { connections: 12 } }))
       await backEnd.configure(config, signal);
-    await inSliver(real, 1, flood(30));
+    await inSliver(site.real, 1, flood(30));
     await settle();
-    expect(world.count().open).toBe(12);
+    expect(site.world.count().open).toBe(12);
   });
 
   test("sends and gets at its rate, which a loan changes while it runs", async () => {
     const { signal } = new AbortController();
-    await bringUp(backEnd, configsOf(real.key, { 1: { netCap: 8_000_000 } }));
-    const started = world.count().bytes;
+    await bringUp(backEnd, configsOf(site.real.key, { 1: { netCap: 8_000_000 } }));
+    const started = site.world.count().bytes;
     for (const megabits of [8, 24]) {
-      for (const config of configsOf(real.key, { 1: { netCap: megabits * 1_000_000 } }))
+      for (const config of configsOf(site.real.key, { 1: { netCap: megabits * 1_000_000 } }))
         await backEnd.configure(config, signal);
-      const before = world.count().bytes;
+      const before = site.world.count().bytes;
       await inSliver(
-        real,
+        site.real,
         1,
         `timeout ${MEASURED} bash -c 'cat /dev/zero >/dev/tcp/${WORLD}/${SINK}' 2>/dev/null; true`,
       );
       await settle();
-      const up = ((world.count().bytes - before) * 8) / MEASURED / 1e6;
+      const up = ((site.world.count().bytes - before) * 8) / MEASURED / 1e6;
       expect(up, `up ${megabits}`).toBeGreaterThan(0.7 * megabits);
       expect(up, `up ${megabits}`).toBeLessThan(1.2 * megabits);
       const got = await inSliver(
-        real,
+        site.real,
         1,
         `timeout ${MEASURED} cat </dev/tcp/${WORLD}/${SOURCE} 2>/dev/null | wc -c`,
       );
@@ -156,8 +143,8 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
     }
     // What its day is counted by: all that it has sent, with the heads of packets and what was sent to us.
     const [{ sent } = {}] = await backEnd.inspect(signal);
-    expect(sent?.bytes).toBeGreaterThan(world.count().bytes - started);
-    expect(sent?.bytes).toBeLessThan(1.2 * (world.count().bytes - started) + 2_000_000);
+    expect(sent?.bytes).toBeGreaterThan(site.world.count().bytes - started);
+    expect(sent?.bytes).toBeLessThan(1.2 * (site.world.count().bytes - started) + 2_000_000);
   });
 });
 
