@@ -146,7 +146,7 @@ class CrowdSite implements AsyncDisposable {
     const words = ["--state", state, "-c", join(this.#folder, "nodepool.yaml"), "launcher", "--no-webapp"];
     const launcher = new Victim(words, { inside: false });
     this.#launchers[number] = launcher;
-    if (!(await launcher.told("the launcher runs"))) throw new Error(launcher.errors);
+    if (!(await launcher.printed("the launcher runs"))) throw new Error(launcher.errors);
   }
 
   async #kill(number: number): Promise<void> {

@@ -190,8 +190,8 @@ export async function startAws(): Promise<AwsServer> {
       createInterface({ input: stream }).on("line", (line) => {
         lines.push(line);
         if (lines.length > LINES) lines.shift();
-        const [, told] = /^listens (\d+)$/.exec(line) ?? [];
-        if (told !== undefined) resolve(Number(told));
+        const [, reported] = /^listens (\d+)$/.exec(line) ?? [];
+        if (reported !== undefined) resolve(Number(reported));
       });
     child.once("exit", (code) => reject(new Error(`moto ended with ${code}: ${lines.join("\n")}`)));
     child.once("error", reject);

@@ -64,7 +64,7 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
   try {
     const plan = killPlan(kills, random);
     let launcher = start(plan[0]);
-    if (!(await launcher.told(site.ready))) throw new Error(launcher.errors);
+    if (!(await launcher.printed(site.ready))) throw new Error(launcher.errors);
     const tree = await site.connect();
     const load = new Load(tree, seededRandom(seed + 1));
     const watch = new InFlight(tree, load);
@@ -95,8 +95,8 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
     await tree.close();
     return { kills, atEffects, leaders, ...result };
   } catch (error) {
-    const told = [(error as Error).message, history(site, error), "deaths:", ...deaths, logsOf(victims)];
-    throw new Error(`seed ${seed}, ${store}: ${told.join("\n")}`, { cause: error });
+    const reported = [(error as Error).message, history(site, error), "deaths:", ...deaths, logsOf(victims)];
+    throw new Error(`seed ${seed}, ${store}: ${reported.join("\n")}`, { cause: error });
   } finally {
     await victims.at(-1)?.signal("SIGKILL");
     await site.close();
@@ -112,7 +112,7 @@ async function die(
   random: Random,
 ): Promise<"effect" | "outside"> {
   // Its point may be in its start. If every process were killed before it serves, no client would be served.
-  const up = await within(START_MS, launcher.told(site.ready));
+  const up = await within(START_MS, launcher.printed(site.ready));
   if (up === undefined) throw new Error(`the launcher did not come up within ${START_MS} ms`);
   if (point !== undefined) {
     await within(REACH_MS, launcher.ended);

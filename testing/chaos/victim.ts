@@ -76,7 +76,7 @@ export class Victim {
   }
 
   /** Resolves with whether its log has `text`; false when it ended without. */
-  told(text: string): Promise<boolean> {
+  printed(text: string): Promise<boolean> {
     return new Promise((resolve) => {
       const look = () => {
         if (!this.errors.includes(text) && !this.dead) return;

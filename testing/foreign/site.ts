@@ -63,7 +63,7 @@ export async function startForeignSite(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  if (!(await launcher.told(zookeeper ? "the launcher runs" : "Nodeyard is up"))) {
+  if (!(await launcher.printed(zookeeper ? "the launcher runs" : "Nodeyard is up"))) {
     await site.close();
     throw new Error(launcher.errors);
   }

@@ -127,7 +127,7 @@ export class ImageLife {
   async up(): Promise<Victim> {
     const up = new Victim(["--state", this.#state, "-c", this.#config, "up"], { inside: false });
     this.#up = up;
-    if (!(await up.told("Nodeyard is up"))) throw new Error(up.errors);
+    if (!(await up.printed("Nodeyard is up"))) throw new Error(up.errors);
     return up;
   }
 

@@ -10,7 +10,7 @@ export type Step = <T>(what: string, work: () => Promise<T>) => Promise<T>;
 
 /** The first build, which begins by itself. */
 export async function firstBuild(site: ImageLife, up: Victim): Promise<string> {
-  await Promise.race([up.told('"build ready"'), up.told('"build failed"')]);
+  await Promise.race([up.printed('"build ready"'), up.printed('"build failed"')]);
   const [build] = await site.builds("ready");
   if (build === undefined) throw new Error(up.errors.slice(-5_000));
   return build;

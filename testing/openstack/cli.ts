@@ -7,10 +7,10 @@ const run = promisify(execFile);
 /** The output of OpenStack's own Python client, as a check that does not depend on our code or records. */
 export async function openstackCli<T>(site: OpenstackSite, ...words: readonly string[]): Promise<T> {
   const env = { PATH: "/usr/bin:/bin", HOME: site.folder, OS_CLIENT_CONFIG_FILE: site.cloudsYaml };
-  const told = await run("/usr/bin/openstack", ["--os-cloud", "nodeyard", ...words, "-f", "json"], {
+  const reported = await run("/usr/bin/openstack", ["--os-cloud", "nodeyard", ...words, "-f", "json"], {
     env,
     timeout: 120_000,
     maxBuffer: 10_000_000,
   });
-  return JSON.parse(told.stdout) as T;
+  return JSON.parse(reported.stdout) as T;
 }

@@ -57,7 +57,7 @@ export class LauncherSite {
   /** Writes its file again and waits until the running launcher has read it; once for each launcher. */
   async reconfigure(configuration: (guestPort: number) => string): Promise<void> {
     this.#configure(configuration);
-    if (!(await this.#launcher!.told("the configuration changed"))) throw new Error(this.log);
+    if (!(await this.#launcher!.printed("the configuration changed"))) throw new Error(this.log);
   }
 
   #configure(configuration: (guestPort: number) => string): void {
@@ -67,7 +67,7 @@ export class LauncherSite {
 
   async launch(): Promise<void> {
     this.#launcher = new Victim([...this.#words("launcher"), "--no-webapp"], { inside: false });
-    if (!(await this.#launcher.told("the launcher runs"))) throw new Error(this.#launcher.errors);
+    if (!(await this.#launcher.printed("the launcher runs"))) throw new Error(this.#launcher.errors);
   }
 
   /** SIGKILL: it shuts nothing down in order. */

@@ -54,7 +54,7 @@ test("a stream from which nothing comes is opened anew", async () => {
   expect(await server.pass(types(server, 1), 2)).toEqual(["put"]);
 });
 
-test("who may not follow is told at once, and who is asked to stop does", async () => {
+test("a caller without the right is refused at once, and a follower that is asked to stop stops", async () => {
   const server = new Server(() => problem(401, "api.no_token"));
   await expect(server.pass(types(server, 1))).rejects.toMatchObject({ code: "api.no_token", status: 401 });
   expect(server.sent).toHaveLength(1);

@@ -71,7 +71,7 @@ test("heartbeats are sent while the lease is used, and it is released where its 
   expect(lease.signal.aborted).toBe(false);
 });
 
-test("a grant that no event tells of is known by a heartbeat", async () => {
+test("a heartbeat shows a grant whose event was lost", async () => {
   const yard = new Yard();
   yard.beat = () => {
     yard.state = "granted";

@@ -43,7 +43,7 @@ describe("the stream of events", () => {
     expect([...node.entries()].map(([id]) => id)).toEqual(["2"]);
   });
 
-  test("that was cut off while everything was sent forgets what it had heard until then", () => {
+  test("a connection that breaks during the first transfer forgets the rows that it had received", () => {
     const { node, feed } = start();
     feed.begin();
     feed.put("node", "1", {});

@@ -42,12 +42,12 @@ describe("a list of a table", () => {
       value: () => 0,
       descending: false,
     });
-    const told: boolean[] = [];
-    table.listen((changes) => void told.push(list.apply(changes)));
+    const reported: boolean[] = [];
+    table.listen((changes) => void reported.push(list.apply(changes)));
     table.apply(new Map([["a", { state: "used", rank: 1 }]]));
     table.apply(new Map([["a", { state: "ready", rank: 1 }]]));
     table.apply(new Map([["a", undefined]]));
-    expect(told).toEqual([false, true, true]);
+    expect(reported).toEqual([false, true, true]);
   });
 });
 

@@ -69,7 +69,7 @@ describe.skipIf(requireAws())("notices", () => {
     return found === undefined || found.ended === true;
   };
 
-  test("a spot machine that EC2 takes back: told at once, given to nobody, also by a launcher that got no notice", async () => {
+  test("a spot machine that EC2 takes back is reported at once and gets no new user, also from a launcher that got no notice", async () => {
     const one = await spot(true, "0000000001");
     await one.handOver();
     expect(await isEnded(one)).toBe(false);

@@ -73,7 +73,7 @@ test("of several files the first that has a name counts", async () => {
   expect((await resolveAccess(null, around, signal)).authorization).toBe("Bearer mine");
 });
 
-test("a credential plugin, with what it is told and how long its answer lasts", async () => {
+test("a credential plugin, with its arguments and the validity of its answer", async () => {
   const exec = {
     apiVersion: "client.authentication.k8s.io/v1",
     command: "./login",

@@ -42,7 +42,7 @@ test("a floating IP is counted where it is known that one will be wanted", () =>
   expect(networkNeed(["inner"], reach({ networks: [inner!] }))).toEqual({ ports: 1 });
 });
 
-test("limits of three services are one; -1 and what is not told is no limit, and 0 is", () => {
+test("limits of three services are merged; -1 and a missing value mean no limit, and 0 is a limit", () => {
   const compute = { maxTotalInstances: 20, maxTotalCores: -1 };
   const network = { port: 500, floatingip: 0, router: 10 };
   expect(limitsOf({ compute, volume: null, network })).toEqual({

@@ -88,7 +88,7 @@ test("ports and floating IPs count with their server; what has none counts alone
   expect(found).toEqual(new Map<unknown, unknown>([["s", machine], ...alone]));
 });
 
-test("a server of a Python launcher, or with half a tag, is nobody's", () => {
+test("a server of a Python launcher, or with half a tag, has no known owner", () => {
   const whole = machineMetadata(tag("0000000001"));
   for (const key of Object.keys(whole)) {
     const { [key]: _, ...rest } = whole;

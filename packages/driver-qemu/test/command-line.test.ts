@@ -92,7 +92,7 @@ describe("names of folders", () => {
     );
   });
 
-  test("of nobody's folders are no tag", () => {
+  test("of other programs' folders give no tag", () => {
     for (const name of ["lost+found", "a,b,c,d", "%,b,c,0000000001", ".a,b,c,0000000001"])
       expect(nodeTag(name)).toBe(null);
   });

@@ -71,7 +71,7 @@ describe.skipIf(skip)("images", () => {
     expect(chain.map(({ format }) => format)).toEqual(["qcow2", "raw"]);
   });
 
-  test("one copy for all who ask, another when the file is another; whoever has the old one keeps it", async () => {
+  test("one copy serves all launches; a changed file gets another copy, and running machines keep the old one", async () => {
     qemuImg("create", "-q", "-f", "qcow2", "disk", "1M");
     const ask = () => copies.image({ path: at("disk"), format: "qcow2" }, signal);
     const [first, same] = await Promise.all([ask(), ask()]);

@@ -62,7 +62,7 @@ describe.skipIf(skip)("a guest that parks", { timeout: 300_000 }, () => {
     return forwardedPort((await processOf(pid()))?.argv ?? []) as number;
   }
 
-  test("says nothing to anybody before it was told who it is, and shows the key that it was told", async () => {
+  test("sends nothing before it knows who it is, and then shows the host key that it was given", async () => {
     const { signal } = new AbortController();
     const port = await started(signal);
     const heard: string[] = [];
@@ -82,7 +82,7 @@ describe.skipIf(skip)("a guest that parks", { timeout: 300_000 }, () => {
     expect(hostKeys).toEqual([readFileSync(at("key.pub"), "utf8").trim()]);
   });
 
-  test("that is told what it does not know opens no port ever", async () => {
+  test("that gets orders which it does not know opens no port", async () => {
     const { signal } = new AbortController();
     await started(signal);
     await parked(at("run"), signal);
@@ -93,7 +93,7 @@ describe.skipIf(skip)("a guest that parks", { timeout: 300_000 }, () => {
   });
 });
 
-describe("what a guest is told", () => {
+describe("the orders for a guest", () => {
   const hostKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA+/==\n-----END OPENSSH PRIVATE KEY-----\n";
 
   test("is a line each, chance first, its end last", () => {

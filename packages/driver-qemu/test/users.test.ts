@@ -56,7 +56,7 @@ describe.skipIf(skip || !root)("a user for each machine", { timeout: 120_000 }, 
     });
   });
 
-  test("is nobody's; what a launcher took before it died comes back when it is needed", async () => {
+  test("must be unused; a number that a launcher took before it died is reused when it is needed", async () => {
     const all = join(folder, "taken");
     await expect(assertIdsUnused({ first: 0, last: 10 })).rejects.toThrow(/which is root/);
     const users = await Numbers.open(all, { first: 61300, last: 61301 }, "users");

@@ -167,7 +167,7 @@ describe("slivers of two machines", { timeout: 60_000 }, () => {
     expect(await one.status()).toMatchObject({ slivers: [], unlisted: [] });
   });
 
-  test("keys that the machine does not believe: the launch says so, and nothing is left", async () => {
+  test("keys that the machine does not trust: the launch fails with the reason, and nothing is left", async () => {
     const stranger = new Machine("stranger");
     const { create } = await opened({}, [], { "signing-keys": stranger.keysFile });
     expect(await kindOf(create("0000000001"))).toMatch(/^configuration: .*no key .* is valid now/);

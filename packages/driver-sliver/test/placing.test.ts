@@ -23,7 +23,7 @@ test("what is on its way into a document counts once, from its choice to the mac
   expect(cores(placing, report("a"), placing.begin())).toBe(1000);
 });
 
-test("an answer that is older than a placement is read as if it told of it", () => {
+test("a report that is older than a placement is read as if it contained the placement", () => {
   const placing = new Placing();
   const placed = placing.add("one", "a", NEED);
   const asked = placing.begin();

@@ -163,7 +163,7 @@ test("a wait ends with its caller, and the last one takes the timer along", asyn
   expect(site.clock.pending).toBe(0);
 });
 
-test("whatever changes when, everyone who waits hears of it within a look, and the list is what there is", async () => {
+test("every waiter learns of a change within one look, whenever it happens, and the list is the actual one", async () => {
   const event = fc.record({
     after: fc.integer({ min: 0, max: 9_000 }),
     id: fc.constantFrom("a", "b", "c"),

@@ -33,7 +33,7 @@ describe("a port that something else than the server accepts", () => {
   });
 
   test.each([300, 2_000, 9_000])(
-    "a server that takes %i ms for its banner is heard in the end",
+    "a server that takes %i ms for its banner is scanned in the end",
     async (ms) => {
       const { error, waits } = await scanned(ms, 120_000);
       expect(error).toMatchObject({ cause: { code: "keyscan.protocol" } });

@@ -91,7 +91,7 @@ describe("signed texts", () => {
       expect(() => verifyText("document", text, limited, now)).toThrow(SignatureError);
   });
 
-  test("a key that does not count is told why: it is another's, not yet valid, or no more", () => {
+  test("the refusal of a key has the reason: unknown, not yet valid, or no longer valid", () => {
     const limited: KeySet = { ...keys, keys: [{ ...keys.keys[0]!, notBefore: NOW, notAfter: NOW + 10 }] };
     const told = (by: typeof a, now: number) => {
       try {

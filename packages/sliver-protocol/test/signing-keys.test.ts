@@ -33,7 +33,7 @@ const taken = (current: KeySet, signed: string, now: number): KeySet =>
   rotate(current, parseKeySet(verifyText("key-set", signed, current, now)), now);
 
 describe("signing keys", () => {
-  test("a node that was away catches up step by step, and then believes what is signed now and no key that has ended", () =>
+  test("a machine that was away catches up step by step, and then trusts the present keys and none that has ended", () =>
     fc.assert(
       fc.property(
         fc.array(fc.record({ after: fc.nat(1000), overlap: fc.nat(2000) }), { minLength: 1, maxLength: 12 }),

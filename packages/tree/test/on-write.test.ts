@@ -45,7 +45,7 @@ const WRITTEN = [
 ];
 const told = () => writes.map(({ what, path, operations, error }) => [what, path, operations, error?.code]);
 
-test("each write that ended is told once, with its refusal: every session of an embedded tree", async () => {
+test("each write that ended is reported once, with its refusal: every session of an embedded tree", async () => {
   const session = await embedded.connect();
   writes.length = 0;
   await write(session);
@@ -53,7 +53,7 @@ test("each write that ended is told once, with its refusal: every session of an 
   await session.close();
 });
 
-test("each write that ended is told once, with its refusal: over ZooKeeper's protocol", async () => {
+test("each write that ended is reported once, with its refusal: over ZooKeeper's protocol", async () => {
   const socket = join(folder, "tree.sock");
   const server = await startTreeServer({ core: embedded.core, clock: systemClock, socket });
   const onWrite = (write: WriteEnded) => writes.push(write);

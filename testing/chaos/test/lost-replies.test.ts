@@ -17,7 +17,7 @@ describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {
     const site = onZooKeeper(zookeeper, { launcherPort: dropper.port, latency: "{}" });
     const launcher = site.start();
     try {
-      expect(await launcher.told(site.ready), launcher.errors).toBe(true);
+      expect(await launcher.printed(site.ready), launcher.errors).toBe(true);
       const tree = await site.connect();
       const zuul = new Zuul(tree, { ...systemRandom, float: () => 0.5 });
       const clean = () =>

@@ -118,7 +118,7 @@ describe("the verdict on a raw log", () => {
   });
 });
 
-test("a log that tells of more than the disk holds is cut; one that the disk contradicts is an error", () => {
+test("a log that has more than the disk is cut; one that the disk contradicts is an error", () => {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-verdict-"));
   const file = join(folder, "log");
   const writes = [write("1", create("/a")), write("1", create("/b")), write("1", create("/c"))];
@@ -156,14 +156,14 @@ zk.stop()
 `,
         [`127.0.0.1:${zookeeper.port}`],
       );
-      const told = readZooKeeperLog(zookeeper.dataDir).map(({ ops, sessionEnd }) => [
+      const reported = readZooKeeperLog(zookeeper.dataDir).map(({ ops, sessionEnd }) => [
         ...ops.map((op) => {
           const version = op.op === "set" ? ` for ${op.version}` : "";
           return `${op.op} ${op.path}${"data" in op ? ` ${Buffer.from(op.data ?? "")}` : ""}${version}`;
         }),
         ...(sessionEnd ? ["session ended"] : []),
       ]);
-      expect(told).toEqual([
+      expect(reported).toEqual([
         ["create /a one"],
         ["set /a two for 0"],
         ["create /a/s-0000000000 "],
@@ -184,7 +184,7 @@ test("a kill plan names every place once before any twice, and every fifth kill 
   expect(new Set(places).size).toBe(places.length);
 });
 
-test("effects are told by what a commit does", () => {
+test("effects are recognised by what a commit does", () => {
   const id = "100-0000000001";
   const names = new EffectNames();
   expect(names.of([create("/nodepool/nodes/", node("init", id))])).toEqual(["node.create"]);

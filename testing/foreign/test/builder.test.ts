@@ -32,7 +32,7 @@ describe.skipIf(requireZooKeeper())(
       ours = new Victim(["--state", join(folder, "state"), "-c", join(folder, "nodepool.yaml"), "builder"], {
         inside: false,
       });
-      if (!(await ours.told("the builder runs"))) throw new Error(ours.errors);
+      if (!(await ours.printed("the builder runs"))) throw new Error(ours.errors);
     };
 
     beforeAll(async () => {

@@ -175,7 +175,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
       await finish(python, request);
     });
 
-    test("5, 6: a node that somebody holds is not ours to delete, whoever that is; free, it goes", async () => {
+    test("5, 6: a node that another client has locked is not deleted; once free, it is", async () => {
       const request = await python.request(["large"]);
       const [node] = (await python.requestIs(request, "fulfilled")).nodes as string[];
       await python.lock(`${NODE(node)}/lock`);

@@ -183,7 +183,7 @@ test("a renewed client certificate is used, without a restart", async () => {
   expect(usersSince(renewed)).toContain("second");
 });
 
-test("a server that comes back with another authority is believed, once the file has it", async () => {
+test("a server that comes back with another authority is trusted, once the file has it", async () => {
   const { provider } = await open("kubernetes", SPACE, { kubeconfig: kubeconfig({ token: "admin-token" }) });
   await provider.list(signal);
   const { ca } = site;

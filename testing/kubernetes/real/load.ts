@@ -73,7 +73,7 @@ async function launch(name: string): Promise<Victim> {
   const words = ["--state", join(folder, name), "-c", configFile, "launcher", "--no-webapp"];
   const launcher = new Victim(words, { inside: false });
   launchers.push(launcher);
-  if (!(await launcher.told("the launcher runs"))) throw new Error(launcher.errors);
+  if (!(await launcher.printed("the launcher runs"))) throw new Error(launcher.errors);
   return launcher;
 }
 

@@ -34,7 +34,7 @@ beforeAll(async () => {
   page = `127.0.0.1:${await freePort()}`;
   const words = ["--state", join(folder, "state"), "-c", configFile, "launcher", "--webapp", page];
   launcher = new Victim(words, { inside: false });
-  if (!(await launcher.told("the launcher runs"))) throw new Error(launcher.errors);
+  if (!(await launcher.printed("the launcher runs"))) throw new Error(launcher.errors);
   bare = await zuul.ask(["bare"], "t1");
 });
 afterAll(async () => {

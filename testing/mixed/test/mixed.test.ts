@@ -34,7 +34,7 @@ describe.skipIf(requireZooKeeper() ?? requireHistory(REV))(`the launcher of ${RE
   async function start(which: "old" | "new"): Promise<Victim> {
     const victim = which === "old" ? site.startOther(old.bin) : site.start();
     victims.push(victim);
-    expect(await victim.told(site.ready), victim.errors).toBe(true);
+    expect(await victim.printed(site.ready), victim.errors).toBe(true);
     return victim;
   }
 

@@ -39,8 +39,8 @@ test("a place that nova counts as free is taken within two seconds, each of them
   const calls = log.calls();
   // A request waited for each of these creates; later ones are second attempts for guests that never answered.
   const places = freePlaces(calls, QUOTA).slice(0, REQUESTS - QUOTA);
-  const told = places.map(({ freeMs, shownMs }) => `${Math.round(freeMs)} (${Math.round(shownMs)})`);
-  process.stderr.write(`places were free for ms (of it until nova had shown them): ${told.join(" ")}\n`);
+  const reported = places.map(({ freeMs, shownMs }) => `${Math.round(freeMs)} (${Math.round(shownMs)})`);
+  process.stderr.write(`places were free for ms (of it until nova had shown them): ${reported.join(" ")}\n`);
   expect(jobs.map(({ state }) => state)).toEqual(jobs.map(() => "used"));
   expect(calls.refused).toBe(0);
   expect(places).toHaveLength(REQUESTS - QUOTA);

@@ -64,7 +64,7 @@ test(
     site.signal("nova-api", "SIGKILL");
     await sleep(OUTAGE_MS / 2);
     const [waiting] = await launcher.zuul.children("/nodepool/requests");
-    const told = await launcher.explain(waiting!);
+    const reported = await launcher.explain(waiting!);
     await sleep(OUTAGE_MS / 2);
     site.restart();
     await sleep(20_000);
@@ -85,7 +85,7 @@ test(
       medianMs: times[times.length >> 1],
       lastMs: times.at(-1),
     };
-    process.stderr.write(`${JSON.stringify(figures)}\n${told}\n`);
+    process.stderr.write(`${JSON.stringify(figures)}\n${reported}\n`);
     const states = Object.groupBy(jobs, ({ state }) => state);
     const { used = [], ...others } = states;
     expect(others).toEqual({});
@@ -96,7 +96,7 @@ test(
       ]);
     expect(most).toBeLessThanOrEqual(QUOTA + NEIGHBOURS);
     expect(counts.refused).toBeLessThanOrEqual(counts.creates / 100);
-    expect(told).toMatch(/no answer|ECONNREFUSED|refused/i);
+    expect(reported).toMatch(/no answer|ECONNREFUSED|refused/i);
     await untilOnly(user, neighbours, GONE_MS);
     await untilOnly(stranger, strangers, 0);
   },

@@ -134,8 +134,8 @@ test("a node boots from a volume, takes of that quota, too, and the volume goes 
 test("a guest that never answers is tried as often as configured, its request fails, and explain says why", async () => {
   const [job] = await launcher.zuul.jobs([["silent"]], JOB_MS);
   expect(job).toMatchObject({ state: "failed", nodes: [] });
-  const told = await launcher.explain(job!.request);
-  expect(told).toMatch(/10\.21\.0\.\d+/);
+  const reported = await launcher.explain(job!.request);
+  expect(reported).toMatch(/10\.21\.0\.\d+/);
   expect(launcher.log).toMatch(/"attempt":2,"of":2/);
 });
 

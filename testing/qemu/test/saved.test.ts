@@ -49,7 +49,7 @@ describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_0
       await rig.stop();
     }
   };
-  const told = async (launches: Launches, machine: Machine) => {
+  const reported = async (launches: Launches, machine: Machine) => {
     const keys = await launches.hostKeys(machine);
     const [name, id, boot, random, time, ...meta] = (await client.run(machine, keys, SAYS)).split("\n");
     return { keys, name, id, boot, random, time: Number(time), meta: JSON.parse(meta.join("")) };
@@ -64,7 +64,7 @@ describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_0
       const machines = [await launches.create(first as string)];
       machines.push(...(await Promise.all(others.map((id) => launches.create(id)))));
       const said = [];
-      for (const machine of machines) said.push(await told(launches, machine));
+      for (const machine of machines) said.push(await reported(launches, machine));
       for (const what of ["name", "id", "boot", "random"] as const)
         expect(new Set(said.map((one) => one[what])).size, what).toBe(3);
       expect(new Set(said.flatMap(({ keys }) => keys)).size).toBe(3);

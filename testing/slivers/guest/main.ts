@@ -63,7 +63,7 @@ function isPool(name: string): boolean {
 }
 
 /** Prints the results of a run; true when all is as expected. */
-function told(text: string, accelerator: string): boolean {
+function reported(text: string, accelerator: string): boolean {
   const found = readResults(text);
   const { report, facts } = found;
   for (const file of report.testResults) {
@@ -112,7 +112,7 @@ try {
   const one = async (accelerator: string): Promise<void> => {
     const text = (await readFile(results, "utf8")).slice(read);
     read += text.length;
-    if (!told(text, accelerator)) all = false;
+    if (!reported(text, accelerator)) all = false;
   };
   const lines = keep ? createInterface({ input: process.stdin })[Symbol.asyncIterator]() : undefined;
   let orders: Promise<Orders> | undefined;

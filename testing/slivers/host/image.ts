@@ -27,8 +27,8 @@ export async function hostImage(
   signal: AbortSignal,
 ): Promise<string> {
   const image = join(folder, "host");
-  const told = join(folder, "sliverd-settings.json");
-  await writeFile(told, settings);
+  const reported = join(folder, "sliverd-settings.json");
+  await writeFile(reported, settings);
   const { env, elements } = debian(join(folder, "cache"));
   const variables = {
     ...env,
@@ -37,7 +37,7 @@ export async function hostImage(
     LC_ALL: "C",
     DIB_IMAGE_SIZE: SIZE,
     ELEMENTS_PATH: `${ELEMENTS}:${join(ROOT, "elements")}`,
-    DIB_NODEYARD_SLIVERD_SETTINGS: told,
+    DIB_NODEYARD_SLIVERD_SETTINGS: reported,
     DIB_NODEYARD_SLIVERD_BUNDLE: bundle,
     DIB_NODEYARD_SLIVERD_NODE: node,
     NODEYARD_BUILD: "sliver-host",

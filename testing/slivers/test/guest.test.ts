@@ -30,7 +30,7 @@ describe("the guest's machine", () => {
     expect(words({ orders: "/w/a,b" })).toContain("socket,id=orders,server=on,wait=off,path=/w/a,,b");
   });
 
-  test("is told nothing that its shell would read more into", () => {
+  test("gets no text that its shell would interpret further", () => {
     expect(shellText({ SUITES: "lxc-io lxc-steps" })).toBe('export SUITES="lxc-io lxc-steps"\n');
     for (const value of ["$(id)", 'a"b', "a\nb", "`id`", "a;b", "a\\b"])
       expect(() => shellText({ A: value })).toThrow();

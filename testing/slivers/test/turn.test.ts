@@ -9,7 +9,7 @@ import { turn } from "../turn.ts";
 
 const TURN = fileURLToPath(new URL("../turn.ts", import.meta.url));
 
-test("one process at a time has the machine; who waits too long is told who has it, and a killed one has it no more", async () => {
+test("one process at a time has the machine; one that waits too long gets the holder's name, and a killed holder loses it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-turn-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "lock");

@@ -53,7 +53,7 @@ describe.skipIf(requireZooKeeper())("test kit", () => {
     await expect(script.hear()).rejects.toThrow(/ended/);
   });
 
-  test("the proxy cuts after the byte it was told", async () => {
+  test("the proxy cuts after the given byte", async () => {
     const proxy = await startProxy({ host: server.host, port: server.plainPort });
     expect(await fourLetter(proxy.port, "ruok")).toBe("imok");
     const cut = proxy.cutAfter("to-client", 2);

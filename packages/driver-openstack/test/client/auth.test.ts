@@ -24,7 +24,7 @@ test("a password, with domains by name, by id, shared, or the default one", () =
   });
 });
 
-test("an application credential carries its own scope; a token is told from what is there", () => {
+test("an application credential carries its own scope; a token is recognised by its field", () => {
   const credential = { application_credential_id: "a", application_credential_secret: "s" };
   const identity = { methods: ["application_credential"], application_credential: { id: "a", secret: "s" } };
   expect(body(credential)).toEqual({ auth: { identity } });

@@ -118,7 +118,7 @@ test("a listing of all is enough to know that a server is away which had its hos
   expect(state.looks).toBe(0);
 });
 
-test("a deletion that nova gave up and says so is told", async () => {
+test("a deletion that nova gave up with a report is an error", async () => {
   const { clock, state, servers } = nova();
   state.server = serverOf("ERROR", { fault: { message: "disk busy" } });
   const failure = servers.gone("s", "p", signal).catch((error) => error);
@@ -152,7 +152,7 @@ test.each([
   }
 });
 
-test("without an administrator's rights a forgotten deletion is told with the mend; a server that goes meanwhile is gone", async () => {
+test("without an administrator's rights a forgotten deletion is an error with its remedy; a server that goes meanwhile is gone", async () => {
   const call = { method: "POST", url: "/servers/s/action" } as const;
   for (const [code, expected] of [
     [403, { kind: "transient", message: expect.stringContaining("openstack server set --state error s") }],
@@ -190,7 +190,7 @@ test("a fault that the listing does not tell is asked for; without an answer the
   }
 });
 
-test("whoever looks for a server whose create was given up waits for nova's answer, and finds it", async () => {
+test("a search for a server whose create was aborted waits for nova's answer, and finds it", async () => {
   const { state, servers, answer, evidence } = nova();
   const controller = new AbortController();
   const create = servers.create(tag, {}, controller.signal);

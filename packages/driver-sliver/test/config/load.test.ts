@@ -67,7 +67,7 @@ describe("the configuration of slivers", () => {
     );
   });
 
-  test("idle slivers lend where the label says so, and what it says nothing of is told", () => {
+  test("idle slivers lend where the label says so, and an unknown value is reported", () => {
     const lends = (label: object) => {
       const { config, findings } = load(whole(label));
       return [config?.pools[0]?.labels.get("small")?.own.lends, ...findings];

@@ -102,7 +102,7 @@ describe("loans in a document", () => {
     expect(edited(documentOf([spec("n1"), spec("n2")])).slivers.has(FREE)).toBe(true);
   });
 
-  test("who is woken lends nothing in the same document, and loans of his own user stay before those of policy", () => {
+  test("a sliver that is woken lends nothing in the same document, and loans by its user come before those of the policy", () => {
     const own = loan("n1", 5, "n2");
     const now = documentOf([spec("n1"), idle("n2"), spec("n3")], {
       n2: [own, loan("n1", 400), loan("n3", 400)],

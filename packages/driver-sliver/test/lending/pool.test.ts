@@ -178,7 +178,7 @@ describe("slivers of a pool that lend", () => {
   let pool: Pool;
   afterEach(() => pool.provider.close());
 
-  test("what the machine has left goes to who is busy, and is back before the next is begun", async () => {
+  test("what the machine has left goes to busy slivers, and is back before the next sliver starts", async () => {
     pool = await new Pool().start();
     await pool.create(ONE, "zuul");
     expect(pool.caps).toEqual({ [ONE]: CAPACITY - FREE_KEEPS });
@@ -253,7 +253,7 @@ describe("slivers of a pool that lend", () => {
     expect([...new Set(Object.values(pool.caps))]).toEqual([CAP]);
   });
 
-  test("a machine says what it guarantees, to which nodes, and who lends what to whom", async () => {
+  test("a machine reports what it guarantees to which nodes, and the loans between them", async () => {
     pool = await new Pool().start();
     await pool.create(ONE, "zuul");
     await pool.create(TWO, MIN_READY);

@@ -73,7 +73,7 @@ describe("loans by policy", () => {
       }
     }));
 
-  test("nobody who is idle ends below his guarantee or a tenth of his caps; nothing else of him is touched", () =>
+  test("no idle sliver ends below its guarantee or a tenth of its caps; nothing else of it changes", () =>
     property((all, revision) => {
       const { effective, records } = effectOf(all, revision);
       for (const { name, use } of all) {

@@ -249,7 +249,7 @@ describe("what jobs and drivers wrote for themselves", () => {
     expect(await secrets({})).toMatchObject({ comment: "kept for Ada", user_data: { password: "hunter2" } });
   });
 
-  test("is hidden from a page in a browser, and from whom a proxy speaks for", async () => {
+  test("is hidden from a page in a browser, and from clients behind a proxy", async () => {
     const hidden = { comment: "redacted", user_data: "redacted", driver_data: "redacted" };
     expect(await secrets({ origin: "https://evil.example" })).toEqual(hidden);
     expect(await secrets({ host: "evil.example" })).toEqual(hidden);

@@ -16,7 +16,7 @@ describe("answers that stay good for a second", () => {
     expect(await ask()).toBe(2);
   });
 
-  test("whoever asks while it is made waits for the same one, however long it takes", async () => {
+  test("callers during a computation wait for its one result, however long it takes", async () => {
     const clock = new VirtualClock();
     const cache = new ShortCache<string>(clock, 1_000, 10);
     const slow = Promise.withResolvers<string>();

@@ -6,7 +6,7 @@ import { askMembers } from "../../src/asking/index.ts";
 import { imageWork } from "../../src/operations/index.ts";
 import { makeHost, openTree, startBuilder, until } from "./rig.ts";
 
-test("a builder says how far it is to whoever asks of its image, and answers all others at once", async () => {
+test("a builder answers a question about its image with its progress, and all other questions at once", async () => {
   const host = makeHost();
   const gate = join(host.folder, "gate");
   const command = host.script(

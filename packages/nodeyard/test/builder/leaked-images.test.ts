@@ -26,7 +26,7 @@ function image(uploadId: string, change: Partial<ImageTag> = {}): Resource {
 const machine: Resource = { type: "instance", id: "vm", tag: null, resources: {} };
 const context = { installation: OURS, provider: "cloud", previous: new Set<string>() };
 
-test("aliens are tagged images without an upload; another installation's are told apart", () => {
+test("aliens are tagged images without an upload; those of another installation are listed apart", () => {
   const all = [
     machine,
     image("0000000001"),

@@ -38,7 +38,7 @@ const uploads = (builder: Builder) => [...builder.view.images.uploads("small")];
 const MAKE =
   'for format in $NODEYARD_IMAGE_FORMATS; do echo "image of $NODEYARD_BUILD" > "$DIB_IMAGE_FILENAME.$format"; done';
 
-test("an image is built, uploaded with its sums and tag, and told as the contract has it", async () => {
+test("an image is built, uploaded with its sums and tag, and recorded as the contract says", async () => {
   const command = host.script("make", `echo phase one\n${MAKE}\ntouch "$TMPDIR/rest"`);
   const { builder, log } = await start(
     host.config(

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => host.remove());
 
-test("an images-dir that cannot be written is named with its mend", async () => {
+test("an images-dir that cannot be written is named with its remedy", async () => {
   mkdirSync(join(host.images, "builder_id.txt.new"));
   await expect(disk.builderId(systemRandom)).rejects.toMatchObject({
     code: "builder.images_dir_unwritable",

@@ -124,7 +124,7 @@ describe("what cannot be done: exit code 1 and one line", () => {
     expect(code).toBe(1);
     expect(line).toMatch(/^cannot read \S+ \(ELOOP.*\): run this as the user that Nodeyard runs as/);
   });
-  test("a configuration that cannot be used names file, line, key and mend", async () => {
+  test("an error in the configuration names file, line, key and remedy", async () => {
     site.write("labels: []\nproviders:\n  - name: cloud\n    driver: bogus\n    pools: []\n");
     const { code, line } = await failure("-c", site.config, "up");
     expect(code).toBe(1);

@@ -117,7 +117,7 @@ test("who may still decide, and who has declined", async () => {
   expect(about).toMatchObject({ declined_by: ["a"], pools_that_may: [] });
 });
 
-test("pending: in whose hands, or in nobody's", async () => {
+test("pending: with a handler, and without one", async () => {
   await pool("a", ["small"]);
   expect((await request({ state: "pending" })).waitsFor).toMatchObject({ code: "pending.elsewhere" });
   await hold(paths.requestLock("200-0000000000"), "launcher-7");
@@ -139,7 +139,7 @@ test("a node whose record cannot be read says so, what of it can be read, and ho
   expect(await story("node", "0000000000")).toMatchObject({ state: "unreadable", about: { provider: null } });
 });
 
-test("a node says who has it, and who is to act on it", async () => {
+test("a node names its user, and who acts on it next", async () => {
   expect((await node({ state: "used" })).next).toBe(
     "Nothing, until a launcher that serves cloud is registered: none is now.",
   );

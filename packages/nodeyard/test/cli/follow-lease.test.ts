@@ -43,7 +43,7 @@ async function follow() {
   return followLease(handles, lease, youngest, (progress) => seen.push(progress));
 }
 
-test("tells of the nodes that are made for it, of no others, and of its grant", async () => {
+test("reports the nodes that are made for it, no others, and its grant", async () => {
   const following = await follow();
   const ours = await node(lease.request!);
   await node("100-0000009999");
@@ -81,7 +81,7 @@ test("records that make no sense hide nothing", async () => {
   await following.close();
 });
 
-test("what happened while the connection was gone is told afterwards", async () => {
+test("events from the time without a connection are reported afterwards", async () => {
   const following = await follow();
   (handles.tree as MemoryTree).disconnect(true);
   await other.set(leasePath(lease.id), encodeLease({ ...lease, state: "granted" }));

@@ -183,7 +183,7 @@ describe("progress", () => {
       "    1.5s  lease 0123456789ab  granted\n",
     ]);
   });
-  test("who declined is told", () => {
+  test("the pools that declined are named", () => {
     const lines: string[] = [];
     const progress = new Progress(
       (line) => lines.push(line),

@@ -179,7 +179,7 @@ describe("a Nodeyard of one process, and its clients", () => {
   });
 });
 
-test("whoever starts it at a terminal is shown a link to the page; a log is not", async () => {
+test("a start at a terminal prints a link to the page; a start with a log does not", async () => {
   const site = new Site(fakeConfig());
   const words = ["--state", site.state, "-c", site.config, "up", "--webapp", "127.0.0.1:0"];
   // script (1) gives it a terminal of its own, copies what is printed there, and passes SIGTERM on.

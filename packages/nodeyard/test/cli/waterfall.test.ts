@@ -23,7 +23,7 @@ const life: readonly LifeStep[] = [
   step({ of: "delete", step: "remove", began: 36_010_000, ms: null }),
 ];
 
-test("a life is a waterfall: what went wrong is marked and told, what goes on is open, idle hours take no room", () => {
+test("a life is a waterfall: failures are marked with their error, a running step is open, idle hours take no room", () => {
   expect(waterfall(life, 36_015_000, 80)).toEqual([
     "  launch: create    [======x                                          ]    2.0 s",
     "      failed: no room",

@@ -72,7 +72,7 @@ test.each(["own/er", "..", ".", "/", "a\nb"])(
   },
 );
 
-test("an empty build command is told: it is none", () => {
+test("an empty build command is reported and counts as none", () => {
   const { warnings, errors } = load(text.replace("[/usr/bin/make-image, --fast]", "[]"));
   expect(errors).toEqual([]);
   expect(warnings).toEqual([expect.stringMatching(/build-command: is empty: diskimage-builder makes/)]);

@@ -122,7 +122,7 @@ describe("the rest of the top level", () => {
     expect(warnings).toEqual(["n.yaml:1:36: labels[1].name: repeats label a; the last one counts"]);
   });
 
-  it("tenants: known keys are resources, others keep their name, misspellings are told", () => {
+  it("tenants: known keys are resources, others keep their name, misspellings are reported", () => {
     const { config, warnings } = load(
       "tenant-resource-limits: [{tenant-name: t, max-servers: 2, max-ram: 512, L-1: 4, max-server: 1}]",
     );
@@ -150,7 +150,7 @@ describe("the rest of the top level", () => {
     ]);
   });
 
-  it("providers: two with one name are refused, and pools that Python would mistake are told", () => {
+  it("providers: two with one name are refused, and pools whose ids Python would confuse are reported", () => {
     const pool = (name: string) => `driver: static, pools: [{name: ${name}}]`;
     expect(load(`providers: [{name: a, ${pool("x")}}, {name: a, ${pool("y")}}]`).errors[0]).toContain(
       "two with the name a",

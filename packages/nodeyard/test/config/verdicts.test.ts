@@ -182,7 +182,7 @@ elements-dir: /one:/two`;
 });
 
 describe("messages", () => {
-  it("name file, line, key path, value and mend, several at once", () => {
+  it("name file, line, key path, value and remedy, several at once", () => {
     const text = [
       "labels:",
       "  - name: 5",

@@ -7,7 +7,7 @@ const issuer = (more = "", url = "https://sso.example/realms/ci") =>
 const grants = (text: string) => issuer(`, grants: [${text}]`);
 
 describe("issuers of tokens", () => {
-  it("give rights by their claims; who is no user has no limits unless some are named", () => {
+  it("give rights by their claims; a caller who is no user has no limits unless some are named", () => {
     const text = grants(
       "{claims: {groups: [ci, qa]}, role: viewer}, {claims: {a.b: web, p: true, n: 7}, role: user, labels: [small], tenants: ['*']}",
     );

@@ -206,7 +206,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     expect((await site.builds()).length).toBeGreaterThan(0);
   });
 
-  test("who waits for a build that fails is told which log says why, and where", async () => {
+  test("waiting for a build that fails prints which log has the reason, and where it is", async () => {
     writeFileSync(join(site.folder, "make-image.fails"), "");
     const { code, err } = await site.run("image-build", "small", "--wait");
     rmSync(join(site.folder, "make-image.fails"));

@@ -51,7 +51,7 @@ test("an image that is as new as it should be: builds, uploads, and when the nex
   expect(out).toMatch(/\n {2}\S+, upload to cloud: The provider has the newest build .* \(upload\.done\)\n/);
 });
 
-test("a pause holds a request, and both are told; without a builder that is the reason", async () => {
+test("a pause holds a request, and both are explained; without a builder that is the reason", async () => {
   site = new ImageSite(MAKE);
   const up = await site.up();
   await up.told("upload ready");

@@ -45,7 +45,7 @@ async function launching(share: number) {
 const told = (world: World): Canary["tallies"] =>
   decodeCanary("noble", Buffer.from(world.text(canaryPath("noble")) ?? "")).tallies;
 
-test("a client gets its node though the build on trial does not boot; both launches are told", async () => {
+test("a client gets its node although the build on trial does not boot; both launches are counted", async () => {
   const { world, orders } = await launching(0.999);
   const id = await world.ask();
   const { nodes } = await world.fulfilled(id);

@@ -25,7 +25,7 @@ describe("a provider whose close never ends", () => {
     provider.close = never;
   });
 
-  test("holds up no reload for longer than its limit, and is told of", async () => {
+  test("delays no reload for longer than its limit, and is reported", async () => {
     const world = new World();
     const { launcher, counters, log } = await world.start("a", launcherConfig([one, two]), { wrap });
     void launcher.reconfigure(launcherConfig([two]));
@@ -75,7 +75,7 @@ describe("a provider whose close fails", () => {
   const failures = (log: { readonly lines: readonly { readonly facts: unknown }[] }) =>
     log.lines.filter(({ facts }) => JSON.stringify(facts).includes("socket hang up"));
 
-  test("is told of, when it is left at once and when its work has ended", async () => {
+  test("is reported, both when it is closed at once and when its work has ended", async () => {
     for (const createMs of [0, 10_000]) {
       const none = { minMs: 0, maxMs: 0 };
       const create = { minMs: createMs, maxMs: createMs };
@@ -91,7 +91,7 @@ describe("a provider whose close fails", () => {
     }
   });
 
-  test("is told of when it opened too late", async () => {
+  test("is reported when it opened too late", async () => {
     const world = new World();
     let opened = 0;
     const late = changing(async (provider) => {

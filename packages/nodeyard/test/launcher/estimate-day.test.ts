@@ -140,7 +140,7 @@ test("a busy day: nearly every request has an estimate, and four of five are wit
   }
 }, 120_000);
 
-test("uneven users: what is said is as often right, and of the others it is said why nobody knows", async () => {
+test("uneven users: estimates are right as often, and without an estimate the reason is given", async () => {
   const waiting = (await liveADay(lab)).filter(({ waits }) => waits);
   const { estimates, right } = rightOf(waiting);
   console.log(`${waiting.length} requests, ${estimates} estimates, ${right} within a factor of two`);

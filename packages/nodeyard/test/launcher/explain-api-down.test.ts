@@ -80,7 +80,7 @@ test("down while somebody waits for quota: the API's failure since then, not quo
   expect((await told(world, "request", waiting)).waitsFor?.code).toBe("capacity.provider");
 });
 
-test("down when the launcher starts: nothing is registered, and it is told why and when it is tried again", async () => {
+test("down when the launcher starts: nothing is registered, and explain gives the reason and the next try", async () => {
   const [world, api] = [new World(), new Api()];
   api.down = true;
   await world.start("a", config, { wrap: api.wrap });
@@ -98,7 +98,7 @@ test("down when the launcher starts: nothing is registered, and it is told why a
   await world.fulfilled(waiting);
 });
 
-test("down while launching: the offering's failures are told as such", async () => {
+test("down while launching: the failures of the offering are reported as such", async () => {
   const [world, api] = [new World({ availabilityZones: ["az1"] }), new Api()];
   await world.start("a", config, { wrap: api.wrap });
   api.down = true;
@@ -114,7 +114,7 @@ test("down while launching: the offering's failures are told as such", async () 
   expect(label.waitsFor?.meaning).toMatch(/not for lack of quota/);
 });
 
-test("what is being done with a node is told while it lasts, with its step", async () => {
+test("explain shows what is being done with a node, with its step", async () => {
   const world = new World({
     latency: {
       create: { minMs: 10, maxMs: 10 },

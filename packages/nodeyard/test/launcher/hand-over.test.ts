@@ -82,7 +82,7 @@ describe("before a ready node is delivered", () => {
     await world.until("it ends", () => world.request(request)?.state === "failed", 120_000);
   });
 
-  test("while it is nobody's, and otherwise, its driver is told so now and then, of its own nodes only", async () => {
+  test("its driver is notified now and then whether it is in use, of its own nodes only", async () => {
     const told: Record<string, NodeUse>[] = [];
     const { world, idle } = await started(async () => {}, {
       async reconcile(uses) {

@@ -81,7 +81,7 @@ const step = fc.record({
   end: fc.array(fc.tuple(fc.nat(100), fc.boolean()), { maxLength: 10 }),
 });
 
-test("of a label that never works no more fail than the budget, whoever launches, in whatever order", () => {
+test("no more launches of a label that never works fail than its budget allows, on any launchers and in any order", () => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 40 }),

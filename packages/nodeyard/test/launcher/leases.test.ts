@@ -75,7 +75,7 @@ describe("leases", () => {
     expect(deletion(world, paths.request(request!))).toBeLessThan(deletion(world, leasePath(asked.id)));
   });
 
-  test("keep what a later release wrote into them, byte for byte, whoever changes them", async () => {
+  test("keep fields that a later release wrote, byte for byte, through every change", async () => {
     const world = new World();
     const tree = world.cluster.connect({ name: "cli", sessionTimeoutMs: 10_000 });
     const own = inWorld(world, tree);
@@ -125,7 +125,7 @@ describe("leases", () => {
     expect((await readLease(handles(rig), first.id))?.state).toBe("granted");
   });
 
-  test("that are gone leave no request behind, also when no event tells of it", async () => {
+  test("leave no request behind when they are gone, also when the event was lost", async () => {
     const world = new World();
     const left = await world.ask({ state: "fulfilled", nodes: [], requestor: "Nodeyard:lease:aaaaaaaaaaaa" });
     await world.start("a", launcherConfig([fakeProvider()]));
@@ -194,7 +194,7 @@ describe("leases", () => {
     expect(told.findLast(({ event }) => event === "lease.ended")?.facts).toMatchObject({ why: "expired" });
   });
 
-  test("are written as over before their nodes are looked for: who is about to hold one no longer does", async () => {
+  test("are marked as over before their nodes are searched, so that a holder that is about to lock one does not", async () => {
     const { world, id, asked, fulfil } = await foreignNode({ launchers: ["a", "b"], forMs: 5_000 });
     const lease = leasePath(asked.id);
     let slow = 0;

@@ -61,7 +61,7 @@ describe("the life of a node in the journal", () => {
     expect(steps.at(-1)?.facts).toMatchObject({ step: "wait", attempt: 2 });
   });
 
-  test("why a pool declined after a launch failed is told with the request", async () => {
+  test("explain of the request says why a pool declined after a failed launch", async () => {
     const world = new World();
     world.cloud.faults.createFails = 1;
     const config = launcherConfig([fakeProvider("cloud", { "launch-retries": 1 })]);

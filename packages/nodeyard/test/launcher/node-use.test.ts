@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { nodeUse } from "../../src/launcher/metastatic/backings.ts";
 import { World } from "../rules/world.ts";
 
-test("a node whose record cannot be read may be somebody's; one that is gone is nobody's yet", async () => {
+test("a node whose record cannot be read counts as used, and one without a record as between two uses", async () => {
   const world = new World();
   const id = await world.makeNode({ state: "ready", provider: "cloud", pool: "main", type: ["small"] });
   const use = () => world.settle(nodeUse(world.other, id));

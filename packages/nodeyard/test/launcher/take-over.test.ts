@@ -46,7 +46,7 @@ describe("what a Python launcher that was stopped has left", () => {
     expect((await world.fulfilled(asked)).nodes).toEqual([node]);
   });
 
-  test("a ready node counts for min-ready, whoever asked for it", async () => {
+  test("a ready node counts for min-ready, whichever request launched it", async () => {
     const labels = new Map([
       ["small", { name: "small", minReady: 2, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
     ]);

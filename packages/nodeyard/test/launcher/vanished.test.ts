@@ -68,7 +68,7 @@ describe("nodes whose machine is gone", () => {
     expect(twice([machine("0000000001", "another", "another installation")])).toBe(1);
   });
 
-  test("are not told by ids of another shape than those that the driver lists", () => {
+  test("ids of another shape than those in the driver's list prove nothing", () => {
     const node = entry("0000000001", { external_id: { vm: "x", zone: "y" } });
     const { suspects } = look([node], [machine("0000000002", "text")]);
     expect(suspects.size).toBe(0);
@@ -101,7 +101,7 @@ describe("a launcher", () => {
     for (const other of others) expect(world.node(other)?.state).toBe("ready");
   });
 
-  test("believes no list that leaves a machine out which is there when asked for", async () => {
+  test("a machine that the list leaves out, but that is found by its tag, is not gone", async () => {
     const world = new World();
     const { counters } = await world.start("a", launcherConfig([fakeProvider()]), {
       wrap: withMethods(() => ({ list: async () => [] })),

@@ -113,7 +113,7 @@ describe("a delivered node is taken as a backing node", () => {
     expect(lab.node(id)?.state).toBe("hold");
   });
 
-  test("not when its record makes no sense: the error is told, and its lock is free", async () => {
+  test("not when its record is invalid: the error is logged, and its lock is free", async () => {
     const { lab, id, request, take } = await delivered({}, "{");
     await expect(take()).rejects.toThrow();
     expect(lab.children(paths.nodeLock(id))).toEqual([]);

@@ -76,7 +76,7 @@ test("a backing node takes as many slots as it has and as its label says, whiche
   }
 });
 
-test("a claim demands its backing node as it was when the slot was chosen, whatever was heard of it since", async () => {
+test("a claim requires its backing node as it was when the slot was chosen, despite later events", async () => {
   const { take, choose } = stand();
   const chosen = choose()!;
   expect(chosen).toMatchObject({ backing: BACKING, slot: 0 });

@@ -85,7 +85,7 @@ describe("a claim without a record", () => {
     expect(holder()).toBe(next);
   });
 
-  test("is left by whoever is not the owner any more", async () => {
+  test("is left alone by a launcher that is no longer the owner", async () => {
     await claimed("0000000075");
     await lab.settle(lab.other.delete(ELECTED));
     await expect(lab.settle(dropClaim(context, claimOf("0000000075"), fence))).rejects.toThrow();

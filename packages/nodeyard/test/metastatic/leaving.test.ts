@@ -51,7 +51,7 @@ describe("a provider that leaves the configuration", () => {
     await lab.until("the request ended", () => lab.request(waiting)?.state === "failed", 60_000);
   });
 
-  test("tells whoever waits for a slot at once", async () => {
+  test("ends the requests that wait for a slot at once", async () => {
     const lab = new Lab();
     const a = await lab.start("a", config(LONG, {}, [metal({ "max-servers": 1 })]));
     const used = await lab.get();
@@ -170,7 +170,7 @@ describe("what a provider left whose launcher was started anew without it", () =
     expect(elected(lab)).toHaveLength(1);
   });
 
-  test("is left to whoever serves it again while it is given back, and served as if it had not gone", async () => {
+  test("passes to the launcher that serves it again while it is released, and is served as before", async () => {
     const lab = new Lab();
     const settings = { ...LONG, "max-parallel-jobs": 2 };
     const a = await lab.start("a", config(settings));

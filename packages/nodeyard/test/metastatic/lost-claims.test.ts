@@ -23,7 +23,7 @@ async function half(): Promise<{ readonly lab: Lab; readonly backing: string }> 
 }
 
 describe("a claim that is lost", () => {
-  test("leaves its slot to whoever waits in line, at once", async () => {
+  test("leaves its slot to the first launch in line, at once", async () => {
     const { lab, backing } = await half();
     let lost = 0;
     lab.fault = (call) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { gaugeSamples, limitGauges } from "../../src/metrics/index.ts";
 
 describe("limits of a configuration", () => {
-  test("pools of a provider add up; what is infinite is told of nowhere", () => {
+  test("pools of a provider add up; an infinite limit is not reported", () => {
     const gauges = limitGauges({
       maxServers: new Map([
         ["cloud", [3, 4]],

@@ -142,7 +142,7 @@ describe("nodes and requests in numbers", () => {
     population.close();
   });
 
-  test("what waits longest is told by label and provider, and breakers by what they close", async () => {
+  test("the longest waits are reported by label and provider, and breakers by what they close", async () => {
     const offering = { provider: "cloud", az: "b", type: "m1|large" };
     const breaker = failurePath(offeringKey(offering));
     const records: Readonly<Record<string, object>> = {

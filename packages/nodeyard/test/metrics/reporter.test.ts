@@ -36,7 +36,7 @@ describe("reports to statsd", () => {
     expect(take()).toEqual(["nodepool.nodes.ready:2|g"]);
   });
 
-  test("an idle system is told of again and again", async () => {
+  test("figures of an idle system are sent again and again", async () => {
     const { clock, take } = lab();
     await clock.advance(1_000);
     take();
@@ -58,7 +58,7 @@ describe("reports to statsd", () => {
     expect(take()).toEqual(["nodepool.provider.gone.nodes.ready:0|g"]);
   });
 
-  test("only who leads tells of what all see; who leads anew tells all of it", async () => {
+  test("only the leader sends the common figures; a new leader sends all of them", async () => {
     const { clock, world, reporter, take } = lab();
     world.leading = false;
     world.own = [gauge("nodepool.launcher.host.zk.client.connection_queue", 1)];

@@ -71,7 +71,7 @@ test("by force locked nodes go, too (check 17)", async () => {
   expect(await left()).toEqual(OTHERS);
 });
 
-test("who serves a provider is told by registered pools, stopped ones left out", async () => {
+test("the launchers that serve a provider follow from registered pools, without stopped ones", async () => {
   const folder = paths.component("pool");
   await ensurePath(handles.tree, folder);
   const register = (hostname: string, providerName: string, state: "running" | "stopped") =>

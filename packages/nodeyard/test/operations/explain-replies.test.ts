@@ -127,7 +127,7 @@ describe("a request, with what launchers say", () => {
     expect(story.estimate).toMatchObject({ fromMs: 9_000, pool: "other/main" });
   });
 
-  test("a cloud whose API fails is told, although no pool of it is registered", async () => {
+  test("a failing cloud API is reported although no pool of it is registered", async () => {
     const subject = await request(["small"]);
     const failing = standing({
       code: "provider.failing",
@@ -184,7 +184,7 @@ test("histories of many become one: each event once, by time, with who wrote it"
 describe("a label", () => {
   const small: Explained = { kind: "label", id: "small" };
 
-  test("that nobody has heard of is not known", async () => {
+  test("that no pool offers and no record names is not found", async () => {
     await pool("a", ["large"]);
     expect(
       await explain(handles, small, async () => ({
@@ -197,7 +197,7 @@ describe("a label", () => {
     ).toBeUndefined();
   });
 
-  test("who would serve it at once, who waits for what, and whom it does not concern", async () => {
+  test("which pool would serve it at once, which wait for what, and which do not offer it", async () => {
     await pool("a", ["small"]);
     await pool("b", ["large"]);
     const node = newNode({ state: "ready", type: ["small"], provider: "gone" }, 100);
@@ -238,7 +238,7 @@ describe("a label", () => {
     expect((await told(small, { answers })).waitsFor?.code).toBe(code);
   });
 
-  test("label.unknown: what is left of it is told", async () => {
+  test("label.unknown: its remaining records are listed", async () => {
     await request(["small"]);
     expect(await told(small, {})).toMatchObject({ state: "unserved", waitsFor: { code: "label.unknown" } });
   });

@@ -31,7 +31,7 @@ test("steps in order, with the time between ready and deletion as one of its own
   ]);
 });
 
-test("what goes on is told once, whether or not its end was noted meanwhile", () => {
+test("a step under way is listed once, whether or not its end was recorded meanwhile", () => {
   const now = { node, of: "launch", attempt: 1, step: "boot", began: 2_000 };
   expect(brief(lifeOf([done("launch", "create", 0, 2_000)], [now]))).toEqual([
     ["launch", "create", 0, 2_000],

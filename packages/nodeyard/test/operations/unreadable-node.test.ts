@@ -42,7 +42,7 @@ test.each(NONSENSE)("a node whose record is %j can be removed, and not be held",
   expect(await tree.children(paths.nodes)).toEqual([]);
 });
 
-test("whoever has the lock of one that cannot be read keeps it", async () => {
+test("the holder of the lock of an unreadable node keeps it", async () => {
   const { handles, tree, id, text } = await unreadableNode("nonsense");
   await tree.create(paths.nodeLock(id));
   const options = { ephemeral: true, sequential: true };
@@ -60,7 +60,7 @@ test("a path that never had data is no node", async () => {
   await expect(deleteNode(handles, "0000000900")).rejects.toMatchObject({ code: "operation.no_node" });
 });
 
-test("what is told of a provider has those that may be of it, and its erasure takes those that are", async () => {
+test("the info of a provider has the nodes that may be its own, and erase removes those that are", async () => {
   const { handles, id, text } = await unreadableNode('{"state": "verifying", "provider": "lab"}');
   const told = async (provider: string) =>
     (await providerInfo(handles, provider)).unreadable.map((node) => node.id);

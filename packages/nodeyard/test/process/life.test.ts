@@ -116,7 +116,7 @@ describe("the life of a process", () => {
     expect((await site.run("list")).code).toBe(0);
   });
 
-  test("nodes that cannot be told of are given back, unless they are to be kept", async () => {
+  test("nodes that cannot be printed are returned, unless they are to be kept", async () => {
     await site.up();
     const words = ["--state", site.state, "request", "small", "--wait", "--json"];
     const full = ["sh", "-c", 'exec "$@" > /dev/full', "sh"];

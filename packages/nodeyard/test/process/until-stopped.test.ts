@@ -124,7 +124,7 @@ test("SIGHUP reloads what runs, also when it came during the start, and never st
   expect([await plain, closed]).toEqual([0, 2]);
 });
 
-test("what makes going on useless closes it, and is told", async () => {
+test("a fatal failure closes the process, and is reported", async () => {
   const { of } = machine();
   const log = memoryLog();
   let closed = 0;

@@ -62,7 +62,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     }
   });
 
-  test("who follows the events of a launcher that is killed hears what another launcher did meanwhile", async () => {
+  test("a follower of a killed launcher's events gets what another launcher did meanwhile", async () => {
     const { host, plainPort } = zookeeper;
     const other = new Site(
       fakeConfig({ extra: `zookeeper-servers:\n  - {host: ${host}, port: ${plainPort}}\n` }),

@@ -40,7 +40,7 @@ async function pythonPool(world: World): Promise<void> {
   );
 }
 
-test("a machine's id is in its record while it boots: whoever clears away after us asks for it by that", async () => {
+test("the record has the machine's id while it boots, so that a later clean-up can find it", async () => {
   const world = new World();
   world.cloud.adjust({
     ...world.cloud.knobs,

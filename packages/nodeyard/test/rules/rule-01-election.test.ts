@@ -80,7 +80,7 @@ describe("rule 1: who leads", () => {
     expect(election.leading).toBe(true);
   });
 
-  test("with a new contender, also when the line never told of the former one", async () => {
+  test("with a new contender, also when the deletion of the former one was not reported", async () => {
     const { election, tell, renew } = await stand();
     // Its session ended before the line was seen: what never came in does not go out of it either.
     await renew();

@@ -29,7 +29,7 @@ describe("the hold of a lease on a node", () => {
     expect(world.node(id)).toMatchObject({ state: "ready", ...ofAnother });
   });
 
-  test("waits behind whoever came before it: the node is not in use while another contender is next", async () => {
+  test("waits behind earlier contenders: the node is not in use while another contender is next", async () => {
     const { world, id, fulfil, lease } = await foreignNode();
     const theirs = { ephemeral: true, sequential: true };
     const path = `${paths.nodeLock(id)}/${"b".repeat(32)}__lock__`;
@@ -56,7 +56,7 @@ describe("the hold of a lease on a node", () => {
     expect([world.node(id)?.state, contendersOf(world, id)]).toEqual(["used", []]);
   });
 
-  test("that was never first in line leaves the node to whoever has its lock", async () => {
+  test("that was never first in line leaves the node to the holder of its lock", async () => {
     const { world, id, asked, fulfil, release, lease } = await foreignNode();
     const theirs = await world.contend(paths.nodeLock(id));
     await world.contend(paths.nodeLock(id), Buffer.from(leaseRequestor(asked.id)));

@@ -40,7 +40,7 @@ describe("leases", () => {
     for (const { log } of members) expect(log.lines.filter(({ level }) => level === "warn")).toEqual([]);
   });
 
-  test("a request whose lease is gone is nobody's: it goes, and its nodes are free", async () => {
+  test("a request whose lease is gone is deleted, and its nodes are free", async () => {
     const world = new World();
     await world.start("a", launcherConfig([fakeProvider()]));
     const id = await world.ask({

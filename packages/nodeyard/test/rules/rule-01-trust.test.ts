@@ -167,7 +167,7 @@ describe("rule 1: static hosts", () => {
     await world.fulfilled(second, 10_000);
   });
 
-  test("each slot has one record, whoever leads, however often sessions end and replies are lost", async () => {
+  test("each slot has one record, through changes of leader, ended sessions and lost replies", async () => {
     for (let seed = 1; seed <= 12; seed++) {
       const world = new World();
       const random = seededRandom(seed);

@@ -45,7 +45,7 @@ describe("rule 5: what outlives its record", () => {
     expect(counters.value("launcher.leaked")).toBe(1);
   });
 
-  test("stays when it is another installation's, another provider's or nobody's: Python's machines have no tag of ours", async () => {
+  test("stays when it belongs to another installation or provider, or has no tag, as Python's machines", async () => {
     const { world, counters } = await launcher();
     const others = [
       { installation: "11111111-2222-4333-8444-555555555555" },

@@ -56,7 +56,7 @@ describe("rule 8: tree time for ages", () => {
     expect(it.now()).toBe(1_000_000 + DAY);
   });
 
-  test("an offset that was learnt while our clock was set is believed after three sweeps", () => {
+  test("an offset that was measured while our clock was set is trusted after three sweeps", () => {
     const { clock, it, learn } = ages();
     learn(0);
     clock.jump(DAY);

@@ -95,7 +95,7 @@ describe("when a request gets its nodes", () => {
     expect(only(forecast)).toBe((0.5 + 1 + 1) * MINUTE);
   });
 
-  test("hosts: who is before it in the line for the label, and when one is given back", () => {
+  test("hosts: the requests ahead in the line for the label, and when a host is returned", () => {
     const hosts = policy([pool({ provider: "lab", launches: false, inventory: new Map([["small", 2]]) })]);
     const fixture = new SchedulerFixture(hosts);
     fixture.now = 100 * MINUTE;

@@ -208,7 +208,7 @@ describe("incremental equals from scratch", () => {
 
   // Without a tenant's limit: what is kept of it for one pool's head depends on which pool was looked at first. Behind a blocked
   // head it depends on the past who has a note of its own and who is told its place only.
-  test("the same after long courses, whoever asks", () => {
+  test("the same after long courses, for any requestor", () => {
     const longer = fc.array(
       step.map((taken) => (taken.kind === "ask" ? { ...taken, tenant: null } : taken)),
       { maxLength: 80, size: "max" },

@@ -165,7 +165,7 @@ describe("no wake-up is lost", () => {
     expect(accepted(fixture.tell({ type: "policy", policy: policy([lab]) }))).toEqual([id(1)]);
   });
 
-  test("nothing is kept for one whom its tenant's limit holds back", () => {
+  test("no host is kept for a request that waits for its tenant's limit", () => {
     const { fixture, free, ask } = busyLab([["board"], ["board"], ["phone"]], {
       tenantLimits: new Map([["t1", { instances: 2 }]]),
     });
@@ -298,7 +298,7 @@ class ReportedEvents {
   }
 }
 
-test("what is kept for whom depends on hosts and requests only, not on the order in which they came", () => {
+test("the kept hosts depend on hosts and requests only, not on their order of arrival", () => {
   fc.assert(
     fc.property(fc.array(move, { maxLength: 60, size: "max" }), (moves) => {
       const told = new ReportedEvents();

@@ -47,7 +47,7 @@ class World extends SchedulerFixture {
 }
 
 describe("launches of a label that has not worked yet", () => {
-  test("as many begin as its budget has, the oldest nodes first, whoever asks first", () => {
+  test("as many launches begin as the budget allows, the oldest nodes first, in any order of asking", () => {
     const world = new World();
     for (const number of [1, 2, 3, 4, 5]) world.makes(number);
     expect(world.wants(5)).toEqual([]);

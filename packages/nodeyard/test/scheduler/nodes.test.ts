@@ -86,7 +86,7 @@ describe("nodes that are done with", () => {
     expect(fixture.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
   });
 
-  test("rule 1: nor does one that goes wrong by so little that it is believed", () => {
+  test("rule 1: nor does a jump that is too small to lose trust", () => {
     const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
     const fixture = new SchedulerFixture(policy([lab]));
     fixture.node("0000000001", { state: "in-use", provider: "lab" });

@@ -135,7 +135,7 @@ describe("an offering that fails", () => {
     expect(declined.sort()).toEqual(["100-1", "100-2", "100-3"]);
   });
 
-  test("in every zone: whoever waits goes on in the first that opens", () => {
+  test("in every zone: a waiting request goes on in the first zone that opens", () => {
     const fixture = new SchedulerFixture(policy([pool({ zones: ["az1", "az2"] })]));
     const [az1 = "", az2 = ""] = ["az1", "az2"].map((az) =>
       offeringKey({ provider: "cloud", az, type: "small" }),

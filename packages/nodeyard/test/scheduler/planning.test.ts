@@ -169,7 +169,7 @@ describe("what is kept for the head of a queue", () => {
     expect(accepted(fixture.gone("node", nodeId(1)))).toEqual([id(1), id(2)]);
   });
 
-  test("other pools of the provider leave the quota of which it is short, and say for whom", () => {
+  test("other pools of the provider reserve the quota that the head lacks, and name the head", () => {
     const [a, b] = [
       pool({ labels, needs: cores }),
       pool({ name: "b", labels: new Set(["disk", "arm"]), needs: cores }),
@@ -295,7 +295,7 @@ describe("tenants", () => {
 });
 
 describe("a cloud that refuses for quota although it seems to have some", () => {
-  test("is asked by one request at a time, with a growing pause; who waits is told until when", () => {
+  test("is tested by one request at a time, with growing pauses; the others know the time of the next test", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     for (const number of [1, 2, 3]) expect(accepted(fixture.request(id(number)))).toEqual([id(number)]);
     for (let each = 0; each < 3; each++) fixture.tell({ type: "quota-refused", provider: "cloud" });
@@ -414,7 +414,7 @@ test("a node that the first who waits for an image cannot use is offered to the 
   expect(accepted(fixture.node(nodeId(2)))).toEqual([id(4)]);
 });
 
-test("who waited for an image and waits behind a blocked head now is told so", () => {
+test("a request that waited for an image and now stands behind a blocked head gets a new verdict", () => {
   const booting = pool({ limits: { instances: 1 }, images: new Map([["large", "noble"]]) });
   const fixture = new SchedulerFixture(policy([booting]));
   const facts = {

@@ -279,7 +279,7 @@ describe("the life of a handler", () => {
     expect(accepted(fixture.gone("request", first))).toEqual([second]);
   });
 
-  test("a pending request of nobody's is reset by the sweep, once at a time", () => {
+  test("a pending request without a handler is reset by the sweep, once at a time", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.request("100-0000000001", { state: "pending" });
     expect(fixture.tell({ type: "sweep" })).toEqual([{ type: "reset", request: "100-0000000001" }]);

@@ -91,7 +91,7 @@ describe("a launch that needs a slot", () => {
     expect(fixture.tell(wanted("100-0000000001", "11"))).toMatchObject([{ type: "slot", node: "11" }]);
   });
 
-  test("whose claim was lost leaves the slot to whoever is first in line", () => {
+  test("a lost claim leaves the slot to the first launch in line", () => {
     const fixture = new Slicer();
     fixture.tell(backing("0000000001", [0]));
     fixture.ask("100-0000000001");

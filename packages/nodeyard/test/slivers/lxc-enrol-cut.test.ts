@@ -70,7 +70,7 @@ describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", { timeo
     expect(await changes(install())).toEqual([]);
   });
 
-  test("without the daemon's file nothing is taken from its slivers; that is refused in one line, with the mend", async () => {
+  test("without the daemon's file nothing is taken from its slivers; the refusal is one line with the remedy", async () => {
     const lines = async () => (await uninstall()).err.trim().split("\n");
     const running = daemon();
     machine.run("sh", "-c", `echo , >> ${CONFIG}`);

@@ -107,7 +107,7 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
   });
 
-  test("that is killed for its memory is told so by explain, now and when its node is gone", async () => {
+  test("explain says that a job was killed for its memory, now and when its node is gone", async () => {
     const { lease, nodes } = await site.json<Granted>("request", "small", "--wait");
     const [node] = nodes as [Granted["nodes"][number]];
     expect(() => ssh(node, "tail /dev/zero")).toThrow();
@@ -129,7 +129,7 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     expect((await site.run("explain", node.id)).out).toMatch(told);
   });
 
-  test("that fills its disk is told so by explain, though df shows room", async () => {
+  test("explain says that the disk of a job is full, though df shows room", async () => {
     const { lease, nodes } = await site.json<Granted>("request", "small", "--wait");
     const [node] = nodes as [Granted["nodes"][number]];
     expect(ssh(node, "head -c 80000000 /dev/zero >full 2>/dev/null || echo no more")).toBe("no more");

@@ -106,7 +106,7 @@ describe.skipIf(whyNot() !== undefined)("another machine's slivers over SSH", { 
     expect(site.roots).toBe("");
   });
 
-  test("its manager is killed: who is in his node stays, and what was to end ends after its restart", async () => {
+  test("its manager is killed: users stay in their nodes, and due slivers end after its restart", async () => {
     const leased = await request();
     const [slot] = leased.nodes;
     const work = spawn("ssh", [...site.loginWords(slot!), "echo begun; read line; echo said $line"]);

@@ -13,7 +13,7 @@ describe("figures of a process", () => {
     ]);
   });
 
-  test("times are gathered in buckets; details are told, and not kept apart", () => {
+  test("times are gathered in buckets; details are passed on, and not kept apart", () => {
     const counters = new Counters();
     const heard: Sample[] = [];
     const stop = counters.onSample((sample) => void heard.push(sample));

@@ -40,7 +40,7 @@ describe("builds and uploads of an image", () => {
   });
 });
 
-test("a request is told, and is a reason to know the image", () => {
+test("a request is reported, and makes the image known", () => {
   const table = new ImageTable();
   expect(table.setRequested("noble", true)).toMatchObject({ type: "image", image: "noble" });
   expect([table.requested("noble"), ...table.names()]).toEqual([true, "noble"]);

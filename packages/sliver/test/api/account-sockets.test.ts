@@ -60,7 +60,7 @@ describe("sockets of accounts", () => {
     expect(statSync(join(folder, "run", ".new")).mode & 0o777).toBe(0o700);
   });
 
-  test("what of one is in the way keeps no other from being heard, and is tried again", async () => {
+  test("an obstacle at one socket does not close the others, and is tried again", async () => {
     const ada = inside("ada", 1);
     const bob = make(inside("bob", 2));
     const eve = make(inside("eve", 3));
@@ -86,7 +86,7 @@ describe("sockets of accounts", () => {
     expect(await ask(place(second))).toBe("ada 7");
   });
 
-  test("a sliver that is made anew in its old place is heard there, and what was connected before is not", async () => {
+  test("a sliver that is made again in its old place is served there, and old connections are not", async () => {
     const ada = make(inside("ada", 1));
     await sockets.apply([ada]);
     const before = connect(place(ada));

@@ -79,7 +79,7 @@ const started = async (...args: ConstructorParameters<typeof ApiRig>) => {
 };
 
 describe("a writer of documents", () => {
-  test("ten of twelve slivers that go within one delivery are meant, and a manager without that guard is not told so", async () => {
+  test("the removal of ten of twelve slivers in one delivery is confirmed, but not to a manager without that guard", async () => {
     const rig = await started("v2");
     const writer = rig.writer();
     const names = Array.from({ length: 12 }, (_, at) => `w${at}`);
@@ -103,7 +103,7 @@ describe("a writer of documents", () => {
     expect(rig.names).toHaveLength(12);
   });
 
-  test("two processes, calls and answers lost: everyone's last word holds, and nobody's sliver is lost", async () => {
+  test("two processes, lost calls and answers: the last word of each holds, and no sliver is lost", async () => {
     const step = fc.record({ who: fc.nat(1), name: fc.nat(3), wanted: fc.boolean(), pause: fc.nat(3) });
     await fc.assert(
       fc.asyncProperty(
@@ -210,7 +210,7 @@ describe("a writer of documents", () => {
     expect(rig.names).toEqual(["ada", "bob"]);
   });
 
-  test("a watcher hears of the next look at the machine, and at last of none", async () => {
+  test("a watcher gets the next report of the machine, and finally none", async () => {
     const rig = await started("v2");
     const client = rig.client({ random: seededRandom(1), faults: 0 });
     const { sequence } = await client.status(never);
@@ -228,7 +228,7 @@ describe("a writer of documents", () => {
     await expect(client.call("Watch", ["1"], never)).rejects.toMatchObject({ fault: 102 });
   });
 
-  test("a machine that cannot be looked at is told of at once, with how often in a row, until it can", async () => {
+  test("a machine that cannot be read is reported at once, with the failures in a row, until it can", async () => {
     const rig = await started("v2");
     const client = rig.client({ random: seededRandom(1), faults: 0 });
     const { sequence } = await client.status(never);

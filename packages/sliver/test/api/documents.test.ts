@@ -65,7 +65,7 @@ describe("signed documents", () => {
     expect(lines).toEqual(["the kernel killed 2 processes of ada, whose memory was full"]);
   });
 
-  test("what a sliver uses is in Status, and what was killed in one that ended is told to whoever ended it", async () => {
+  test("Status has what a sliver uses, and the kills of one that ended", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [
       rig.document([spec("ada", { rspec: { memoryCap: 2048 } }), spec("bob")]),
@@ -273,7 +273,7 @@ describe("tickets", () => {
   const HEARTBEATS = 80_000;
   const refusedAs = (message: string) => ({ message: expect.stringContaining(message) });
 
-  test("used once, though the clock was ahead for a while, and believed", async () => {
+  test("used once, also after the clock was ahead for a while and was trusted", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [rig.document([])]);
     const lasting = (id: string) => {

@@ -127,7 +127,7 @@ describe("what slivers may ask over their sockets", () => {
     expect(audit).toHaveLength(1);
   });
 
-  test("sums that cannot be written are said, and keep nobody from being heard again", async () => {
+  test("sums that cannot be written are reported, and do not block later calls", async () => {
     const said: string[] = [];
     const full = () => {
       throw new Error("ENOSPC");

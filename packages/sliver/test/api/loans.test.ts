@@ -3,7 +3,7 @@ import { POLICIES } from "../../src/core/profiles.ts";
 import { incoming } from "../core/arbitrary.ts";
 import { ApiRig, CONTROL, sliver } from "./rig.ts";
 
-test("what a sliver is told of loans that move nothing is the same whether a borrower exists or not", async () => {
+test("the answer to loans that move nothing is the same whether a borrower exists or not", async () => {
   const rig = new ApiRig("v2");
   await rig.start();
   await rig.deliver(1, [

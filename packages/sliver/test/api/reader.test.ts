@@ -86,7 +86,7 @@ describe("the process that parses what slivers write", () => {
     expect(readFileSync(`/proc/${pid()}/limits`, "utf8")).toMatch(/Max data size\s+805306368/);
   });
 
-  test("one that hangs is killed, and the next call is heard by the next one", async () => {
+  test("a reader that hangs is killed, and the next one answers the next call", async () => {
     const clock = new VirtualClock();
     await begin({ clock });
     await post();

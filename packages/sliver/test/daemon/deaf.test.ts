@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-test("whoever reads its log may go: it answers, and ends as it is asked to", async () => {
+test("continues when the reader of its log is gone: it answers, and stops when asked", async () => {
   await rig.deafen();
   for (let line = 0; line < LINES; line++) {
     rig.signal("SIGUSR2");

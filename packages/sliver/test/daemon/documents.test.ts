@@ -47,7 +47,7 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     });
   const PLACE = "^error documents: https://127\\.0\\.0\\.1:\\d+/node-1\\.json: ";
 
-  test("an authority that nobody knows is said with its mend; one that the system knows is believed without caFile", async () => {
+  test("an unknown authority is named with the remedy; one that the system knows is trusted without caFile", async () => {
     const url = await serve();
     vi.stubEnv("SSL_CERT_FILE", undefined);
     await start({ url });
@@ -59,7 +59,7 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: 45_000 });
   });
 
-  test("a place that wants a certificate: its absence is said in one line with its mend, and it is shown", async () => {
+  test("a place that wants a certificate: a missing one is reported in one line with the remedy, and a given one is sent", async () => {
     const url = await serve({ requestCert: true, rejectUnauthorized: true, ca: files.text("ca.pem") });
     const caFile = files.path("ca.pem");
     await start({ url, caFile });

@@ -27,7 +27,7 @@ describe("the lock of a state folder", () => {
     expect(await rig.end("SIGTERM")).toBe(0);
   });
 
-  test.skipIf(process.getuid!() !== 0)("of root says to whoever else calls that it is root's", async () => {
+  test.skipIf(process.getuid!() !== 0)("the lock of root tells other users that it is root's", async () => {
     const lock = JSON.stringify(join(import.meta.dirname, "../../src/daemon/edge/lock.ts"));
     const script = `import(${lock}).then(({ lockFolder }) => lockFolder(process.argv[1])).catch((e) => console.log(e.message))`;
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-lock-"));

@@ -136,7 +136,7 @@ describe("what is to be done to a machine", () => {
   });
 });
 
-describe("whose keys a machine believes", () => {
+describe("the keys that a machine trusts", () => {
   test("the same launcher's, however often they were rotated since, and nobody else's", () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 5 }), fc.nat(5), (overlaps, seen) => {

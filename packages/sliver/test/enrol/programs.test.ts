@@ -38,7 +38,7 @@ const put = () => carryOut({ kind: "programs", from, path: to }, new AbortContro
 const mode = (name: string) => statSync(join(to, name)).mode & 0o777;
 
 describe("the programs of a sliver host", () => {
-  test("are what the list names, the list and the runtime, whoever may run them", async () => {
+  test("are those that the list names, the list itself and the runtime, readable by all", async () => {
     writeFileSync(join(from, "settings.json"), "nobody asked for this");
     mkdirSync(join(from, "folder"));
     await put();

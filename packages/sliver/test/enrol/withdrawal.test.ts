@@ -40,7 +40,7 @@ describe("what is to be done so that nothing of an enrolment is left", () => {
     expect(planWithdrawal(nothing)).toEqual({ changes: [], dismantle: false });
   });
 
-  test("what can end slivers is not taken from them: without the daemon's file that is refused, with the mend", () => {
+  test("without the daemon's file, a withdrawal that could end slivers is refused, with the remedy", () => {
     const lost = `${LAYOUT.config} is not valid JSON`;
     const slivers = [
       "sliver ny-1.1",

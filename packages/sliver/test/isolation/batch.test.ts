@@ -6,7 +6,7 @@ import { sentByIndex } from "../../src/isolation/network/shape.ts";
 const lines = [{ text: "first", mayFail: /File exists/ }, { text: "second" }, { text: "third" }];
 
 describe("many commands in one process", () => {
-  test("a failure that means that all is well is none; any other is told with its own line", () => {
+  test("a failure that means success is none; any other is reported with its own line", () => {
     expect(batchFailures(lines, ["RTNETLINK answers: File exists", "Command failed -:1"])).toEqual([]);
     expect(
       batchFailures(lines, [
@@ -38,7 +38,7 @@ describe("many commands in one process", () => {
   });
 });
 
-test("what each sliver has sent is told by its class alone", () => {
+test("the bytes that each sliver has sent are found by its class", () => {
   const shown = `class htb 1:ffff root rate 1Mbit ceil 1Mbit burst 256Kb cburst 1600b
  Sent 300 bytes 4 pkt (dropped 0, overlimits 0 requeues 0)
  backlog 0b 0p requeues 0

@@ -43,7 +43,7 @@ describe("which images are in use", () => {
 });
 
 describe("archives that are made here", () => {
-  test("of a folder that is not there: the image is at fault, and no try will mend it", async () => {
+  test("of a folder that does not exist: the image is at fault, and no further attempt helps", async () => {
     const cache = mkdtempSync(join(tmpdir(), "nodeyard-archives-"));
     try {
       const archives = new Archives({ cache, onProgress: () => {} });

@@ -26,7 +26,7 @@ describe("IPv6 of slivers", () => {
   const options = (ipv6: unknown) => isolationSchema.parse({ outbound: { ipv6 } });
   const own = (ipv6: unknown) => namesOf(4000, "10.213", undefined, prefixOf(options(ipv6))).address6;
 
-  test("is nobody's without a setting; then of a private prefix of its own, or of the owner's", () => {
+  test("have no prefix without a setting, then a private one of their own, or the owner's", () => {
     expect(namesOf(1, "10.213", undefined, prefixOf(isolationSchema.parse({}))).address6).toBeUndefined();
     expect(own(false)).toBeUndefined();
     expect(own(true)).toBe("fd6e:7964:ad5::fa0");

@@ -138,7 +138,7 @@ describe.each([
     expect([[...fs.groups], [...fs.notes], said]).toEqual([[301], [301], []]);
   });
 
-  test("one that cannot go is counted and told of, keeps no other, and is tried again with the next", async () => {
+  test("one that cannot be removed is counted and reported, does not stop the others, and is tried again with the next", async () => {
     const { fs, said, process, remove } = rig();
     const groups = process();
     fs.counts.add(300);
@@ -183,7 +183,7 @@ describe.each([
 });
 
 describe("what btrfs says of a group that it does not remove", () => {
-  test("is told apart", () => {
+  test("is distinguished", () => {
     const said = (reason: string) => `btrfs qgroup destroy: ERROR: unable to destroy quota group: ${reason}`;
     expect(readRefusal(said("No such file or directory"))).toBe("gone");
     expect(readRefusal(said("Device or resource busy"))).toBe("busy");

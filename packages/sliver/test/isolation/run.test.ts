@@ -14,7 +14,7 @@ test("a program that is not there is named with the package that holds it", asyn
   await expect(run(["constructor"], here)).rejects.toThrow(/^constructor is not installed here$/);
 });
 
-test("one that may not be run is told with the reason, one that fails with what it said", async () => {
+test("a program that may not be run fails with the reason, one that fails with its output", async () => {
   await expect(run(["/etc/passwd"], { signal })).rejects.toThrow(/^\/etc\/passwd could not be run: .*EACCES/);
   await expect(run(["sh", "-c", "echo no >&2; exit 3"], { signal })).rejects.toThrow(/^sh -c .*: no$/);
   await expect(run(["sh", "-c", "exit 3"], { signal })).rejects.toThrow(/: it ended with 3$/);

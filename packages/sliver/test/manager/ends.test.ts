@@ -64,7 +64,7 @@ describe("what ends by its time", () => {
     expect(await looks(rig, 30_000)).toBeLessThan(5);
   });
 
-  test("a loan, by a clock that is believed, wherever it goes meanwhile", async () => {
+  test("a loan, by a clock that is trusted, however it moves meanwhile", async () => {
     // By as much as is believed at once: the end is later by that much.
     const back = await lending(4);
     back.clock.jump(-3000);

@@ -39,14 +39,14 @@ describe("starts after a boot", () => {
     expect(rig.found).toEqual(["ada:running", "bob:running", "cyd:running"]);
   });
 
-  test("who is not to be started any more is waited for no longer", async () => {
+  test("a sliver that is no longer to be started is not waited for", async () => {
     const rig = await booted();
     await local(rig, "bob", { stopped: true });
     expect(await looks(rig, 15_000)).toBeLessThan(5);
     expect(rig.found).toEqual(["ada:running", "bob:stopped", "cyd:running"]);
   });
 
-  test("who is to be ended does not wait for the turn in which it would have been started", async () => {
+  test("a sliver that is to end does not wait for its turn to start", async () => {
     const rig = await booted();
     await local(rig, "cyd", { desired: false });
     expect(rig.found).toEqual(["ada:running", "bob:stopped"]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FailureLog } from "../../src/sources/poller.ts";
 
-test("a failure is told when it is new, each sixtieth time it stays the same, and when it is over", () => {
+test("a failure is logged when it is new, at each sixtieth repetition, and when it is over", () => {
   const said: string[] = [];
   const log = { info: (text: string) => void said.push(text), error: (text: string) => void said.push(text) };
   const failures = new FailureLog("documents", log);

@@ -2,7 +2,7 @@ import { type Clock, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { Expiry } from "../../src/embedded/expiry.ts";
 
-test("a session expires when it was not heard of for its timeout, and not before", async () => {
+test("a session expires when its client was silent for its timeout, and not before", async () => {
   const clock = new VirtualClock();
   const gone: bigint[] = [];
   const expiry = new Expiry(clock, (id) => gone.push(id));
@@ -47,7 +47,7 @@ test("a process that stood still counts the timeouts of its sessions anew", asyn
   expect(gone).toEqual([1n]);
 });
 
-test("a process that is always late still lets go of who is not heard of any more", async () => {
+test("a process that is always late still ends sessions of silent clients", async () => {
   const inner = new VirtualClock();
   // Every timer fires 400 ms after its time.
   const clock: Clock = {

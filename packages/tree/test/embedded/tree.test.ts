@@ -77,7 +77,7 @@ test("a refused commit changes nothing, and says which operation refused", async
   expect(await tree.stat("/a/b/c")).toBeUndefined();
 });
 
-test("a feed tells own writes once, before the writer hears of them", async () => {
+test("a feed reports own writes once, before the promise of the writer resolves", async () => {
   await tree.create("/f");
   await tree.create("/f/old", bytes("1"));
   const seen: Change[] = [];
@@ -106,7 +106,7 @@ test("a feed tells own writes once, before the writer hears of them", async () =
   await feed.close();
 });
 
-test("what one commit does to a path is told once, and what it made and unmade not at all", async () => {
+test("the changes of one commit to a path are one report, and none for what it made and deleted", async () => {
   const seen: Change[] = [];
   const feed = tree.feed("/", {
     interest: (path) => (path.endsWith("name") ? "name" : "data"),
@@ -171,7 +171,7 @@ test("a restored tree gives out no sequence number that the lost one gave out af
   expect(await number()).toBe(after + 1);
 });
 
-test("a backup is restored whole, and zxids go on above everything the lost tree told", async () => {
+test("a backup is restored whole, and zxids continue above all that the lost tree issued", async () => {
   await tree.create("/a", bytes("kept"));
   const backup = join(folder, "backup.sqlite");
   await tree.backup(backup);

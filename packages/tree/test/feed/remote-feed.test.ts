@@ -146,7 +146,7 @@ describe("an event on a path with a write of ours in flight", () => {
     expect(port.waiting).toEqual(["get /r"]);
   });
 
-  test("a deletion by another is told after our write was refused", () => {
+  test("a deletion by another client is reported after our write was refused", () => {
     set(0);
     port.event({ type: "deleted", path: "/r" });
     expect(follower.picture.has("/r")).toBe(true);
@@ -212,7 +212,7 @@ describe("events of others", () => {
     expect(follower.said().slice(2)).toEqual(["put /r=1"]);
   });
 
-  test("an older state than what was told is dropped", () => {
+  test("a state that is older than the reported one is dropped", () => {
     port.event({ type: "changed", path: "/r" });
     port.answer(found("old", 9n, 0));
     expect(follower.said()).toHaveLength(2);
@@ -275,7 +275,7 @@ describe("after a gap", () => {
   });
 });
 
-test("what a feed still owes is told: a comparison that runs, and events that were not read yet", () => {
+test("pending() counts a comparison that runs and events that were not read yet", () => {
   const other = tree.feed("/o", { interest: () => "data", onChange: () => {} });
   expect(other.pending()).toEqual({ events: 0, walk: 0 });
   port.ready();

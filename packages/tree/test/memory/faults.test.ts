@@ -121,7 +121,7 @@ describe("a session", () => {
     expect(tree.session()).toMatchObject({ state: "connected", epoch: 2 });
   });
 
-  test("a crashed process hears nothing more, and its session runs out", async () => {
+  test("a crashed process gets nothing more, and its session expires", async () => {
     const { clock, cluster, tree } = setup(undefined, [1, 5]);
     const made = tree.create("/bound", data(""), { ephemeral: true });
     await clock.advance(20);
@@ -188,7 +188,7 @@ test("a slow connection skips states and sees two paths at different moments", a
 });
 
 describe("a process that stands still", () => {
-  test("is told nothing until it goes on, and what it sent is carried out all the same", async () => {
+  test("gets nothing until it goes on, and what it sent is carried out all the same", async () => {
     const { clock, cluster, tree } = setup(undefined, [5, 5]);
     await clock.advance(100);
     const write = watch(tree.create("/a"));

@@ -26,7 +26,7 @@ async function setup(faults?: (call: CallInfo) => Fault) {
 }
 
 describe("a client of a follower", () => {
-  test("reads and hears of another's write when the follower has it", async () => {
+  test("shows another client's write to reads and feeds when the follower has it", async () => {
     const { clock, tree } = await setup();
     const seen = new Follower();
     tree.feed("/a", seen.options());
@@ -37,7 +37,7 @@ describe("a client of a follower", () => {
     expect(seen.said()).toEqual(["synced", "put /a=1"]);
   });
 
-  test("sync shows what others were told is done; so does a write of its own, and one that is refused", async () => {
+  test("sync shows every write that was acknowledged to others; so does a write of its own, and one that is refused", async () => {
     const { tree, writer } = await setup();
     expect(await tree.stat("/a")).toBeUndefined();
     await tree.sync("/");

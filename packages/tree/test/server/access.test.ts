@@ -71,7 +71,7 @@ test("null data is empty to the roles of the process", async () => {
   await feed.close();
 });
 
-test("the server tells a client whom it takes it for", async () => {
+test("the server shows a client its identity", async () => {
   const zk = await client({ auth: [ME] });
   expect(await zk.whoAmI()).toEqual([
     { authScheme: "ip", user: "127.0.0.1" },

@@ -62,7 +62,7 @@ test("a recursive watch tells everything beneath in order, before the writer's o
   ]);
 });
 
-test("a persistent watch stays, tells of children too, and ends when removed", async () => {
+test("a persistent watch stays, reports children too, and ends when removed", async () => {
   const zk = await client();
   await zk.create("/p");
   const events: WatchEvent[] = [];
@@ -82,7 +82,7 @@ test("a persistent watch stays, tells of children too, and ends when removed", a
   expect(await again.promise).toMatch(/watch/);
 });
 
-test("a one-shot and a recursive watch on one path are told once of one change", async () => {
+test("a one-shot and a recursive watch on one path give one event for one change", async () => {
   const zk = await client();
   const other = await client();
   await zk.create("/o");
@@ -161,7 +161,7 @@ test("a session that nobody takes up again after a restart ends with its timeout
   expect(bench.tree.core.sessionCount("wire")).toBe(0);
 });
 
-test("an unknown session is told that it has expired, and a new one is opened", async () => {
+test("an unknown session is answered as expired, and a new one is opened", async () => {
   const zk = await client();
   await zk.create("/e", undefined, { ephemeral: true });
   const expired = Promise.withResolvers<void>();

@@ -77,7 +77,7 @@ test("what follows the end of a session in the same write is not listened to", a
   expect(await one.header()).toBeUndefined();
 });
 
-test("a client that was told goodbye cannot stay by sending a byte now and then", async () => {
+test("a client whose connection is being closed cannot keep it open by sending a byte now and then", async () => {
   bench = await startBench({ limits: { maxConnections: 1 } });
   const socket = connect({ port: bench.server.port ?? 0, host: "127.0.0.1", allowHalfOpen: true });
   socket.on("error", () => undefined);
@@ -136,7 +136,7 @@ test("a thousand half-finished handshakes keep nobody out for longer than a hand
   expect(bench.tree.core.sessionCount("wire")).toBe(1);
 });
 
-test("whoever crowds TCP does not lock the operator out of the Unix socket", async () => {
+test("many TCP connections do not lock the operator out of the Unix socket", async () => {
   bench = await startBench({ limits: { maxConnections: 3, maxSessions: 4 } });
   for (let i = 0; i < 3; i++) expect(await raw().connect()).toBeDefined();
   expect(await raw().connect()).toBeUndefined();

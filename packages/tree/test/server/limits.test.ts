@@ -49,7 +49,7 @@ test("one session too many is refused; taking one up again is not", async () => 
   expect(bench.server.cuts.get("moved")).toBe(1);
 });
 
-test("a session is not given to whoever lacks its password, nor does it suffer", async () => {
+test("a session is not given to a client without its password, nor does it suffer", async () => {
   bench = await startBench();
   const first = raw();
   const mine = (await first.connect())!;

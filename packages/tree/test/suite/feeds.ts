@@ -34,7 +34,7 @@ export function feeds({ check, has }: Context): void {
     await feed.close();
   });
 
-  check("own writes are told once, before their promise, and without a read", async ({ tree, root }) => {
+  check("own writes are reported once, before their promise, and without a read", async ({ tree, root }) => {
     const follower = new Follower();
     const feed = tree.feed(root, follower.options());
     await feed.synced;
@@ -86,7 +86,7 @@ export function feeds({ check, has }: Context): void {
     await feed.close();
   });
 
-  check("interest decides what is told, and what is read", async ({ tree, root, other, until }) => {
+  check("interest decides what is reported, and what is read", async ({ tree, root, other, until }) => {
     const second = await other();
     await tree.create(`${root}/data`, bytes("1"));
     await tree.create(`${root}/name`, bytes("2"));

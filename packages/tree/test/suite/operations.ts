@@ -25,22 +25,25 @@ export function operations({ check }: Context): void {
     expect(await tree.stat(`${root}/a`)).toBeUndefined();
   });
 
-  check("what is under way is told until it is answered, refusals too", async ({ tree, root, target }) => {
-    const before = tree.underWay().length;
-    const made = tree.commit([
-      { op: "create", path: `${root}/a` },
-      { op: "create", path: `${root}/b` },
-    ]);
-    const refused = tree.delete(`${root}/none`);
-    const calls = tree.underWay().slice(before);
-    expect(calls).toMatchObject([
-      { what: "commit", path: `${root}/a`, operations: 2 },
-      { what: "delete", path: `${root}/none`, operations: 1 },
-    ]);
-    expect((calls[0]?.since ?? 0) <= target.clock.monotonic()).toBe(true);
-    await Promise.allSettled([made, refused]);
-    expect(tree.underWay().length).toBe(before);
-  });
+  check(
+    "calls under way are listed until they are answered, refusals too",
+    async ({ tree, root, target }) => {
+      const before = tree.underWay().length;
+      const made = tree.commit([
+        { op: "create", path: `${root}/a` },
+        { op: "create", path: `${root}/b` },
+      ]);
+      const refused = tree.delete(`${root}/none`);
+      const calls = tree.underWay().slice(before);
+      expect(calls).toMatchObject([
+        { what: "commit", path: `${root}/a`, operations: 2 },
+        { what: "delete", path: `${root}/none`, operations: 1 },
+      ]);
+      expect((calls[0]?.since ?? 0) <= target.clock.monotonic()).toBe(true);
+      await Promise.allSettled([made, refused]);
+      expect(tree.underWay().length).toBe(before);
+    },
+  );
 
   check("a znode without data is empty, not absent", async ({ tree, root }) => {
     await tree.create(`${root}/empty`);

@@ -93,7 +93,7 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
     await until("it has left", async () => (await namesBelow(direct, parent)).length === 1);
   });
 
-  test("a waiter survives a reconnect and hears of the release after it", async () => {
+  test("a waiter survives a reconnect and gets the lock after it is released", async () => {
     const [holder, waiter] = [await connect(server), await connect(proxy)];
     const parent = await freshPath(holder);
     const held = await lock(holder, parent);

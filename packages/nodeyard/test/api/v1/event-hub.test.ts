@@ -96,7 +96,7 @@ function slowClient(follow: (follower: Follower) => void, from?: string, newestO
   };
 }
 
-test("a client that takes nothing is told of the gap, and has the true picture when it takes again", async () => {
+test("a client that does not read gets a gap, and all rows again when it reads on", async () => {
   const { view, put, picture } = fakeView();
   const clock = new VirtualClock();
   const hub = new EventHub(view, { clock, random: seededRandom(1) });
@@ -118,7 +118,7 @@ test("a client that takes nothing is told of the gap, and has the true picture w
 });
 
 test.each(["/nodeyard/tokens/ci", "/nodeyard/logins/0123456789ab"])(
-  "who has no right any more hears nothing after the change of %s, not even what was on its way",
+  "a client that lost its right gets nothing after the change of %s, not even queued events",
   (path) => {
     const { view, other } = fakeView();
     const hub = new EventHub(view, { clock: new VirtualClock(), random: seededRandom(1) });
@@ -174,7 +174,7 @@ test("a client that comes back goes on where it was while that is kept, and else
   }
 });
 
-test("who wants the newest states only is told once of what changed several times; others hear of each change", async () => {
+test("a client that wants only the newest states gets one event for several changes; others get each change", async () => {
   const { view, put, remove } = fakeView();
   const clock = new VirtualClock();
   const hub = new EventHub(view, { clock, random: seededRandom(1) });

@@ -186,7 +186,7 @@ test("what happened while no process looked is sent as its last states, and says
   ]);
 });
 
-test("two segments are kept; who comes back too late is told of the gap, and has all there is", async () => {
+test("two segments are kept; a client that comes back too late gets a gap and all rows", async () => {
   const site = world();
   const client = site.follow();
   await site.clock.advance(1_000);

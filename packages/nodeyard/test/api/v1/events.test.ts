@@ -96,7 +96,7 @@ describe("a stream of events", () => {
     for (const state of ["building", "ready", "in-use", "used", "deleting"]) expect(states).toContain(state);
   });
 
-  test("that is cut off goes on where it was: no event is missed, and none is told twice", async () => {
+  test("a stream that is cut off continues where it was: no event is missed, and none is sent twice", async () => {
     const [whole, cut] = [await follow(), await follow()];
     const begun = [whole, cut].map(({ told }) => told.length);
     await work();
@@ -212,7 +212,7 @@ describe("a stream of events", () => {
 });
 
 describe("whose events", () => {
-  test("a tenant's client hears of its own things, until they are another's", async () => {
+  test("a tenant's client gets events of its own objects, until they belong to another tenant", async () => {
     const { tree } = site.rig;
     const client = await follow("blue");
     const made = (tenantName: string) =>
@@ -244,7 +244,7 @@ describe("whose events", () => {
     await tree.delete(blue);
   });
 
-  test("a revoked token hears no more", async () => {
+  test("a revoked token gets no more events", async () => {
     tokens.gone = await site.token({ name: "gone", role: "viewer" });
     const client = await follow("gone");
     await revokeToken(site.handles, "gone", "me");

@@ -42,7 +42,7 @@ const granted = (as: string, id: string) =>
   });
 
 describe("leases by REST", () => {
-  test("the console of a node is for whoever has it by a lease, and for operators", async () => {
+  test("the console of a node is for the holder of its lease, and for operators", async () => {
     const { json } = await call("blue", "POST", "/v1/leases", { labels: ["small"] });
     const [node] = (await granted("blue", json.id)).nodes;
     const end = { cut: false, problem: null, lines: expect.arrayContaining([expect.stringMatching(/\w/)]) };

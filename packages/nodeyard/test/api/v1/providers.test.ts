@@ -157,7 +157,7 @@ test("machines of slivers have guarantees, use and loans; where they are not kno
   });
 });
 
-test("a provider is not for who is limited to tenants, and none is made up", async () => {
+test("a provider is hidden from clients that are limited to tenants, and an unknown one is not found", async () => {
   expect((await call("/v1/providers/cloud", "blue")).status).toBe(404);
   expect(JSON.parse((await call("/v1/providers", "blue")).text).items).toEqual([]);
   expect((await call("/v1/providers/nowhere")).status).toBe(404);

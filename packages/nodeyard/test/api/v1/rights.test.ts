@@ -142,7 +142,7 @@ describe("rights", () => {
     },
   );
 
-  test("what does not exist is told only to who is known; a method that is not there, too", async () => {
+  test("only an authenticated caller learns that a path or method does not exist", async () => {
     for (const path of ["/v1/nope", "/v1/", "/v1/labels/small", "/v1/openapi.json/x"]) {
       expect([path, (await ask(site.url, path)).status]).toEqual([path, 401]);
       const known = await ask(site.url, path, bearer(tokens.viewer!));
