@@ -22,6 +22,8 @@ const STEPS = 24;
 const PERIOD_MS = 10_000;
 /** Thousandths of a CPU that the machine has for guarantees: fewer than all slivers together may ask for. */
 const CPU = 2_000;
+/** Slivers that are kept ready: more than the machine has room for beside all of the documents'. */
+const SPARES = 4;
 /** Time for a last document, and for every failed step to be retried. */
 const QUIET_MS = 1_800_000;
 
@@ -89,7 +91,10 @@ class SliverHost {
       store,
       state: enrolled,
       backEnd: this.#machine,
-      machine: { policy: POLICIES.r0, cpu: 4_000, link: 1_000_000_000, siblings: [], highestIndex: 8 },
+      machine: {
+        ...{ policy: POLICIES.r0, cpu: 4_000, link: 1_000_000_000, siblings: [], highestIndex: 8 },
+        spares: SPARES,
+      },
       capacity: { cpu: CPU },
       clock: this.#clock,
       random: seededRandom(this.#seed),
@@ -131,7 +136,9 @@ class SliverHost {
     if (compareVersions(state.minimum, { epoch: last.epoch, number: last.version }) !== 0)
       throw this.#because("the last document is obeyed", JSON.stringify(state.minimum));
     const found = [...this.#machine.made.values()].map(({ config, phase }) => `${config.name} ${phase}`);
-    const wanted = [...state.records.keys()].map((name) => `${name} running`);
+    const wanted = [...state.records.keys(), ...state.spares.map(({ name }) => name)].map(
+      (name) => `${name} running`,
+    );
     if (found.sort().join() !== wanted.sort().join())
       throw this.#because("a host is as its document says", `${found}, not ${wanted}`);
     if (sync(state, await this.#machine.inspect(), options.machine, 0).tasks.length > 0)

@@ -36,11 +36,16 @@ const FLOOR = join(import.meta.dirname, "../../bench/slivers/floor.sh");
 const folder = mkdtempSync(join(tmpdir(), "nodeyard-many-"));
 // Roots of slivers are below it.
 chmodSync(folder, 0o711);
-const daemon = await Sliverd.start(folder, kind, count + 1, {
-  cache: join(tmpdir(), "nodeyard-image-cache"),
-  // A quarter of it is left to images.
-  pool: { bytes: IMAGE + 2 * count * DISK * 1024 },
-});
+const daemon = await Sliverd.start(
+  folder,
+  kind,
+  { highestIndex: count + 1 },
+  {
+    cache: join(tmpdir(), "nodeyard-image-cache"),
+    // A quarter of it is left to images.
+    pool: { bytes: IMAGE + 2 * count * DISK * 1024 },
+  },
+);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.once(signal, () => void takeAway().finally(() => process.exit(1)));
 const scanner = createScanner({ clock: systemClock });

@@ -9,7 +9,7 @@ import {
 } from "@nodeyard/sliver";
 
 interface Made {
-  readonly config: SliverConfig;
+  config: SliverConfig;
   phase: Observed["phase"];
   applied?: SliverConfig;
   /** Its processes are suspended. */
@@ -35,6 +35,8 @@ export class MemoryBackEnd implements BackEnd {
   unenforced: readonly string[] = [];
   /** What `remains` reports of removed slivers. */
   stays: readonly string[] = [];
+  /** Incarnations whose image is a former one. */
+  readonly outdated = new Set<number>();
   /** How often two steps of one incarnation ran at the same time, which is a defect of the executor. */
   overlaps = 0;
   readonly #within = new Set<number>();
@@ -74,6 +76,7 @@ export class MemoryBackEnd implements BackEnd {
       ...(sent === undefined ? {} : { sent }),
       ...(memoryKills === undefined ? {} : { memoryKills }),
       ...(usage === undefined ? {} : { usage }),
+      ...(this.outdated.has(config.incarnation) ? { outdated: true } : {}),
       ...(applied === undefined ? {} : { applied: { digest: applied.digest, effective: applied.effective } }),
     }));
   }
@@ -90,6 +93,7 @@ export class MemoryBackEnd implements BackEnd {
   configure(config: SliverConfig, signal: AbortSignal): Promise<Configured> {
     return this.#step("configure", config, signal, () => {
       const made = this.#of(config);
+      made.config = config;
       made.applied = config;
       made.suspended = made.phase === "running" && config.held === true;
       return { unenforced: this.unenforced };

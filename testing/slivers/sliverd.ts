@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export class Sliverd {
   static async start(
     folder: string,
     backEnd: "account" | "container",
-    highestIndex: number,
+    machine: { readonly highestIndex: number; readonly spares?: number },
     isolation: object,
   ): Promise<Sliverd> {
     const file = join(folder, "sliverd.json");
@@ -56,7 +56,7 @@ export class Sliverd {
         version: 1,
         keys: [{ kid: daemon.#signer.kid, x: rawPublicKey(daemon.#signer.privateKey) }],
       },
-      machine: { cpu: 1000, highestIndex },
+      machine: { cpu: 1000, ...machine },
       startSpacingSeconds: 0,
       isolation: { folder: join(folder, "slivers"), ...isolation },
     };
@@ -120,6 +120,16 @@ export class Sliverd {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill("SIGTERM");
     await ended;
+  }
+
+  /** Stops it and ends all slivers, spares too; nothing of it stays on the machine but its files. */
+  async dismantle(): Promise<void> {
+    await this.stop();
+    const file = join(this.#folder, "sliverd.json");
+    execFileSync(process.execPath, [
+      "--disable-warning=ExperimentalWarning",
+      ...[PROGRAM, "--config", file, "--dismantle"],
+    ]);
   }
 
   async #first(end: number): Promise<NodeReport> {

@@ -57,6 +57,7 @@ export type {
   Refusal,
   SliverReport,
   SliverUsage,
+  SpareReport,
   UsageKey,
 } from "./report.ts";
 export { rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";

@@ -82,6 +82,14 @@ export interface SliverReport {
   };
 }
 
+/** A sliver without a login that waits for a document, which then gets it at once. */
+export interface SpareReport {
+  readonly phase: Phase;
+  /** Absent: the machine's default image. */
+  readonly image?: string;
+  readonly nesting?: boolean;
+}
+
 /** A sliver of the last document that the manager refused. */
 export interface Refusal {
   readonly name?: string;
@@ -119,6 +127,8 @@ export interface NodeReport {
   readonly withheld?: string;
   /** Names of slivers on the machine that are in no record. They are being ended, unless the store was lost. */
   readonly unlisted: readonly string[];
+  /** Absent: the machine keeps none, or knows no kind yet. */
+  readonly spares?: readonly SpareReport[];
   /** The most recent ones since the manager started. Absent: none. */
   readonly killed?: readonly KilledSliver[];
   /** Changes each time the machine was examined. `Watch` takes it and answers when there is a new report. */

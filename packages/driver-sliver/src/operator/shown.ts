@@ -8,8 +8,8 @@ export interface ShownSliver {
   readonly sliver: string;
   /** Node id in the tree; null when no launcher made the sliver. */
   readonly node: string | null;
-  /** "free": the part of the machine that no sliver has and others may borrow. */
-  readonly use: "busy" | "idle" | "free";
+  /** "free": the part of the machine that no sliver has and others may borrow. "spare": it waits for a document. */
+  readonly use: "busy" | "idle" | "free" | "spare";
   /** Its phase, or the operation in progress. */
   readonly phase: string;
   /** Null: the manager does not report it. */
@@ -26,9 +26,19 @@ export interface ShownSliver {
   readonly trouble: string | null;
 }
 
-/** In the order of the manager's report. */
-export function shownSlivers({ slivers }: NodeReport): readonly ShownSliver[] {
-  return slivers.map((one) => ({
+/** In the order of the manager's report, then its spares. */
+export function shownSlivers({ slivers, spares = [] }: NodeReport): readonly ShownSliver[] {
+  const waiting = spares.map(
+    ({ image, phase }): ShownSliver => ({
+      sliver: `spare of ${image ?? "the default image"}`,
+      ...{ node: null, use: "spare", phase, settled: null, caps: {}, lends: [], trouble: null },
+    }),
+  );
+  return [...slivers.map(shown), ...waiting];
+}
+
+function shown(one: SliverReport): ShownSliver {
+  return {
     sliver: one.name,
     // Slivers of slots have the tag `node`; slivers of pools have the tag of a machine.
     node: one.tags.node ?? tagOf(one.tags)?.nodeId ?? null,
@@ -43,7 +53,7 @@ export function shownSlivers({ slivers }: NodeReport): readonly ShownSliver[] {
       refusal: refusal ?? null,
     })),
     trouble: one.error?.message ?? (remarksOf(one).join("; ") || null),
-  }));
+  };
 }
 
 function capsOf({ rspec, effective }: SliverReport): ShownSliver["caps"] {

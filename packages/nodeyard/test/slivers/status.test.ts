@@ -5,7 +5,7 @@ import { Running } from "../cli/nodeyard.ts";
 
 const machine = new Machine("here");
 beforeAll(async () => {
-  await machine.start();
+  await machine.start({ machine: { cpu: 4000, highestIndex: 30, spares: 1 } });
   await machine.change((slivers) => {
     slivers.set("ada", {
       name: "ada",
@@ -14,14 +14,19 @@ beforeAll(async () => {
       rspec: { cpuCap: 500, disk: 65_536 },
     });
   });
-  await machine.until(({ slivers }) => slivers[0]?.phase === "running");
+  await machine.until(
+    ({ slivers, spares }) => slivers[0]?.phase === "running" && spares?.[0]?.phase === "running",
+  );
 });
 afterAll(() => machine.stop());
 
 test("`sliverd status` asks the manager of this machine by its socket", async () => {
   const told = await new Running(["sliverd", "status", machine.socket, "--json"]).ended;
   expect(told).toMatchObject({ code: 0, err: "" });
-  expect(JSON.parse(told.out)).toMatchObject([{ sliver: "ada", phase: "running", settled: true }]);
+  expect(JSON.parse(told.out)).toMatchObject([
+    { sliver: "ada", use: "busy", phase: "running", settled: true },
+    { sliver: "spare of the default image", node: null, use: "spare", phase: "running" },
+  ]);
   const table = await new Running(["sliverd", "status", machine.socket]).ended;
   expect(table.out).toMatch(/\| ada .*\| running .*\| cpuCap 500 /);
 });

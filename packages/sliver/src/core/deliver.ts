@@ -11,6 +11,7 @@ import {
   type Version,
   versionText,
 } from "./record.ts";
+import { isSpare } from "./spares.ts";
 
 /** A parsed document or ticket. */
 export interface Delivery {
@@ -107,7 +108,7 @@ function checkRemoval(
   survives: (record: SliverRecord) => boolean,
 ): void {
   const next = new Map(incoming.map(({ name, generation }) => [name, generation]));
-  const lost = safe ? found.filter(({ name }) => !records.has(name)) : [];
+  const lost = safe ? found.filter(({ name }) => !records.has(name) && !isSpare(name)) : [];
   const known = [...records.values()].filter(takesPart);
   const ended = [
     ...known.filter((one) => !survives(one) || (next.get(one.name) ?? one.generation) > one.generation),

@@ -21,6 +21,8 @@ export interface Observed {
   readonly memoryKills?: number;
   /** Absent: it does not run, or usage is not measured. */
   readonly usage?: SliverUsage;
+  /** A spare whose image is no longer the one of that name. */
+  readonly outdated?: boolean;
 }
 
 /** Everything that a back end needs to make and configure a sliver. */

@@ -107,6 +107,8 @@ export interface State {
   /** Parts of the last complete document that were refused. */
   readonly refused: readonly Refusal[];
   readonly records: ReadonlyMap<string, SliverRecord>;
+  /** Slivers that no document asks for yet, the oldest first. */
+  readonly spares: readonly SliverRecord[];
   /** The traffic of each name in its day. */
   readonly traffic: ReadonlyMap<string, Traffic>;
 }
@@ -123,6 +125,7 @@ export const EMPTY_STATE: State = {
   believed: 0,
   refused: [],
   records: new Map(),
+  spares: [],
   traffic: new Map(),
 };
 

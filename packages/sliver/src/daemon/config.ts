@@ -47,6 +47,8 @@ const schema = z.strictObject({
       /** For each core, the threads of its physical core; absent: whole cores are not assigned. */
       siblings: z.array(z.array(whole)).default([]),
       highestIndex: whole.min(1).max(4000).default(256),
+      /** Slivers that are kept running without a login, of the kinds that were asked for last. A document gets one at once. */
+      spares: whole.max(64).default(0),
       /** Devices by class, each for one sliver at a time: its file, or all files of it. One that is listed twice may be had by two. */
       devices: z
         .record(

@@ -3,6 +3,7 @@ import type { KilledSliver } from "@nodeyard/sliver-protocol";
 import type { Capacity } from "../core/capacity.ts";
 import type { Observed, Task } from "../core/plan.ts";
 import type { State } from "../core/record.ts";
+import { isSpare } from "../core/spares.ts";
 import { hasChanged, type Machine, type SyncResult, sync } from "../core/sync.ts";
 import {
   look,
@@ -231,7 +232,11 @@ export class Manager {
     this.#look();
     let revision = 0;
     const result = await this.#mutations.change((state) => {
-      const planned = sync(state, observed, machine, this.now, mayEnd(this.#time, clock.monotonic()));
+      const ages = mayEnd(this.#time, clock.monotonic());
+      const planned = sync(state, observed, machine, this.now, ages, {
+        isBusy: (incarnation) => this.#touched.has(incarnation),
+        hasFailed: (incarnation) => this.failures.of(incarnation) !== undefined,
+      });
       // A sync that changes nothing writes nothing.
       const changed = hasChanged(state, planned.state);
       // The sync has seen its own change, so the result is of that revision.
@@ -328,30 +333,34 @@ export class Manager {
     const { task, error, failedStep, unenforced } = outcome;
     this.#touched.add(task.incarnation);
     this.#unsure.add(task.incarnation);
-    this.#trace(outcome);
+    const { name: was } = this.#observed.find((one) => one.incarnation === task.incarnation) ?? task;
+    const taken = isSpare(was) && !isSpare(task.name);
+    this.#trace(outcome, taken);
     this.failures.note(outcome);
     if (unenforced !== undefined) this.#unenforced.set(task.incarnation, unenforced);
     const { log } = this.options;
     if (error !== undefined) log.error(`${failedStep ?? "wait"} of ${task.name}: ${messageOf(error)}`);
+    else if (taken) log.info(`${was} became ${task.name}`);
     // Steps that only change amounts come with every loan. They would fill the log.
     else if (task.steps.some((step) => step !== "configure"))
       log.info(`${task.steps.join(", ")} of ${task.name}`);
     this.requestSync();
   }
 
-  #trace(outcome: Outcome): void {
+  #trace(outcome: Outcome, taken: boolean): void {
     const { trace, node } = this.options;
     if (trace === undefined) return;
     const { name, incarnation, steps } = outcome.task;
     const record = this.state.records.get(name);
     const own = record?.local.incarnation === incarnation ? record : undefined;
-    const making = steps.includes("create") || this.failures.of(incarnation) !== undefined;
+    const making = taken || steps.includes("create") || this.failures.of(incarnation) !== undefined;
     for (const span of spansOf(node, own, outcome, making)) trace(span);
   }
 
   #prune(result: SyncResult, observed: readonly Observed[]): void {
     const alive = new Set(observed.map(({ incarnation }) => incarnation));
-    for (const { local } of result.state.records.values()) alive.add(local.incarnation);
+    const { records, spares } = result.state;
+    for (const { local } of [...records.values(), ...spares]) alive.add(local.incarnation);
     this.failures.prune(alive);
     for (const incarnation of this.#unenforced.keys())
       if (!alive.has(incarnation)) this.#unenforced.delete(incarnation);

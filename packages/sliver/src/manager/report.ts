@@ -1,5 +1,12 @@
-import type { NodeDocument, NodeReport, SliverReport, SliverSpec } from "@nodeyard/sliver-protocol";
+import type {
+  NodeDocument,
+  NodeReport,
+  SliverReport,
+  SliverSpec,
+  SpareReport,
+} from "@nodeyard/sliver-protocol";
 import type { SliverRecord } from "../core/record.ts";
+import { isSpare } from "../core/spares.ts";
 import type { Busy } from "../isolation/executor.ts";
 import type { Manager } from "./manager.ts";
 
@@ -21,6 +28,7 @@ export function reportOf(manager: Manager): NodeReport {
     ...(manager.trouble === undefined ? {} : { trouble: manager.trouble }),
     ...(manager.withheld === undefined ? {} : { withheld: manager.withheld.message }),
     unlisted: unlisted(manager),
+    ...(state.spares.length === 0 ? {} : { spares: state.spares.map((one) => spareReport(manager, one)) }),
     ...(manager.killed.length === 0 ? {} : { killed: manager.killed }),
     sequence: manager.sequence,
   };
@@ -47,7 +55,16 @@ export function documentOf(manager: Manager): NodeDocument {
 }
 
 function unlisted({ state, observed }: Manager): string[] {
-  return observed.filter(({ name }) => !state.records.has(name)).map(({ name }) => name);
+  return observed.filter(({ name }) => !state.records.has(name) && !isSpare(name)).map(({ name }) => name);
+}
+
+function spareReport(manager: Manager, { image, nesting, local }: SliverRecord): SpareReport {
+  const found = manager.observed.find(({ incarnation }) => incarnation === local.incarnation);
+  return {
+    phase: found?.phase ?? "absent",
+    ...(image === undefined ? {} : { image }),
+    ...(nesting === true ? { nesting } : {}),
+  };
 }
 
 /** The record as a spec, without loans: a document does not list them, and existing ones are kept. Held slivers have no `expiresAt`. */

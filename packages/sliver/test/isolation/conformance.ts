@@ -175,6 +175,30 @@ export function backEndConformance(
     );
 
     test(
+      "a running sliver becomes that of another name, generation and disk without a restart, also for a new back end",
+      on(async (backEnd, rig, signal) => {
+        const config = sampleConfig(1, 1, rig);
+        const spare = { ...config, name: "spare.1", generation: 0, keys: [], digest: "spare" };
+        await backEnd.create(spare, signal);
+        await backEnd.configure(spare, signal);
+        await backEnd.start(spare, signal);
+        const life = await rig.life?.(1);
+        expect(await at(backEnd, 1, signal)).toMatchObject({ name: "spare.1", generation: 0 });
+        expect((await at(backEnd, 1, signal))?.outdated).toBeUndefined();
+        const effective = { ...config.effective, disk: 2 * config.effective.disk };
+        await backEnd.configure({ ...config, effective }, signal);
+        const now = {
+          name: "one",
+          generation: 7,
+          phase: "running",
+          applied: { digest: config.digest, effective },
+        };
+        for (const one of [backEnd, await rig.restart()]) expect(await at(one, 1, signal)).toMatchObject(now);
+        expect(await rig.life?.(1)).toEqual(life);
+      }),
+    );
+
+    test(
       "a held sliver is suspended where it is, also by a new back end, which lets it go on, and is ended as any other",
       on(async (backEnd, rig, signal) => {
         const config = sampleConfig(1, 1, rig);

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,14 +17,7 @@ describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", { timeout: 
   beforeAll(async () => {
     real = await realMachine();
     await daemon.prepare();
-    await daemon.configure({
-      backEnd: "container",
-      isolation: {
-        folder: real.folder,
-        cache: join(tmpdir(), "nodeyard-image-cache"),
-        pool: { bytes: 1_500_000_000 },
-      },
-    });
+    await daemon.configure(settings());
     await daemon.start();
   }, 1_800_000);
   afterAll(async () => {
@@ -71,6 +65,42 @@ describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", { timeout: 
     await deliver();
     await until(async () => (await real.leftovers()).length === 0);
   });
+
+  test("a sliver becomes the one that was kept ready, with its keys and without a start; without the setting none is kept", async () => {
+    await daemon.end("SIGTERM");
+    await daemon.configure({ ...settings(), machine: { cpu: 4000, spares: 1 } });
+    await daemon.start();
+    await deliver(sliver("ada"));
+    const ready = async () =>
+      (await daemon.launcher.status(signal())).spares?.map(({ phase }) => phase).join() === "running";
+    await until(ready);
+    const bob = (script: string) => real.ssh(addressOf(2), script, "ny-02").trim();
+    expect(() => bob("true")).toThrow("Permission denied");
+    const asked = ticks();
+    await deliver(sliver("ada"), sliver("bob", { rspec: { disk: 131_072, memoryCap: 131_072 } }));
+    await until(async () => (await phases()).bob === "running");
+    expect(bob("id -un")).toBe("ny-02");
+    expect(Number(bob("cut -d' ' -f22 /proc/1/stat"))).toBeLessThan(asked);
+    await until(ready);
+    await daemon.end("SIGTERM");
+    await daemon.configure(settings());
+    await daemon.start();
+    await deliver();
+    await until(async () => (await real.leftovers()).length === 0);
+  });
+
+  /** Time since the machine's start, in the kernel's ticks. */
+  function ticks(): number {
+    return Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) * 100;
+  }
+
+  function settings(): object {
+    const cache = join(tmpdir(), "nodeyard-image-cache");
+    return {
+      backEnd: "container",
+      isolation: { folder: real.folder, cache, pool: { bytes: 1_500_000_000 } },
+    };
+  }
 
   async function until(check: () => Promise<boolean>): Promise<void> {
     for (let turn = 0; turn < 200; turn++) {

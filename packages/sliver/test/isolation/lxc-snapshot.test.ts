@@ -152,7 +152,14 @@ describe.skipIf(whyNot() !== undefined)("a warm start", { timeout: 300_000 }, ()
           .ssh(addressOf(index), "whoami; hostname; cat prepared /opt/prepared; ls", `ny-0${index}`)
           .split("\n"),
       ).toEqual([`ny-0${index}`, `ny-0${index}`, "mine", "all", "prepared", ""]);
-    for (const index of [2, 3]) await backEnd.destroy({ index, incarnation: index }, signal);
+    // A spare's image is a former one when there is a newer snapshot of that name, or none any more.
+    const [spare] = configsOf(real.key, { 1: {} });
+    await bringUp(backEnd, [{ ...spare!, name: "spare.1", image: "warm" }]);
+    const outdated = async () => (await backEnd.inspect(signal)).map((one) => one.outdated ?? false);
+    expect(await outdated()).toEqual([false, false, false]);
+    await backEnd.snapshot({ index: 2, incarnation: 2 }, "warm", signal);
+    expect(await outdated()).toEqual([true, false, false]);
+    for (const index of [1, 2, 3]) await backEnd.destroy({ index, incarnation: index }, signal);
     await backEnd.forgetSnapshot("warm", signal);
     expect(await real.leftovers()).toEqual([]);
   });

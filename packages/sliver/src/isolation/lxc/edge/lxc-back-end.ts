@@ -1,6 +1,8 @@
 import { rm } from "node:fs/promises";
+import { basename } from "node:path";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
+import { isSpare } from "../../../core/spares.ts";
 import { MachineError, PoolFullError, WrongIncarnationError } from "../../../errors.ts";
 import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
 import { together } from "../../edge/files.ts";
@@ -83,6 +85,7 @@ export class LxcBackEnd implements BackEnd {
         ...(mark?.devices === undefined ? {} : { devices: mark.devices }),
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
         ...(await this.#counted(name, mark, phase, disks.get(name))),
+        ...(isSpare(mark?.name ?? "") && (await this.#isOutdated(mark!, signal)) ? { outdated: true } : {}),
         ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
       });
     }
@@ -98,14 +101,16 @@ export class LxcBackEnd implements BackEnd {
     await subvolumes.remove(name, signal);
     await this.#machine.noRemoval();
     // Cable, rules and lxcfs take as long as the root, so they are made at the same time; the start finds them.
+    let image: Mark["image"];
     await together(
-      this.#makeRoot(name, names, config, signal),
+      this.#makeRoot(name, names, config, signal).then((made) => (image = made)),
       makeSecrets(folders.path(name, "etc"), names),
       network.prepare(names, config, signal),
       lxcfs.binds(signal),
     );
     signal.throwIfAborted();
-    await folders.draft(name, { ...(await this.#mark(config)), made: true });
+    const made = { made: true, ...(image === undefined ? {} : { image }) };
+    await folders.draft(name, { ...(await this.#mark(config)), ...made });
   }
 
   async configure(config: SliverConfig, signal: AbortSignal): Promise<Configured> {
@@ -114,10 +119,10 @@ export class LxcBackEnd implements BackEnd {
     const names = this.#names(config.index);
     const mark = await this.#mark(config);
     const { writes, unenforced } = await limitsOf(this.#machine, config);
-    await this.#limitDisk(name, mark, config.effective.disk, signal);
     const runs = (await this.#phase(name, mark)) === "running";
     if (runs) await this.#machine.noRemoval();
     await together(
+      this.#limitDisk(name, mark, config.effective.disk, signal),
       writeSettings(folders.path(name, "etc"), mark.root, names, config),
       ...(runs
         ? [
@@ -127,14 +132,15 @@ export class LxcBackEnd implements BackEnd {
           ]
         : []),
     );
-    const { digest, effective } = config;
+    const { digest, effective, generation } = config;
     const { held: wasHeld = false, ...rest } = mark;
     const held = config.held === true;
     // Noted before it is done, so that it is undone also after a crash. What an operator has suspended stays so.
     if (held && !wasHeld) await folders.write(name, { ...mark, held });
     if (runs && (held || wasHeld)) await cgroups.freeze(name, held);
-    const applied = { digest, effective };
-    await folders.write(name, { ...rest, ...(held ? { held } : {}), disk: effective.disk, applied });
+    // A spare has become a sliver of a document.
+    const given = { name: config.name, generation, disk: effective.disk, applied: { digest, effective } };
+    await folders.write(name, { ...rest, ...(held ? { held } : {}), ...given });
     return { unenforced: [...unenforced, ...(await network.lacks6())] };
   }
 
@@ -271,15 +277,26 @@ export class LxcBackEnd implements BackEnd {
     return true;
   }
 
-  async #makeRoot(name: string, names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
+  /** Resolves to the image that it is a copy of. */
+  async #makeRoot(
+    name: string,
+    names: Names,
+    config: SliverConfig,
+    signal: AbortSignal,
+  ): Promise<Mark["image"]> {
     const { subvolumes, images, options } = this.#machine;
-    const image =
-      this.name === "account" ? undefined : await images.ensure(config.image ?? options.defaultImage, signal);
+    const wanted = config.image ?? options.defaultImage;
+    const image = this.name === "account" ? undefined : await images.ensure(wanted, signal);
     await subvolumes.make(name, image, config.effective.disk, signal);
     const root = subvolumes.path(name);
     if (image === undefined) await makeAccountRoot(root, names);
     else await fitImageRoot(root, names, await images.accounts(image));
     if (config.nesting === true) await fitEngines(root);
+    return image === undefined ? undefined : { name: wanted, digest: basename(image) };
+  }
+
+  async #isOutdated({ image }: Mark, signal: AbortSignal): Promise<boolean> {
+    return image !== undefined && (await this.#machine.images.current(image.name, signal)) !== image.digest;
   }
 
   /** Sets the disk limit in KiB. The applied configuration is discarded first, because it may not be true from now on. */

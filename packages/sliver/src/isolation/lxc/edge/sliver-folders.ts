@@ -17,6 +17,8 @@ const schema = z.object({
   generation: whole,
   /** Kind of its root. */
   root: z.enum(["account", "container"]),
+  /** The image that its root is a copy of. */
+  image: z.object({ name: z.string(), digest: z.string() }).optional(),
   /** Disk limit of its root in KiB. */
   disk: whole,
   /** Devices that it has for itself. */

@@ -66,6 +66,18 @@ export class Images {
     return await abortable(making, signal);
   }
 
+  /**
+   * The digest that `ensure` would use, as far as that is known without reading an image: a registry's tag or a folder that has changed is
+   * noticed when the next sliver is made of it.
+   */
+  async current(name: string, signal: AbortSignal): Promise<string | undefined> {
+    const [, wanted] = IMAGE_DIGEST.exec(name) ?? [];
+    if (wanted !== undefined) return wanted;
+    const source = Object.hasOwn(this.#options.sources, name) ? this.#options.sources[name] : undefined;
+    if (source !== undefined) return await this.#known(name, source, signal);
+    return IMAGE_NAME.test(name) ? (await this.#snapshots.read(name))?.digest : undefined;
+  }
+
   /** The accounts of an image that `ensure` returned, as they were when the image was unpacked. */
   accounts(path: string): Promise<AccountFiles> {
     return this.#roots.accounts(path);
