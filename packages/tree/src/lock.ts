@@ -3,6 +3,7 @@ import { contend, contenderPrefix, type LineClient, leave, type Place } from "@n
 import type { CallOptions, CheckOp, OpResult, Tree } from "./contract.ts";
 import { CallEnded, CommitFailed, TreeError } from "./errors.ts";
 
+/** Milliseconds that `lock` waits when the caller gives no deadline. */
 const DEFAULT_WAIT_MS = 60_000;
 
 interface ContendOptions {
@@ -67,6 +68,7 @@ export async function lock(tree: Tree, parent: string, options: LockOptions): Pr
   const { clock, deadlineMs = DEFAULT_WAIT_MS, signal } = options;
   const limit = deadline(clock, deadlineMs, () => new LockTimeout(parent, deadlineMs), signal);
   try {
+    // Longer than the whole attempt, so that the attempt ends with LockTimeout, which names the lock, and not with the limit of one call.
     const call = { signal: limit.signal, deadlineMs: deadlineMs + 1_000 };
     return (await take(tree, parent, options, true, call))!;
   } catch (error) {
@@ -112,6 +114,7 @@ async function take(
 /** Adapts a tree to what `contend` needs. */
 export function lineOf(tree: Tree): LineClient {
   return {
+    // An expired session still has its old id. With -1 no contender of it counts as ours.
     session: () => (tree.session().state === "expired" ? -1n : tree.session().id),
     create: (entry, withParent, call) => create(tree, entry, withParent, call),
     children: (path, call) => tree.children(path, call),
@@ -122,6 +125,7 @@ export function lineOf(tree: Tree): LineClient {
   };
 }
 
+/** Creates a contender. With its parent in one commit it is the first in line: nobody could join a lock that did not exist. */
 async function create(
   tree: Tree,
   { parent, prefix, data, durable }: Parameters<LineClient["create"]>[0],
@@ -139,6 +143,7 @@ async function create(
     { op: "create", path, data, ...options },
   ] as const;
   const results = await tree.commit(ops, call).catch((error: unknown) => {
+    // `contend` decides by the refusal itself, whether it came from a commit or from a single create.
     throw error instanceof CommitFailed ? error.reason : error;
   });
   const made = results[1] as Extract<OpResult, { op: "create" }>;

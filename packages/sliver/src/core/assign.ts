@@ -24,6 +24,7 @@ export function assign(
 ): { state: State; unplaced: readonly string[] } {
   const records = new Map(state.records);
   let { nextIncarnation } = state;
+  // After a lost store the machine may have incarnations that no record names. Their numbers must not be used again.
   for (const { incarnation } of observed) nextIncarnation = Math.max(nextIncarnation, incarnation + 1);
   const spares = new Spares(state.spares, count, observed, doing);
   const taken = new Set<number>();
@@ -37,6 +38,7 @@ export function assign(
     return candidate > highestIndex ? undefined : candidate;
   };
 
+  // Before new slivers get a place, because an adopted sliver keeps the place that it has.
   for (const record of state.records.values())
     if (record.local.adopt !== undefined) records.set(record.name, adopted(record, free));
 
@@ -58,6 +60,7 @@ export function assign(
     const incarnation = isUsed(record, observed) ? nextIncarnation++ : record.local.incarnation;
     return { index, incarnation, ...(all.length === 0 ? {} : { devices: all }) };
   };
+  // The oldest records first, so that with too few places the later ones have none.
   for (const record of [...records.values()].sort((a, b) => a.local.incarnation - b.local.incarnation)) {
     if (wanted(record) !== true || record.local.index !== undefined) continue;
     const place = spares.take(record) ?? own(record);
@@ -74,7 +77,7 @@ export function assign(
   return { state: { ...state, nextIncarnation, records, spares: spares.all }, unplaced };
 }
 
-/** As it is found, and what it holds. */
+/** The record with the place, the incarnation and the devices of the running sliver that it adopts, if there is one. */
 function adopted(record: SliverRecord, free: readonly Observed[]): SliverRecord {
   const { adopt: _, ...local } = record.local;
   const found = free.find(({ name, generation }) => name === record.name && generation === record.generation);
@@ -84,6 +87,7 @@ function adopted(record: SliverRecord, free: readonly Observed[]): SliverRecord 
   return { ...record, local: { ...local, index, incarnation, ...held } };
 }
 
+/** Whether something on the machine has the record's incarnation: an earlier life that is not removed yet. */
 function isUsed({ local }: SliverRecord, observed: readonly Observed[]): boolean {
   return observed.some(({ incarnation }) => incarnation === local.incarnation);
 }

@@ -73,6 +73,7 @@ export function deliverFull(
   const report = again && delivery.digest === state.digest ? state.refused : refused;
   const { writer: _before, ...rest } = merged.state;
   const written = delivery.writer === undefined ? {} : { writer: delivery.writer };
+  // A complete document ends the safe mode: from now on it is known what may be removed.
   const next = { ...rest, ...written, minimum: version, digest: delivery.digest, safe: false, records };
   return { state: { ...next, refused: report }, refused: report };
 }
@@ -85,6 +86,7 @@ export function deliverPartial(state: State, delivery: Delivery, capacity: Capac
   return { state: merged.state, refused: [...malformed, ...merged.refused] };
 }
 
+/** Refuses an older document, one of another writer in the same epoch, and another text with the same version. */
 function checkVersion(state: State, { version, digest, writer }: Delivery): void {
   const order = compareVersions(version, state.minimum);
   if (order < 0) throw stale(version, state);
@@ -128,6 +130,7 @@ function stale(version: Version, { minimum }: State): StaleDocumentError {
   );
 }
 
+/** Records whose name occurs once. Of a name that is listed twice neither entry counts, because one of them is a mistake. */
 function unique(records: readonly Incoming[]): { single: Incoming[]; duplicates: string[] } {
   const count = new Map<string, number>();
   for (const { name } of records) count.set(name, (count.get(name) ?? 0) + 1);
@@ -143,6 +146,7 @@ function unique(records: readonly Incoming[]): { single: Incoming[]; duplicates:
  */
 function merge(state: State, incoming: readonly Incoming[], capacity: Capacity): Delivered {
   const promises = new Promises(capacity);
+  // First the present records, so that a new one gets only what they leave.
   for (const record of state.records.values()) promises.add(record);
   const records = new Map(state.records);
   const refused: Refusal[] = [];
@@ -182,6 +186,7 @@ function grows(given: Incoming, old: SliverRecord): boolean {
   return new Promises(none).lacks(given, old) !== undefined;
 }
 
+/** Whether a record is newer than the one that this node has (`old`), the same, or stale and refused. */
 function orderOf(
   given: Incoming,
   old: SliverRecord | undefined,
@@ -215,6 +220,7 @@ function join(given: Incoming, old: SliverRecord | undefined, fresh: () => Local
   return { ...rest, local: loans === undefined ? local : { ...local, loans } };
 }
 
+/** The local part of a new incarnation. In safe mode a sliver of that name that still runs is adopted instead of made. */
 function freshLocal(incarnation: number, safe: boolean): Local {
   return { incarnation, loans: [], ...(safe ? { adopt: true as const } : {}) };
 }

@@ -1,7 +1,7 @@
 import type { Observed } from "./plan.ts";
 import type { State } from "./record.ts";
 
-/** What slivers have for themselves: of a sliver that ends, until nothing of it is left. */
+/** Devices that slivers hold. A sliver that is being removed holds its devices until nothing of it is left on the machine. */
 export function heldDevices(records: State["records"], observed: readonly Observed[]): string[] {
   const lives = new Set([...records.values()].map(({ local }) => local.incarnation));
   return [
@@ -10,7 +10,7 @@ export function heldDevices(records: State["records"], observed: readonly Observ
   ];
 }
 
-/** One device of each class that is not held; undefined: there are not as many. One that is listed twice may be held twice. */
+/** One free device of each class; undefined: one of them has none left. A device that is listed twice may be held twice. */
 export function freeDevices(
   classes: readonly string[] = [],
   all: Readonly<Record<string, readonly string[]>>,

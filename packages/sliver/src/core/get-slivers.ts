@@ -56,6 +56,7 @@ function isUnshaped(slivers: readonly unknown[]): boolean {
   return isStruct(one) && Number(attributesOf(one.attributes).get("net_max_rate")) === -1;
 }
 
+/** Parses one sliver, or says what is wrong with it. */
 function readSliver(
   value: unknown,
   timestamp: number,
@@ -83,6 +84,7 @@ function readSliver(
   const delegate = textTag(attributes, "delegations");
   return {
     name,
+    // PLC has no versions. Its timestamp orders the replies, and a timestamp of the sliver itself counts for it alone.
     stamp: { epoch: 0, number: isTime(value.timestamp) ? value.timestamp : timestamp },
     generation: 0,
     kind,
@@ -138,6 +140,7 @@ function initscripts(value: unknown): Map<string, string> {
   return scripts;
 }
 
+/** The kind of account by the old types. Unknown types are refused rather than made as slivers. */
 function kindOf(type: unknown, instantiation: string): Incoming["kind"] | undefined {
   if (type === undefined || type === "") return instantiation === "nm-controller" ? "controller" : "sliver";
   if (type === "delegate" || type === "controller.Controller") return "controller";
@@ -148,6 +151,7 @@ function isInstantiation(text: string): text is Incoming["instantiation"] {
   return (INSTANTIATIONS as readonly string[]).includes(text);
 }
 
+/** Whether a reply is for this node; the oldest replies name none. */
 function isFor(value: unknown, node: string): boolean {
   return isStruct(value) && (value.node_id === undefined || String(value.node_id) === node);
 }
@@ -172,6 +176,7 @@ function rspecOf(tags: ReadonlyMap<string, unknown>, { policy, resources }: Wire
   return { ...rspec, cpuCores: Number(cores[1]), cpuCoresBestEffort: cores[2] === "b" ? 1 : 0 };
 }
 
+/** The text of a tag; an empty one counts as absent. */
 function textTag(tags: ReadonlyMap<string, unknown>, name: string): string | undefined {
   const value = tags.get(name);
   return typeof value === "string" && value !== "" ? value : undefined;

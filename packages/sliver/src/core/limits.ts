@@ -46,6 +46,7 @@ export function computeLimits(
   const rest = Math.max(0, machine.cpu - guarantees);
   const entitled = ({ cpuGuarantee, cpuShare }: Rspec) =>
     cpuGuarantee + (shares === 0 ? 0 : (rest * cpuShare) / shares);
+  // Weights are relative. The largest entitlement gets the highest weight, so that rounding errors are smallest.
   const largest = Math.max(1e-9, ...all.map(entitled));
   const needed = Math.max(0, ...all.map((rspec) => rspec.cpuGuarantee / Math.max(1e-9, entitled(rspec))));
   const allWeight = weightOfAll(needed, machine.cpu);
@@ -73,6 +74,7 @@ function weightOfAll(needed: number, cpu: number): number {
   return Math.min(HIGHEST_WEIGHT, USUAL_WEIGHT * 2 ** Math.ceil(Math.log2(least / USUAL_WEIGHT)));
 }
 
+/** Network rates: a guarantee above the link is the whole link, and the cap is never below the guarantee. */
 function rates(guarantee: number, cap: number, share: number, link: number): Limits["net"] {
   const rate = Math.min(guarantee, link);
   return { rate, ceil: clamp(cap, rate, link), share: Math.max(1, share) };
@@ -111,6 +113,7 @@ export function assignCores(
   for (const { name } of byAge) {
     const wanted = effective.get(name)!.cpuCores;
     const taken: number[] = [];
+    // The last core is never reserved: slivers without cores of their own, and the manager, need one.
     while (taken.length < wanted && free.size > 1) taken.push(take(free, taken, siblings));
     own.set(name, taken);
     if (taken.length < wanted) missing.set(name, wanted - taken.length);
@@ -124,6 +127,7 @@ export function assignCores(
   return { cores, shared, missing };
 }
 
+/** Takes a free core: a sibling of one that the sliver has, else the one with the most free siblings. */
 function take(free: Set<number>, taken: readonly number[], siblings: readonly (readonly number[])[]): number {
   const near = taken.flatMap((core) => siblings[core] ?? []).find((core) => free.has(core));
   const freeSiblings = (core: number) => (siblings[core] ?? []).filter((one) => free.has(one)).length;

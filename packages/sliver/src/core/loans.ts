@@ -12,9 +12,9 @@ export interface LoanResult {
 type Amounts = { -readonly [name in Resource]: number };
 
 /**
- * What each sliver has after loans given and received (docs/contract/slivers.md, "Loans"). Only what documents give can be lent,
- * so that the result does not depend on the order of lenders; a list is walked in its own order, and what does not fit
- * is skipped and said. `now` is in seconds.
+ * The rspec of each sliver after the loans that it gives and receives (docs/contract/slivers.md, "Loans"). Only amounts from documents can
+ * be lent, and no borrowed ones, so the result does not depend on the order of lenders. The loans of a lender are applied in the order of
+ * its list; a loan that does not fit is skipped and reported. `now` is in seconds.
  */
 export function computeLoans(
   records: ReadonlyMap<string, SliverRecord>,
@@ -40,6 +40,7 @@ export function computeLoans(
   return { effective, loanStatuses };
 }
 
+/** Why a loan does not count now; undefined: it does. */
 function refusalOf(
   loan: Loan,
   borrower: SliverRecord | undefined,
@@ -56,12 +57,13 @@ function refusalOf(
   if (loan.amount > residual[resource] - minimum) return "floor";
   if (borrower?.kind !== "sliver") return "absent";
   if (loan.generation !== undefined && loan.generation !== borrower.generation) return "generation";
+  // A borrower without a limit would get one by the loan.
   return ZERO_IS_UNLIMITED.has(resource) && borrower.rspec[resource] === 0 ? "not-loanable" : undefined;
 }
 
 /**
- * What a lender other than root and the launcher is shown of its own loans: of those that move nothing, nothing that depends on the
- * borrower. To find out that a name exists costs a loan to it.
+ * The loans as a lender sees them; root and the launcher see all. A loan that moves nothing shows nothing about its borrower, so that a
+ * sliver cannot find out which other slivers exist without giving something away.
  */
 export function shownToLender(loans: readonly LoanStatus[]): readonly LoanStatus[] {
   return loans.map((loan) => {

@@ -58,6 +58,7 @@ export function sync(
   const sent = sentByName(assigned.records, observed);
   const state = { ...assigned, traffic: count(assigned, sent, effective, now) };
   const placed = placedOnly(records, effective);
+  // From the rspecs after loans: a lender's limits shrink in the same sync in which the borrower's grow.
   const limits = computeLimits(placed, machine);
   const sets = assignCores(records, placed, machine.siblings);
   const configs = new Map<string, SliverConfig>();
@@ -67,6 +68,7 @@ export function sync(
     const cores = machine.siblings.length === 0 ? undefined : sets.cores.get(name);
     const day = state.traffic.get(name);
     const { net, ...others } = limits.get(name)!;
+    // The traffic of an earlier generation was that of another user.
     const daily =
       day?.generation === record.generation ? dailyRates(net, rspec, day, sent.get(name), now) : net;
     if (daily.ceil < net.ceil) throttled.set(name, daily.ceil);
@@ -102,6 +104,7 @@ function changeable(state: State): unknown {
   ];
 }
 
+/** What each sliver has sent, by name. The counters belong to incarnations, so a former life under the same name does not count. */
 function sentByName(records: State["records"], observed: readonly Observed[]): ReadonlyMap<string, Sent> {
   const byIncarnation = new Map(observed.map(({ incarnation, sent }) => [incarnation, sent]));
   return new Map(
@@ -112,6 +115,7 @@ function sentByName(records: State["records"], observed: readonly Observed[]): R
   );
 }
 
+/** Adds the traffic since the last look to the days of the slivers. */
 function count(
   { records, traffic }: State,
   sent: ReadonlyMap<string, Sent>,
@@ -125,6 +129,7 @@ function count(
   return countAll(traffic, found, now);
 }
 
+/** The rspecs of slivers with a place; others have no limits to compute. */
 function placedOnly(
   records: ReadonlyMap<string, SliverRecord>,
   effective: ReadonlyMap<string, Rspec>,

@@ -24,14 +24,19 @@ export class Committer {
   readonly #store: Store;
   readonly #onFailure: (error: TreeError) => void;
   #zxid = 0n;
+  /** The rows of the collecting batch by path. Only the last state of a path is written, however often it changed. */
   #puts = new Map<string, ZnodeRow | undefined>();
   #sessions = new Map<bigint, SessionRow | undefined>();
   /** Number of the batch that collects now. A mark is the number of the batch that must become durable. */
   #gathering = 1;
   #durable = 0;
+  /** The collecting batch has a change. */
   #dirty = false;
+  /** A batch is being written. */
   #writing = false;
+  /** A write is queued as a microtask, so that all changes of one turn of the event loop are in one batch. */
   #scheduled = false;
+  /** Results that wait, in order, from index `#heldFrom` on. */
   #held: Held[] = [];
   #heldFrom = 0;
   #failure: TreeError | undefined;
@@ -72,6 +77,7 @@ export class Committer {
       released(this.#failure);
       return;
     }
+    // A result waits behind earlier ones even when its own state is durable: results must leave in the order of their computation.
     const mark = this.#dirty ? this.#gathering : this.#gathering - 1;
     if (mark <= this.#durable && this.#heldFrom === this.#held.length) released(undefined);
     else this.#held.push({ mark, released });

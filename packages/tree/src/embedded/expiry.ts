@@ -39,6 +39,7 @@ export class Expiry {
 
   /** The session's client sent something. */
   touch(id: bigint): void {
+    // Called for every request, so it sets no timer: the present one fires, finds nothing expired, and is set again.
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
     entry.deadline = this.#deadline(entry.timeoutMs);
@@ -55,6 +56,7 @@ export class Expiry {
     this.#timer = undefined;
   }
 
+  /** Monotonic milliseconds at which the session expires, rounded up to a tick. */
   #deadline(timeoutMs: number): number {
     return Math.ceil((this.#clock.monotonic() + timeoutMs) / TICK_MS) * TICK_MS;
   }

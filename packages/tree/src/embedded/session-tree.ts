@@ -69,6 +69,7 @@ export class SessionTree extends TreeCalls {
   async close(): Promise<void> {
     if (this.#closed) return;
     for (const feed of [...this.#feeds]) feed.end();
+    // The ephemeral znodes go durably before `close` resolves, so that a next process finds their locks free.
     this.core.closeSession(this.#id);
     this.#closed = true;
     this.#unsubscribe();

@@ -9,6 +9,7 @@ export interface Identity {
   readonly id: string;
 }
 
+/** One entry of an access list: the permissions (bits of `Permission`) of one identity. */
 export interface AccessEntry extends Identity {
   readonly perms: number;
 }
@@ -30,6 +31,7 @@ export interface Caller {
 /** The caller for roles of the process that has the tree open. */
 export const TRUSTED: Caller = { trusted: true, identities: [] };
 
+/** All bits of `Permission`. */
 const ALL = 31;
 /**
  * Most entries of one list. Each `auth` entry expands to all identities of the client, so a short request could otherwise make a huge list.

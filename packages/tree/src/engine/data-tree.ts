@@ -16,6 +16,7 @@ import type { TreeOp } from "./operations.ts";
 import { checkPath, parentOf } from "./paths.ts";
 import { fromRow, newZnode, statOf, toRow, type Znode, type ZnodeRow } from "./znode.ts";
 
+/** One change of a path, as watches report it. A commit can cause several events for a path. */
 export interface TreeEvent {
   readonly type: "created" | "changed" | "deleted" | "childrenChanged";
   readonly path: string;
@@ -25,6 +26,7 @@ export interface TreeEvent {
 
 type OpOf<K extends TreeOp["op"]> = Extract<TreeOp, { readonly op: K }>;
 
+/** The outcome of a commit: all of its operations were applied, or none. */
 export type Applied =
   | {
       readonly error?: undefined;
@@ -36,6 +38,7 @@ export type Applied =
   | { readonly error: CommitFailed };
 
 const NOTHING = new Uint8Array(0);
+/** ZooKeeper appends sequence numbers with leading zeros, so that their order as text is their order as numbers. */
 const SEQUENCE_DIGITS = 10;
 
 /**
@@ -67,6 +70,7 @@ export class DataTree {
       this.#znodes.set(row.path, fromRow(row));
       if (row.ephemeralOwner !== 0n) this.#own(row.ephemeralOwner, row.path);
     }
+    // Sets of children are not stored. They are derived when all rows are there, since a child may come before its parent.
     for (const path of this.#znodes.keys()) {
       if (path !== "/") this.#znodes.get(parentOf(path))?.children.add(nameOf(path));
     }
@@ -120,6 +124,7 @@ export class DataTree {
       try {
         results.push(this.#one(op, session, zxid, now, caller));
       } catch (error) {
+        // Earlier operations of the commit have changed the tree already.
         this.#rollBack();
         if (!(error instanceof TreeError)) throw error;
         return { error: new CommitFailed(results.length, error) };
@@ -166,6 +171,7 @@ export class DataTree {
     checkPath(op.sequential ? op.path + digits(0) : op.path, false);
     const data = op.data === undefined ? NOTHING : op.data;
     const acl = op.acl && resolveAccess(op.path, op.acl, caller);
+    // The order of these refusals is ZooKeeper's, because a client sees only the first one.
     const parentPath = parentOf(op.path);
     const parent = this.#znodes.get(parentPath);
     if (parent === undefined) throw new NoNode(parentPath);
@@ -219,6 +225,7 @@ export class DataTree {
     checkPath(op.path, false);
     if (op.path === "/") throw new BadArguments(op.path, "the root cannot be deleted");
     if (!permits(this.acl(parentOf(op.path)), Permission.delete, caller)) throw new NotAllowed(op.path);
+    // The list of the znode itself does not matter here.
     const node = this.#demand(op.path, 0, TRUSTED);
     checkVersion(op, node.version);
     if (node.children.size > 0) throw new NotEmpty(op.path);
@@ -226,6 +233,7 @@ export class DataTree {
     return { op: "delete" };
   }
 
+  /** Removes a znode without children, without a check of versions or rights. */
   #remove(path: string, zxid: bigint): void {
     const parentPath = parentOf(path);
     this.#touch(parentPath);
@@ -242,6 +250,7 @@ export class DataTree {
     );
   }
 
+  /** The znode, if it exists and its access list grants the caller one of the permissions. Throws the refusal otherwise. */
   #demand(path: string, permission: number, caller: Caller): Znode {
     checkPath(path, false);
     const node = this.#znodes.get(path);
@@ -263,6 +272,7 @@ export class DataTree {
     this.#before.set(path, node === undefined ? undefined : { ...node });
   }
 
+  /** Undoes the operations of a refused commit. */
   #rollBack(): void {
     for (const [path, before] of this.#before) {
       const after = this.#znodes.get(path);

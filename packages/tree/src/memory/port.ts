@@ -24,7 +24,9 @@ export class MemoryPort implements Port {
   readonly #watches = new Set<Watching>();
   #waiting: Call[] = [];
   #inFlight = new Set<Call>();
+  /** Carries messages to the server. */
   #up: Wire;
+  /** Carries messages from the server. One wire for each direction keeps their order, as TCP does. */
   #down: Wire;
   /** The server of the present or the last connection. */
   #replica: Replica;
@@ -37,7 +39,9 @@ export class MemoryPort implements Port {
   #state: SessionState = "connecting";
   #lastContact = Number.NEGATIVE_INFINITY;
   #reconnect: Timer | undefined;
+  /** The test keeps the client disconnected until it calls `connect`. */
   #held = false;
+  /** The process was killed. */
   #dead = false;
   /** True from freezing until the first answer after thawing: no ping may be assumed in that time. */
   #silent = false;
@@ -316,6 +320,7 @@ export class MemoryPort implements Port {
     this.#over(this.#up, () => this.#serve(call, fault), delay);
   }
 
+  /** The call arrives at the server. A lost request was not applied and a lost reply was; the client cannot tell the two apart. */
   #serve(call: Call, fault: Fault): void {
     if (fault === "lose-request") return this.disconnect();
     // As ZooKeeper does for a request above `jute.maxbuffer`: it closes the connection, and all calls on it are lost.
@@ -349,6 +354,7 @@ export class MemoryPort implements Port {
     });
   }
 
+  /** Sets a watch at the present server. It ends with the connection. */
   #stand(watching: Watching): void {
     const { root, onEvent } = watching;
     const prefix = root === "/" ? "/" : `${root}/`;

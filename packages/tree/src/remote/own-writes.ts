@@ -1,6 +1,8 @@
 import type { Op } from "../contract.ts";
 
+/** Digits of a sequence number. */
 const DIGITS = 10;
+/** The end of a sequential path. ZooKeeper's counter is a signed 32-bit number, so that after 2^31 children the digits follow a minus sign. */
 const SEQUENTIAL = /-?[0-9]{10}$/;
 
 /** Numbers of the writes in flight by path or prefix, the oldest first. */

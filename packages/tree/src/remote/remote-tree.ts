@@ -90,6 +90,7 @@ export class RemoteTree extends TreeCalls {
       this.#port.write(
         ops,
         (error, results) => {
+          // First, so that feeds no longer keep back events because of this write.
           this.#own.end(ops, write);
           for (const feed of this.#feeds) feed.ownWrite(ops, results, error);
           if (error === undefined) resolve(results as readonly OpResult[]);

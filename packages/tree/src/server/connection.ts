@@ -14,6 +14,7 @@ const { ErrorCode, JuteReader, KeeperState, OpCode, Xid } = wire;
 const RESUME_SHARE = 0.5;
 /** Most identities of one connection. An `auth` entry of an access list expands to all of them, so this bounds the memory per request. */
 const MAX_IDENTITIES = 16;
+/** Types of requests that the decoder can read. Others are answered with UNIMPLEMENTED instead of ending the connection. */
 const KNOWN_TYPES: ReadonlySet<number> = new Set(Object.values(OpCode));
 
 type Body = (writer: wire.JuteWriter) => void;
@@ -42,7 +43,9 @@ class Connection implements Client, PeerHandlers {
   #paused = false;
   /** Frames that arrived together with the one that reached the limit; at most one read of the socket. */
   #backlog: Buffer[] = [];
+  /** Nothing has arrived yet: the first bytes may be a four-letter word instead of a frame. */
   #fresh = true;
+  /** The connection has ended. Everything that arrives later is ignored. */
   #over = false;
 
   constructor(peer: Peer, hub: Hub) {
@@ -91,6 +94,7 @@ class Connection implements Client, PeerHandlers {
     this.#trusting(() => this.#splitter.push(bytes));
   }
 
+  /** The client has read everything, so a paused connection may be read again. */
   drained(): void {
     this.#hub.queued(-this.queuedBytes);
     this.queuedBytes = 0;
@@ -118,6 +122,7 @@ class Connection implements Client, PeerHandlers {
   notify(type: WatchEventType, path: string, acl: AccessList): void {
     if (!permits(acl, Permission.read, this)) return;
     const event = { type: WIRE_EVENTS[type], state: KeeperState.syncConnected, path };
+    // Events carry the zxid -1, as those of ZooKeeper before 3.9.
     this.#send(Xid.event, -1n, ErrorCode.ok, (writer) => wire.watcherEvent.write(writer, event));
   }
 
@@ -145,6 +150,7 @@ class Connection implements Client, PeerHandlers {
     this.#hub.watches.removeAll(this);
   }
 
+  /** Takes one frame: the connect request first, then requests. Every frame restarts the timeout of the session, pings too. */
   #onFrame(bytes: Buffer, start: number, end: number): void {
     this.#reader.reset(bytes, start, end);
     if (this.#session === undefined) {
@@ -162,6 +168,7 @@ class Connection implements Client, PeerHandlers {
     answer(this.#hub, this, this.#session, xid, wire.readRequest(this.#reader, type));
   }
 
+  /** Opens a session, or continues one whose password the client knows. */
   #connect(request: wire.ConnectRequest): void {
     this.#handshake.cancel();
     const { core } = this.#hub;
@@ -191,6 +198,7 @@ class Connection implements Client, PeerHandlers {
     this.#hub.attach(this, session.id);
   }
 
+  /** Sends a reply or event when all changes that it shows are durable. A client that sends faster than this is paused. */
   #send(xid: number, zxid: bigint, err: number, body: Body | undefined): void {
     if (this.#over) return;
     this.#outstanding++;
@@ -228,6 +236,7 @@ class Connection implements Client, PeerHandlers {
     const before = this.queuedBytes;
     const queued = this.lookAtQueue();
     this.#hub.queued(queued - before);
+    // A client that does not read is paused first. It is cut when the replies to what it had sent before fill the memory all the same.
     if (queued > limits.maxQueuedBytes) this.cut("slow");
     else if (queued > limits.maxQueuedBytes / 4) this.#pause();
   }
@@ -248,6 +257,7 @@ class Connection implements Client, PeerHandlers {
     queueMicrotask(() => this.#workOff());
   }
 
+  /** Handles the frames that arrived before the pause took effect, then reads the socket again. */
   #workOff(): void {
     this.#trusting(() => {
       while (!this.#paused && !this.#over && this.#backlog.length > 0) {

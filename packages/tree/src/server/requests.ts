@@ -76,6 +76,7 @@ export function answer(
   }
 }
 
+/** Answers the rarer requests. */
 function readOther(hub: Hub, client: Client, session: SessionRow, xid: number, request: wire.Request): void {
   const { core } = hub;
   if (request.type === OpCode.getAcl) {
@@ -89,6 +90,7 @@ function readOther(hub: Hub, client: Client, session: SessionRow, xid: number, r
   } else client.reply(xid, ErrorCode.unimplemented);
 }
 
+/** Requests that change one znode. */
 type WriteRequest =
   | wire.CreateRequest
   | wire.DeleteRequest
@@ -96,6 +98,7 @@ type WriteRequest =
   | wire.SetAclRequest
   | wire.CheckRequest;
 
+/** Applies one operation. The reply has its own refusal as error code, unlike that of a multi. */
 function write(hub: Hub, client: Client, session: SessionRow, xid: number, request: WriteRequest): void {
   const op = opOf(request);
   if (typeof op === "number") {
@@ -149,6 +152,10 @@ function multiResult(result: OpResult): wire.MultiResult {
   return { type: result.op === "delete" ? OpCode.delete : OpCode.check };
 }
 
+/**
+ * Answers a refused multi as ZooKeeper does: "ok" for the operations before the refused one although nothing was applied, and
+ * RUNTIMEINCONSISTENCY for those behind it.
+ */
 function replyRefused(client: Client, xid: number, count: number, index: number, code: number): void {
   const results = Array.from({ length: count }, (_, at): wire.MultiResult => {
     const err = at < index ? ErrorCode.ok : at === index ? code : ErrorCode.runtimeInconsistency;
@@ -193,6 +200,7 @@ function versionOf(version: number): { version?: number } {
   return version === -1 ? {} : { version };
 }
 
+/** Only create2 answers with a Stat; the older create answers with the path alone. */
 function responseOf(type: wire.Request["type"], result: OpResult): object {
   if (result.op === "create")
     return type === OpCode.create ? { path: result.path } : { path: result.path, stat: result.stat };
@@ -200,6 +208,7 @@ function responseOf(type: wire.Request["type"], result: OpResult): object {
   return {};
 }
 
+/** Answers a read, and sets a watch if the client wants one. */
 function read(hub: Hub, client: Client, xid: number, request: wire.ReadRequest): void {
   const { core } = hub;
   const { path, type } = request;
@@ -257,6 +266,7 @@ function readOne({ core }: Hub, client: Client, op: wire.MultiOpRequest): wire.M
   return { type: op.type, data: core.content(op.path) as Buffer, stat };
 }
 
+/** Sets a persistent watch (ZooKeeper 3.6 and later). */
 function addWatch(hub: Hub, client: Client, xid: number, request: wire.AddWatchRequest): void {
   const { mode, path } = request;
   if (mode !== AddWatchMode.persistent && mode !== AddWatchMode.persistentRecursive) {

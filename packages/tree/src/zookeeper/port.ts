@@ -62,6 +62,7 @@ export class ZooKeeperPort implements Port {
   }
 
   write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
+    // A check exists on the wire only within a multi.
     const first = ops[0] as Op;
     if (ops.length === 1 && first.op !== "check") this.#single(first, reply, options);
     else this.#multi(ops, reply, options);
@@ -81,10 +82,8 @@ export class ZooKeeperPort implements Port {
 
   /**
    * Commits a single check instead of using ZooKeeper's `sync`. A leader answers `sync` from what it has applied itself, which can be
-   * behind
-   * what a follower has applied and acknowledged. A commit is ordered among all writes, whichever server is asked. Whether the checked
-   * znode
-   * exists does not matter.
+   * behind what a follower has applied and acknowledged. A commit is ordered among all writes, whichever server is asked. Whether the
+   * checked znode exists does not matter.
    */
   sync(path: string, reply: Reply<true>, options?: CallOptions): void {
     this.#client.submit(
@@ -106,6 +105,7 @@ export class ZooKeeperPort implements Port {
     return this.#client.close();
   }
 
+  /** Sends one operation as a request of its own, whose reply has the Stat; the reply of a multi has none for a create. */
   #single(
     op: Exclude<Op, { op: "check" }>,
     reply: Reply<readonly OpResult[]>,
@@ -152,6 +152,7 @@ export class ZooKeeperPort implements Port {
         }
         const now = Math.round(this.#clock.now() + this.#offset.value);
         const done = commitResults(ops, answered, client.session.id, now);
+        // Only the Stat of a set comes from the server; those of creates are computed from our own estimate of its time.
         for (const result of done) {
           if (result.op !== "set") continue;
           this.#learn(result.stat.mtime, sent);
@@ -190,6 +191,7 @@ export class ZooKeeperPort implements Port {
     return treeError(error, describe(ops), path, requestBytes(ops), this.capabilities.maxRequestBytes);
   }
 
+  /** Measures the tree's clock: `treeTime` is the server's time of a write that was sent at `sent`. */
   #learn(treeTime: number, sent: Reading): void {
     this.#offset.learn(treeTime, sent, readingOf(this.#clock));
   }

@@ -200,7 +200,7 @@ function isReplannable(error: unknown): boolean {
   );
 }
 
-/** Counts and reports that a node of a request could not be made. `lost`: the request is planned again, and nothing is wrong with the code. */
+/** Counts and reports that a node of a request could not be made. `lost`: another plan may succeed, so the failure is not an unexpected one. */
 function noteFailure(
   context: RequestHandles,
   request: string,

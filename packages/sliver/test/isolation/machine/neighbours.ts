@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
 import type { SliverConfig } from "../../../src/core/plan.ts";
 import type { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
-import { type RealMachine, realMachine } from "./rig.ts";
 import { begin, bringUp, configsOf, inSliver } from "./slivers.ts";
-import { SINK, startWorld, WORLD, WORLD_DEVICE, type World } from "./world.ts";
+import { SINK, WORLD, WORLD_DEVICE } from "./world.ts";
+import { worldSite } from "./world-site.ts";
 
 /** Of what it does alone, a neighbour does at least so much beside an attacker. */
 export const KEPT = 0.9;
@@ -83,23 +83,12 @@ const NESTING = { memoryCap: 262_144, pids: 400, disk: 400_000, connections: 50 
  * `nesting`: attackers have the class of that name and this machine's programs, and are the root of their slivers.
  */
 export function neighbours(nesting = false): (attacks: readonly string[], work: string) => Promise<number> {
-  let world: World;
-  let real: RealMachine;
+  const site = worldSite({ outbound: { device: WORLD_DEVICE }, weight: WEIGHT });
   let backEnd: LxcBackEnd;
   const { signal } = new AbortController();
-  beforeAll(async () => {
-    world = await startWorld();
-    real = await realMachine({ outbound: { device: WORLD_DEVICE }, weight: WEIGHT });
-    backEnd = real.backEnd(nesting ? "account" : "container");
-  }, 1_800_000);
-  afterEach(() => real.clear(), 60_000);
-  afterAll(async () => {
-    try {
-      await real?.stop();
-    } finally {
-      world?.stop();
-    }
-  }, 60_000);
+  beforeAll(() => {
+    backEnd = site.real.backEnd(nesting ? "account" : "container");
+  });
 
   /** What the neighbour does beside the attackers, as a part of what it does alone, in one run. */
   async function kept(attacks: readonly string[], work: string): Promise<number> {
@@ -108,13 +97,13 @@ export function neighbours(nesting = false): (attacks: readonly string[], work: 
       [NEIGHBOUR]: { cpuGuarantee: 400, cpuCap: 400, netGuarantee: 20_000_000, netCap: 20_000_000 },
       ...Object.fromEntries(attacks.map((_, at) => [NEIGHBOUR + 1 + at, nesting ? NESTING : SMALL])),
     };
-    const [own, ...others] = configsOf(real.key, rspecs, [0]);
+    const [own, ...others] = configsOf(site.real.key, rspecs, [0]);
     const hostile = others.map((config) => (nesting ? { ...config, nesting } : config));
     await bringUp(backEnd, [own!, ...hostile]);
     const alone: number[] = [];
     const beside: number[] = [];
     const measure = async () => {
-      const said = await inSliver(real, NEIGHBOUR, work);
+      const said = await inSliver(site.real, NEIGHBOUR, work);
       expect(said).toMatch(/^\d+$/);
       return Number(said);
     };
@@ -146,7 +135,7 @@ export function neighbours(nesting = false): (attacks: readonly string[], work: 
    */
   function attack(config: SliverConfig, script: string, over: AbortSignal) {
     const login = nesting ? "root" : undefined;
-    let child = begin(real, config.index, script, login);
+    let child = begin(site.real, config.index, script, login);
     const began = once(child.stdout!, "data");
     began.catch(() => undefined);
     over.addEventListener("abort", () => child.kill());
@@ -160,7 +149,7 @@ export function neighbours(nesting = false): (attacks: readonly string[], work: 
         }
         await backEnd.start(config, signal);
         if (over.aborted) return;
-        child = begin(real, config.index, script, login);
+        child = begin(site.real, config.index, script, login);
       }
     };
     return { began, done: goOn() };
