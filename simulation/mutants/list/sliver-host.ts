@@ -27,6 +27,15 @@ export const SLIVER_HOST: readonly Mutant[] = [
       tests: [`${TESTS}/core/deliver`],
     },
   ]),
+  ...faultsIn(`${SLIVER}/core/spares.ts`, [
+    {
+      name: "a-spare-that-starts-is-given-away",
+      breaks: "promise: a sliver that runs answers",
+      find: "applied !== undefined && !doing.isBusy(incarnation)",
+      put: "applied !== undefined && incarnation > 0",
+      tests: [`${TESTS}/manager/spares`],
+    },
+  ]),
   ...faultsIn("packages/sliver-protocol/src/signed.ts", [
     {
       name: "any-signature-is-believed",
