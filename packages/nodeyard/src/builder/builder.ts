@@ -35,21 +35,22 @@ import { Workers } from "./control/workers.ts";
 import { readBuildLog, untilLogGrows } from "./edge/build-log.ts";
 import type { Disk } from "./runs/disk.ts";
 
+/** Milliseconds between two sweeps without an event. */
 const SWEEP_MS = 60_000;
-/** The default numbers of workers. */
+/** Default numbers of concurrent builds and uploads. One build, because each needs the CPU and disk of the whole host. */
 const [BUILDS, UPLOADS] = [1, 4] as const;
 /** The most callers that wait for more of a log, because each needs a file watch of the system. */
 const LOG_WAITS = 32;
 /** The pause between an event and the sweep that it causes, milliseconds, because events come in groups. */
 const SOON_MS = 1_000;
 
-/** The part of the configuration that a builder goes by; `reconfigure` takes a new one. */
+/** The part of the configuration that a builder uses; `reconfigure` replaces it. */
 export interface BuilderConfig {
   readonly providers: readonly ProviderConfig[];
   readonly builder: BuilderSettings;
 }
 
-/** What a builder runs on. */
+/** The handles and settings of a builder. */
 export interface BuilderOptions {
   readonly tree: Tree;
   readonly clock: Clock;
@@ -67,7 +68,10 @@ export interface BuilderOptions {
   readonly uploadWorkers?: number;
 }
 
-/** Keeps diskimages fresh: builds and uploads them, and deletes those that are not needed any more. */
+/**
+ * The builder role: builds diskimages, uploads them, and deletes what is no longer needed. Several builders share the work by locks on
+ * single images and uploads; none of them leads.
+ */
 export class Builder {
   readonly view: View;
   readonly #options: BuilderOptions;
@@ -77,18 +81,20 @@ export class Builder {
   readonly #answerer: Answerer;
   readonly #context: BuilderContext;
   readonly #stop = new AbortController();
+  /** Callers of `buildLog` that wait for more. */
   #logWaits = 0;
   #config: BuilderConfig;
   readonly #membership: Membership;
-  /** Looks at everything that events drive. */
+  /** Repeats everything that events drive, in case one was lost, and deletes what has become superfluous. */
   readonly #sweep: Controller;
-  /** Looks at the clouds for images without a record. */
+  /** Lists the images of the clouds and deletes ours that have no record. It is apart, because a cloud that hangs must not delay the other sweep. */
   readonly #leakSweep: Controller;
   #began = false;
-  /** Uploads that go when the last node that boots from them has gone. */
+  /** Uploads that are deleted when the last node that booted from them is gone. */
   #awaited: ReadonlySet<string> = new Set();
   #unlisten: () => void = () => {};
 
+  /** Starts a builder and resolves when it works. Rejects when the tree or the disk cannot be used. */
   static async start(options: BuilderOptions): Promise<Builder> {
     const installation = await retryInterrupted(options, () =>
       openInstallation(options.tree, options.random),
@@ -171,12 +177,12 @@ export class Builder {
     });
   }
 
-  /** Whether builds and uploads begin now as they are due. */
+  /** Whether due builds and uploads are begun now. */
   get working(): boolean {
     return this.#began && this.view.complete && !this.#stop.signal.aborted;
   }
 
-  /** Builds and uploads at once, at most. */
+  /** Most concurrent builds and uploads. */
   get workers(): { readonly builds: number; readonly uploads: number } {
     const { buildWorkers = BUILDS, uploadWorkers = UPLOADS } = this.#options;
     return { builds: buildWorkers, uploads: uploadWorkers };
@@ -211,6 +217,7 @@ export class Builder {
     return this.#context.live.stuck();
   }
 
+  /** Takes a new configuration. */
   async reconfigure(config: BuilderConfig): Promise<void> {
     this.#config = config;
     await this.#providers.apply(this.#relevant());
@@ -254,6 +261,7 @@ export class Builder {
     });
     await this.#membership.begin();
     await this.#providers.apply(this.#relevant());
+    // Before any new work: the sweep settles the records of builds and uploads that a former process left.
     await this.#sweep.look();
     this.#workers.open();
     this.#leakSweep.wake();
@@ -271,7 +279,7 @@ export class Builder {
     );
   }
 
-  /** The work on an image, or on all. For requests and nodes the answer is empty. */
+  /** Answers a question of `explain`: the work on an image, or on all of them. A builder knows nothing of requests and nodes. */
   async #testify({ image, log }: About): Promise<Testimony> {
     const images = this.progress().filter((work) => image === undefined || work.image === image);
     const part = log && (await this.buildLog(log));
@@ -289,11 +297,13 @@ export class Builder {
     return { ...testimony, imageStandings: await imageStandings(this.#context, image, putOff) };
   }
 
+  /** Whether the deletion of an upload waits for this node. */
   #isAwaited(node: NodeEntry | undefined): boolean {
     const upload = imageUploadOf(node?.record.imageId ?? null);
     return upload !== undefined && this.#awaited.has(upload);
   }
 
+  /** One sweep. The order matters: records go before files, because a file without a record is what may be removed. */
   async #look(signal: AbortSignal): Promise<undefined> {
     if (!mayAct(this.#context)) return;
     this.#awaited = await sweepImages(this.#context, signal);

@@ -8,19 +8,20 @@ export interface RecordKind<R, P> {
   decode(id: string, data: Uint8Array): R;
   encode(record: R): Uint8Array;
   change(record: R, patch: P, nowSeconds: number): R;
-  /** Whether a record that another process has written still agrees with the one that our work is based on. */
+  /** Whether a record that another client has written still agrees with ours in the fields on which our work is based. */
   sameGround(ours: R, theirs: R): boolean;
 }
 
-/** Writes of one step, at most: more refusals mean that someone else works on the record. */
+/** Most attempts of one write. More refusals mean that another client works on the record at the same time. */
 const MERGE_BUDGET = 3;
-/** Looks after a lost reply, at most. */
+/** Most reads to find out what a write with a lost reply did. */
 const LOOKS = 20;
 
 /**
- * A record whose lock we hold. Every write is one commit that checks our contender and the record's version. A version
- * that moved under our lock is someone who writes without a fence: when only fields that we don't own changed we write
- * again on top of theirs, else the record is given up. A lost reply is decided by reading, never by repeating.
+ * A record whose lock we hold. Every write is one commit that checks our contender and the record's version. If the version changed under
+ * our lock, another client wrote without a fence. When it changed only fields that our work does not depend on, the
+ * write is repeated on top of its version; otherwise the record is given up (FenceLost). What a write with a lost reply did is found out by
+ * reading, never by repeating it.
  */
 export class HeldRecord<R, P> {
   readonly id: string;

@@ -40,16 +40,19 @@ export interface Permit {
 
 type FailureHandles = Omit<Handles, "live">;
 
+/** What this process knows of one offering or label. */
 interface Entry {
   /** The failures that this process counted; `together` combines them with the shared record. */
   own: Tally;
   /** How often a launch succeeded. */
   successes: number;
-  /** Failures to be counted, and the end of the counting. */
+  /** Failures that are not counted yet. */
   failed: { readonly failure: Omit<Failure, "probe">; readonly request: string }[];
+  /** Resolves when the failures so far are counted. */
   counted: Promise<void>;
 }
 
+/** A record as it stands in the tree. */
 interface Found {
   /** Undefined: a record that cannot be read, which is left alone. */
   readonly record: FailureRecord | undefined;
@@ -60,14 +63,14 @@ interface Found {
 /** The new content of a record; `record` undefined deletes it together with the probe beneath it. */
 interface Change {
   readonly record: FailureRecord | undefined;
-  /** The probe that found out goes in the same commit. */
+  /** Whether the probe, whose result this is, is deleted in the same commit. */
   readonly probe: boolean;
   readonly done?: () => void;
 }
 
-/** Tries to write against others who write the same record, at most. */
+/** Most attempts to write a record that other launchers write at the same time. */
 const WRITES = 8;
-/** What failed and was not launched for so long is no longer configured, milliseconds. */
+/** Milliseconds after which a record without launches is deleted: the label or offering is no longer configured. */
 const FORGOTTEN_MS = 86_400_000;
 
 /**
@@ -94,7 +97,7 @@ export class FailureRecords {
     this.#rule = rule;
   }
 
-  /** What the view knew before anyone listened. */
+  /** Passes the records that the view already contains on to the scheduler. */
   seed(): void {
     for (const path of this.#handles.view.own.keys()) this.#onOwn(path, undefined);
   }
@@ -118,7 +121,7 @@ export class FailureRecords {
     this.#permits.add(permit);
   }
 
-  /** To be awaited before the one try of a closed offering. False: another request tries. */
+  /** Claims the one test launch of a closed offering; await it before the launch. False: another request tests it. */
   async try({ offering, request }: Permit): Promise<boolean> {
     const key = offeringKey(offering);
     try {
@@ -143,29 +146,30 @@ export class FailureRecords {
         return entry.counted;
       }),
     );
-    // A try that closed nothing (there was no quota) leaves the place to the next.
+    // A failure for quota closes no offering, so the next request may test it.
     await this.leave(permit);
   }
 
+  /** A launch succeeded: deletes the failure records that it disproves. */
   async succeeded(permit: Permit): Promise<void> {
     const { began, request } = permit;
     for (const key of keysOf(permit)) {
       this.#worked(key);
       await this.#write(key, (found) => {
-        // Only what began after an offering closed says that it works again.
+        // A launch that began before the offering closed does not show that it works again.
         if (found === undefined || (found.pause !== undefined && began < found.since)) return undefined;
         const probe = this.#prober(key) !== undefined;
         return { record: undefined, probe, done: () => this.#opened(key, found, request) };
       });
     }
-    // An offering whose record could not be deleted is opened by the next that tries.
+    // If the record could not be deleted, the next test opens the offering.
     await this.leave(permit);
   }
 
   /**
-   * The launch is over, and another request may try. Only a probe of our session goes, since another launcher may try for the same request
-   * by now. A session that ends between the look and the deletion would let that go wrong: the version of an ephemeral znode tells no
-   * owner, and two tries at once do no harm.
+   * The launch is over, and another request may test the offering. Only a probe of our own session is deleted, because another launcher may
+   * test for the same request by now. If our session ends between the read and the deletion, the probe of that launcher is deleted: the
+   * version of an ephemeral znode does not show its owner. Two tests at once do no harm.
    */
   async leave(permit: Permit): Promise<void> {
     this.#permits.delete(permit);
@@ -245,7 +249,7 @@ export class FailureRecords {
     this.#publish(key);
   }
 
-  /** `gone`: what the record said that is removed. */
+  /** A failure record or probe changed. `gone`: the data of a record that was deleted. */
   #onOwn(path: string, gone: Uint8Array | undefined): void {
     const key = failureKey(path);
     if (key === undefined) return;
@@ -259,12 +263,13 @@ export class FailureRecords {
     this.#publish(key);
   }
 
+  /** Passes on to the scheduler what is known of the failures of a key. */
   #publish(key: string): void {
     const scope = subjectOf(key)?.scope;
     const record = this.#seen(key)?.record;
     const own = this.#entries.get(key)?.own;
     if (scope === undefined) return;
-    // An offering is judged by its record alone: each launcher counts up to that for itself.
+    // The gate of an offering depends on the shared record alone. Before there is one, each launcher counts its own failures.
     if (record === undefined && (scope === "offering" || own === undefined))
       return this.#report(key, undefined);
     const base = scope === "offering" ? newTally() : (own ?? newTally());
@@ -279,7 +284,7 @@ export class FailureRecords {
     for (let attempt = 1; ; attempt++) {
       try {
         const found = attempt === 1 ? this.#seen(key) : await this.#read(key);
-        // The answer was lost, and not the write.
+        // The reply to the former attempt was lost, and the write was applied.
         if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.();
         const change = plan(found?.record);
         if (change === undefined || (found !== undefined && found.record === undefined)) return;
@@ -303,11 +308,13 @@ export class FailureRecords {
     }
   }
 
+  /** The record as the view has it. */
   #seen(key: string): Found | undefined {
     const entry = this.#handles.view.own.get(failurePath(key));
     return entry && { record: this.#decode(key, entry.data), data: entry.data, version: entry.version };
   }
 
+  /** The record as the tree has it now, for another attempt after a lost race. */
   async #read(key: string): Promise<Found | undefined> {
     const { tree } = this.#handles;
     const path = failurePath(key);
@@ -337,6 +344,7 @@ export class FailureRecords {
     }
   }
 
+  /** The record with tree times, as it is stored; in this process it has monotonic times. */
   #toStore(record: FailureRecord): FailureRecord {
     const { ages } = this.#handles;
     const { spent, since, pause } = record;
@@ -348,7 +356,7 @@ export class FailureRecords {
     };
   }
 
-  /** The request that tries, of whatever launcher. */
+  /** The request that tests the offering, in any launcher. */
   #prober(key: string): string | undefined {
     const entry = this.#handles.view.own.get(probePath(key));
     return entry && decodeProbe(entry.data);

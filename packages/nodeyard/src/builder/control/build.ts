@@ -13,17 +13,17 @@ import { type BuilderContext, formatsWanted } from "./context.ts";
 import { BUSY_MS, createUnder, type HeldBuild, heldBuild, underLock } from "./records.ts";
 import { runBuild } from "./run-build.ts";
 
-/** For a second try where the disk was full, milliseconds. */
+/** Milliseconds until the next try when the disk was full. */
 const AGAIN_MS = 60_000;
 
-/** `at`: not to be tried again before, milliseconds of tree time; undefined: when something changes. */
+/** `at`: the time of the next try, in milliseconds of tree time; undefined: the next change of the image decides. */
 export type BuildOutcome =
   | { readonly ended: "ready" | "failed"; readonly build: string }
   | { readonly ended: "not-now"; readonly why: string; readonly at?: number };
 
 /**
- * Builds an image, if it still wants to be built once its lock is ours. `signal` ends it: the record is then failed, as
- * after any other end that is no success.
+ * Builds an image if a build is still due when the lock is held: another builder may have built it while this one waited. When `signal`
+ * aborts, the record becomes `failed`, as after any other end without success.
  */
 export async function buildImage(
   context: BuilderContext,
@@ -33,6 +33,7 @@ export async function buildImage(
   const { tree } = context;
   await ensurePath(tree, paths.imageBuilds(image.name));
   const outcome = await underLock(context, paths.imageBuildsLock(image.name), async (held) => {
+    // The view may be behind the builder that released the lock just now.
     await context.view.resync("/nodepool/images");
     const request = await tree.stat(paths.imageRequest(image.name));
     const formats = formatsWanted(context, image.name);
@@ -53,6 +54,7 @@ export async function buildImage(
   return { ended: "not-now", why: outcome, at: treeNow(context) + BUSY_MS };
 }
 
+/** One build to make. */
 interface Work {
   readonly image: ImageSettings;
   readonly formats: readonly string[];
@@ -63,6 +65,10 @@ interface Work {
   readonly cause: string;
 }
 
+/**
+ * Why the disk has no room for a build; undefined: it has. The need is estimated from the last build on this host, so that a build does not
+ * run for half an hour before it fails.
+ */
 async function roomLacking(
   context: BuilderContext,
   image: ImageSettings,
@@ -85,6 +91,7 @@ async function roomLacking(
   return `disk-full: ${free} bytes free in ${disk.folder}, ${needed} needed`;
 }
 
+/** Makes the build: an intent file first, so that whatever is left after a crash has a known owner, then the record, then the program. */
 async function begin(
   context: BuilderContext,
   held: Held,
@@ -130,8 +137,8 @@ async function begin(
     counters.add("builder.builds", 1, { image: image.name, result: resultOf(failure) });
     return { ended: failure === undefined ? "ready" : "failed", build };
   } catch (error) {
-    // Its files stay: the last write may have been done though its answer was lost, and the record is ready then. Otherwise the next
-    // pass over the files removes them.
+    // The files stay: the reply to the last write may have been lost although the record is `ready`. If it is not, the next sweep removes
+    // them.
     await disk.reclaim(intent).catch(() => {});
     throw error;
   } finally {
@@ -162,7 +169,7 @@ function resultOf(failure: string | undefined): "ready" | "failed" {
   return failure === undefined ? "ready" : "failed";
 }
 
-/** Made under the lock; an answer that got lost is decided by looking. */
+/** Creates the record under the lock. When the reply is lost, the tree is read to see whether the record exists. */
 async function createRecord(
   context: BuilderContext,
   held: Held,
@@ -182,6 +189,7 @@ async function createRecord(
   return heldBuild(context, held, image.name, record, 0);
 }
 
+/** Size of the newest ready build on this host, bytes, as an estimate for the progress display; null: there is none. */
 async function sizeBefore(
   { disk }: BuilderContext,
   image: ImageSettings,
@@ -194,7 +202,7 @@ async function sizeBefore(
   return local === undefined ? null : disk.used(local.intent);
 }
 
-/** The last write of the record; files of a build that is not ready go at once. */
+/** Writes how the build ended. The trial begins before `ready`, because from then on launches may use the build. Files of a failed build are deleted. */
 async function finish(
   context: BuilderContext,
   record: HeldBuild,
@@ -215,14 +223,14 @@ async function finish(
   await record.write({ state: "failed", username, pythonPath, shellType });
 }
 
-/** Only the request that stood when the build began is answered by it: one made since has another version. */
+/** Deletes the request that the build answers. A request that was made during the build has another version and stays. */
 async function clearRequest({ tree, log }: BuilderContext, image: string, request: Stat | undefined) {
   if (request === undefined) return;
   try {
     await orUndefined(tree.delete(paths.imageRequest(image), { version: request.version }));
   } catch (error) {
     if (error instanceof TreeError && error.code === "tree.bad_version") return;
-    // It stays, and one build more is made: better than a request that vanishes.
+    // The request stays, so that the image is built once more: better than a request that is lost.
     log.warn({ image, error: messageOf(error) }, "cannot clear a build request");
   }
 }

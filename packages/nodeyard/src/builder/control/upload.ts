@@ -26,9 +26,10 @@ import type { Page } from "./progress.ts";
 import { createUnder, type HeldUpload, heldUpload, underLock } from "./records.ts";
 import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
 
-/** A hook that takes longer has hung, milliseconds. */
+/** Milliseconds after which a post-upload hook counts as hanging. */
 const HOOK_MS = 30 * 60_000;
 
+/** One upload to make: a build in one format, for one provider. */
 export interface UploadJob {
   readonly image: string;
   readonly build: string;
@@ -37,10 +38,10 @@ export interface UploadJob {
   readonly settings: UploadSettings;
 }
 
-/** How it ended; "busy": another one has the right to. */
+/** How it ended. "busy": another builder has the lock, or the upload is no longer wanted. */
 export type UploadOutcome = "ready" | "failed" | "busy";
 
-/** Uploads a build to a provider and says so in the tree (docs/contract/builder.md, "Uploads"). */
+/** Uploads a build to a provider, under the lock of that pair, and records it in the tree (docs/contract/builder.md, "Uploads"). */
 export async function uploadImage(
   context: BuilderContext,
   job: UploadJob,
@@ -49,7 +50,7 @@ export async function uploadImage(
   const { tree, disk, progress, counters } = context;
   const { image, build, provider, format } = job;
   const folder = paths.imageUploads(image, build, provider.name);
-  // Each part fails where the build is gone: nothing of it is made again.
+  // One znode at a time: if the build is deleted meanwhile, the create fails instead of making an empty build record again.
   for (const path of [paths.imageProviders(image, build), folder.slice(0, -"/images".length), folder])
     await tree.create(path).catch(ignoreExisting);
   const page = progress.open({ kind: "upload", image, build, provider: provider.name });
@@ -60,7 +61,7 @@ export async function uploadImage(
       async (held) => {
         const wanted = await stillWanted(context, job);
         if (wanted === undefined) return "busy" as const;
-        // Before the record: a file that is not there any more must not leave one behind.
+        // Before the record is created: without the file the upload fails here and leaves no record.
         const file = await disk.describe(baseName(image, build), format, signal);
         page.update({ total: file.size, phase: "upload" });
         const record =
@@ -112,7 +113,7 @@ async function leftRecord(
   return heldUpload(context, held, path, decodeImageUpload(id, found.data), found.stat.version);
 }
 
-/** An answer that got lost ends the upload before it began: the record has no lock then, and is settled by the janitor. */
+/** Creates the upload's record. When the reply is lost, the upload ends here; the janitor sets the record, which has no lock, to `failed`. */
 async function createRecord(
   context: BuilderContext,
   held: Held,
@@ -126,6 +127,7 @@ async function createRecord(
   return heldUpload(context, held, path, { ...record, id: path.slice(folder.length + 1) }, 0);
 }
 
+/** Runs the driver's steps and the hook, and writes how it ended. Rejects only when the lock or the tree is lost. */
 async function carryOut(
   context: BuilderContext,
   job: UploadJob,
@@ -151,6 +153,7 @@ async function carryOut(
     logEvent(log, "upload.started", { ...about, name, bytes: file.size, format });
     const upload = (step: StepContext) => provider.store.upload(order, step);
     const externalId = await runSteps(
+      // No step starts after the lock may be lost: two builders must not upload under one record.
       guarded(upload, () => beforeEffect(context, record.held)),
       {
         clock,
@@ -167,6 +170,7 @@ async function carryOut(
   } catch (error) {
     if (error instanceof FenceLost || error instanceof TreeError) throw error;
     logEvent(log, "upload.failed", { ...about, ms: took(), error: messageOf(error) });
+    // The image is removed before the record says `failed`, so that a failed record never hides an image that costs money.
     const externalId = await discard(context, job, record, tag, signal);
     await record.write({ state: "failed", externalId });
     return "failed";
@@ -225,7 +229,7 @@ function orderOf(
   };
 }
 
-/** Exit code 0, or the upload has failed (docs/contract/builder.md, "Post-upload hook"). */
+/** Runs the configured program. Any exit code but 0 fails the upload (docs/contract/builder.md, "Post-upload hook"). */
 async function runHook(
   { disk, clock, log }: BuilderContext,
   { provider, settings, image, build }: UploadJob,

@@ -20,7 +20,7 @@ import { type LifeStep, lifeOf } from "./steps.ts";
 import type { ReportedHistory as History, Story, Wait } from "./story.ts";
 import { lockHolder, type RegisteredPool, registeredPools } from "./tree-facts.ts";
 
-/** Undefined when neither the tree nor the journal knows it. */
+/** The explanation of a node; undefined when neither the tree nor a journal knows the id. */
 export async function nodeStory(
   handles: OperationHandles,
   id: string,
@@ -38,6 +38,7 @@ export async function nodeStory(
   const replies = await query({ node: id, request: record?.allocatedTo ?? undefined });
   const { history } = replies;
   const steps = stepsOf(id, replies);
+  // `max-hold-age` is configured per launcher, and the first launcher whose time is over deletes the node.
   const limits = replies.asked.answers.map(
     ({ testimony }) => testimony.maxHoldAgeMs ?? Number.POSITIVE_INFINITY,
   );
@@ -67,14 +68,14 @@ export async function nodeStory(
       ? situationOf(record, holder, pools, { history, steps, maxHoldMs: Math.min(...limits) }, since, slots)
       : stuck(record, letter)),
     ...replyParts(replies),
-    // Those of the request are shown with the request.
+    // What pools say concerns the request, and is shown with it.
     pools: [],
     estimate: null,
     steps,
   };
 }
 
-/** By the hour, and since the record was made: the machine is a moment younger. */
+/** The price per hour, and the cost since the record was made; the machine itself is a moment younger. */
 function costIn(record: NodeRecord, now: number): { readonly cost?: object } {
   const price = priceOf(record);
   if (price === undefined) return {};
@@ -89,6 +90,7 @@ function remarksIn({ asked }: MemberReplies): { readonly remarks?: readonly stri
   return remarks.length === 0 ? {} : { remarks };
 }
 
+/** For `catch`: a record that cannot be read is explained as such. */
 function unreadable(error: unknown): RecordError {
   if (error instanceof RecordError) return error;
   throw error;
@@ -133,6 +135,7 @@ async function unreadableStory(
   };
 }
 
+/** The node's life in steps, from the journals and from the launchers that work on it now. */
 function stepsOf(id: string, { asked, history }: MemberReplies): readonly LifeStep[] {
   const underWay = asked.answers.flatMap(({ testimony }) => testimony.underWay);
   return lifeOf(
@@ -141,7 +144,7 @@ function stepsOf(id: string, { asked, history }: MemberReplies): readonly LifeSt
   );
 }
 
-/** Its machine cannot be deleted: an operator is needed. */
+/** The situation of a node whose machine cannot be deleted: an operator has to help. */
 function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "waitsFor" | "next"> {
   const { attempts, error, since } = letter;
   return {
@@ -155,6 +158,7 @@ function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "w
   };
 }
 
+/** What the node waits for and what happens next, by its state. */
 function situationOf(
   record: NodeRecord,
   holder: string | null,
@@ -262,13 +266,13 @@ function heldUntil(
   };
 }
 
-/** What becomes of a node that is to go, while no launcher serves its provider. */
+/** What happens to a node that is to be deleted while no launcher serves its provider. */
 function unserved(provider: string | null, slots: SlotFacts | undefined): string {
   if (slots?.kind === "slot" && slots.claimed) return afterLeaving(provider);
   return `Nothing, until a launcher that serves ${provider} is registered: none is now.`;
 }
 
-/** Of a backing node. */
+/** The situation of a backing node: it is in use as long as it carries slots. */
 function carrierOf(
   { data: { label, failed, owner }, claimed }: Extract<SlotFacts, { kind: "carries" }>,
   pools: readonly RegisteredPool[],
@@ -288,10 +292,12 @@ function carrierOf(
   return { waitsFor: null, next: `Provider ${provider} gives out ${label} on it. ${next}` };
 }
 
+/** What happens to slots and backing nodes that a launcher left behind. */
 function afterLeaving(provider: string | null): string {
   return `When nobody has served ${provider} for ${LEFT_MS / 60_000} minutes, a running Nodeyard launcher deletes what it left.`;
 }
 
+/** The error and time of the node's last event of a kind, as facts. */
 function lastOf({ events }: History, id: string, name: string): Readonly<Record<string, unknown>> {
   const found = events.findLast(({ event, node }) => event === name && node === id);
   return found === undefined ? {} : { last_error: found.facts.error, at: new Date(found.at).toISOString() };
@@ -303,11 +309,13 @@ function stepNow(steps: readonly LifeStep[]): Readonly<Record<string, unknown>> 
   return now === undefined ? {} : { step: now.step, attempt: now.attempt, step_since: now.began };
 }
 
+/** The user of a node in words, by what the lock's holder stored. */
 function userOf(holder: string): string {
   const lease = leaseIdOf(holder);
   return lease === undefined ? holder : `The owner of lease ${lease}`;
 }
 
+/** The explanation of a node that is gone, from the journals alone. */
 function endedStory(id: string, replies: MemberReplies, steps: readonly LifeStep[]): Story | undefined {
   const { events } = replies.history;
   if (events.length === 0) return undefined;

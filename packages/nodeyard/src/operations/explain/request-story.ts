@@ -25,7 +25,7 @@ import {
   registeredPools,
 } from "./tree-facts.ts";
 
-/** Undefined when neither the tree nor the journal knows it. */
+/** The explanation of a request; undefined when neither the tree nor a journal knows the id. */
 export async function requestStory(
   handles: OperationHandles,
   id: string,
@@ -73,6 +73,7 @@ export async function requestStory(
   };
 }
 
+/** What was read about the request. */
 interface Known {
   readonly pools: readonly RegisteredPool[];
   readonly capable: readonly RegisteredPool[];
@@ -80,6 +81,10 @@ interface Known {
   readonly replies: MemberReplies;
 }
 
+/**
+ * Why the request waits. A launcher's own reason is best; then what the records prove; then the last reason in a journal, which may be out of
+ * date; then what follows from the registered pools and the other requests.
+ */
 async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<Wait> {
   const { pools, capable, holder, replies } = known;
   const because = (code: VerdictCode, facts: Wait["facts"]) =>
@@ -102,7 +107,7 @@ async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<
   return because("queue.next", { pools: capable.map(poolId) });
 }
 
-/** Requests that come first and that a pool which may serve this one could serve, too. */
+/** Requests that are ahead in the order and that one of the capable pools could serve. */
 async function requestsAhead(
   tree: Tree,
   record: RequestRecord,
@@ -116,6 +121,7 @@ async function requestsAhead(
     .map(({ id }) => id);
 }
 
+/** Whether a pool offers all labels and has not declined. */
 function mayServe(pool: RegisteredPool, { nodeTypes, declinedBy }: RequestRecord): boolean {
   return !declinedBy.includes(pool.id) && nodeTypes.every((label) => pool.supportedLabels.includes(label));
 }
@@ -127,6 +133,7 @@ export function nextOf({ code }: Wait, behind: readonly string[] = []): string {
   return Object.hasOwn(nextSteps, code) ? nextSteps[code as VerdictCode] : "A launcher reconsiders it.";
 }
 
+/** What happens next to a request that is answered. */
 function afterwards({ state, requestor, declinedBy }: RequestRecord, history: History): string {
   const who = leaseIdOf(requestor) === undefined ? (requestor ?? "Its requestor") : "A launcher";
   if (state === "fulfilled")
@@ -138,6 +145,7 @@ function afterwards({ state, requestor, declinedBy }: RequestRecord, history: Hi
   return `Nothing: it has failed (${why}). ${who} deletes it; request again when the cause is fixed.`;
 }
 
+/** The explanation of a request that is gone, from the journals alone. */
 function endedStory(id: string, replies: MemberReplies): Story | undefined {
   const { history } = replies;
   if (history.events.length === 0) return undefined;
@@ -153,13 +161,13 @@ function endedStory(id: string, replies: MemberReplies): Story | undefined {
   return goneStory({ kind: "request", id, about: { lease }, next: ending }, replies);
 }
 
-/** Why the request failed that this history is of; null when it did not. */
+/** Why the request of this history failed; null when it did not fail. */
 export function failureOf(history: History): string | null {
   const declined = history.events.findLast(({ event }) => event === "request.declined");
   return declined?.facts.state === "failed" ? reasonsIn(history) || "every pool declined it" : null;
 }
 
-/** Why pools declined and launches failed, each said once. */
+/** The reasons of declines and failed launches, each once. */
 function reasonsIn({ events }: History): string {
   const reasons = events
     .filter(({ event }) => event === "request.declined" || event === "node.launch-failed")
