@@ -138,10 +138,14 @@ describe("leases", () => {
     await world.start("a", config);
     const b = await world.start("b", config);
     const own = inWorld(world);
-    // Whoever stood still reads first of the lease, as it is now, and only then that there is a request.
     b.tree.freeze();
-    world.fault = ({ client, ops }) =>
-      client === "a" && ops.some((op) => op.op === "set" && inUse(op.data)) ? { delayMs: 5_000 } : undefined;
+    world.fault = ({ client, kind, path, ops }) => {
+      if (client === "a" && ops.some((op) => op.op === "set" && inUse(op.data))) return { delayMs: 5_000 };
+      // A launcher that stood still reads the lease first, as it is now, and only then the request.
+      return client === "b" && kind === "get" && path.startsWith(`${paths.requests}/`)
+        ? { delayMs: 100 }
+        : undefined;
+    };
     const asked = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 60_000 }));
     const hold = () =>
       world

@@ -31,7 +31,9 @@ describe("slots that are slivers", () => {
 
     const asker = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
     const shown = await lab.settle(askConsole(asker, { id: one.id, launcher: null }));
-    expect(shown).toMatchObject({ problem: null, lines: ["create 1:1", "configure 1:1", "start 1:1"] });
+    // It may be configured again when the second one comes.
+    expect(shown?.lines.slice(0, 3)).toEqual(["create 1:1", "configure 1:1", "start 1:1"]);
+    expect(shown?.problem).toBeNull();
 
     const held: string[][] = [];
     host!.machine.disturb = (step, { index }) => {

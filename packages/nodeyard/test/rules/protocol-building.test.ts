@@ -66,9 +66,10 @@ describe("an unlocked building record", () => {
 
   test("is left alone as long as somebody has its lock, a contender of an unknown kind included", async () => {
     const world = new World();
-    await world.start("a", config);
     const id = await world.makeNode({ ...OURS, state: "building", state_time: world.clock.now() / 1000 });
     const lock = await world.contend(paths.nodeLock(id), Buffer.from("somebody else"));
+    // Only now: a launcher that saw the record before its lock would delete it within milliseconds.
+    await world.start("a", config);
     await world.run(LONG_MS);
     expect(world.node(id)?.state).toBe("building");
     await world.settle(world.other.delete(lock));
