@@ -158,6 +158,9 @@ export async function unregisterPools(registration: Registration, { registered }
 /** How long work in progress with a replaced or removed provider may take, milliseconds. */
 export const RETIRE_MS = 3_600_000;
 
+/** How long a launcher that stops waits for the controllers of a provider, milliseconds. */
+const STOP_MS = 2_000;
+
 /** Starts the controllers of a provider whose pools are registered. */
 export function begin(
   context: ProviderHandles,
@@ -200,8 +203,10 @@ export async function leave(
 ): Promise<void> {
   served.foreign?.close();
   await unregisterPools(registration, served);
-  await served.inventory?.close();
-  await served.backings?.close();
+  const ended = Promise.all([served.inventory?.close(), served.backings?.close()]);
+  // A launcher that stops does not wait for their calls of a tree that does not answer.
+  if (graceMs > 0) await ended;
+  else await settledWithin(context.clock, STOP_MS, ended);
   if (open === undefined) return;
   const close = () => closeQuietly(context, served.config.name, open.provider);
   if (open.work.size === 0 || graceMs === 0) return close();
