@@ -90,6 +90,7 @@ async function measure(kind: "account" | "container"): Promise<Medians> {
       stop: async () => void script("stop"),
     };
     const snapshot = async () => {
+      await settle();
       await daemon.deliver([RESIDENT, specOf("bench", ++generation)]);
       await running(daemon, "bench");
       await daemon.snapshot("bench", "warm");

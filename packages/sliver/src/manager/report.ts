@@ -100,7 +100,8 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     generation: record.generation,
     incarnation,
     ...(index === undefined ? {} : { index }),
-    phase: found?.phase ?? "absent",
+    // A spare runs before it has this sliver's keys and limits.
+    phase: found === undefined ? "absent" : isSpare(found.name) ? "created" : found.phase,
     ...(record.held === true ? { held: true } : {}),
     ...(doing === undefined ? {} : { doing }),
     ...(error === undefined ? {} : { error }),

@@ -46,6 +46,23 @@ test("a sliver becomes a spare's by one step, without a start, and another spare
   expect(rig.found).toEqual(["spare.4:running"]);
 });
 
+test("it counts as running only when it has its own keys and limits, also in a new manager", async () => {
+  const rig = await started(1);
+  await ask(rig, 1, like("ada", 1));
+  rig.machine.disturb = (step) => {
+    if (step === "configure") throw new Error("the disk is full");
+  };
+  await ask(rig, 2, like("ada", 2), like("bob", 2));
+  const bob = () => reportOf(rig.manager).slivers.find(({ name }) => name === "bob");
+  expect(bob()).toMatchObject({ incarnation: 2, phase: "created", settled: false });
+  await rig.start();
+  expect(bob()).toMatchObject({ incarnation: 2, phase: "created" });
+  rig.machine.disturb = () => undefined;
+  await rig.pass(30_000);
+  expect(bob()).toMatchObject({ incarnation: 2, phase: "running", settled: true });
+  expect(rig.found).toEqual(["ada:running", "bob:running", "spare.4:running"]);
+});
+
 test("no login, guarantee, script or device of a sliver goes to a spare", async () => {
   const rig = await started(1);
   const rspec = {
