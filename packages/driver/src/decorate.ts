@@ -72,7 +72,13 @@ export function provide(name: string, methods: ProviderMethods, mapError?: MapEr
 
 /** Wraps a provider in layers, the first outermost. Metrics, logs and limits are layers, so that drivers need none. */
 export function decorate(provider: Provider, ...layers: readonly Layer[]): Provider {
-  return layers.reduceRight((inner, layer) => around(inner, wrapOf(layer)), provider);
+  const [first, ...others] = layers;
+  return first === undefined ? provider : around(provider, wrapOf(others.reduce(nested, first)));
+}
+
+/** Both layers as one: each step of a machine then passes one generator, however many layers there are. */
+function nested(outer: Layer, inner: Layer): Layer {
+  return (name, call, signal) => outer(name, () => inner(name, call, signal), signal);
 }
 
 /** A layer that reports the duration of each call (milliseconds, monotonic) and how it ended. */

@@ -77,6 +77,8 @@ const ofOffering = ownRecord<Counted & Pause & Offering>(
 );
 const probes = ownRecord<{ readonly request: string }>("probe", { request: strict("request", word) });
 
+const LABEL_KEY = /^label\|[^|]+$/;
+
 /** The key of an offering, which is also the name of its record in the tree. */
 export function offeringKey({ provider, az, type }: Offering): string {
   return [provider, az ?? "", type].map(encodeURIComponent).join("|");
@@ -108,7 +110,7 @@ export function subjectOf(
 
 /** `key`: offeringKey or labelKey. */
 export function failurePath(key: string): string {
-  return `${subjectOf(key)?.scope === "label" ? BUDGETS : BREAKERS}/${key}`;
+  return `${LABEL_KEY.test(key) ? BUDGETS : BREAKERS}/${key}`;
 }
 
 /** Stands, bound to the session of its launcher, while a request tries an offering that is closed. */

@@ -1,5 +1,4 @@
 import { RecordError, shown } from "./errors.ts";
-import { splice } from "./json/splice.ts";
 
 /** What a reader returns for a value of the wrong type. */
 export const odd: unique symbol = Symbol("odd");
@@ -108,16 +107,19 @@ export function jsonText(what: string, key: string, value: unknown): string {
   return text;
 }
 
-/** The text of a new object with every field, in the order of the table, and the mandatory keys. */
+/** The text of a new object: every field in the order of the table, then `more`, then the mandatory keys that are missing. */
 export function writeAll<T>(
   what: string,
   fields: Fields<T>,
   values: T,
+  more: ReadonlyMap<string, string>,
   mandatory: ReadonlyMap<string, string>,
 ): string {
   const written = new Map<string, string>();
   for (const name in fields) written.set(fields[name].key, fieldText(what, fields[name], values[name]));
-  return splice("{}", written, mandatory);
+  for (const [key, text] of more) written.set(key, text);
+  for (const [key, text] of mandatory) if (!written.has(key)) written.set(key, text);
+  return `{${Array.from(written, ([key, text]) => `${JSON.stringify(key)}: ${text}`).join(", ")}}`;
 }
 
 /** A field that has a default. */

@@ -130,8 +130,8 @@ export function encodeNode(record: NodeRecord): Uint8Array {
 export function newNode(values: NewNode, nowSeconds: number): NodeRecord {
   const { id = "", ...given } = values;
   const createdTime = given.createdTime ?? nowSeconds;
-  const fresh = newRecord(kind, id, { ...given, createdTime, stateTime: nowSeconds });
-  return changeRecord(kind, fresh, {}, sshPort(id, fresh.connectionPort));
+  const all = { ...given, createdTime, stateTime: nowSeconds };
+  return newRecord(kind, id, all, ({ connectionPort }) => sshPort(id, connectionPort));
 }
 
 /** Old readers of the record use `ssh_port`. */

@@ -84,11 +84,19 @@ export function stamped<T extends { readonly state: unknown; readonly stateTime:
   return patch.state === undefined ? patch : { ...patch, stateTime: nowSeconds };
 }
 
-export function newRecord<T extends object>(kind: RecordKind<T>, id: string, given: Partial<T>): T & Stored {
+const NONE: ReadonlyMap<string, string> = new Map();
+
+/** A record that is not stored yet. `more`: JSON texts of keys that are no fields. */
+export function newRecord<T extends object>(
+  kind: RecordKind<T>,
+  id: string,
+  given: Partial<T>,
+  more: (values: T) => ReadonlyMap<string, string> = () => NONE,
+): T & Stored {
   const all = { ...kind.shape } as Partial<T>;
   for (const name in kind.fields)
     all[name] = given[name] === undefined ? kind.fields[name].missing : given[name];
-  const source = writeAll(`a new ${kind.name}`, kind.fields, all as T, kind.mandatory);
+  const source = writeAll(`a new ${kind.name}`, kind.fields, all as T, more(all as T), kind.mandatory);
   return { ...(all as T), id, source, oddities: [] };
 }
 

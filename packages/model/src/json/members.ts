@@ -10,19 +10,20 @@ const BACKSLASH = 92;
 
 /**
  * The members of the outermost object of `text`, in order and with duplicates. Values are not parsed. The text must be valid: the
- * caller has parsed it before, and this function only finds offsets.
+ * caller has parsed it before, and this function only finds offsets. `isWanted`: which keys are returned; absent: all.
  */
-export function members(text: string): Member[] {
+export function members(text: string, isWanted: (key: string) => boolean = () => true): Member[] {
   const found: Member[] = [];
   let at = skipSpace(text, 0) + 1;
   for (;;) {
     at = skipSpace(text, at);
     if (text.charCodeAt(at) !== QUOTE) return found;
     const keyEnd = stringEnd(text, at);
-    const key = text.slice(at + 1, keyEnd - 1);
+    const plain = text.slice(at + 1, keyEnd - 1);
+    const key: string = plain.includes("\\") ? JSON.parse(text.slice(at, keyEnd)) : plain;
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const end = valueEnd(text, start);
-    found.push({ key: key.includes("\\") ? JSON.parse(text.slice(at, keyEnd)) : key, start, end });
+    if (isWanted(key)) found.push({ key, start, end });
     at = skipSpace(text, end);
     if (text.charCodeAt(at) !== 44 /* , */) return found;
     at++;

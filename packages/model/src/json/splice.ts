@@ -10,11 +10,10 @@ export function splice(
   values: ReadonlyMap<string, string>,
   ensure: ReadonlyMap<string, string>,
 ): string {
-  const all = members(text);
+  // Only these: a record has some forty members, and is changed several times in the life of a node.
+  const all = members(text, (key) => values.has(key) || ensure.has(key));
   const places = new Map<string, Member>();
-  for (const member of all) {
-    if (values.has(member.key) || ensure.has(member.key)) places.set(member.key, member);
-  }
+  for (const member of all) places.set(member.key, member);
   let out = "";
   let copied = 0;
   for (const member of all) {
@@ -29,9 +28,8 @@ export function splice(
     if (!places.has(key) && !values.has(key)) added.push(`${JSON.stringify(key)}: ${value}`);
   }
   if (added.length === 0) return out + text.slice(copied);
-  const brace = text.lastIndexOf("}");
-  const end = all.at(-1)?.end ?? brace;
-  const comma = all.length === 0 ? "" : ", ";
+  const end = text.slice(0, text.lastIndexOf("}")).trimEnd().length;
+  const comma = text[end - 1] === "{" ? "" : ", ";
   return `${out}${text.slice(copied, end)}${comma}${added.join(", ")}${text.slice(end)}`;
 }
 

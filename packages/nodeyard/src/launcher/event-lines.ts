@@ -11,21 +11,21 @@ export function eventLines(journal: Journal, log: Log, view: Pick<View, "nodes" 
   return {
     write(event) {
       journal.write(event);
-      logEvent(log, event.event, fieldsOf(event, view));
+      logEvent(log, fieldsOf(event, view));
     },
   };
 }
 
 function fieldsOf(
-  { request, node, facts, record }: JournalEvent,
+  { event, request, node, facts, record }: JournalEvent,
   { nodes, requests }: Pick<View, "nodes" | "requests">,
-): object {
+): Pick<JournalEvent, "event"> {
   const of = record ?? (node === undefined ? undefined : nodes.byId.get(node)?.record);
   const wanted =
     request ?? (typeof facts.request === "string" ? facts.request : of?.allocatedTo) ?? undefined;
   const eventId = wanted === undefined ? undefined : requests.byId.get(wanted)?.record.eventId;
   // Member by member: a launcher writes several thousand events a second, and an object literal of spreads takes many times as long.
-  const fields: Record<string, unknown> = {};
+  const fields: Pick<JournalEvent, "event"> & Record<string, unknown> = { event };
   if (eventId != null) fields.event_id = eventId;
   if (wanted !== undefined) fields.request = wanted;
   if (node !== undefined) fields.node = node;

@@ -10,7 +10,7 @@ import type { View, ViewEvent } from "../view/index.ts";
 export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
   const write = (event: JournalEventName, facts: Readonly<Record<string, unknown>>) => {
     journal.write({ event, facts });
-    logEvent(log, event, facts);
+    logEvent(log, { event, ...facts });
   };
   view.onEvent((event) => {
     const facts = view.complete ? tokenFacts(event) : undefined;

@@ -141,8 +141,11 @@ const texts: ReadonlyMap<string, string> = new Map(
   Object.entries(events).map(([event, { meaning }]) => [event, meaning[0]!.toLowerCase() + meaning.slice(1)]),
 );
 
-/** Writes the line of an event. */
-export function logEvent(log: Log, event: JournalEventName | keyof typeof imageEvents, fields: object): void {
-  const { level } = events[event]!;
-  if (level !== null) log[level]({ event, ...fields }, texts.get(event)!);
+/** Writes the line of an event; `fields` are written as they are, without a copy. */
+export function logEvent(
+  log: Log,
+  fields: { readonly event: JournalEventName | keyof typeof imageEvents; readonly [fact: string]: unknown },
+): void {
+  const { level } = events[fields.event]!;
+  if (level !== null) log[level](fields, texts.get(fields.event)!);
 }

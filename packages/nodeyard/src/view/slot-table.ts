@@ -35,6 +35,8 @@ const WANTS: ReadonlySet<string> = new Set(["init", "building"]);
 /** States of a node that has the slot that its record names; in others only a claim says so. */
 const HAS: ReadonlySet<string> = new Set(["testing", "ready", "in-use", "used", "hold"]);
 
+const NONE: readonly string[] = [];
+
 /** Backing nodes, their slots, the nodes in them and the launches that want one; updated by each event. */
 export class SlotTable {
   readonly backings = new Map<string, Backing>();
@@ -128,9 +130,11 @@ export class SlotTable {
     if (after === undefined) this.#nodes.delete(id);
     else this.#nodes.set(id, after);
     this.#noteWanting(id, before, after);
-    const moved = was?.backing === is?.backing && was?.slot === is?.slot ? [] : [was, is];
-    const touched = new Set(moved.flatMap((place) => place?.backing ?? []));
     const carries = this.#takeBacking(id, after);
+    const isMoved = was?.backing !== is?.backing || was?.slot !== is?.slot;
+    // Most nodes have to do with no slot.
+    if (!isMoved) return carries ? [id] : NONE;
+    const touched = new Set([was, is].flatMap((place) => place?.backing ?? []));
     return [
       ...[...touched].filter((backing) => backing !== id && this.backings.has(backing)),
       ...(carries ? [id] : []),
@@ -157,7 +161,7 @@ export class SlotTable {
   /** Between two attempts a record still names its former slot; its claim is gone. */
   #noteWanting(id: string, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
     const wants = after !== undefined && WANTS.has(after.record.state) && !this.#claimsOf.has(id);
-    if (before !== undefined) this.#wanting.delete(wantKey(before), id);
+    if (before !== undefined && WANTS.has(before.record.state)) this.#wanting.delete(wantKey(before), id);
     if (wants) this.#wanting.add(wantKey(after), id);
   }
 

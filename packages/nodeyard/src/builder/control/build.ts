@@ -115,7 +115,7 @@ async function begin(
   try {
     await disk.begin(intent);
     const record = await createRecord(context, held, work, build);
-    logEvent(log, "build.started", { image: image.name, build, cause: work.cause, formats });
+    logEvent(log, { event: "build.started", image: image.name, build, cause: work.cause, formats });
     const { folder } = disk;
     const order = {
       image,
@@ -215,10 +215,10 @@ async function finish(
   if (failure === undefined) {
     await beginTrial(context, image, record.id);
     await record.write({ state: "ready", username, pythonPath, shellType });
-    logEvent(log, "build.ready", about);
+    logEvent(log, { event: "build.ready", ...about });
     return;
   }
-  logEvent(log, "build.failed", { ...about, why: failure });
+  logEvent(log, { event: "build.failed", ...about, why: failure });
   await disk.remove(baseName(image.name, record.id));
   await record.write({ state: "failed", username, pythonPath, shellType });
 }

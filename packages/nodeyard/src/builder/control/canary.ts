@@ -48,7 +48,7 @@ export async function beginTrial(
       last: old === null ? (before?.last ?? null) : { build: old, verdict: "dropped", why, at: now },
     };
   });
-  if (begun) logEvent(log, "trial.started", { image: image.name, build, share: rules.share });
+  if (begun) logEvent(log, { event: "trial.started", image: image.name, build, share: rules.share });
 }
 
 /** Ends the trials that have shown enough. Failures are logged; the next sweep retries. */
@@ -91,8 +91,8 @@ async function judge(
   if (!written || end === undefined) return;
   counters.add("builder.canaries", 1, { image, verdict: end.verdict });
   const about = { image, build: end.build, why: end.why };
-  if (end.verdict === "rolled-back") logEvent(log, "trial.failed", about);
-  else logEvent(log, "trial.ended", { ...about, verdict: end.verdict });
+  if (end.verdict === "rolled-back") logEvent(log, { event: "trial.failed", ...about });
+  else logEvent(log, { event: "trial.ended", ...about, verdict: end.verdict });
 }
 
 /** Changes the record by compare-and-set. Returns false when `next` wanted no change, or after too many concurrent writes. */

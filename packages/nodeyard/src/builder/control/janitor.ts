@@ -161,13 +161,13 @@ async function endBuild(
       ...below.map((each) => ({ op: "delete" as const, path: each })),
       { op: "delete", path, version },
     ]);
-    logEvent(log, "build.deleted", { image, build });
+    logEvent(log, { event: "build.deleted", image, build });
     return true;
   }
   // It counts as a failure, so that a build that kills its builder is not repeated at once.
   const state = what === "settle-build" ? "failed" : "deleting";
   await heldBuild(context, held, image, record, version).write({ state });
-  if (state === "failed") logEvent(log, "build.abandoned", { image, build });
+  if (state === "failed") logEvent(log, { event: "build.abandoned", image, build });
   return true;
 }
 
@@ -243,7 +243,7 @@ async function endUpload(
   const about = { image, build, provider: name, upload };
   if (abandoned) {
     await record.write({ state: "failed", externalId: null });
-    logEvent(log, "upload.abandoned", about);
+    logEvent(log, { event: "upload.abandoned", ...about });
     return true;
   }
   await tree.commit([
@@ -251,7 +251,7 @@ async function endUpload(
     { op: "delete", path: held.parent },
     { op: "delete", path, version: record.version },
   ]);
-  logEvent(log, "upload.deleted", about);
+  logEvent(log, { event: "upload.deleted", ...about });
   return true;
 }
 

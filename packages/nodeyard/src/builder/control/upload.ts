@@ -150,7 +150,7 @@ async function carryOut(
   try {
     const order = orderOf(context, job, work, tag);
     const { name, format } = order;
-    logEvent(log, "upload.started", { ...about, name, bytes: file.size, format });
+    logEvent(log, { event: "upload.started", ...about, name, bytes: file.size, format });
     const upload = (step: StepContext) => provider.store.upload(order, step);
     const externalId = await runSteps(
       // No step starts after the lock may be lost: two builders must not upload under one record.
@@ -165,11 +165,11 @@ async function carryOut(
     );
     await runHook(context, job, { externalId, file: file.path, page: work.page }, signal);
     await record.write({ state: "ready", externalId, externalName: order.name, format });
-    logEvent(log, "upload.ready", { ...about, external_id: externalId, ms: took() });
+    logEvent(log, { event: "upload.ready", ...about, external_id: externalId, ms: took() });
     return "ready";
   } catch (error) {
     if (error instanceof FenceLost || error instanceof TreeError) throw error;
-    logEvent(log, "upload.failed", { ...about, ms: took(), error: messageOf(error) });
+    logEvent(log, { event: "upload.failed", ...about, ms: took(), error: messageOf(error) });
     // The image is removed before the record says `failed`, so that a failed record never hides an image that costs money.
     const externalId = await discard(context, job, record, tag, signal);
     await record.write({ state: "failed", externalId });

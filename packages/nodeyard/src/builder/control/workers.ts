@@ -164,10 +164,11 @@ export class Workers {
     const about = { [what]: key, error: messageOf(error) };
     // What does not end in time when the builder stops loses its tree.
     const stops = this.#options.signal.aborted;
-    if (stops || error instanceof FenceLost || isInterrupted(error)) logEvent(log, `${what}.given-up`, about);
+    if (stops || error instanceof FenceLost || isInterrupted(error))
+      logEvent(log, { event: `${what}.given-up`, ...about });
     else {
       counters.add("builder.unexpected", 1, { place: what });
-      logEvent(log, `${what}.aborted`, about);
+      logEvent(log, { event: `${what}.aborted`, ...about });
     }
     this.#setAside(key, jitter(random, TROUBLE_MS), messageOf(error));
   }

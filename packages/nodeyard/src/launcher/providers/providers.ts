@@ -287,8 +287,7 @@ const SILENT: ReadonlySet<unknown> = new Set(["launcher.provider_silent", "launc
  * late when its deadline had passed.
  */
 function abortOnSignal(provider: string, counters: Counters): Layer {
-  return async (call, work, signal) => {
-    if (IN_STEPS.has(call)) return work();
+  const limited: Layer = async (call, work, signal) => {
     try {
       return await abortable(work(), signal);
     } catch (error) {
@@ -297,4 +296,5 @@ function abortOnSignal(provider: string, counters: Counters): Layer {
       throw error;
     }
   };
+  return (call, work, signal) => (IN_STEPS.has(call) ? work() : limited(call, work, signal));
 }

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 /** Bytes of lines that wait for the disk or for the reader of a pipe, at most; later lines are dropped and counted. */
 const MAX_WAITING = 4 << 20;
 /** For how long lines are gathered, milliseconds: shorter than a person notices, and much longer than a turn of the event loop. */
-const GATHER_MS = 10;
+const GATHER_MS = 50;
 /** Before a pipe that takes no more is tried again, milliseconds. */
 const AGAIN_MS = 100;
 /** How often at the end of the process, at most. */
@@ -36,6 +36,8 @@ export class LineSink {
   /** The batch that is being written, or was written in part. */
   #batch: Uint8Array = NOTHING;
   #busy = false;
+  /** Ends the gathering of lines; absent: none is under way. */
+  #gathered: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
   #dropped = 0;
 
@@ -65,6 +67,7 @@ export class LineSink {
   async flush(): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const limit = setTimeout(resolve, FLUSH_MS);
+    this.#gathered?.();
     await Promise.race([this.#writing, late]);
     clearTimeout(limit);
   }
@@ -74,7 +77,7 @@ export class LineSink {
     try {
       while (true) {
         // Lines are gathered for one write: a launcher writes several thousand a second, and each write wakes another thread.
-        await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+        await this.#gather();
         if (!this.#hasBatch()) break;
         await this.#follow();
         while (this.#batch.length > 0) await this.#writeSome();
@@ -86,6 +89,15 @@ export class LineSink {
       // A full disk, or a terminal that was closed. The next line tries again.
     }
     this.#busy = false;
+  }
+
+  async #gather(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, GATHER_MS);
+    this.#gathered = resolve;
+    await promise;
+    clearTimeout(timer);
+    this.#gathered = undefined;
   }
 
   #hasBatch(): boolean {
