@@ -20,6 +20,7 @@ import { idOf } from "./machines/servers.ts";
 import { createMachine, reachOf, removeMachine } from "./machines/steps.ts";
 import { type Workshop, workshop } from "./machines/workshop.ts";
 
+/** Lines of a console that are read. */
 const CONSOLE_LINES = 200;
 
 /** Makes a provider of the cloud. */
@@ -92,6 +93,7 @@ export function openstackProvider(
   );
 }
 
+/** What one node of a label uses. Also checks that its image, networks and flavor exist. */
 async function need(
   shop: Workshop,
   label: LabelConfig<OpenstackLabelOwn>,

@@ -17,7 +17,9 @@ import { interruptionOf } from "./interruptions.ts";
 import { machineType, type Resolved, runBody, tagsOf } from "./run-body.ts";
 import type { Workshop } from "./workshop.ts";
 
+/** Milliseconds for one call, with its wait for the rate limit. */
 const CALL_MS = 120_000;
+/** Milliseconds for EC2 to end a machine. */
 const GONE_MS = 600_000;
 
 /** Makes the machine of an order, see `Provider.create`. */
@@ -30,11 +32,13 @@ export async function* createMachine(
   const { own } = order.label as LabelConfig<AwsLabelOwn>;
   const place = `${config.name}: node ${order.tag.nodeId}`;
   let stored = externalId;
+  // Ids are saved only when they are new: each save is a commit to the tree.
   const saving = (ids: MachineIds) => {
     const save = sameIds(stored, ids) ? {} : { save: { externalId: { ...ids } } };
     stored = { ...ids };
     return save;
   };
+  // An interrupted attempt may have made the machine already. One that has ended cannot be used, and its tag must be free again.
   yield { step: "find", deadlineMs: CALL_MS };
   let found = await instances.existing(order.tag, externalId, signal);
   if (found !== undefined && hasEnded(found)) {
@@ -50,6 +54,7 @@ export async function* createMachine(
       yield { step: "host", deadlineMs: config.launchTimeoutMs };
       host = await hosts.allocate(order, order.az, tagsOf(order, shop.log), signal);
     }
+    // The host is saved before the instance is made: it costs money from now on.
     yield { step: "host-wait", deadlineMs: config.launchTimeoutMs, ...saving({ host }) };
     await hosts.available(host, place, signal);
   }
@@ -74,6 +79,7 @@ export async function* removeMachine(
   const { instances, hosts } = shop;
   yield { step: "find", deadlineMs: CALL_MS };
   const found = await instances.existing(tag, externalId, signal);
+  // Before the deletion, which EC2 would then name as the reason why the machine ended.
   const remark = await interruptionOf(shop, found, { signal, externalId });
   if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
   if (found?.InstanceId !== undefined) {
@@ -102,6 +108,7 @@ function mayHaveHost({ config }: Workshop, tag: Tag, externalId: ExternalId | nu
   return pool === undefined || [...pool.labels.values()].some(({ own }) => own.dedicatedHost);
 }
 
+/** Runs one instance, directly or by a fleet. EC2's client token makes a repeated call return the same instance. */
 async function makeInstance(
   shop: Workshop,
   order: CreateOrder,
@@ -124,6 +131,7 @@ async function makeInstance(
   );
 }
 
+/** The ids that the call needs, from the names of the configuration. */
 async function resolve(
   { account, imageOf }: Workshop,
   order: CreateOrder,
@@ -166,6 +174,7 @@ function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boo
   return known.instance === instance && known.host === host;
 }
 
+/** The machine as the launcher gets it. */
 async function describeMachine(
   { account, config }: Workshop,
   order: CreateOrder,

@@ -24,9 +24,11 @@ import { hasEnded, podReady } from "./ready.ts";
 import { machineOf, markOf, portOf } from "./record.ts";
 import type { Nodes } from "./types.ts";
 
+/** The fields of a ResourceQuota that are read. */
 interface ResourceQuota extends KubeObject {
   readonly spec?: { readonly hard?: Readonly<Record<string, string>> };
 }
+/** The fields of a LimitRange that are read. */
 interface LimitRange extends KubeObject {
   readonly spec: {
     readonly limits: readonly {
@@ -46,6 +48,7 @@ export function sharedNodes(site: Site): Nodes {
   const handsOn = new Map<string, string>();
   const pools = site.config.pools.map(({ name }) => name);
 
+  /** The watch of a project's pods, which all its nodes share. After a failure the next call tries again. */
   function pods(project: string, signal: AbortSignal): Promise<Seen> {
     const known = seen.get(project) ?? site.cluster.podsInOne(project, signal);
     seen.set(project, known);
@@ -72,6 +75,7 @@ export function sharedNodes(site: Site): Nodes {
       },
     });
 
+  /** The pod of a node. Rejects when it is gone or has ended. */
   async function standing(tag: Tag, signal: AbortSignal): Promise<Pod> {
     const pod = await nodesIn(tag.pool).known(tag, null, signal);
     if (pod !== undefined && !hasEnded(pod)) return pod;
@@ -82,6 +86,7 @@ export function sharedNodes(site: Site): Nodes {
     const { tag } = order;
     const label = order.label as LabelConfig<KubeLabelOwn>;
     const first = `${label.name}-${tag.nodeId}`;
+    // The first name is Nodepool's. Another installation may use it in the same project, which is why there is a second one.
     const second = `${first}-${markOf(tag)}`;
     const mine = nodesIn(tag.pool);
     const start = (await mine.known(tag, null, signal))?.metadata.name ?? first;
@@ -132,6 +137,7 @@ export function sharedNodes(site: Site): Nodes {
     return portOf(site.kind, place, access, own === null ? null : own.slice(own.indexOf(" ") + 1));
   }
 
+  /** Logs once per project that jobs get the launcher's own credential. */
   function say(project: string, error: unknown): void {
     handsOn.set(project, messageOf(error));
     site.log.warn(
@@ -157,6 +163,7 @@ export function sharedNodes(site: Site): Nodes {
     });
   }
 
+  /** The sum of the projects' quotas, for those amounts that every project limits. */
   async function quota(signal: AbortSignal): Promise<Resources> {
     const projects = await Promise.all(
       pools.map(async (project) => {
@@ -213,6 +220,7 @@ export function sharedNodes(site: Site): Nodes {
     async renew(tag, signal) {
       const pod = await standing(tag, signal);
       const { tokenMs } = site.config.own;
+      // A node that waited long gets a fresh token, so that its job has most of the token's time.
       const age = site.clock.now() - Date.parse(pod.metadata.creationTimestamp ?? "");
       return tokenMs === 0 || age < tokenMs / 4 ? undefined : portFor(pod, signal);
     },
@@ -229,12 +237,14 @@ export function sharedNodes(site: Site): Nodes {
   };
 }
 
+/** The smaller limit of each amount. */
 function strictest(a: Resources, b: Resources): Resources {
   const least: Record<string, number> = { ...a };
   for (const [name, amount] of Object.entries(b)) least[name] = Math.min(least[name] ?? amount, amount);
   return least;
 }
 
+/** The sums of the amounts that both have. */
 function common(a: Resources, b: Resources): Resources {
   const both = Object.keys(a).filter((name) => name in b);
   const sum = add(a, b);

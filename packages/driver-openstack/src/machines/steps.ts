@@ -15,7 +15,9 @@ import { serverBody } from "./server-body.ts";
 import { idOf } from "./servers.ts";
 import type { Workshop } from "./workshop.ts";
 
+/** Milliseconds for one call, with its wait for the rate limit. */
 const CALL_MS = 120_000;
+/** Milliseconds for nova to delete a server. */
 const GONE_MS = 600_000;
 
 /** Creates the machine of an order; see `Provider.create`. */
@@ -28,6 +30,7 @@ export async function* createMachine(
   const place = `${config.name}: node ${order.tag.nodeId}`;
   yield { step: "find", deadlineMs: CALL_MS };
   let server = await servers.existing(order.tag, externalId, signal);
+  // A server in ERROR never becomes active. It is deleted first, because one tag must not have two servers.
   if (server?.status === "ERROR") {
     yield { step: "discard", deadlineMs: GONE_MS };
     await servers.delete(server.id, signal);
@@ -92,6 +95,7 @@ export async function reachOf(
   return { networks: await lookups.networks(signal), hints, private: cloud.private, forceIpv4, ipv6 };
 }
 
+/** Creates the server. Rejects with a transient error when cached ids may be out of date, so that the next attempt looks them up again. */
 async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSignal): Promise<string> {
   const { lookups, nova, log } = shop;
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
@@ -113,6 +117,7 @@ async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSigna
   }
 }
 
+/** The id of the image to boot: an uploaded one, else the cloud's. */
 async function imageOf(
   shop: Workshop,
   order: CreateOrder,

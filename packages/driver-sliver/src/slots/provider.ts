@@ -119,6 +119,7 @@ export class SlotProvider implements ProviderMethods {
     this.#slivers.close();
   }
 
+  /** Makes the sliver of a claimed slot: adds it to the machine's document, waits until it runs, and reads its host keys. */
   async *#createSliver(
     { tag: { nodeId }, label, request, traceparent }: CreateOrder,
     { machine, backing }: GivenSlot,
@@ -126,6 +127,7 @@ export class SlotProvider implements ProviderMethods {
     signal: AbortSignal,
   ): AsyncGenerator<Step, Machine, void> {
     const at = this.#hostOf(backing);
+    // Machines that are no longer backing nodes are forgotten.
     this.#slivers.keep(new Set(this.#backings.all().map(({ id }) => id)));
     yield { step: "document", deadlineMs: DOCUMENT_MS };
     await this.#slivers.add(at, nodeId, { ...want, traceparent }, signal);
@@ -160,6 +162,7 @@ export class SlotProvider implements ProviderMethods {
     };
   }
 
+  /** Host keys of a slot without isolation. A backing node that does not answer is retired, or every later launch would fail on it too. */
   async #scan(
     node: string,
     { machine, backing }: GivenSlot,
@@ -221,12 +224,14 @@ export class SlotProvider implements ProviderMethods {
     }
   }
 
+  /** Settings of a label in all pools of the provider. */
   #labels(wanted: string | undefined): readonly MetastaticLabelOwn[] {
     return this.#config.pools.flatMap((pool) =>
       [...pool.labels.values()].filter(({ name }) => name === wanted).map(({ own }) => own),
     );
   }
 
+  /** A backing node as a sliver host. Its epoch is the time at which it became a backing node, which grows with each use. */
   #hostOf({ id, host, port, hostKeys, launched, label, slots }: BackingNode): BackingHost {
     if (host === null || host === "")
       throw new DriverError("configuration", `backing node ${id} has no address`);
@@ -238,6 +243,7 @@ export class SlotProvider implements ProviderMethods {
   }
 }
 
+/** How a label is cut into slots, for the launcher. */
 function settingsOf(label: LabelConfig): ReturnType<NonNullable<Offers["slots"]>["of"]> {
   const { sliver, ...settings } = (label as MetastaticLabel).own;
   if (sliver === undefined) return settings;

@@ -20,9 +20,10 @@ import { openImagesFolder } from "./images-folder.ts";
 import { type Role, type RoleParts, treeReadiness } from "./role.ts";
 import { stackDump } from "./stack-dump.ts";
 
-/** Between two lines of progress in the log, milliseconds. */
+/** Milliseconds between two lines about the progress of a build or upload in the log. */
 const REPORT_MS = 30_000;
 
+/** What a builder role is made of. */
 export interface BuilderParts extends RoleParts {
   /** The view of the launcher in the same process; absent: the builder opens its own. */
   readonly view?: View;
@@ -36,11 +37,12 @@ export class BuilderRole implements Role {
   readonly #parts: Pick<BuilderParts, "machine" | "tree" | "log" | "view">;
   readonly #builder: Builder;
   #config: Config;
+  /** The reloads so far; each waits for the one before. */
   #reloading: Promise<void> = Promise.resolve();
   /** Cleanups that run when the builder closes; the last one first. */
   readonly #ends: (() => void)[] = [];
 
-  /** Resolves when it works. Rejects with ProcessError where it has no folder to work in, or another builder works in it. */
+  /** Starts the builder. Rejects with ProcessError when it has no images folder, or another builder uses that folder. */
   static async start(parts: BuilderParts): Promise<BuilderRole> {
     const log = parts.log.area("builder");
     const { machine, tree, config, files, drivers, front, view, buildWorkers, uploadWorkers } = parts;
@@ -80,7 +82,7 @@ export class BuilderRole implements Role {
     }
   }
 
-  /** `builder` works already, by the configuration in `parts`. */
+  /** `builder` is started already, with the configuration in `parts`. */
   constructor(parts: Pick<BuilderParts, "machine" | "tree" | "log" | "view" | "config">, builder: Builder) {
     const { tree, machine, config } = parts;
     this.#parts = parts;
@@ -145,7 +147,7 @@ export class BuilderRole implements Role {
     for (const end of this.#ends.splice(0).reverse()) end();
   }
 
-  /** Has its progress logged and shown. */
+  /** Connects the builder with the log, the stack dump and the HTTP interface. */
   #attend({ machine, tree, front, ...parts }: BuilderParts): void {
     const log = parts.log.area("builder");
     const { clock } = machine;
@@ -179,6 +181,7 @@ function builderConfig({ providers, builder }: Config): BuilderConfig {
   return { providers, builder };
 }
 
+/** The progress of one build or upload, for the log. */
 function progressFacts({ kind: _, etaMs, bytesPerSecond, elapsedMs, ...facts }: Progress): object {
   return {
     ...facts,
@@ -188,6 +191,7 @@ function progressFacts({ kind: _, etaMs, bytesPerSecond, elapsedMs, ...facts }: 
   };
 }
 
+/** The same, for the stack dump. */
 function liveWork({ kind, image, build, provider, phase, elapsedMs }: Progress, now: number): LiveWork {
   const to = provider === null ? "" : ` to ${provider}`;
   const since = now - elapsedMs;

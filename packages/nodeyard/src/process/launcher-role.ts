@@ -33,15 +33,16 @@ import { type Role, type RoleParts, treeReadiness } from "./role.ts";
 import { stackDump } from "./stack-dump.ts";
 import { type Answers, type SurveyOf, surveyRows } from "./surveys.ts";
 
+/** What a launcher role is made of. */
 export interface LauncherParts extends RoleParts {
-  /** The journal and the evidence of vanished users are kept there; made where it is missing. */
+  /** Folder of the journal and of other files that outlive the process. It is created when it is missing. */
   readonly stateFolder: string;
 }
 
-/** For the last spans of a process that stops, milliseconds: the collector may be away. */
+/** Milliseconds to send the last spans when the process stops. The collector may not answer. */
 const TRACES_MS = 2_000;
 
-/** Requests that a plan by the API is made with, at most. */
+/** Most requests that a plan by the API replays. */
 const PLANNED = 20_000;
 
 /** The files that the role opens and closes. */
@@ -67,9 +68,10 @@ export class LauncherRole implements Role {
   readonly #election: Election | undefined;
   readonly #ignoreDump: () => void;
   #config: Config;
+  /** A plan by the API is being made; there is one at a time. */
   #planning = false;
 
-  /** Resolves when its pools are registered, or `stopping` aborts. */
+  /** Opens its files and starts the launcher. Resolves when the pools are registered, or `stopping` aborts. */
   static async start(parts: LauncherParts, stopping?: AbortSignal): Promise<LauncherRole> {
     const { machine, tree, config, drivers, front, stateFolder } = parts;
     const { clock, random, hostname } = machine;
@@ -102,7 +104,7 @@ export class LauncherRole implements Role {
         config: launcherConfig(config),
       };
       const launcher = await Launcher.start(options, stopping);
-      // Nothing waits for it: estimates are better with it, and all else does without.
+      // In the background: only estimates need the former durations, and they are merely better with them.
       void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
       return new LauncherRole(parts, launcher, { journal, evidence, events, traces });
     } catch (error) {
@@ -206,6 +208,7 @@ export class LauncherRole implements Role {
 
   async close(graceMs: number): Promise<void> {
     await this.#launcher.close(graceMs);
+    // The journal is closed after the launcher, which writes to it until its last task has ended.
     this.#ignoreDump();
     this.#history.close();
     this.#population.close();

@@ -38,7 +38,9 @@ export class Connection {
   readonly #authWaiting: AuthCallback[] = [];
   readonly #limit: Timer;
   #heartbeat: Heartbeat | undefined;
+  /** Monotonic milliseconds. */
   #connectSentAt = 0;
+  /** The request for a session was sent. */
   #asked = false;
   #over = false;
 
@@ -96,12 +98,14 @@ export class Connection {
     this.channel.close();
   }
 
+  /** The socket is open: asks for a session first, as the protocol demands. */
   #opened(): void {
     this.#asked = true;
     this.#connectSentAt = this.channel.turn();
     this.channel.sendConnect(this.#callbacks.connectRequest());
   }
 
+  /** Takes the answer to the request for a session, then sends all credentials before any operation. */
   #handshake(reader: JuteReader): void {
     const response = connectResponse.read(reader);
     if (response.timeOut > 0) this.channel.answeredSentAt = this.#connectSentAt;
@@ -125,6 +129,7 @@ export class Connection {
     this.#callbacks.ready();
   }
 
+  /** SASL with DIGEST-MD5. The server's proof is checked too, so that a false server does not get the client's trust. */
   #startSasl(credentials: Credentials): void {
     this.#sasl(Buffer.alloc(0), (challenge) => {
       const cnonce = this.#settings.random.uuid().replaceAll("-", "");
@@ -156,6 +161,7 @@ export class Connection {
     );
   }
 
+  /** Takes the reply to a ping, to credentials or to setWatches. */
   #control(xid: number, err: number): void {
     if (xid === Xid.ping) {
       const sentAt = this.#heartbeat?.pong();
@@ -170,6 +176,7 @@ export class Connection {
     }
   }
 
+  /** What the heartbeat needs of this connection. */
   #beating() {
     const { channel } = this;
     return {
@@ -191,6 +198,7 @@ export class Connection {
       : "the connection was closed";
   }
 
+  /** An error that names the server. */
   #lost(why: string, cause?: Error): ZooKeeperError {
     if (cause instanceof ZooKeeperError) return cause;
     const { host, port, address } = this.#endpoint;

@@ -21,6 +21,7 @@ import type { Settings } from "./settings.ts";
 import { StatusBoard } from "./status-board.ts";
 import { WatchRegistry } from "./watch-registry.ts";
 
+/** What a client without a session sends in place of a password. */
 const NO_PASSWORD: Uint8Array = new Uint8Array(16);
 /** Longest wait for the answer to a closeSession (milliseconds). */
 const CLOSE_LIMIT = 5_000;
@@ -50,8 +51,11 @@ export class Session implements SessionInfo {
   readonly #auth: AuthInfo[];
   #connection: Connection | undefined;
   #passwd: Uint8Array = NO_PASSWORD;
+  /** Whether the session can be continued on another connection. */
   #rejoinable = false;
+  /** Newest change that any reply has shown. A server that is behind it refuses the connection, so reads never go back in time. */
   #lastZxid = 0n;
+  /** Of earlier connections: monotonic milliseconds at which the last answered request was sent. */
   #answeredSentAt = Number.NEGATIVE_INFINITY;
   #closing: { readonly done: () => void; readonly promise: Promise<void> } | undefined;
 
@@ -68,6 +72,10 @@ export class Session implements SessionInfo {
     this.board = new StatusBoard(this.#status(false));
   }
 
+  /**
+   * Monotonic milliseconds at which the last answered request was sent. The server counted the session's timeout from that moment at the
+   * earliest, so the session lives at least until then plus the timeout.
+   */
   get lastAnsweredSentAt(): number {
     const now = this.#connection?.answeredSentAt ?? Number.NEGATIVE_INFINITY;
     return Math.max(this.#answeredSentAt, now);
@@ -114,6 +122,7 @@ export class Session implements SessionInfo {
     });
   }
 
+  /** Replaces the servers for later connections; the present one stays. */
   setHosts(hosts: ConnectionTarget["hosts"]): void {
     this.#dialer.hosts = hosts;
   }
@@ -139,6 +148,7 @@ export class Session implements SessionInfo {
     if (this.state === "closed") return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#closing = { done: resolve, promise };
+    // No new requests: closeSession must be the last one, because the server deletes the ephemeral znodes with it.
     this.#dialer.stop();
     this.queue.shut();
     const connection = this.#connection;
@@ -154,6 +164,7 @@ export class Session implements SessionInfo {
     return promise.finally(() => timer.cancel());
   }
 
+  /** Connects to one server. `done` is called when the connection has ended, whether or not it ever was ready. */
   #attempt(endpoint: Endpoint, limitMs: number, done: (outcome: DialOutcome) => void): void {
     let reattached = false;
     let ready = false;
@@ -179,6 +190,7 @@ export class Session implements SessionInfo {
     this.#connection = connection;
   }
 
+  /** Asks to continue the session, or for a new one. */
   #connectRequest(): ConnectRequest {
     return {
       protocolVersion: 0,
@@ -190,6 +202,7 @@ export class Session implements SessionInfo {
     };
   }
 
+  /** Takes the server's answer. Returns an error when the session has expired or the server is not acceptable. */
   #welcomed(response: ConnectResponse): Error | undefined {
     if (response.timeOut <= 0) return new SessionExpired({ op: "connect" });
     if (response.readOnly && !this.#settings.allowReadOnly) {
@@ -211,6 +224,7 @@ export class Session implements SessionInfo {
     return undefined;
   }
 
+  /** Sets the watches of the former connection again, then lets waiting requests go. */
   #ready(connection: Connection, reattached: boolean): void {
     this.sums.connections++;
     const most = this.#settings.maxRequestBytes;
@@ -219,6 +233,7 @@ export class Session implements SessionInfo {
     }
     this.state = "connected";
     this.#post(undefined, reattached);
+    // A listener may have closed the client.
     if (this.#connection === connection) this.queue.attach(connection.channel);
   }
 
@@ -226,6 +241,7 @@ export class Session implements SessionInfo {
     this.watches.dispatch(event.type, stripChroot(this.chroot, event.path), zxid);
   }
 
+  /** A connection has ended. `ready`: the session was connected. `expired`: the server said that the session does not exist any more. */
   #over(cause: Error, ready: boolean, expired: boolean): void {
     this.#remember();
     this.#connection = undefined;
@@ -240,12 +256,14 @@ export class Session implements SessionInfo {
     }
   }
 
+  /** Disconnected. The session may live on; the outcome of requests that were sent is unknown. */
   #suspended(cause: Error): void {
     this.state = "suspended";
     this.#post(cause);
     this.queue.detach((pending) => new ConnectionLost(pending.details(cause)));
   }
 
+  /** The session is over, and its ephemeral znodes with it. Requests that waited for a connection fail: they were meant for that session. */
   #expired(cause: Error): void {
     const waiting = this.queue.takeWaiting();
     // The session is known to be lost, so locks are not trusted any more, not even until a new session begins (rule 1).
@@ -261,6 +279,7 @@ export class Session implements SessionInfo {
     this.#post();
   }
 
+  /** Ends the client for good. */
   #finish(cause?: Error): void {
     if (this.state === "closed") return;
     this.#remember();
@@ -283,6 +302,7 @@ export class Session implements SessionInfo {
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }
 
+  /** Reports the present state to the listeners. */
   #post(cause?: Error, reattached = false): void {
     this.board.post(this.#status(reattached, cause));
   }
