@@ -198,20 +198,30 @@ function inContext<A, T>(
     wrap.run(name, context.signal, (signal) => call(argument, { ...context, signal }));
 }
 
-async function* steps<T>(
+/** A generator by hand: one of the language's own costs a request several times as much, and each step of a machine passes here twice. */
+function steps<T>(
   name: CallName,
   inner: AsyncGenerator<Step, T, void>,
   layer: Layer,
   signal: AbortSignal,
 ): AsyncGenerator<Step, T, void> {
-  try {
-    for (;;) {
-      const next = await layer(name, () => inner.next(), signal);
-      if (next.done) return next.value;
-      yield next.value;
-    }
-  } finally {
-    // The value is not used: a finished generator ignores it, and one that is closed early has no result.
-    await inner.return(undefined as T);
-  }
+  return {
+    async next() {
+      try {
+        return await layer(name, () => inner.next(), signal);
+      } catch (error) {
+        // What a layer refuses does not leave the driver half-way.
+        await inner.return(undefined as T);
+        throw error;
+      }
+    },
+    return: (value) => inner.return(value),
+    throw: (error) => inner.throw(error),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async [Symbol.asyncDispose]() {
+      await inner.return(undefined as T);
+    },
+  };
 }

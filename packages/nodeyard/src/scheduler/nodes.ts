@@ -168,16 +168,16 @@ function account(
   before: NodeEntry | undefined,
   after: NodeEntry | undefined,
 ): void {
+  // A lock says nothing here: most events of nodes are of locks.
+  if (before !== undefined && before.record === after?.record) return noteLeaving(state, id, after);
   const keys = after === undefined ? undefined : usageKeys(after);
   if (
     before !== undefined &&
     keys !== undefined &&
     before.record.resources === after!.record.resources &&
-    sameKeys(usageKeys(before), keys)
-  ) {
-    noteLeaving(state, id, after);
-    return;
-  }
+    sameKeys(state.usage.keysOf(id), keys)
+  )
+    return noteLeaving(state, id, after);
   let freed: readonly string[] = [];
   if (after === undefined || keys === undefined) freed = state.usage.delete(id) ?? [];
   else {

@@ -35,6 +35,11 @@ export class Usage {
     return this.#sums.get(key)?.amount ?? nothing;
   }
 
+  /** The keys under which a holder stands. */
+  keysOf(holder: string): readonly string[] {
+    return this.#holders.get(holder)?.keys ?? [];
+  }
+
   /** What a holder takes. */
   held(holder: string): Resources {
     return this.#holders.get(holder)?.amount ?? nothing;
