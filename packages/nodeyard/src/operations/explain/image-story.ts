@@ -1,9 +1,10 @@
-import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import { type Canary, decodeNode, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
-import { type ListedBuild, type ListedUpload, lookUpImage } from "../images/index.ts";
+import { type ListedBuild, lookUpImage } from "../images/index.ts";
 import { type ImageCode, imageCodes, imageNext } from "./codes.ts";
+import { type BuilderLine, imageParts } from "./image-parts.ts";
 import { byNextTry, type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
-import type { BuilderLine, BuildLine, ImageLines, Story, Wait } from "./story.ts";
+import type { Story, Wait } from "./story.ts";
 import { readEach, registeredBuilders } from "./tree-facts.ts";
 
 /** The first code of this list that a builder reports is shown: work in progress first, then waiting, then what needs an operator. */
@@ -37,11 +38,6 @@ export async function imageStory(
   const isConfigured = builders.some(({ code }) => code !== "image.not-configured");
   const { paused, request, canary: trial } = status;
   if (!isConfigured && builds.length === 0 && request === null && !paused) return undefined;
-  const lines: ImageLines = {
-    builds: builds.map((build) => buildLine(build, { uploads, nodes, trial })),
-    trial,
-    builders,
-  };
   const requestedAt = request === null ? null : request.at * 1000;
   const { code, by } = reasonOf(builders, registered.length > 0);
   const waitsFor: Wait | null = CALM.has(code)
@@ -70,7 +66,7 @@ export async function imageStory(
     ...replyParts(replies),
     pools: [],
     steps: [],
-    image: lines,
+    image: imageParts({ builds, uploads, nodes, trial }, builders),
   };
 }
 
@@ -107,43 +103,11 @@ function reasonOf(
   return { code: isRegistered ? "image.unasked" : "image.no-builder" };
 }
 
-function buildLine(
-  { image, record }: ListedBuild,
-  around: {
-    readonly uploads: readonly ListedUpload[];
-    readonly nodes: readonly NodeRecord[];
-    readonly trial: ImageLines["trial"];
-  },
-): BuildLine {
-  const { id, state, stateTime, builder, formats } = record;
-  const { uploads, nodes, trial } = around;
-  const root = `${paths.imageBuild(image, id)}/`;
-  const rejected = trial?.rejected.includes(id) === true ? ("rolled-back" as const) : null;
-  return {
-    id,
-    state,
-    since: stateTime === null ? null : stateTime * 1000,
-    builder,
-    formats,
-    trial: trial?.candidate === id ? "on-trial" : rejected,
-    nodes: nodes.filter(({ imageId }) => imageId?.startsWith(root)).length,
-    uploads: uploads
-      .filter(({ build }) => build === id)
-      .map(({ provider, record: upload }) => ({
-        provider,
-        id: upload.id,
-        state: upload.state,
-        since: upload.stateTime === null ? null : upload.stateTime * 1000,
-        externalId: upload.externalId,
-      })),
-  };
-}
-
-function trialFacts({ candidate, share, since, tallies }: NonNullable<ImageLines["trial"]>) {
+function trialFacts({ candidate, share, since, tallies }: Canary) {
   const { boots, failed } = tallies.candidate;
   return { build: candidate, percent: Math.round(share * 100), since_at: since, booted: boots, failed };
 }
 
-function endFacts({ build, verdict, why, at }: NonNullable<NonNullable<ImageLines["trial"]>["last"]>) {
+function endFacts({ build, verdict, why, at }: NonNullable<Canary["last"]>) {
   return { build, verdict, why, ended_at: at };
 }

@@ -1,6 +1,6 @@
-import type { Canary } from "@nodeyard/model";
-import type { ImageStanding, MemberAnswers, PoolStanding } from "../../asking/index.ts";
+import type { MemberAnswers, PoolStanding } from "../../asking/index.ts";
 import type { PastEvent } from "../../telemetry/index.ts";
+import type { ImageParts } from "./image-parts.ts";
 import type { LifeStep } from "./steps.ts";
 
 /** Why nothing happens at the moment. */
@@ -34,40 +34,6 @@ export interface PoolLine extends PoolStanding {
   readonly host: string;
 }
 
-/** What a builder makes of an image: its name under `/nodeyard/members`, and its host. */
-export interface BuilderLine extends ImageStanding {
-  readonly member: string;
-  readonly host: string;
-}
-
-/** A build of an image as its records have it. Times are milliseconds of tree time. */
-export interface BuildLine {
-  readonly id: string;
-  readonly state: string;
-  readonly since: number | null;
-  readonly builder: string | null;
-  readonly formats: readonly string[];
-  /** Null: it is not on trial, and was not rolled back. */
-  readonly trial: "on-trial" | "rolled-back" | null;
-  /** How many boot or booted from it. */
-  readonly nodes: number;
-  readonly uploads: readonly {
-    readonly provider: string;
-    readonly id: string;
-    readonly state: string;
-    readonly since: number | null;
-    readonly externalId: unknown;
-  }[];
-}
-
-/** The parts of a story that only images have. */
-export interface ImageLines {
-  /** The newest first. */
-  readonly builds: readonly BuildLine[];
-  readonly trial: Canary | null;
-  readonly builders: readonly BuilderLine[];
-}
-
 /** The kinds of subjects that `explain` knows. */
 export type StoryKind = "request" | "lease" | "node" | "label" | "image";
 
@@ -91,6 +57,6 @@ export interface Story {
   readonly steps: readonly LifeStep[];
   readonly history: ReportedHistory;
   readonly asked: MemberAnswers;
-  /** Of images only. */
-  readonly image?: ImageLines;
+  /** Of images only; in the form for programs already. */
+  readonly image?: ImageParts;
 }
