@@ -2,6 +2,8 @@ import {
   type BackEnd,
   type Configured,
   ImageError,
+  type ImageTrials,
+  type MadeOf,
   type Observed,
   type SliverConfig,
   type SliverRef,
@@ -18,7 +20,11 @@ interface Made {
   sent?: Observed["sent"];
   memoryKills?: number;
   usage?: Observed["usage"];
+  readonly madeOf?: MadeOf | undefined;
 }
+
+/** How long each start takes, for trials of versions. */
+const BOOT_MS = 1_000;
 
 /** Called before a step has its effect. It may wait, throw, or record the call. */
 export type Disturb = (step: StepKind, ref: SliverRef, signal: AbortSignal) => Promise<void> | void;
@@ -39,6 +45,8 @@ export class MemoryBackEnd implements BackEnd {
   readonly outdated = new Set<number>();
   /** How often two steps of one incarnation ran at the same time, which is a defect of the executor. */
   overlaps = 0;
+  /** Set: new versions of images are tried; tests offer them. */
+  versions: ImageTrials | undefined;
   readonly #within = new Set<number>();
   readonly #uid: number | undefined;
   /** Set: each sliver's SSH server has a port of the machine, counted from this one. */
@@ -65,14 +73,19 @@ export class MemoryBackEnd implements BackEnd {
     return this.stays;
   }
 
+  trials(): ReturnType<ImageTrials["report"]> {
+    return this.versions?.report() ?? [];
+  }
+
   async inspect(): Promise<readonly Observed[]> {
-    return [...this.made].map(([index, { config, phase, applied, sent, memoryKills, usage }]) => ({
+    return [...this.made].map(([index, { config, phase, applied, sent, memoryKills, usage, madeOf }]) => ({
       index,
       incarnation: config.incarnation,
       name: config.name,
       generation: config.generation,
       phase,
       ...(config.devices === undefined ? {} : { devices: config.devices }),
+      ...(madeOf?.tried === true ? { triedVersion: madeOf.digest } : {}),
       ...(sent === undefined ? {} : { sent }),
       ...(memoryKills === undefined ? {} : { memoryKills }),
       ...(usage === undefined ? {} : { usage }),
@@ -86,7 +99,8 @@ export class MemoryBackEnd implements BackEnd {
       const made = this.made.get(config.index);
       if (made !== undefined && made.config.incarnation !== config.incarnation)
         throw new Error(`index ${config.index} still holds incarnation ${made.config.incarnation}`);
-      if (made === undefined) this.made.set(config.index, { config, phase: "created" });
+      const madeOf = this.versions?.choose(config.image ?? "default", config.incarnation);
+      if (made === undefined) this.made.set(config.index, { config, phase: "created", madeOf });
     });
   }
 
@@ -100,10 +114,20 @@ export class MemoryBackEnd implements BackEnd {
     });
   }
 
-  start(config: SliverConfig, signal: AbortSignal): Promise<void> {
-    return this.#step("start", config, signal, () => {
-      this.#of(config).phase = "running";
-    });
+  async start(config: SliverConfig, signal: AbortSignal): Promise<void> {
+    const made = this.#of(config);
+    const madeOf = made.phase === "created" ? made.madeOf : undefined;
+    const count = (ms?: number) =>
+      madeOf !== undefined && this.versions?.count(madeOf, config.incarnation, ms) === true;
+    try {
+      await this.#step("start", config, signal, () => {
+        made.phase = "running";
+      });
+    } catch (error) {
+      if (count()) made.phase = "broken";
+      throw error;
+    }
+    count(BOOT_MS);
   }
 
   stop(ref: SliverRef, signal: AbortSignal): Promise<void> {

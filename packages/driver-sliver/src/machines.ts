@@ -45,6 +45,7 @@ function shown(report: NodeReport, installation: string): SliverMachine {
     error: report.trouble?.message ?? null,
     capacity: capacityOf(report),
     guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, one) => add(sum, promised(one)), {}),
+    remarks: updatesOf(report),
     slivers: report.slivers.map((sliver) => sliverOf(sliver, installation)),
   };
 }
@@ -83,18 +84,37 @@ export function remarksOf({
   memoryKills = 0,
   effective,
   throttled,
+  triedVersion,
   usage,
-}: Pick<SliverReport, "held" | "memoryKills" | "effective" | "throttled" | "usage">): readonly string[] {
+}: Pick<
+  SliverReport,
+  "held" | "memoryKills" | "effective" | "throttled" | "triedVersion" | "usage"
+>): readonly string[] {
   const disk = (usage?.disk ?? 0) / MIB;
   const limit = effective.disk / 1024;
   return [
     ...(held === true ? ["its document holds it: it is suspended until it is no longer held"] : []),
     ...(memoryKills === 0 ? [] : [killsText(memoryKills, effective.memoryCap)]),
     ...(throttled === undefined ? [] : [throttled]),
+    ...(triedVersion === undefined
+      ? []
+      : [`it was made of a version of its image that was on trial (${versionText(triedVersion)})`]),
     ...(limit > 0 && disk > NEARLY_FULL * limit
       ? [`its disk (${Math.floor(limit)} MiB) is nearly full: it uses ${Math.floor(disk)} MiB`]
       : []),
   ];
+}
+
+/** Updates of a machine's images that are tried, or how the last ones ended; one line each. */
+export function updatesOf({ images = [] }: Pick<NodeReport, "images">): readonly string[] {
+  return images.map(({ image, version, verdict, why }) => {
+    const now = verdict === "on-trial" ? "is on trial" : `was ${verdict.replace("-", " ")}`;
+    return `a new version of image ${image} (${versionText(version)}) ${now}: ${why}`;
+  });
+}
+
+function versionText(version: string): string {
+  return `sha256:${version.slice(0, 12)}`;
 }
 
 /** `cap` in KiB; 0: only the common limit of all slivers applies. */

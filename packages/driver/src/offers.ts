@@ -49,6 +49,8 @@ export interface SliverMachine {
   /** The most that it can guarantee, and what it guarantees now; names as in the provider's quota. */
   readonly capacity: Resources;
   readonly guaranteed: Resources;
+  /** Facts about the machine, for operators: updates of its images that are tried. Absent: none. */
+  readonly remarks?: readonly string[];
   /** Contains an entry for the unassigned rest (`use` "free") while a sliver borrows from it. */
   readonly slivers: readonly {
     readonly name: string;

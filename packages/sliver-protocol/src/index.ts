@@ -48,6 +48,7 @@ export {
 export { type KeySet, parseKeySet, rotate } from "./key-set.ts";
 export { type SliverPaths, sliverPaths } from "./launcher-keys.ts";
 export type {
+  ImageTrial,
   KilledSliver,
   LoanRefusal,
   LoanStatus,

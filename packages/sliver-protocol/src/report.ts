@@ -65,6 +65,8 @@ export interface SliverReport {
   readonly settled?: boolean;
   /** Processes that the kernel killed since the sliver was made because its memory was full. Absent: none, or not measured. */
   readonly memoryKills?: number;
+  /** Digest of the version of its image, if that was on trial when the sliver was made. Absent: it was not. */
+  readonly triedVersion?: string;
   /** Usage some seconds ago. Absent: the sliver does not run, or usage is not measured. */
   readonly usage?: SliverUsage;
   /** Why the sliver has less than its amounts say, for operators. Absent: it has all of them. */
@@ -106,6 +108,18 @@ export interface KilledSliver {
   readonly memoryCap: number;
 }
 
+/** A new version of an image of slivers that is tried, or was tried last. */
+export interface ImageTrial {
+  readonly image: string;
+  /** Digest of its root. */
+  readonly version: string;
+  /** `dropped`: its source had another version before the trial ended. */
+  readonly verdict: "on-trial" | "promoted" | "rolled-back" | "dropped";
+  readonly why: string;
+  /** When the trial began, or ended; milliseconds since the Unix epoch. */
+  readonly at: number;
+}
+
 /** The manager's answer to a document and to `Status`. */
 export interface NodeReport {
   readonly node: string;
@@ -131,6 +145,8 @@ export interface NodeReport {
   readonly spares?: readonly SpareReport[];
   /** The most recent ones since the manager started. Absent: none. */
   readonly killed?: readonly KilledSliver[];
+  /** Absent: no image has a new version, or new versions are not tried. */
+  readonly images?: readonly ImageTrial[];
   /** Changes each time the machine was examined. `Watch` takes it and answers when there is a new report. */
   readonly sequence: number;
 }

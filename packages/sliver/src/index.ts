@@ -1,6 +1,7 @@
 export { createHandler, type Handler } from "./api/handler.ts";
 export { parseRequest } from "./api/parse-request.ts";
 export type { Capacity } from "./core/capacity.ts";
+export { ImageTrials, type MadeOf } from "./core/image-trials.ts";
 export { computeLoans } from "./core/loans.ts";
 export type { Observed, SliverConfig, StepKind } from "./core/plan.ts";
 export { POLICIES } from "./core/profiles.ts";

@@ -1008,6 +1008,8 @@ export interface Operations {
         /** what it guarantees at most, named as in the provider's quota */
         readonly capacity: Readonly<Record<string, number>>;
         readonly guaranteed: Readonly<Record<string, number>>;
+        /** updates of its images that are tried, or how they ended */
+        readonly remarks: ReadonlyArray<string>;
         readonly slivers: ReadonlyArray<{
           readonly name: string;
           /** null: it is no node of this installation */

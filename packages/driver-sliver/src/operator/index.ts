@@ -1,4 +1,6 @@
 // Operations on sliver hosts for operators.
+
+export { updatesOf } from "../machines.ts";
 export { type BundlePaths, openBundle } from "./edge/bundle.ts";
 export { controlClient, localRemote, type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
 export { type Enrolled, type EnrolWish, enrolSettings } from "./enrolment.ts";

@@ -19,6 +19,8 @@ export interface Observed {
   readonly devices?: readonly string[];
   /** Processes that the kernel killed since it was made because its memory was full. Absent: not measured. */
   readonly memoryKills?: number;
+  /** The version of its image, if that was on trial when it was made. */
+  readonly triedVersion?: string;
   /** Absent: it does not run, or usage is not measured. */
   readonly usage?: SliverUsage;
   /** A spare whose image is no longer the one of that name. */

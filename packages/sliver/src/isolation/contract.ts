@@ -1,3 +1,4 @@
+import type { ImageTrial } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../core/plan.ts";
 
 /** The incarnation of an operation. A back end does nothing to another incarnation at the same index. */
@@ -46,6 +47,8 @@ export interface BackEnd {
    * no sliver's amounts. Absent: there never are any.
    */
   remains?(): readonly string[];
+  /** New versions of images that are tried, or were tried last. Absent: slivers have no images, or no version is tried. */
+  trials?(): readonly ImageTrial[];
   /**
    * Everything on this machine with this back end's marks, and nothing else. Marks are on the machine, so they survive a restart of the
    * manager.

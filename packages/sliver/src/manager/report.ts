@@ -14,6 +14,7 @@ import type { Manager } from "./manager.ts";
 export function reportOf(manager: Manager): NodeReport {
   const { state, options } = manager;
   const slivers = [...state.records.values()].filter(({ kind }) => kind === "sliver");
+  const tried = options.backEnd.trials?.() ?? [];
   return {
     node: options.node,
     appliedEpoch: state.minimum.epoch,
@@ -30,6 +31,7 @@ export function reportOf(manager: Manager): NodeReport {
     unlisted: unlisted(manager),
     ...(state.spares.length === 0 ? {} : { spares: state.spares.map((one) => spareReport(manager, one)) }),
     ...(manager.killed.length === 0 ? {} : { killed: manager.killed }),
+    ...(tried.length === 0 ? {} : { images: tried }),
     sequence: manager.sequence,
   };
 }
@@ -114,6 +116,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.loanStatuses.get(record.name) ?? [],
     ...((found?.memoryKills ?? 0) > 0 ? { memoryKills: found!.memoryKills! } : {}),
+    ...(found?.triedVersion === undefined ? {} : { triedVersion: found.triedVersion }),
     ...(found?.usage === undefined ? {} : { usage: found.usage }),
     ...throttledText(manager, record.name),
     settled: manager.isDone(incarnation, manager.revision),

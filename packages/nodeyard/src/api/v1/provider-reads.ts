@@ -67,10 +67,11 @@ const sliverMachines = route({
     const others = providerNames(known.view).map((provider) => ({ provider }));
     return {
       items: asked.flatMap(({ provider, machines }) =>
-        machines.map(({ name, ...machine }) => ({
+        machines.map(({ name, remarks = [], ...machine }) => ({
           id: `${provider}/${name}`,
           provider,
           machine: name,
+          remarks,
           ...machine,
         })),
       ),

@@ -194,6 +194,7 @@ export const sliverMachinesSchema = z.object({
       error: maybe.describe("why nothing is known of it, or nothing is done to it"),
       capacity: amounts.describe("what it guarantees at most, named as in the provider's quota"),
       guaranteed: amounts,
+      remarks: texts.describe("updates of its images that are tried, or how they ended"),
       slivers: z.array(sliver),
     }),
   ),

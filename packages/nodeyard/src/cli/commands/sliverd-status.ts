@@ -44,9 +44,10 @@ export function addSliverdStatus<Options extends StatusOptions>(
       within(options, async (signal) => {
         const client = await clientOf(session, host ?? CONTROL_SOCKET, options, loginOf);
         const report = await client.status(signal);
-        const { shownSlivers } = await operator();
+        const { shownSlivers, updatesOf } = await operator();
         const rows = shownSlivers(report).map((one) => ({ ...one }));
         printRows(session.io, rows, columns, { json: options.json === true, jsonAlso: ["settled"] });
+        if (options.json !== true) for (const line of updatesOf(report)) session.io.out(`${line}\n`);
       }),
     );
 }

@@ -14,6 +14,7 @@ const machine = {
   error: null,
   capacity: { millicores: 4_000 },
   guaranteed: { millicores: 500 },
+  remarks: ["a new version of image job (sha256:0123456789ab) is on trial: 0 of 2 launches failed"],
   slivers: [
     {
       name: "n1",

@@ -1,5 +1,6 @@
 import { CLASS } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
+import type { ImageTrialRules } from "../../core/image-trials.ts";
 import { IMAGE_DIGEST, IMAGE_NAME } from "../storage/edge/archives.ts";
 import { REFERENCE } from "../storage/edge/registry.ts";
 import { privatePrefix } from "./names.ts";
@@ -78,6 +79,17 @@ const fields = z.strictObject({
   }),
   /** Image of slivers that name none. */
   defaultImage: z.string().default(PRESET),
+  /** A new version of an image is tried on some of the new slivers before it replaces the former one; absent: it serves at once. */
+  trial: z
+    .strictObject({
+      /** Part of new slivers that get it. */
+      percent: z.number().int().min(1).max(50).default(10),
+      /** Slivers of it after which it takes over, if nothing speaks against it. */
+      slivers: z.number().int().min(1).max(10_000).default(20),
+      /** A trial ends after this. */
+      maxAgeSeconds: z.number().int().min(60).default(86_400),
+    })
+    .optional(),
   /** Folders that slivers may read at /cache/NAME when their documents say so: compilers' caches, mirrors of repositories. */
   caches: z.record(z.string().regex(CLASS), path).default({}),
   /** CPU weight of all slivers together against the rest of the machine (cgroup v2 `cpu.weight`). Absent: what their guarantees need. */
@@ -140,3 +152,10 @@ export const isolationSchema = fields.superRefine(({ images, defaultImage }, con
 
 /** Options of the LXC back ends, with defaults. */
 export type IsolationOptions = z.output<typeof isolationSchema>;
+
+/** The rules for new versions of images; undefined: they serve at once. */
+export function trialRules({ trial }: Pick<IsolationOptions, "trial">): ImageTrialRules | undefined {
+  if (trial === undefined) return undefined;
+  const { percent, slivers, maxAgeSeconds } = trial;
+  return { share: percent / 100, launches: slivers, maxAgeMs: maxAgeSeconds * 1000 };
+}

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
+import type { ImageTrialRules } from "../../../src/core/image-trials.ts";
 import type { ImageSource } from "../../../src/isolation/storage/edge/archives.ts";
 import { Images } from "../../../src/isolation/storage/edge/images.ts";
 import { Pool } from "../../../src/isolation/storage/edge/pool.ts";
@@ -37,8 +38,8 @@ export class ImageLab {
     return new Pool(join(this.folder, "pool"), join(this.folder, "pool.img"), bytes, this.#told);
   }
 
-  images(sources: Readonly<Record<string, ImageSource>>): Images {
-    return new Images(this.pool, { sources, cache: join(this.folder, "cache"), ...this.#told });
+  images(sources: Readonly<Record<string, ImageSource>>, trial?: ImageTrialRules): Images {
+    return new Images(this.pool, { sources, trial, cache: join(this.folder, "cache"), ...this.#told });
   }
 
   archive(members: readonly TarMember[], name = "image.tar"): string {

@@ -6,7 +6,7 @@ import { systemClock } from "@nodeyard/runtime";
 import { difference, hostState } from "../../../../../testing/slivers/index.ts";
 import { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { SliverMachine } from "../../../src/isolation/lxc/edge/machine.ts";
-import { isolationSchema } from "../../../src/isolation/lxc/options.ts";
+import { type IsolationOptions, isolationSchema } from "../../../src/isolation/lxc/options.ts";
 import { keep, plant, seedOf } from "./seed.ts";
 
 export { whyNot } from "../../../../../testing/slivers/index.ts";
@@ -20,7 +20,7 @@ export interface RealMachine {
   machine(): SliverMachine;
   backEnd(name: "account" | "container"): LxcBackEnd;
   /** A back end of copies, of a manager whose configuration differs. */
-  machineWith(some: { readonly outbound: object }): LxcBackEnd;
+  machineWith(some: Readonly<Partial<Record<keyof IsolationOptions, object>>>): LxcBackEnd;
   /** What is on the machine and was not before, once what is removed in its own time is gone. */
   leftovers(): Promise<string[]>;
   /** Runs a shell script in a sliver, over ssh. */
@@ -74,8 +74,9 @@ export async function realMachine(
     machine,
     backEnd: (name) => new LxcBackEnd(name, machine()),
     machineWith: (other) => {
-      const { outbound } = isolationSchema.parse(other);
-      return new LxcBackEnd("container", machine({ outbound }));
+      const all: Partial<IsolationOptions> = isolationSchema.parse(other);
+      for (const key of Object.keys(all) as (keyof IsolationOptions)[]) if (!(key in other)) delete all[key];
+      return new LxcBackEnd("container", machine(all));
     },
     leftovers: async () => {
       // They work in this process, which looking at the machine holds up.

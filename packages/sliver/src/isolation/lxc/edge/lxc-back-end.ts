@@ -1,9 +1,14 @@
 import { rm } from "node:fs/promises";
-import { basename } from "node:path";
-import type { SliverUsage } from "@nodeyard/sliver-protocol";
+import type { ImageTrial, SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
 import { isSpare } from "../../../core/spares.ts";
-import { MachineError, PoolFullError, WrongIncarnationError } from "../../../errors.ts";
+import {
+  ImageError,
+  MachineError,
+  PoolFullError,
+  StoppingError,
+  WrongIncarnationError,
+} from "../../../errors.ts";
 import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
 import { together } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
@@ -54,6 +59,10 @@ export class LxcBackEnd implements BackEnd {
     );
   }
 
+  trials(): readonly ImageTrial[] {
+    return this.#machine.images.trials();
+  }
+
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
     const { folders, subvolumes, cgroups, network } = await this.#ready(signal);
     const found = new Set([
@@ -83,6 +92,7 @@ export class LxcBackEnd implements BackEnd {
         generation: mark?.generation ?? 0,
         phase,
         ...(mark?.devices === undefined ? {} : { devices: mark.devices }),
+        ...(mark?.image?.tried === true ? { triedVersion: mark.image.digest } : {}),
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
         ...(await this.#counted(name, mark, phase, disks.get(name))),
         ...(isSpare(mark?.name ?? "") && (await this.#isOutdated(mark!, signal)) ? { outdated: true } : {}),
@@ -150,7 +160,20 @@ export class LxcBackEnd implements BackEnd {
     const name = markName(config);
     const mark = await this.#mark(config);
     if (mark.applied === undefined) await this.#limitDisk(name, mark, config.effective.disk, signal);
-    await launch(machine, name, this.#names(config.index), config, mark.root, signal);
+    const { image } = mark;
+    const counted = image !== undefined && !(await exists(machine.folders.path(name, CONFIG_FILE)));
+    const began = machine.options.clock.monotonic();
+    try {
+      await launch(machine, name, this.#names(config.index), config, mark.root, signal);
+    } catch (error) {
+      const stops = signal.reason instanceof StoppingError;
+      // Nothing of its owner's is in it yet, so it is made again, of a version that is proven.
+      if (counted && !stops && (await machine.images.count(image, config.incarnation, undefined)))
+        await machine.folders.draft(name, { ...(await this.#mark(config)), made: false });
+      throw error;
+    }
+    if (counted)
+      await machine.images.count(image, config.incarnation, machine.options.clock.monotonic() - began);
   }
 
   async stop(ref: SliverRef, signal: AbortSignal): Promise<void> {
@@ -286,17 +309,25 @@ export class LxcBackEnd implements BackEnd {
   ): Promise<Mark["image"]> {
     const { subvolumes, images, options } = this.#machine;
     const wanted = config.image ?? options.defaultImage;
-    const image = this.name === "account" ? undefined : await images.ensure(wanted, signal);
-    await subvolumes.make(name, image, config.effective.disk, signal);
+    const copied =
+      this.name === "account" ? undefined : await images.forSliver(wanted, config.incarnation, signal);
     const root = subvolumes.path(name);
-    if (image === undefined) await makeAccountRoot(root, names);
-    else await fitImageRoot(root, names, await images.accounts(image));
-    if (config.nesting === true) await fitEngines(root);
-    return image === undefined ? undefined : { name: wanted, digest: basename(image) };
+    try {
+      await subvolumes.make(name, copied?.path, config.effective.disk, signal);
+      if (copied === undefined) await makeAccountRoot(root, names);
+      else await fitImageRoot(root, names, await images.accounts(copied.path));
+      if (config.nesting === true) await fitEngines(root);
+      return copied?.made;
+    } catch (error) {
+      const isBad = error instanceof ImageError && copied !== undefined;
+      if (!isBad || !(await images.count(copied.made, config.incarnation, undefined))) throw error;
+    }
+    await subvolumes.remove(name, signal);
+    return await this.#makeRoot(name, names, config, signal);
   }
 
   async #isOutdated({ image }: Mark, signal: AbortSignal): Promise<boolean> {
-    return image !== undefined && (await this.#machine.images.current(image.name, signal)) !== image.digest;
+    return image !== undefined && !(await this.#machine.images.serves(image, signal));
   }
 
   /** Sets the disk limit in KiB. The applied configuration is discarded first, because it may not be true from now on. */

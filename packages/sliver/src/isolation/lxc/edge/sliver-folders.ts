@@ -18,7 +18,7 @@ const schema = z.object({
   /** Kind of its root. */
   root: z.enum(["account", "container"]),
   /** The image that its root is a copy of. */
-  image: z.object({ name: z.string(), digest: z.string() }).optional(),
+  image: z.object({ name: z.string(), digest: z.string(), tried: z.boolean().default(false) }).optional(),
   /** Disk limit of its root in KiB. */
   disk: whole,
   /** Devices that it has for itself. */

@@ -1,11 +1,14 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { ImageVersions } from "../../../core/image-trials.ts";
 import { writeAtomic } from "../../edge/files.ts";
 
 /** Resolved name: the digest of an image, and a value that changes when the source may have changed. */
 export interface Noted {
   readonly digest: string;
   readonly from: string;
+  /** Absent: new versions of this name are not tried. */
+  readonly versions?: ImageVersions | undefined;
 }
 
 /** What names of images stood for last: a file for each. It saves reading a whole archive to find out whether an image is still wanted. */
@@ -22,13 +25,14 @@ export class ImageNames {
 
   async read(name: string): Promise<Noted | undefined> {
     const text = await readFile(join(this.#folder, name), "utf8").catch(() => undefined);
-    const [digest, from = ""] = text?.split("\n") ?? [];
-    return digest === undefined ? undefined : { digest, from };
+    const [digest, from = "", versions] = text?.split("\n") ?? [];
+    if (digest === undefined) return undefined;
+    return { digest, from, ...(versions ? { versions: JSON.parse(versions) as ImageVersions } : {}) };
   }
 
-  async write(name: string, { digest, from }: Noted): Promise<void> {
+  async write(name: string, { digest, from, versions }: Noted): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
-    await writeAtomic(join(this.#folder, name), `${digest}\n${from}\n`);
+    await writeAtomic(join(this.#folder, name), `${digest}\n${from}\n${JSON.stringify(versions) ?? ""}\n`);
   }
 
   async remove(name: string): Promise<void> {

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
-import { abortable, deadline } from "@nodeyard/runtime";
+import { basename, join } from "node:path";
+import { abortable, deadline, NodeyardError } from "@nodeyard/runtime";
+import type { ImageTrial } from "@nodeyard/sliver-protocol";
+import type { ImageTrialRules, MadeOf } from "../../../core/image-trials.ts";
 import { ImageError, PoolFullError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
 import {
@@ -20,12 +22,15 @@ import { readLayout } from "./layout.ts";
 import { Layouts, roomFor } from "./layouts.ts";
 import type { Pool } from "./pool.ts";
 import { imagesInUse } from "./subvolumes.ts";
+import { TriedNames } from "./tried-names.ts";
 
 /** Options of `Images`. */
 export interface ImageOptions extends ImageRootOptions {
   readonly sources: Readonly<Record<string, ImageSource>>;
   /** Folder for the archives that are built here. */
   readonly cache: string;
+  /** Absent: a new version of an image serves at once. */
+  readonly trial?: ImageTrialRules | undefined;
 }
 
 /** Milliseconds to make one image, with building its archive. */
@@ -38,7 +43,7 @@ export class Images {
   readonly #archives: Archives;
   readonly #roots: ImageRoots;
   /** Of the configuration. */
-  readonly #names: ImageNames;
+  readonly #names: TriedNames;
   /** Of images that were made of slivers. */
   readonly #snapshots: ImageNames;
   readonly #making = new Map<string, Promise<string>>();
@@ -51,7 +56,7 @@ export class Images {
     this.#options = options;
     this.#archives = new Archives(options);
     this.#roots = new ImageRoots(pool, options);
-    this.#names = new ImageNames(join(pool.folder, "names"));
+    this.#names = new TriedNames(new ImageNames(join(pool.folder, "names")), options.trial, options.clock);
     this.#snapshots = new ImageNames(join(pool.folder, "snapshots"));
     this.#layouts = new Layouts(pool, options);
   }
@@ -67,15 +72,39 @@ export class Images {
   }
 
   /**
-   * The digest that `ensure` would use, as far as that is known without reading an image: a registry's tag or a folder that has changed is
-   * noticed when the next sliver is made of it.
+   * Whether a new sliver may still be made of this, as far as that is known without reading an image: a registry's tag or a folder that has
+   * changed is noticed when the next sliver is made of it.
    */
-  async current(name: string, signal: AbortSignal): Promise<string | undefined> {
+  async serves({ name, digest }: Omit<MadeOf, "tried">, signal: AbortSignal): Promise<boolean> {
+    const tried = this.#names.serving(name);
+    if (tried !== undefined) return tried.includes(digest);
     const [, wanted] = IMAGE_DIGEST.exec(name) ?? [];
-    if (wanted !== undefined) return wanted;
+    if (wanted !== undefined) return wanted === digest;
     const source = Object.hasOwn(this.#options.sources, name) ? this.#options.sources[name] : undefined;
-    if (source !== undefined) return await this.#known(name, source, signal);
-    return IMAGE_NAME.test(name) ? (await this.#snapshots.read(name))?.digest : undefined;
+    if (source !== undefined) return (await this.#known(name, source, signal)) === digest;
+    return IMAGE_NAME.test(name) && (await this.#snapshots.read(name))?.digest === digest;
+  }
+
+  /** The root for a sliver. Throws as `ensure`. */
+  async forSliver(
+    name: string,
+    incarnation: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly path: string; readonly made: MadeOf }> {
+    const path = await this.ensure(name, signal);
+    const made = this.#names.choose(name, incarnation);
+    if (made === undefined) return { path, made: { name, digest: basename(path), tried: false } };
+    return { path: this.#roots.path(made.digest), made };
+  }
+
+  /** Counts the first start of a sliver, as of ImageTrials. */
+  count(made: MadeOf, incarnation: number, ms: number | undefined): Promise<boolean> {
+    return this.#names.count(made, incarnation, ms);
+  }
+
+  /** As of ImageTrials. */
+  trials(): readonly ImageTrial[] {
+    return this.#names.report();
   }
 
   /** The accounts of an image that `ensure` returned, as they were when the image was unpacked. */
@@ -127,6 +156,8 @@ export class Images {
   async tidy(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
     await this.#roots.tidy(signal);
+    // So that a report has them before the next sliver is made.
+    for (const name of await this.#names.list()) await this.#names.read(name);
   }
 
   /**
@@ -139,7 +170,7 @@ export class Images {
     const keep = new Set<string>();
     for (const name of await this.#names.list()) {
       if (!Object.hasOwn(this.#options.sources, name)) await this.#names.remove(name);
-      else keep.add((await this.#names.read(name))?.digest ?? "");
+      else for (const version of await this.#names.kept(name)) keep.add(version);
     }
     for (const name of await this.#snapshots.list())
       keep.add((await this.#snapshots.read(name))?.digest ?? "");
@@ -184,12 +215,27 @@ export class Images {
       const names = all.join(", ") || "none";
       throw new ImageError(`there is no image ${JSON.stringify(name)}; there is ${names}`);
     }
-    const made =
-      "oci" in source || "registry" in source
-        ? await this.#ofLayout(name, source, signal)
-        : { digest: await this.#ofArchive(name, source, signal), from: "" };
-    await this.#names.write(name, made);
-    return this.#roots.path(made.digest);
+    const former = await this.#former(name);
+    try {
+      const made =
+        "oci" in source || "registry" in source
+          ? await this.#ofLayout(name, source, signal)
+          : { digest: await this.#ofArchive(name, source, signal), from: "" };
+      await this.#names.note(name, made, former);
+      return this.#roots.path(made.digest);
+    } catch (error) {
+      // Where versions are tried, a source that is gone keeps no sliver from the proven one.
+      const proven = this.#names.proven(name);
+      if (proven === undefined || !(error instanceof NodeyardError) || signal.aborted) throw error;
+      this.#options.onProgress(`image ${name}: the last one is used: ${error.message}`);
+      return this.#roots.path(proven);
+    }
+  }
+
+  /** The version that a name stood for last, if it is there. */
+  async #former(name: string): Promise<string | undefined> {
+    const noted = await this.#names.read(name);
+    return noted !== undefined && (await this.#roots.isWhole(noted.digest)) ? noted.digest : undefined;
   }
 
   async #ofArchive(name: string, source: ArchiveSource, signal: AbortSignal): Promise<string> {
@@ -206,10 +252,10 @@ export class Images {
   /** The digest is that of its manifest. */
   async #ofLayout(name: string, source: LayeredSource, signal: AbortSignal): Promise<Noted> {
     const noted = await this.#names.read(name);
-    const known = noted !== undefined && (await this.#roots.isWhole(noted.digest)) ? noted : undefined;
+    const known = noted !== undefined && (await this.#isKnown(name, noted.digest)) ? noted : undefined;
     const take = async (folder: string) => {
       const { digest, layers } = await readLayout(folder, "oci" in source ? source.tag : undefined);
-      if (await this.#roots.isWhole(digest)) return digest;
+      if (await this.#isKnown(name, digest)) return digest;
       for (const { file, sha256 } of layers)
         if ((await sha256sum(file, signal)) !== sha256)
           throw new ImageError(`image ${name}: layer ${file} is damaged: it has another sha256`);
@@ -226,7 +272,16 @@ export class Images {
       this.#unpacking.get(digest) ??
       this.#unpack(name, archives, digest, signal).finally(() => this.#unpacking.delete(digest));
     this.#unpacking.set(digest, unpacking);
-    await unpacking;
+    const former = await this.#former(name);
+    await unpacking.catch((error) => {
+      const isBad = error instanceof ImageError;
+      if (!isBad || !this.#names.refuse(name, digest, former, error.message)) throw error;
+    });
+  }
+
+  /** Whether nothing is to be made of a version: it is there, or was rolled back. */
+  async #isKnown(name: string, digest: string): Promise<boolean> {
+    return this.#names.isRejected(name, digest) || (await this.#roots.isWhole(digest));
   }
 
   /** Finds an image by its digest: an unpacked one, or the archive of a configured name. No archive is built for this. */
@@ -235,7 +290,11 @@ export class Images {
     const there: string[] = [];
     for (const [name, source] of Object.entries(this.#options.sources)) {
       const digest = await this.#known(name, source, signal);
-      if (digest === wanted) return await this.ensure(name, signal);
+      if (digest === wanted) {
+        await this.ensure(name, signal);
+        // Not when that version was rolled back.
+        if (await this.#roots.isWhole(wanted)) return this.#roots.path(wanted);
+      }
       there.push(digest === undefined ? name : `${name} (sha256:${digest})`);
     }
     throw new ImageError(`there is no image sha256:${wanted}; there is ${there.join(", ") || "none"}`);
@@ -254,7 +313,7 @@ export class Images {
     digest: string,
     signal: AbortSignal,
   ): Promise<void> {
-    if (await this.#roots.isWhole(digest)) return;
+    if (await this.#isKnown(name, digest)) return;
     const [first, ...more] = archives;
     this.#options.onProgress(
       `image ${name}: unpacking ${more.length === 0 ? first : `${archives.length} layers`}`,
