@@ -268,11 +268,12 @@ export class Images {
 
   /** One at a time for equal digests. */
   async #once(name: string, digest: string, archives: readonly string[], signal: AbortSignal): Promise<void> {
+    if (this.#names.isRejected(name, digest)) return;
+    const former = await this.#former(name);
     const unpacking =
       this.#unpacking.get(digest) ??
       this.#unpack(name, archives, digest, signal).finally(() => this.#unpacking.delete(digest));
     this.#unpacking.set(digest, unpacking);
-    const former = await this.#former(name);
     await unpacking.catch((error) => {
       const isBad = error instanceof ImageError;
       if (!isBad || !this.#names.refuse(name, digest, former, error.message)) throw error;
@@ -313,7 +314,7 @@ export class Images {
     digest: string,
     signal: AbortSignal,
   ): Promise<void> {
-    if (await this.#isKnown(name, digest)) return;
+    if (await this.#roots.isWhole(digest)) return;
     const [first, ...more] = archives;
     this.#options.onProgress(
       `image ${name}: unpacking ${more.length === 0 ? first : `${archives.length} layers`}`,
