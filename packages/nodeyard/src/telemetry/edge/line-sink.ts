@@ -17,6 +17,10 @@ const MODE = 0o640;
 const calls = { open: promisify(open), stat: promisify(stat), write: promisify(write) };
 const nap = new Int32Array(new SharedArrayBuffer(4));
 const NOTHING = Buffer.alloc(0);
+/** Room for lines at the start, bytes; it grows with them. */
+const ROOM = 64 << 10;
+/** Bytes of UTF-8 that one unit of a string becomes, at most. */
+const UNIT_BYTES = 3;
 
 /**
  * Appends lines to a descriptor or file without making the caller wait for the disk. A file that was moved away, as logrotate does, is
@@ -30,9 +34,12 @@ export class LineSink {
   readonly #file: string | undefined;
   readonly #onRoom: (dropped: number) => void;
   #descriptor: number;
-  #waiting: string[] = [];
-  /** Of `#waiting`. */
+  /** Lines as bytes: as strings they would outlive several collections of the heap, at a cost for each. */
+  #waiting = Buffer.allocUnsafeSlow(ROOM);
+  /** Bytes of lines in `#waiting`. */
   #size = 0;
+  /** Takes the place of `#waiting` while that is written. */
+  #spare = Buffer.allocUnsafeSlow(ROOM);
   /** The batch that is being written, or was written in part. */
   #batch: Uint8Array = NOTHING;
   #busy = false;
@@ -57,8 +64,9 @@ export class LineSink {
       this.#dropped++;
       this.onDropped();
     } else {
-      this.#waiting.push(line);
-      this.#size += line.length;
+      if (this.#size + UNIT_BYTES * line.length > this.#waiting.length)
+        this.#makeRoom(Buffer.byteLength(line));
+      this.#size += this.#waiting.write(line, this.#size);
     }
     if (!this.#busy) this.#writing = this.#writeAll();
   }
@@ -91,6 +99,14 @@ export class LineSink {
     this.#busy = false;
   }
 
+  #makeRoom(bytes: number): void {
+    const needed = this.#size + bytes;
+    if (needed <= this.#waiting.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(2 * needed, MAX_WAITING)));
+    this.#waiting.copy(larger, 0, 0, this.#size);
+    this.#waiting = larger;
+  }
+
   async #gather(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, GATHER_MS);
@@ -102,9 +118,8 @@ export class LineSink {
 
   #hasBatch(): boolean {
     if (this.#batch.length === 0) {
-      this.#batch = Buffer.from(this.#waiting.join(""));
-      this.#waiting = [];
-      this.#size = 0;
+      this.#batch = this.#waiting.subarray(0, this.#size);
+      [this.#waiting, this.#spare, this.#size] = [this.#spare, this.#waiting, 0];
     }
     return this.#batch.length > 0;
   }
