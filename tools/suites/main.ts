@@ -33,7 +33,7 @@ function vitest(): string {
 function vitestArguments(): readonly string[] {
   const suites = words.filter((word) => names.has(word));
   if (words.includes("all")) return args.filter((arg) => arg !== "all");
-  const chosen = words.length === 0 ? ["quick"] : suites;
+  const chosen = words.length === 0 ? ["quick*"] : suites;
   return [...args.filter((arg) => !names.has(arg)), ...chosen.map((name) => `--project=${name}`)];
 }
 
