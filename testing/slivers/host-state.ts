@@ -2,6 +2,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+/** Interfaces and nftables tables of the `qemu` driver, whose tests may run beside. */
+const VIRTUAL_MACHINE = /\bnyq/;
+const ITS_TABLE = /^table inet nodeyard_(qemu_|nyq)/;
+
 /** What slivers could leave on a machine, and the complete state of the host that they must not change. */
 export function hostState(folder: string): Readonly<Record<string, readonly string[]>> {
   return {
@@ -13,9 +17,16 @@ export function hostState(folder: string): Readonly<Record<string, readonly stri
     users: ["passwd", "group", "shadow", "subuid", "subgid"].flatMap((name) =>
       existsSync(`/etc/${name}`) ? lines(readFileSync(`/etc/${name}`, "utf8")) : [],
     ),
-    interfaces: lines(output("ip", "-br", "link")).map((line) => line.split(/[\s@]/)[0]!),
-    routes: lines(output("ip", "route", "show", "table", "all")),
-    rules: lines(output("nft", "list", "ruleset")),
+    interfaces: lines(output("ip", "-br", "link"))
+      .map((line) => line.split(/[\s@]/)[0]!)
+      .filter((name) => !VIRTUAL_MACHINE.test(name)),
+    routes: lines(output("ip", "route", "show", "table", "all")).filter(
+      (line) => !VIRTUAL_MACHINE.test(line),
+    ),
+    rules: output("nft", "list", "ruleset")
+      .split(/^(?=table )/m)
+      .filter((table) => !ITS_TABLE.test(table))
+      .flatMap(lines),
     sysctls: [
       "net/ipv4/ip_forward",
       "net/ipv4/conf/all/forwarding",

@@ -1,12 +1,28 @@
 import { join } from "node:path";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 import { secondTry } from "../../tools/suites/second-try.ts";
 
-/** The suites that make real slivers; `npm test` does not run them, `npm run test:slivers` runs all of them. */
+const ALL = ["packages/*/test/**/lxc-*.test.ts"];
+/** They measure how the kernel divides the machine, or take of it what they can: nothing else may run meanwhile. */
+const ALONE = ["attacks", "flood", "io", "loans", "memory", "neighbours", "network", "shares", "ten"].map(
+  (name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`,
+);
+
+function project(name: string, include: readonly string[], exclude: readonly string[] = []) {
+  return {
+    extends: true as const,
+    test: { name, include: [...include], exclude: [...configDefaults.exclude, ...exclude] },
+  };
+}
+
+/**
+ * The suites that make real slivers; `npm test` does not run them, `npm run test:slivers` runs all of them. `--project=beside` or `alone`:
+ * those that may run beside other suites, and those that may not.
+ */
 export default defineConfig({
   test: {
     ...secondTry,
-    include: ["packages/*/test/**/lxc-*.test.ts"],
+    projects: [project("beside", ALL, ALONE), project("alone", ALONE)],
     pool: "forks",
     // They share one machine: one file at a time, also across runs.
     fileParallelism: false,
