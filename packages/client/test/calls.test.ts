@@ -72,7 +72,7 @@ test("a refusal has the server's code, status and text", async () => {
   });
 });
 
-test("what is no Nodeyard is said to be none", async () => {
+test("an answer that is not from Nodeyard is reported as such", async () => {
   const proxy = new Server(() => new Response("<html>", { status: 403 }));
   await expect(proxy.pass(proxy.client.call("who_am_i"))).rejects.toMatchObject({
     code: "client.no_problem",

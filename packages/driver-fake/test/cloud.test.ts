@@ -218,7 +218,7 @@ describe("clouds of one process", () => {
 });
 
 describe("the machine", () => {
-  test("comes with its own host key and an address that nobody routes; no keys where none are checked", async () => {
+  test("comes with its own host key and an unroutable address; no keys where none are checked", async () => {
     const rig = await fakeRig();
     const provider = await rig.open("i");
     const create = async (checking: boolean, nodeId: string) => {

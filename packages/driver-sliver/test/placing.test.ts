@@ -8,8 +8,8 @@ const NEED = promised({ rspec: CORE });
 /** What machine `one` says that has these slivers. */
 const report = (...names: readonly string[]) =>
   ({ node: "one", slivers: names.map((name) => ({ name, rspec: CORE })) }) as unknown as NodeReport;
-const cores = (placing: Placing, ...[told, look]: Parameters<Placing["used"]>) =>
-  placing.used(told, look).millicores ?? 0;
+const cores = (placing: Placing, ...[reported, look]: Parameters<Placing["used"]>) =>
+  placing.used(reported, look).millicores ?? 0;
 
 test("what is on its way into a document counts once, from its choice to the machine's own word", () => {
   const placing = new Placing();

@@ -82,7 +82,7 @@ describe("RateLimiter", () => {
     expect(limiter.intervalMs).toBe(1_000);
   });
 
-  test("a server that nobody limited limits itself, and is forgiven", async () => {
+  test("a server without a configured limit limits itself, and recovers", async () => {
     const clock = new VirtualClock();
     const limiter = new RateLimiter({ clock, intervalMs: 0 });
     await limiter.turn();
@@ -92,7 +92,7 @@ describe("RateLimiter", () => {
     expect(limiter.intervalMs).toBe(0);
   });
 
-  test("those who go first go first; timers that fire late do not slow the rate down", async () => {
+  test("calls run in the order of their arrival; timers that fire late do not slow the rate down", async () => {
     const clock = new VirtualClock();
     const late = lateBy(clock, 7);
     const limiter = new RateLimiter({ clock: late, intervalMs: 100 });
@@ -138,7 +138,7 @@ describe("SharedValue", () => {
     return { clock, loads, value };
   }
 
-  test("one load answers all who ask meanwhile, and all who ask while it is fresh", async () => {
+  test("one load answers all callers that come meanwhile or while it is fresh", async () => {
     const { clock, loads, value } = counted(100, 1_000);
     const both = [value.get(), value.get()];
     loads[0]!.resolve(1);
@@ -164,7 +164,7 @@ describe("SharedValue", () => {
     await expect(late).rejects.toMatchObject({ kind: "fatal", message: "server list: cloud is down" });
   });
 
-  test("a load that began before an invalidation answers nobody who asks after it", async () => {
+  test("a load that began before an invalidation does not answer later callers", async () => {
     const { loads, value } = counted(10_000, 10_000);
     const before = value.get();
     value.invalidate();

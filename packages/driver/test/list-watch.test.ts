@@ -61,7 +61,7 @@ function cloud() {
   };
 }
 
-test("twenty wait, and a listing now and then answers them all; nobody waits, nobody asks", async () => {
+test("one listing now and then answers twenty waiters; without waiters there is no listing", async () => {
   const site = cloud();
   const ids = Array.from({ length: 20 }, (_, index) => `s${index}`);
   for (const id of ids) site.set(id, "BUILD");
@@ -110,7 +110,7 @@ test("of many only changes are asked for after the first time, deleted ones incl
   await later;
 });
 
-test("a service that is down delays who waits, with pauses that grow; nobody fails for it", async () => {
+test("a service that is down delays the waiters with growing pauses, and fails none of them", async () => {
   const site = cloud();
   site.set("a", "BUILD");
   const wait = site.up("a");

@@ -93,7 +93,7 @@ describe("signed texts", () => {
 
   test("the refusal of a key has the reason: unknown, not yet valid, or no longer valid", () => {
     const limited: KeySet = { ...keys, keys: [{ ...keys.keys[0]!, notBefore: NOW, notAfter: NOW + 10 }] };
-    const told = (by: typeof a, now: number) => {
+    const reported = (by: typeof a, now: number) => {
       try {
         return verifyText("document", signText("document", 1, by), limited, now);
       } catch (error) {
@@ -101,9 +101,11 @@ describe("signed texts", () => {
       }
     };
     const date = (seconds: number) => new Date(seconds * 1_000).toISOString();
-    expect(told({ ...a, kid: "z" }, NOW)).toContain('no key "z" is valid now (key set 1 has a); is the node');
-    expect(told(a, NOW - 1)).toContain(`no key "a" is valid now (it is from ${date(NOW)} on)`);
-    expect(told(a, NOW + 11)).toContain(`no key "a" is valid now (it was until ${date(NOW + 10)})`);
+    expect(reported({ ...a, kid: "z" }, NOW)).toContain(
+      'no key "z" is valid now (key set 1 has a); is the node',
+    );
+    expect(reported(a, NOW - 1)).toContain(`no key "a" is valid now (it is from ${date(NOW)} on)`);
+    expect(reported(a, NOW + 11)).toContain(`no key "a" is valid now (it was until ${date(NOW + 10)})`);
   });
 
   test("only Ed25519 keys sign", () => {

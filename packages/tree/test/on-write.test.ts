@@ -43,13 +43,14 @@ const WRITTEN = [
   ["set", "/a", 1, "tree.bad_version"],
   ["commit", "/b", 2, undefined],
 ];
-const told = () => writes.map(({ what, path, operations, error }) => [what, path, operations, error?.code]);
+const reported = () =>
+  writes.map(({ what, path, operations, error }) => [what, path, operations, error?.code]);
 
 test("each write that ended is reported once, with its refusal: every session of an embedded tree", async () => {
   const session = await embedded.connect();
   writes.length = 0;
   await write(session);
-  expect(told()).toEqual(WRITTEN);
+  expect(reported()).toEqual(WRITTEN);
   await session.close();
 });
 
@@ -61,7 +62,7 @@ test("each write that ended is reported once, with its refusal: over ZooKeeper's
   const tree = await connectZooKeeperTree({ ...handles, servers: "localhost:2181", connector, onWrite });
   writes.length = 0;
   await write(tree);
-  expect(told()).toEqual(WRITTEN);
+  expect(reported()).toEqual(WRITTEN);
   await tree.close();
   await server.close();
 });

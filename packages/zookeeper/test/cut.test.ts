@@ -34,13 +34,13 @@ describe.skipIf(requireZooKeeper())("a connection that is cut at every byte of a
 
   let number = 0;
   /** What became of a create whose frame, or whose reply, was cut after `count` bytes: as told, and in truth. */
-  async function cutAt(direction: Direction, count: number): Promise<{ told: string; exists: boolean }> {
+  async function cutAt(direction: Direction, count: number): Promise<{ reported: string; exists: boolean }> {
     const path = `/cut-${String(++number).padStart(4, "0")}`;
     await shaky.drain();
     await until("connected", () => shaky.session.state === "connected");
     const connections = shaky.counters.connections;
     const cut = proxy.cutAfter(direction, count);
-    const told = shaky.create(path, Buffer.from("8 bytes!")).then(
+    const reported = shaky.create(path, Buffer.from("8 bytes!")).then(
       () => "done",
       (error: unknown) => {
         expect(error).toBeInstanceOf(ConnectionLost);
@@ -51,18 +51,18 @@ describe.skipIf(requireZooKeeper())("a connection that is cut at every byte of a
     if (count === (direction === "to-server" ? REQUEST_BYTES : REPLY_BYTES))
       void shaky.exists("/").catch(() => undefined);
     await cut;
-    const outcome = await told;
+    const outcome = await reported;
     await until("reconnected", () => shaky.counters.connections > connections);
     expect(shaky.session.epoch).toBe(1);
     await zk.sync("/");
-    return { told: outcome, exists: (await zk.exists(path)) !== undefined };
+    return { reported: outcome, exists: (await zk.exists(path)) !== undefined };
   }
 
   test("requests: nothing happened, and nothing is claimed", async () => {
     for (let count = 0; count < REQUEST_BYTES; count++) {
       expect({ count, ...(await cutAt("to-server", count)) }).toEqual({
         count,
-        told: "unknown",
+        reported: "unknown",
         exists: false,
       });
     }
@@ -76,14 +76,14 @@ describe.skipIf(requireZooKeeper())("a connection that is cut at every byte of a
     for (let count = 0; count < REPLY_BYTES; count++) {
       expect({ count, ...(await cutAt("to-client", count)) }).toEqual({
         count,
-        told: "unknown",
+        reported: "unknown",
         exists: true,
       });
     }
   });
 
   test("replies: the last byte tells", async () => {
-    expect(await cutAt("to-client", REPLY_BYTES)).toEqual({ told: "done", exists: true });
+    expect(await cutAt("to-client", REPLY_BYTES)).toEqual({ reported: "done", exists: true });
   });
 
   test("the handshake: a new client gets in all the same", async () => {

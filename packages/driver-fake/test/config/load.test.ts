@@ -2,13 +2,13 @@ import type { ConfigFinding } from "@nodeyard/driver";
 import { describe, expect, it } from "vitest";
 import { type FakeProviderConfig, fakeConfig, INSTANT } from "../../src/index.ts";
 
-function load(raw: object): { config: FakeProviderConfig | undefined; told: string[] } {
-  const told: string[] = [];
+function load(raw: object): { config: FakeProviderConfig | undefined; reported: string[] } {
+  const reported: string[] = [];
   const report = ({ severity, path, message }: ConfigFinding) =>
-    told.push(`${severity} ${path.join(".")}: ${message}`);
+    reported.push(`${severity} ${path.join(".")}: ${message}`);
   const diskimages = new Map([["built", { username: "top", pythonPath: "/p", shellType: "sh" }]]);
   const context = { labels: new Set(["a"]), diskimages, report };
-  return { config: fakeConfig.load({ name: "fake-1", ...raw }, context), told };
+  return { config: fakeConfig.load({ name: "fake-1", ...raw }, context), reported };
 }
 
 const withLabel = (label: object, more: object = {}) =>
@@ -16,8 +16,8 @@ const withLabel = (label: object, more: object = {}) =>
 
 describe("the fake driver's configuration", () => {
   it("has a default for everything", () => {
-    const { config, told } = load({});
-    expect(told).toEqual([]);
+    const { config, reported } = load({});
+    expect(reported).toEqual([]);
     expect(config).toEqual({
       name: "fake-1",
       driver: "fake",
@@ -32,7 +32,7 @@ describe("the fake driver's configuration", () => {
   });
 
   it("compiles knobs", () => {
-    const { config, told } = load({
+    const { config, reported } = load({
       fake: {
         seed: 7,
         quota: { instances: -1, cores: 8 },
@@ -44,7 +44,7 @@ describe("the fake driver's configuration", () => {
         journal: "/x",
       },
     });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(config?.own.knobs).toMatchObject({
       seed: 7,
       quota: { cores: 8, ram: 1_000_000 },
@@ -63,7 +63,7 @@ describe("the fake driver's configuration", () => {
   });
 
   it("compiles a pool and a label of a cloud image", () => {
-    const { config, told } = load({
+    const { config, reported } = load({
       "max-concurrency": 0,
       priority: 50,
       "launch-retries": 0,
@@ -78,7 +78,7 @@ describe("the fake driver's configuration", () => {
         },
       ],
     });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(config).toMatchObject({ maxConcurrency: 0, launchAttempts: 1 });
     const pool = config?.pools[0];
     expect(pool).toMatchObject({
@@ -100,8 +100,8 @@ describe("the fake driver's configuration", () => {
     const images = {
       diskimages: [{ name: "built", "connection-port": 2222, meta: { SHOULD_FAIL: "true" } }],
     };
-    const { config, told } = withLabel({ diskimage: "built" }, images);
-    expect(told).toEqual([]);
+    const { config, reported } = withLabel({ diskimage: "built" }, images);
+    expect(reported).toEqual([]);
     expect(config?.pools[0]?.labels.get("a")).toMatchObject({
       connection: { username: "top", pythonPath: "/p", shellType: "sh", type: "ssh", port: 2222 },
       own: { imageProperties: { SHOULD_FAIL: "true" } },
@@ -109,15 +109,19 @@ describe("the fake driver's configuration", () => {
   });
 
   it("reports references that lead nowhere", () => {
-    expect(withLabel({ "cloud-image": "x" }).told[0]).toMatch(
+    expect(withLabel({ "cloud-image": "x" }).reported[0]).toMatch(
       /^error pools\.0\.labels\.0\.cloud-image: names x/,
     );
-    expect(withLabel({ diskimage: "x" }).told[0]).toMatch(/^error pools\.0\.labels\.0\.diskimage: names x/);
-    expect(withLabel({ diskimage: "built" }).told[0]).toMatch(/^warning .*no upload of it will ever exist/);
-    expect(load({ diskimages: [{ name: "x" }] }).told[0]).toMatch(
+    expect(withLabel({ diskimage: "x" }).reported[0]).toMatch(
+      /^error pools\.0\.labels\.0\.diskimage: names x/,
+    );
+    expect(withLabel({ diskimage: "built" }).reported[0]).toMatch(
+      /^warning .*no upload of it will ever exist/,
+    );
+    expect(load({ diskimages: [{ name: "x" }] }).reported[0]).toMatch(
       /^error diskimages\.0\.name: names diskimage x/,
     );
-    expect(load({ pools: [{ name: "main", labels: [{ name: "b" }] }] }).told[0]).toMatch(
+    expect(load({ pools: [{ name: "main", labels: [{ name: "b" }] }] }).reported[0]).toMatch(
       /^error pools\.0\.labels\.0\.name: names label b/,
     );
   });

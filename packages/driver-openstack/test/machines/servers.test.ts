@@ -168,9 +168,9 @@ test("without an administrator's rights a forgotten deletion is an error with it
     const end = servers.gone("s", "p", signal).catch((error) => error);
     await clock.advance(150_000);
     expect(state.orders).toContain("reset s");
-    const told = await end;
-    if (expected === undefined) expect(told).toBeUndefined();
-    else expect(told).toMatchObject(expected);
+    const reported = await end;
+    if (expected === undefined) expect(reported).toBeUndefined();
+    else expect(reported).toMatchObject(expected);
   }
 });
 

@@ -5,21 +5,21 @@ import { type StaticProviderConfig, staticConfig } from "../../src/index.ts";
 function load(
   nodes: readonly object[],
   pool: object = {},
-): { config: StaticProviderConfig | undefined; told: string[] } {
-  const told: string[] = [];
+): { config: StaticProviderConfig | undefined; reported: string[] } {
+  const reported: string[] = [];
   const report = ({ severity, path, message }: ConfigFinding) =>
-    told.push(`${severity} ${path.join(".")}: ${message}`);
+    reported.push(`${severity} ${path.join(".")}: ${message}`);
   const raw = { name: "lab", pools: [{ name: "main", nodes, ...pool }] };
   const config = staticConfig.load(raw, { labels: new Set(["a", "b"]), diskimages: new Map(), report });
-  return { config, told };
+  return { config, reported };
 }
 
 describe("the static driver's configuration", () => {
   it("38: compiles a host with every default", () => {
-    const { config, told } = load([
+    const { config, reported } = load([
       { name: "h", labels: ["a", "b"], "max-parallel-jobs": 3, "host-key-checking": false },
     ]);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(config).toMatchObject({
       name: "lab",
       driver: "static",
@@ -50,34 +50,34 @@ describe("the static driver's configuration", () => {
   });
 
   it("splits labels at white space everywhere alike, and says so", () => {
-    const { config, told } = load([{ name: "h", labels: " a  b " }]);
+    const { config, reported } = load([{ name: "h", labels: " a  b " }]);
     expect(config?.pools[0]?.own.hosts[0]?.labels).toEqual(["a", "b"]);
     expect([...(config?.pools[0]?.labels.keys() ?? [])]).toEqual(["a", "b"]);
-    expect(told).toEqual(["warning pools.0.nodes.0.labels: is split into a and b; write a list instead"]);
+    expect(reported).toEqual(["warning pools.0.nodes.0.labels: is split into a and b; write a list instead"]);
   });
 
   it("refuses the same host, user and port twice, and takes another user", () => {
     const host = { name: "h", labels: ["a"] };
-    const { told } = load([host, { ...host, username: "other" }, { ...host, "connection-port": 22 }]);
-    expect(told).toEqual([
+    const { reported } = load([host, { ...host, username: "other" }, { ...host, "connection-port": 22 }]);
+    expect(reported).toEqual([
       "error pools.0.nodes.2.name: repeats zuul@h port 22 of pools.0.nodes.0; use max-parallel-jobs for several slots",
     ]);
   });
 
   it("refuses labels that the top level does not have, missing names and labels, and a pool without a name", () => {
-    expect(load([{ name: "h", labels: ["c"] }]).told[0]).toMatch(
+    expect(load([{ name: "h", labels: ["c"] }]).reported[0]).toMatch(
       /^error pools\.0\.nodes\.0\.labels: names label c/,
     );
-    expect(load([{ labels: ["a"] }]).told[0]).toMatch(/^error pools\.0\.nodes\.0\.name: is missing/);
-    expect(load([{ name: "h" }]).told[0]).toMatch(/^error pools\.0\.nodes\.0\.labels: is missing/);
-    expect(load([], { name: null }).told[0]).toMatch(/^error pools\.0\.name: is missing/);
+    expect(load([{ labels: ["a"] }]).reported[0]).toMatch(/^error pools\.0\.nodes\.0\.name: is missing/);
+    expect(load([{ name: "h" }]).reported[0]).toMatch(/^error pools\.0\.nodes\.0\.labels: is missing/);
+    expect(load([], { name: null }).reported[0]).toMatch(/^error pools\.0\.name: is missing/);
   });
 
   it("warns of a host without labels", () => {
-    expect(load([{ name: "h", labels: [] }]).told).toEqual([
+    expect(load([{ name: "h", labels: [] }]).reported).toEqual([
       "warning pools.0.nodes.0.labels: is empty: no request can get this host",
     ]);
-    expect(load([{ name: "h", labels: "a", "max-parallel-jobs": 0 }]).told[0]).toContain("is below 1");
+    expect(load([{ name: "h", labels: "a", "max-parallel-jobs": 0 }]).reported[0]).toContain("is below 1");
   });
 
   it("takes host keys as one string or a list", () => {

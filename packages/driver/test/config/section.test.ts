@@ -35,16 +35,16 @@ const lab = section({
   pdu: inner(section({ outlets: texts("Names.", { default: ["a"] }) }), "Its power."),
 });
 
-function read(raw: object): { values: ReturnType<typeof lab.read>; told: string[] } {
-  const told: string[] = [];
+function read(raw: object): { values: ReturnType<typeof lab.read>; reported: string[] } {
+  const reported: string[] = [];
   const report = ({ severity, path, message }: ConfigFinding) =>
-    told.push(`${severity} ${path.join(".")} ${message}`);
-  return { values: lab.read(new Reader(raw as Record<string, unknown>, [], report)), told };
+    reported.push(`${severity} ${path.join(".")} ${message}`);
+  return { values: lab.read(new Reader(raw as Record<string, unknown>, [], report)), reported };
 }
 
 test("a table compiles to values under their names, with every default", () => {
-  const { values, told } = read({ boards: [{ name: "b", "max-boards": 3 }] });
-  expect(told).toEqual([]);
+  const { values, reported } = read({ boards: [{ name: "b", "max-boards": 3 }] });
+  expect(reported).toEqual([]);
   const { at, ...first } = values!.boards[0]!;
   expect(at.path).toEqual(["boards", 0]);
   expect(first).toEqual({
@@ -58,9 +58,9 @@ test("a table compiles to values under their names, with every default", () => {
 });
 
 test("an entry without what the loader needs is left out, after all that is wrong with it was reported", () => {
-  const { values, told } = read({ boards: [{ address: "x", "max-boards": "many" }, { name: "b" }] });
+  const { values, reported } = read({ boards: [{ address: "x", "max-boards": "many" }, { name: "b" }] });
   expect(values!.boards.map(({ name }) => name)).toEqual(["b"]);
-  expect(told).toEqual([
+  expect(reported).toEqual([
     "error boards.0.name is missing and must be a string",
     "error boards.0.max-boards must be a number",
     "error boards.0.address is x; write a path",
@@ -103,16 +103,18 @@ test("a word of a few, a key that another one makes count, and keys of any name"
     mode: choice("How.", ["off", "timed"]),
     after: integer("When.", { default: 5 }).when(({ raw }) => raw.mode === "timed"),
   });
-  const told: string[] = [];
+  const reported: string[] = [];
   const of = (raw: Record<string, unknown>) =>
-    power.read(new Reader(raw, [], ({ path, message }) => void told.push(`${path.join(".")} ${message}`)));
+    power.read(
+      new Reader(raw, [], ({ path, message }) => void reported.push(`${path.join(".")} ${message}`)),
+    );
   expect([of({ after: "soon" }), of({ mode: "timed" })]).toEqual([
     { mode: "off", after: undefined },
     { mode: "timed", after: 5 },
   ]);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   expect(of({ mode: "on" })).toMatchObject({ mode: "off" });
-  expect(told).toEqual(["mode is on; write off or timed"]);
+  expect(reported).toEqual(["mode is on; write off or timed"]);
 
   const amounts = openSection({ name: text("Whose.") }, INTEGER).schema;
   expect(amounts.safeParse({ name: "x", boards: 3 }).success).toBe(true);

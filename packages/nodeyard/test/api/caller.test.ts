@@ -5,7 +5,7 @@ const TOKEN = "a-token-of-this-listener";
 const here = { bySocket: false, address: "127.0.0.1", headers: { host: "127.0.0.1:8005" } };
 const away = { bySocket: false, address: "192.0.2.7", headers: { host: "launcher.example:8005" } };
 
-describe("who sees what jobs and drivers wrote for themselves", () => {
+describe("which callers see the notes of jobs and drivers", () => {
   test("the owner of the socket does", () => {
     expect(visibilityOf({ bySocket: true, address: undefined, headers: {} }, undefined)).toBe("all");
     expect(visibilityOf({ bySocket: true, address: undefined, headers: {} }, TOKEN)).toBe("all");

@@ -67,7 +67,7 @@ async function left(): Promise<readonly string[]> {
   );
 }
 
-test("every member is asked; who does not answer is named; nothing is left behind", async () => {
+test("every member is asked; silent members are named; no znode is left behind", async () => {
   const seen: About[] = [];
   const testify = (problem: string) => async (about: About) => {
     seen.push(about);
@@ -184,7 +184,7 @@ test("a durable question is answered until its time is over, and the answer goes
   expect(asked).toBe(1);
 });
 
-test("questions and answers that make no sense stop nobody", async () => {
+test("invalid questions and answers stop no member", async () => {
   await member("a", async () => nothing);
   const rogue = await member("rogue");
   for (const path of ["/nodeyard/asks", "/nodeyard/answers"]) await run(asker.create(path));

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { conversions } from "../../src/builder/core/convert.ts";
 import { makeHost, openTree, startBuilder, until } from "./rig.ts";
 
-test("what is missing is made of raw, or else of qcow2, whose format is said", () => {
+test("a missing format is converted from raw, or else from qcow2, with its format named", () => {
   expect(conversions("/i/a", ["raw", "qcow2", "vhd"], ["raw"])).toEqual([
     ["qemu-img", "convert", "-p", "-f", "raw", "-O", "qcow2", "/i/a.raw", "/i/a.qcow2"],
     [

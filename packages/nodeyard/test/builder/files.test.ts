@@ -9,7 +9,7 @@ import {
   parseIntentName,
 } from "../../src/builder/core/files.ts";
 
-test("files of a build are its own and nobody else's, the intent last of all", () => {
+test("the files of a build are found exactly, the intent last of all", () => {
   const names = [
     "a-b1.raw",
     "a-b1.raw.md5",
@@ -27,7 +27,7 @@ test("files of a build are its own and nobody else's, the intent last of all", (
   expect(parseIntentName("notes-2024.txt")).toBeUndefined();
 });
 
-test("a format goes when nobody keeps it and no provider waits for it (check 30)", () => {
+test("a format is deleted when it is not to be kept and no provider waits for it (check 30)", () => {
   const onDisk = ["qcow2", "raw", "vhd"];
   expect(formatsToPrune({ onDisk, keepFormats: ["qcow2"], awaited: ["vhd"] })).toEqual(["raw"]);
 });

@@ -7,7 +7,7 @@ const rig = oneBuilder();
 
 const contender = `${"a".repeat(32)}__lock__0000000000`;
 
-test("images that nobody configures go when nothing is left of them; flags, locks in use and unread records keep theirs", async () => {
+test("images without a configuration are deleted when nothing is left of them; flags, locks in use and unread records keep theirs", async () => {
   const cli = await rig.tree.connect();
   await ensurePath(cli, paths.imageBuildsLock("removed"));
   await ensurePath(cli, paths.imageBuildsLock("known"));

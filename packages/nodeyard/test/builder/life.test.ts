@@ -131,7 +131,7 @@ test("a request is answered by a build that began after it, and only then goes",
   expect(life.map(({ event }) => event)).toEqual(["build.started", "build.ready", "build.deleted"]);
 });
 
-test("a build that failed leaves the request; who asks again is not kept waiting by the back-off", async () => {
+test("a failed build leaves the request; a new request does not wait for the back-off", async () => {
   const command = host.script("make", "exit 1");
   await tree.create("/nodepool");
   for (const path of ["/nodepool/images", paths.image("small"), paths.imageRequest("small")])

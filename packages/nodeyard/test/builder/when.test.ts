@@ -53,7 +53,7 @@ describe("when an image is built", () => {
       { build: false, why: "fresh", at: 123 * HOUR },
     ],
     [
-      "somebody asks",
+      "a build is requested",
       { builds: [build("a", "ready", 99 * HOUR)], requestedAt: 99.5 * HOUR },
       { build: true, cause: "request" },
     ],
@@ -63,12 +63,12 @@ describe("when an image is built", () => {
       { build: false, why: "back-off", at: 100 * HOUR - 1 + 60_000 },
     ],
     [
-      "somebody asks after it failed",
+      "a build is requested after a failure",
       { builds: [build("a", "failed", 100 * HOUR - 1000)], requestedAt: 100 * HOUR - 500 },
       { build: true, cause: "request" },
     ],
     [
-      "who asked has been failed already",
+      "the requested build has failed",
       { builds: [build("a", "failed", 100 * HOUR - 500)], requestedAt: 100 * HOUR - 1000 },
       { build: false, why: "back-off", at: 100 * HOUR - 500 + 60_000 },
     ],

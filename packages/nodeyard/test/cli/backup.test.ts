@@ -14,7 +14,7 @@ const leases = async () => (await site.json<{ id: string }[]>("list", "--leases"
 
 test("a process without its HTTP socket is not asked, and the way out is named", async () => {
   const up = site.start("-c", site.config, "up", "--no-webapp");
-  await up.told("Nodeyard is up");
+  await up.printed("Nodeyard is up");
   const refused = await site.run("backup", join(site.folder, "none"));
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("run it without --no-webapp")]);
 });

@@ -118,8 +118,8 @@ async function addHeldNode(): Promise<string> {
 beforeAll(async () => {
   site = new Site(fakeConfig());
   const up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
-  await up.told("Nodeyard is up");
-  await up.told('"address":"http://');
+  await up.printed("Nodeyard is up");
+  await up.printed('"address":"http://');
   url = /"address":"(http:\/\/[^"]+)"/.exec(up.err)![1]!;
   byTree = { NODEYARD_STATE: site.state };
   bySocket = { NODEYARD_URL: `${site.state}/http.sock` };
@@ -229,10 +229,14 @@ describe("the command line at an address prints what it prints at the tree", () 
     const builds = async () => JSON.parse(await done(byTree, "dib-image-list", "--json")) as object[];
     const wanted = expect.objectContaining({ id: "bookworm-0000000010", state: "ready" });
     expect(await builds()).not.toContainEqual(wanted);
-    const told = await run(bySocket, "import-image-data", file);
-    expect(told).toEqual({ code: 0, out: "", err: expect.stringContaining("records written to the tree") });
+    const reported = await run(bySocket, "import-image-data", file);
+    expect(reported).toEqual({
+      code: 0,
+      out: "",
+      err: expect.stringContaining("records written to the tree"),
+    });
     expect(await builds()).toContainEqual(wanted);
-    expect(await run(byTree, "import-image-data", file)).toEqual(told);
+    expect(await run(byTree, "import-image-data", file)).toEqual(reported);
     expect(await same("import-image-data", file, "--json")).toContain("records");
 
     // As long as an export may be, and not as short as other bodies.

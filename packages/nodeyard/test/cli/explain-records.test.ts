@@ -109,7 +109,7 @@ test("a reason of a later release is shown as it is", async () => {
   });
 });
 
-test("who may still decide, and who has declined", async () => {
+test("which pools may still decide, and which have declined", async () => {
   await pool("a", ["small"]);
   await pool("b", ["large"]);
   const { waitsFor, about } = await request({ declinedBy: ["a"] });

@@ -66,7 +66,7 @@ describe("explain, on a Nodeyard of one process", () => {
     expect(gone).toMatchObject({ state: "gone", next: "Nothing. Its machine and its record are gone." });
   });
 
-  test("what waits says for what, with figures; who stands behind it says that", async () => {
+  test("a waiting request names its reason with figures; a request behind it names that request", async () => {
     const first = await site.json<Granted>("request", "small:3", "--wait");
     const second = await site.json<Granted>("request", "small:5");
     const third = await site.json<Granted>("request", "large");
@@ -93,7 +93,7 @@ describe("explain, on a Nodeyard of one process", () => {
     expect(story.next).toContain("[nothing-like-it] not available");
   });
 
-  test("a label: who would serve it, and what is in the way", async () => {
+  test("a label: which pool would serve it, and what prevents the others", async () => {
     const free = await site.json<Story>("explain", "small");
     expect(free).toMatchObject({
       kind: "label",
@@ -113,7 +113,7 @@ describe("explain, on a Nodeyard of one process", () => {
     expect(none.err).toMatch(/no pool offers a label "debian-12"/);
   });
 
-  test("what nobody knows, and what is no id", async () => {
+  test("an unknown id, and a word that is no id", async () => {
     const unknown = await site.run("explain", "99");
     expect([unknown.code, unknown.out]).toEqual([1, ""]);
     expect(unknown.err).toMatch(

@@ -49,8 +49,8 @@ test("reports the nodes that are made for it, no others, and its grant", async (
   await node("100-0000009999");
   await other.set(leasePath(lease.id), encodeLease({ ...lease, state: "granted", nodes: [ours] }));
   expect(await following.ended).toMatchObject({ state: "granted", nodes: [ours] });
-  const told = new Set(seen.flatMap(({ nodes }) => [...nodes.keys()]));
-  expect([...told]).toEqual([ours]);
+  const reported = new Set(seen.flatMap(({ nodes }) => [...nodes.keys()]));
+  expect([...reported]).toEqual([ours]);
   await following.close();
 });
 

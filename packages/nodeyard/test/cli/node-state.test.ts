@@ -34,7 +34,7 @@ test("no such node", async () => {
   ]);
 });
 
-test("a held node is nobody else's until it is deleted", async () => {
+test("a held node goes to no request until it is deleted", async () => {
   const asked = await site.json<Granted>("request", "kept", "--wait");
   // The next one that is kept ready; the one in use is locked.
   const [spare] = await ready();

@@ -45,7 +45,7 @@ export class Running {
   }
 
   /** Resolves when stderr contains `text`; rejects with all of it when the process ends first. */
-  told(text: string): Promise<void> {
+  printed(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = () => {
         if (this.err.includes(text)) resolve();
@@ -98,7 +98,7 @@ export class Site {
   /** `nodeyard up`, ready for clients. */
   async up(): Promise<Running> {
     const up = this.start("-c", this.config, "up");
-    await up.told("Nodeyard is up");
+    await up.printed("Nodeyard is up");
     return up;
   }
 

@@ -52,7 +52,7 @@ test.concurrent("nodepool-builder -d logs debug messages; nodepool takes the wor
   onTestFinished(() => site.close());
   const builder = site.named("nodepool-builder", "-c", site.config, "-d");
   const listed = site.named("nodepool", "-c", site.config, "list").ended;
-  await builder.told("no ZooKeeper answers");
+  await builder.printed("no ZooKeeper answers");
   await builder.kill("SIGTERM");
   expect(await site.named("nodepool-builder", "--version").ended).toMatchObject({
     code: 0,

@@ -80,20 +80,20 @@ test("a lease of a thousand nodes is a row that can be read, and whole in JSON",
     expires: 60_000,
     ...NO_HEARTBEAT,
   };
-  const told: string[] = [];
+  const reported: string[] = [];
   const io = {
-    out: (text: string) => void told.push(text),
+    out: (text: string) => void reported.push(text),
     err: () => {},
     isTerminal: false,
     ask: async () => undefined,
     columns: 80,
   };
   printRows(io, [leaseRow(lease, 0)], leaseColumns, {});
-  expect(told.pop()).toContain(
+  expect(reported.pop()).toContain(
     "| small:1000 | 200-0000000001 | 0000000000 ... 0000000999 (1000) | 00:00:01:00 |",
   );
   printRows(io, [leaseRow(lease, 0)], leaseColumns, { json: true });
-  expect(JSON.parse(told.pop()!)).toMatchObject([{ labels: lease.labels, nodes }]);
+  expect(JSON.parse(reported.pop()!)).toMatchObject([{ labels: lease.labels, nodes }]);
 });
 
 describe("rows of nodes", () => {
@@ -161,7 +161,7 @@ describe("progress", () => {
   const request = (fields: object) =>
     decodeRequest("100-0000000001", Buffer.from(JSON.stringify({ node_types: ["small"], ...fields })));
 
-  test("each thing is said once", () => {
+  test("each fact is printed once", () => {
     const lines: string[] = [];
     let now = 0;
     const progress = new Progress(

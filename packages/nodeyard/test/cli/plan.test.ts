@@ -47,7 +47,7 @@ test("what a real Nodeyard served is read back from its journal, and played on a
   const up = await site.up();
   const granted = JSON.parse((await site.run("request", "small:2", "large", "--wait", "--json")).out);
   expect((await site.run("release", granted.lease)).code).toBe(0);
-  await up.told("node.deleted");
+  await up.printed("node.deleted");
   await up.kill("SIGTERM");
 
   const { code, err } = await site.run("plan", "--record", at("demand.jsonl"));

@@ -55,7 +55,7 @@ describe("a Nodeyard of one process, and its clients", () => {
       code: 0,
       out: `released ${granted.lease}\n`,
     });
-    await up.told("lease.ended");
+    await up.printed("lease.ended");
     expect(await site.json("list", "--leases")).toEqual([]);
     const again = await site.run("release", granted.lease);
     expect([again.code, again.out]).toEqual([1, ""]);
@@ -69,7 +69,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     expect((await site.run("release", out.trim())).code).toBe(0);
   });
 
-  test("a label that nobody has fails, and says so", async () => {
+  test("a label that no pool has fails with that reason", async () => {
     const { code, err, out } = await site.run("request", "nothing-like-it", "--wait");
     expect([code, out]).toEqual([1, ""]);
     expect(err).toMatch(/nodeyard: lease [0-9a-f]{12} failed: every pool declined nothing-like-it;/);
@@ -91,13 +91,13 @@ describe("a Nodeyard of one process, and its clients", () => {
       .toMatch(/Its request failed \(.*nothing-like-it.*not available.*\)/);
   });
 
-  test("info of a provider that nobody knows fails, and names those there are", async () => {
+  test("info of an unknown provider fails, and names the known ones", async () => {
     const { code, err, out } = await site.run("info", "fake-clout");
     expect([code, out]).toEqual([1, ""]);
     expect(err).toMatch(/^nodeyard: no launcher serves a provider "fake-clout".* known: fake-cloud\n$/);
   });
 
-  test("lists are filtered, ages are seconds in JSON, and a name that nobody knows is no empty list", async () => {
+  test("lists are filtered, ages are seconds in JSON, and an unknown name is an error instead of an empty list", async () => {
     const { lease } = await site.json<Granted>("request", "small:2", "large", "--wait");
     const of = (...words: string[]) => site.json<(ListedNode & { age: number })[]>("list", ...words);
     const small = await of("--label", "small", "--state", "in-use", "--state", "hold", "--pool", "main");
@@ -143,7 +143,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     // More than the pool may ever have is declined; as much as it may have, twice, has to wait.
     const first = await site.json<Granted>("request", "small:5", "--wait");
     const second = site.start("request", "small:5", "--wait");
-    await second.told("asks for");
+    await second.printed("asks for");
     second.child.kill("SIGINT");
     const ended = await second.kill("SIGINT");
     expect(ended.code).toBe(1);
@@ -154,7 +154,7 @@ describe("a Nodeyard of one process, and its clients", () => {
   test("a terminal that is closed while waiting gives the request back", async () => {
     const first = await site.json<Granted>("request", "small:5", "--wait");
     const asking = site.start("request", "small:5", "--wait");
-    await asking.told("asks for");
+    await asking.printed("asks for");
     const { code, err } = await asking.kill("SIGHUP");
     expect(code).toBe(1);
     expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: stopped waiting: SIGHUP\n$/);
@@ -171,7 +171,7 @@ describe("a Nodeyard of one process, and its clients", () => {
         /nodeyard: 0\.0\.0\.0:0 can be reached from other machines: give a certificate/,
       );
       const listening = open.start("-c", open.config, "up", "--listen", "127.0.0.1:0");
-      await listening.told("Nodeyard is up");
+      await listening.printed("Nodeyard is up");
       expect(listening.err).toMatch(/"addresses":\["unix:[^"]+","127\.0\.0\.1:\d+"\]/);
     } finally {
       await open.close();
@@ -191,7 +191,7 @@ test("a start at a terminal prints a link to the page; a start with a log does n
     await atTerminal.kill("SIGTERM");
   }
   const daemon = site.start(...words.slice(2));
-  await daemon.told("Nodeyard is up");
+  await daemon.printed("Nodeyard is up");
   expect(daemon.out + daemon.err).not.toContain("ticket");
   await site.close();
 });

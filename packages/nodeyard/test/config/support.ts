@@ -45,7 +45,7 @@ export function exitCode(
 }
 
 export function verdict(text: string, strict = false, lookAt?: ConfigInput["lookAt"]): string[] {
-  return validateConfig({ text, path: "n.yaml", env: {}, drivers, strict, lookAt }).findings.map(told);
+  return validateConfig({ text, path: "n.yaml", env: {}, drivers, strict, lookAt }).findings.map(reported);
 }
 
 export function load(
@@ -67,6 +67,6 @@ export function loaded(text: string, secureText?: string, env: Env = {}): Config
   return config;
 }
 
-function told(finding: Parameters<typeof formatFinding>[0]): string {
+function reported(finding: Parameters<typeof formatFinding>[0]): string {
   return `${finding.severity} ${formatFinding(finding)}`;
 }

@@ -141,7 +141,7 @@ describe("both verdicts", () => {
     expect(load(text).config).toBeDefined();
   });
 
-  it("looks at the files that are named, when somebody looks, and says where they are named", () => {
+  it("checks the files that the configuration names, if asked to, and gives the line that names them", () => {
     const text = `zookeeper-tls: {cert: c.pem, key: k.pem, ca: a.pem}
 images-dir: /images
 elements-dir: /one:/two`;

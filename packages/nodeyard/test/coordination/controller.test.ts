@@ -70,7 +70,7 @@ test("a look that asks for itself at once lets time move on", async () => {
   expect(looks.length).toBeLessThanOrEqual(11);
 });
 
-test("who asks for a look is answered when it has ended, after the one that is under way", async () => {
+test("a call of look() resolves when a run has ended that began after the call", async () => {
   let [ends, ended] = [() => {}, 0];
   const controller = open({
     reconcile: () => new Promise((resolve) => (ends = () => resolve(undefined))),
@@ -90,7 +90,7 @@ test("who asks for a look is answered when it has ended, after the one that is u
   expect(looks).toHaveLength(2);
 });
 
-test("a failed look is said and tried again, ever more rarely", async () => {
+test("a failed run is reported and repeated with growing pauses", async () => {
   let fails = true;
   const controller = open({
     reconcile: async () => {

@@ -13,7 +13,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
   beforeAll(async () => {
     site = new ImageSite(MAKE);
     up = await site.up();
-    await up.told("upload ready");
+    await up.printed("upload ready");
   });
   afterAll(() => site.close());
 
@@ -70,7 +70,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     );
   });
 
-  test("nobody waits for a build of a paused image, nor longer than --timeout", async () => {
+  test("--wait ends at once for a paused image, and after --timeout", async () => {
     await site.run("image-pause", "small");
     const refused = await site.run("image-build", "small", "--wait");
     expect([refused.code, refused.out]).toEqual([1, ""]);
@@ -121,7 +121,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     const plain = join(site.folder, "without-builder.yaml");
     writeFileSync(plain, "labels: []\nproviders: []\n");
     const other = site.start("-c", plain, "up");
-    await other.told("Nodeyard is up");
+    await other.printed("Nodeyard is up");
     const records = Object.keys(all).length;
     for (const _ of [1, 2])
       expect(await site.json("import-image-data", file)).toEqual({ path: file, records });
@@ -187,7 +187,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining("no provider nobody")]);
   });
 
-  test("a provider's records are erased only when somebody says so; others stay", async () => {
+  test("a provider's records are erased only after a confirmation; others stay", async () => {
     // Without ages, which grow.
     const records = async () => (await site.uploads()).map(({ external_id, state }) => [external_id, state]);
     const before = await records();

@@ -33,8 +33,8 @@ test.skipIf(lacking !== undefined)(
   "the real diskimage-builder makes an image in both formats, with sums that are right, and leaves nothing else",
   async () => {
     const up = await site.up();
-    await up.told("build started");
-    await Promise.race([up.told("build ready"), up.told("build failed")]);
+    await up.printed("build started");
+    await Promise.race([up.printed("build ready"), up.printed("build failed")]);
     const [build] = await site.json<ListedBuild[]>("dib-image-list");
     expect(build, up.err).toMatchObject({ state: "ready", formats: ["qcow2", "raw"] });
     const image = join(site.folder, "images", `${build!.id}.qcow2`);

@@ -29,7 +29,7 @@ const explained = (own: ImageSite) => own.json<Story>("explain", "image", "small
 test("an image that is as new as it should be: builds, uploads, and when the next is due", async () => {
   site = new ImageSite(MAKE);
   const up = await site.up();
-  await up.told("upload ready");
+  await up.printed("upload ready");
   const story = await explained(site);
   expect(story).toMatchObject({
     state: "ready",
@@ -54,7 +54,7 @@ test("an image that is as new as it should be: builds, uploads, and when the nex
 test("a pause holds a request, and both are explained; without a builder that is the reason", async () => {
   site = new ImageSite(MAKE);
   const up = await site.up();
-  await up.told("upload ready");
+  await up.printed("upload ready");
   await site.run("image-pause", "small");
   await site.run("image-build", "small");
   expect(await explained(site)).toMatchObject({
@@ -69,7 +69,7 @@ test("a failing image says how often, since when and when it is tried again", as
   site = new ImageSite("exit 3");
   const own = site;
   const up = await site.up();
-  await up.told("build failed");
+  await up.printed("build failed");
   await until(async () => (await explained(own)).state === "failing", "the record says so", up);
   const story = await explained(site);
   expect(story.waits_for).toMatchObject({ code: "image.back-off", facts: { failures: 1 } });
@@ -82,7 +82,7 @@ test("a failing image says how often, since when and when it is tried again", as
   expect(out).toContain("Next try: 20");
 });
 
-test("what nobody knows, and what is not a name", async () => {
+test("an unknown name, and a word that is no name", async () => {
   site = new ImageSite(MAKE);
   await site.up();
   const unknown = await site.run("explain", "image", "large");

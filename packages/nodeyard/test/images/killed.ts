@@ -31,7 +31,7 @@ export async function killedAt(own: ImageSite, point: number): Promise<void> {
   const second = await own.up();
   // A request is the way round the back-off of a build that did not end.
   await own.run("image-build", "small");
-  await second.told("upload ready");
+  await second.printed("upload ready");
   await until(
     () => isSettled(own),
     "every record ready, and nothing that is not listed",

@@ -83,7 +83,7 @@ export class ZooKeeperImageSite extends ImageSite {
 
   override async up(): Promise<Running> {
     const builder = this.start("builder");
-    await builder.told("the builder runs");
+    await builder.printed("the builder runs");
     return builder;
   }
 }

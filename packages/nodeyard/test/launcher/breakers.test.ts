@@ -111,7 +111,7 @@ describe("an offering without room", () => {
 });
 
 describe("several launchers", () => {
-  test("what one finds out keeps the other from trying; one alone tries again, and one that dies while it does holds up nobody", async () => {
+  test("one launcher's result stops the others from trying; one alone tries again, and its death during the try blocks none of them", async () => {
     const world = new World({ ...ONE_ZONE, capacity: { az1: 0 } });
     const slow = fakeProvider("cloud", RETRIES);
     const [a, b] = [
@@ -210,7 +210,7 @@ describe("several launchers", () => {
     await world.until("nobody tries", () => world.text(probe) === undefined, 1_000);
   });
 
-  test("a record that makes no sense keeps nobody from anything", async () => {
+  test("an invalid record stops no launch", async () => {
     const world = new World(ONE_ZONE);
     await world.put(failurePath(key("cloud")), "nonsense");
     await world.put(failurePath("what is this"), { v: 7 });

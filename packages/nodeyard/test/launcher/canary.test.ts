@@ -42,7 +42,7 @@ async function launching(share: number) {
   return { world, orders, ...started };
 }
 
-const told = (world: World): Canary["tallies"] =>
+const reported = (world: World): Canary["tallies"] =>
   decodeCanary("noble", Buffer.from(world.text(canaryPath("noble")) ?? "")).tallies;
 
 test("a client gets its node although the build on trial does not boot; both launches are counted", async () => {
@@ -52,8 +52,8 @@ test("a client gets its node although the build on trial does not boot; both lau
   expect(orders).toEqual([CANDIDATE, PROVEN]);
   const upload = paths.imageUpload("noble", PROVEN, "cloud", "0000000001");
   expect(world.node((nodes as string[])[0]!)).toMatchObject({ image_id: upload });
-  await world.until("it is told", () => told(world).stable.boots === 1);
-  expect(told(world)).toMatchObject({
+  await world.until("it is told", () => reported(world).stable.boots === 1);
+  expect(reported(world)).toMatchObject({
     candidate: { boots: 0, failed: 1 },
     stable: { boots: 1, failed: 0 },
   });
@@ -67,5 +67,5 @@ test("a crowd whose build on trial does not boot is served by the proven one: no
   expect(orders.filter((order) => order === CANDIDATE)).toHaveLength(12);
   expect(world.children(BREAKERS)).toEqual([]);
   // Of a crowd that tells in one moment not each is counted.
-  await world.until("it is told", () => told(world).candidate.failed >= 5);
+  await world.until("it is told", () => reported(world).candidate.failed >= 5);
 });

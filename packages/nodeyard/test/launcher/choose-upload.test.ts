@@ -54,6 +54,6 @@ test("a candidate that is not there leaves all to the others; alone it serves al
   expect(new Set(ids.map(world(["b"], { candidate: "b" })))).toEqual(new Set(["b"]));
 });
 
-test("a record that nobody can read changes nothing", () => {
+test("an unreadable record changes nothing", () => {
   expect(world(["a", "b"], undefined, Buffer.from("{}"))(3)).toBe("b");
 });

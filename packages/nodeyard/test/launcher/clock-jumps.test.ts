@@ -76,7 +76,7 @@ describe("the clock of all is put back or forward by two days", () => {
     expect(world.json(failurePath(KEY))).toBeUndefined();
   });
 
-  test("back, while a breaker waits for somebody to try: scheduler and launch agree on when that is", async () => {
+  test("back, while a breaker waits for a try: scheduler and launch agree on its time", async () => {
     const world = new World(NO_ROOM);
     await world.start("a", config);
     const first = await world.ask();

@@ -134,7 +134,7 @@ describe("a deletion that was decided of a node in one state and finds it in ano
     return world.node(node)?.state;
   }
 
-  test("leaves it alone when somebody has it by now", async () => {
+  test("leaves it alone when another client has locked it meanwhile", async () => {
     for (const state of ["in-use", "testing", "ready", "hold"])
       expect(await late("building", state)).toBe(state);
   });
@@ -148,7 +148,7 @@ describe("a deletion that was decided of a node in one state and finds it in ano
     expect(await late("ready", "ready", "by the view", { allocated_to: "100-0000000001" })).toBe("ready");
   });
 
-  test("goes on when it is still as it was, or when nobody has it", async () => {
+  test("goes on when it is unchanged, or has no user", async () => {
     for (const state of ["in-use", "testing", "ready", "hold"])
       expect(await late(state, state), state).toBeUndefined();
     expect(await late("building", "failed")).toBeUndefined();

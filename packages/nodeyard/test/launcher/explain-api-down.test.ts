@@ -41,7 +41,7 @@ class Api {
   });
 }
 
-async function told(world: World, kind: Story["kind"], id: string): Promise<Story> {
+async function reported(world: World, kind: Story["kind"], id: string): Promise<Story> {
   const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
   const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
   return (await world.settle(explain(handles, { kind, id }, query)))!;
@@ -49,13 +49,13 @@ async function told(world: World, kind: Story["kind"], id: string): Promise<Stor
 
 const config = launcherConfig([fakeProvider("cloud")]);
 
-test("down while somebody waits for quota: the API's failure since then, not quota", async () => {
+test("down while a request waits for quota: the verdict names the failing API, not the quota", async () => {
   const [world, api] = [new World({ quota: { instances: 1 } }), new Api()];
   await world.start("a", config, { wrap: api.wrap });
   await world.fulfilled(await world.ask());
   const waiting = await world.ask();
   await world.run(1_000);
-  const before = await told(world, "request", waiting);
+  const before = await reported(world, "request", waiting);
   expect(before.waitsFor).toMatchObject({
     code: "capacity.provider",
     facts: { quota_read_at: expect.any(Number) },
@@ -64,7 +64,7 @@ test("down while somebody waits for quota: the API's failure since then, not quo
   api.down = true;
   const since = world.clock.now();
   await world.run(60_000);
-  const { waitsFor, pools } = await told(world, "request", waiting);
+  const { waitsFor, pools } = await reported(world, "request", waiting);
   expect(waitsFor).toMatchObject({ code: "provider.failing", source: "launcher", facts: { error: ERROR } });
   expect(waitsFor?.meaning).toMatch(/API fails/);
   const failing = waitsFor?.facts.failing_since as number;
@@ -73,11 +73,11 @@ test("down while somebody waits for quota: the API's failure since then, not quo
   expect(pools).toMatchObject([{ pool: "cloud/main", code: "provider.failing", position: 1, waiting: 1 }]);
   // Later it is the same failure.
   await world.run(120_000);
-  expect((await told(world, "request", waiting)).waitsFor?.facts.failing_since).toBe(failing);
+  expect((await reported(world, "request", waiting)).waitsFor?.facts.failing_since).toBe(failing);
 
   api.down = false;
   await world.run(60_000);
-  expect((await told(world, "request", waiting)).waitsFor?.code).toBe("capacity.provider");
+  expect((await reported(world, "request", waiting)).waitsFor?.code).toBe("capacity.provider");
 });
 
 test("down when the launcher starts: nothing is registered, and explain gives the reason and the next try", async () => {
@@ -86,13 +86,13 @@ test("down when the launcher starts: nothing is registered, and explain gives th
   await world.start("a", config, { wrap: api.wrap });
   const waiting = await world.ask();
   await world.run(1_000);
-  const request = await told(world, "request", waiting);
+  const request = await reported(world, "request", waiting);
   expect(request.waitsFor).toMatchObject({
     code: "provider.failing",
     facts: { pool: "cloud/main", error: ERROR },
   });
   expect(request.waitsFor!.nextTry!).toBeGreaterThan(request.waitsFor!.since!);
-  const label = await told(world, "label", "small");
+  const label = await reported(world, "label", "small");
   expect(label).toMatchObject({ state: "unserved", waitsFor: { code: "provider.failing" } });
   api.down = false;
   await world.fulfilled(waiting);
@@ -105,7 +105,7 @@ test("down while launching: the failures of the offering are reported as such", 
   const ids: string[] = [];
   while (ids.length < 8) ids.push(await world.ask());
   await world.run(30_000);
-  const label = await told(world, "label", "small");
+  const label = await reported(world, "label", "small");
   expect(label.waitsFor).toMatchObject({
     code: "offering.failing",
     facts: { kind: "transient", error: ERROR, failing_since: expect.any(Number) },
@@ -127,13 +127,13 @@ test("explain shows what is being done with a node, with its step", async () => 
   for (let seen = 0; seen < 3; seen++) await world.fulfilled(await world.ask());
   const id = await world.ask();
   await world.run(2_000);
-  const request = await told(world, "request", id);
+  const request = await reported(world, "request", id);
   expect(request.waitsFor).toMatchObject({ code: "handling" });
   expect(request.steps).toMatchObject([{ of: "launch", ms: null }]);
   // Launches were seen that took about five seconds, and two of them have passed.
   expect(request.estimate).toMatchObject({ pool: "cloud/main", launches: 3 });
   expect(request.estimate!.likelyMs).toBeGreaterThan(1_000);
   expect(request.estimate!.likelyMs).toBeLessThan(4_500);
-  const node = await told(world, "node", request.steps[0]!.node);
+  const node = await reported(world, "node", request.steps[0]!.node);
   expect(node.waitsFor).toMatchObject({ code: "node.launching", facts: { step: request.steps[0]!.step } });
 });

@@ -70,8 +70,8 @@ describe("before a ready node is delivered", () => {
     await world.until("it ends", () => world.request(request)?.state === "failed", 120_000);
     expect(asked).toBe(3);
     const declined = () => member.journal.events.find(({ event }) => event === "request.declined");
-    const told = await world.until("it is told", declined);
-    expect(told.facts).toMatchObject({ reason: "it does not give back what it lent" });
+    const reported = await world.until("it is told", declined);
+    expect(reported.facts).toMatchObject({ reason: "it does not give back what it lent" });
   });
 
   test("a driver that never answers holds nothing up for longer than its half minute", async () => {
@@ -83,21 +83,21 @@ describe("before a ready node is delivered", () => {
   });
 
   test("its driver is notified now and then whether it is in use, of its own nodes only", async () => {
-    const told: Record<string, NodeUse>[] = [];
+    const reported: Record<string, NodeUse>[] = [];
     const { world, idle } = await started(async () => {}, {
       async reconcile(uses) {
         const installation = world.json("/nodeyard/installation")?.id as string;
         const ours = { installation, provider: "cloud", pool: "main" };
         const tags = world.nodes().map(({ id }) => ({ ...ours, nodeId: id }));
         const foreign = { ...ours, installation: "another", nodeId: "0000000099" };
-        told.push(Object.fromEntries(await uses([...tags, foreign])));
+        reported.push(Object.fromEntries(await uses([...tags, foreign])));
       },
     });
     const { id } = await idle();
     const next = async () => {
-      const before = told.length;
-      await world.until("it is told", () => told.length > before + 1, 200_000);
-      return told.at(-1);
+      const before = reported.length;
+      await world.until("it is told", () => reported.length > before + 1, 200_000);
+      return reported.at(-1);
     };
     expect(await next()).toEqual({ [id]: "unused" });
     const request = await world.ask();

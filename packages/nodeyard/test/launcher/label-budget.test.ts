@@ -191,7 +191,7 @@ describe("a label that never boots", () => {
     expect(counter.creates).toBeGreaterThan(7);
   });
 
-  test("a record of it that makes no sense keeps nobody from anything", async () => {
+  test("an invalid record of it stops no launch", async () => {
     const world = new World(ONE_ZONE);
     await world.put(failurePath(labelKey("small")), "nonsense");
     await world.put(`${BUDGETS}/what is this`, { v: 7 });
@@ -222,7 +222,7 @@ describe("a label that never boots", () => {
     await world.fulfilled(waiting, 10_000);
   });
 
-  test("its record is forgotten after a day in which nobody tried", async () => {
+  test("its record is deleted after a day without a launch", async () => {
     const world = new World(ONE_ZONE);
     const budget = { label: "small", spent: { level: 3, at: world.clock.now() }, failures: 3, since: 1 };
     await world.put(failurePath(labelKey("small")), { v: 1, ...budget, kind: "timeout", error: "no answer" });

@@ -101,7 +101,7 @@ test("no more launches of a label that never works fail than its budget allows, 
   );
 });
 
-test("when the oldest asks, it has a place as long as the budget is not spent: nobody waits for those who wait", () => {
+test("the oldest node that asks has a place while the budget is not spent: waiting nodes do not block each other", () => {
   fc.assert(
     fc.property(
       fc.array(fc.nat(1_000), { minLength: 1, maxLength: 50 }),
@@ -140,7 +140,7 @@ test("a label that works is bounded by nothing but failures in a row", () => {
   expect(places(failedLaunches(tally, [error], 0, rule), 0, rule)).toBe(0);
 });
 
-test("what others counted adds to nothing twice, and is not lost on one who counted more", () => {
+test("counts of other launchers are added once, and none are lost", () => {
   const all: FailureRecord = {
     spent: { level: 4, at: 10 },
     failures: 4,

@@ -17,7 +17,7 @@ async function figures(config: object, knobs: object): Promise<readonly Timed[]>
 }
 
 describe("figures of launches", () => {
-  test("each attempt that ends is timed from the first one's begin, with who asked", async () => {
+  test("each attempt is timed from the begin of the first one, with its requestor", async () => {
     const heard = await figures({ "launch-retries": 2 }, { faults: { ...INSTANT.faults, createFails: 1 } });
     const launches = heard.filter(({ name }) => name === "launcher.launch");
     const common = { provider: "cloud", az: expect.stringMatching(/^az[12]$/), requestor: "zuul.example:1" };

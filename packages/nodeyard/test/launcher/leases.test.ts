@@ -194,8 +194,10 @@ describe("leases", () => {
     await world.run(1_000);
     expect(contendersOf(world, id)).toEqual([]);
     expect(world.node(id)?.state).toBe("used");
-    const told = world.members.flatMap(({ journal }) => journal.events);
-    expect(told.findLast(({ event }) => event === "lease.ended")?.facts).toMatchObject({ why: "expired" });
+    const reported = world.members.flatMap(({ journal }) => journal.events);
+    expect(reported.findLast(({ event }) => event === "lease.ended")?.facts).toMatchObject({
+      why: "expired",
+    });
   });
 
   test("are marked as over before their nodes are searched, so that a holder that is about to lock one does not", async () => {

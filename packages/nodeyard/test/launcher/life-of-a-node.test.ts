@@ -5,7 +5,7 @@ import { StepTrace, type StepUnderWay } from "../../src/launcher/nodes/step-trac
 import { Live, memoryJournal } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, type Member, World } from "../rules/world.ts";
 
-const told = ({ journal }: Pick<Member, "journal">, node: string) =>
+const reported = ({ journal }: Pick<Member, "journal">, node: string) =>
   journal.events.filter((event) => event.node === node);
 
 describe("the life of a node in the journal", () => {
@@ -23,9 +23,11 @@ describe("the life of a node in the journal", () => {
     const { nodes } = await world.fulfilled(id);
     const [node] = nodes as [string];
     await world.use(id);
-    await world.until("it is gone", () => told(member, node).some(({ event }) => event === "node.deleted"));
+    await world.until("it is gone", () =>
+      reported(member, node).some(({ event }) => event === "node.deleted"),
+    );
     // Its user writes the next state so soon that the launcher may not see it in use.
-    const events = told(member, node).filter(({ event }) => event !== "node.in-use");
+    const events = reported(member, node).filter(({ event }) => event !== "node.in-use");
     expect(events.map(({ event, facts }) => `${event} ${facts.step ?? ""}`.trim())).toEqual([
       "node.created",
       "node.launching",
@@ -54,7 +56,7 @@ describe("the life of a node in the journal", () => {
     world.cloud.faults.createFails = 1;
     const member = await world.start("a", launcherConfig([fakeProvider("cloud", { "launch-retries": 2 })]));
     const { nodes } = await world.fulfilled(await world.ask());
-    const steps = told(member, (nodes as string[])[0]!).filter(({ event }) => event === "node.step");
+    const steps = reported(member, (nodes as string[])[0]!).filter(({ event }) => event === "node.step");
     const failed = steps.filter(({ facts }) => facts.error !== undefined);
     expect(failed).toHaveLength(1);
     expect(failed[0]?.facts).toMatchObject({ step: "server", attempt: 1, of: "launch" });

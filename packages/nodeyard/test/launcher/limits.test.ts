@@ -301,7 +301,7 @@ describe("what a launch is given", () => {
     expect(JSON.parse(Buffer.from(building!.data).toString()).image_id).toBe(upload(2));
   });
 
-  test("nothing, where nobody will ever make its image: it fails and says why", async () => {
+  test("nothing, if no builder makes its image: it fails with the reason", async () => {
     const booting = fakeProvider(
       "cloud",
       {},

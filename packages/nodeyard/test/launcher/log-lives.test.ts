@@ -99,14 +99,14 @@ async function play(rig: Rig, file: string): Promise<ReadonlyMap<string, string>
     const types = eventId === "never" ? ["large"] : at % 10 === 0 ? ["small", "small"] : ["small"];
     asked.set(await rig.ask({ event_id: eventId, node_types: types }), eventId);
   }
-  const told = (event: string) => linesIn(file).filter((line) => line.event === event);
-  const failed = () => told("request.declined").filter(({ fields }) => fields.get("state") === "failed");
-  await until("all have ended", () => told("request.fulfilled").length + failed().length === asked.size);
-  const nodes = told("request.fulfilled").flatMap(({ fields }) => fields.get("nodes") as string[]);
+  const reported = (event: string) => linesIn(file).filter((line) => line.event === event);
+  const failed = () => reported("request.declined").filter(({ fields }) => fields.get("state") === "failed");
+  await until("all have ended", () => reported("request.fulfilled").length + failed().length === asked.size);
+  const nodes = reported("request.fulfilled").flatMap(({ fields }) => fields.get("nodes") as string[]);
   const ends = await Promise.all(nodes.map((id) => use(rig.tree, id)));
-  await until("all are in use", () => told("node.in-use").length === nodes.length);
+  await until("all are in use", () => reported("node.in-use").length === nodes.length);
   await Promise.all(ends.map((end) => end()));
-  await until("no node is left", () => told("node.deleted").length === told("node.created").length);
+  await until("no node is left", () => reported("node.deleted").length === reported("node.created").length);
   return asked;
 }
 

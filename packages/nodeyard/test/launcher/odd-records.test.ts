@@ -19,7 +19,7 @@ describe("what no launcher would write", () => {
     await world.until("they are gone", () => states().every((state) => state === undefined), 0.2 * AGE);
   });
 
-  test("a negative amount counts for nothing, and stops nobody", async () => {
+  test("a negative amount counts as nothing, and stops no request", async () => {
     const world = new World();
     const resources = { instances: 1, ram: -1 };
     await world.makeNode({ state: "in-use", provider: "cloud", pool: "main", type: ["small"], resources });

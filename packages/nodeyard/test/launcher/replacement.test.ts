@@ -92,12 +92,12 @@ describe("a provider that is configured anew", () => {
       pools: [...of("one", 2).pools, ...of("one", 2, "large", { name: "b" }).pools],
     };
     await world.settle(launcher.reconfigure(launcherConfig([more])));
-    const told = async (id: string) => {
+    const reported = async (id: string) => {
       const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
       const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
       return (await world.settle(explain(handles, { kind: "label", id }, query)))!;
     };
-    const small = await told("small");
+    const small = await reported("small");
     expect(small.pools.filter(({ provider }) => provider === "one")).toMatchObject([
       {
         pool: "one/main",
@@ -107,14 +107,14 @@ describe("a provider that is configured anew", () => {
     ]);
     expect(small.waitsFor).toBeNull();
     // Only the new configuration has it.
-    expect((await told("large")).waitsFor).toMatchObject({
+    expect((await reported("large")).waitsFor).toMatchObject({
       code: "provider.failing",
       facts: { pool: "one/b", error: ERROR, new_configuration: "not in force" },
     });
     clouds.away.clear();
     await world.run(70_000);
-    expect((await told("large")).waitsFor).toBeNull();
-    expect(JSON.stringify((await told("small")).pools)).not.toContain("new_configuration");
+    expect((await reported("large")).waitsFor).toBeNull();
+    expect(JSON.stringify((await reported("small")).pools)).not.toContain("new_configuration");
   });
 
   test("and opens slowly serves meanwhile, also when another one is ready before it", async () => {

@@ -63,7 +63,7 @@ describe("held nodes", () => {
   });
 });
 
-describe("records that nobody looks after", () => {
+describe("records without an owner", () => {
   test("used, failed, aborted, in-use and building ones go within seconds once they are unlocked", async () => {
     const world = new World();
     await world.start("a", launcherConfig([fakeProvider()]));
@@ -72,7 +72,7 @@ describe("records that nobody looks after", () => {
     await world.until("all are gone", () => world.nodes().length === 0, 10_000);
   });
 
-  test("one that was never locked after its creation goes, and one under test that nobody tests", async () => {
+  test("a node that was never locked after its creation is deleted, and so is one that is under test without a tester", async () => {
     const world = new World();
     await world.start("a", launcherConfig([fakeProvider()]));
     const init = await record(world, { state: "init", allocated_to: "100-0000000009" });
@@ -114,7 +114,7 @@ describe("records that nobody looks after", () => {
     expect(world.node(node)).toMatchObject({ state: "ready", allocated_to: request });
   });
 
-  test("a pending request that nobody handles is put back and served; its nodes are taken back", async () => {
+  test("a pending request without a handler is put back and served; its nodes are taken back", async () => {
     const world = new World();
     const id = await world.ask({ state: "pending", nodes: [], declined_by: ["somebody"] });
     const half = await record(world, { state: "building", allocated_to: id });
@@ -126,7 +126,7 @@ describe("records that nobody looks after", () => {
     expect(journal.events.map(({ event }) => event)).toContain("request.reset");
   });
 
-  test("a record of a provider that is not configured here is left to those who have it", async () => {
+  test("a record of a provider that is not configured here is left to the launchers that have it", async () => {
     const world = new World();
     await world.start("a", launcherConfig([fakeProvider()]));
     const foreign = await record(world, { provider: "another", state: "used" });

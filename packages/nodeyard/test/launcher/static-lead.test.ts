@@ -14,7 +14,7 @@ const registers = ({ ops }: Pick<Call, "ops">) =>
 /** Names of those who registered the host, one for each time. */
 const registered = ({ cluster }: World) => cluster.log.filter(registers).map(({ client }) => client);
 
-test("rule 1: a host is registered only by who leads as the record is made", async () => {
+test("rule 1: a host is registered only by the launcher that leads at the moment of the write", async () => {
   const world = new World();
   await world.folder(paths.nodes);
   const election = "/nodeyard/elections/inventory%3Alab";
@@ -47,7 +47,7 @@ test("rule 1: a new leader registers no host before it has read what its predece
   expect(registered(world)).toEqual(["a"]);
 });
 
-test("who lost the lead over an inventory with a dead host does not go on looking for it", async () => {
+test("a launcher that lost the lead stops probing a dead host", async () => {
   const world = new World();
   const host = awayHost();
   const a = await world.start("a", CONFIG, host);

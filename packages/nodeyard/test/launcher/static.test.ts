@@ -109,7 +109,7 @@ describe("static hosts", () => {
   });
 
   // Zuul locks the nodes that it is given without waiting, and fails the build when somebody has the lock.
-  test("nobody of ours locks a host that was given to a request, though it leaves the configuration", async () => {
+  test("no launcher locks a host that was given to a request, although it leaves the configuration", async () => {
     const world = new World();
     const { launcher } = await world.start("a", launcherConfig([staticProvider([board])]));
     const id = await world.ask();

@@ -47,8 +47,8 @@ describe.skipIf(requireZooKeeper())(
         const request = Buffer.from(JSON.stringify(data));
         return (await zuul.create(`${paths.requests}/100-`, request, { sequential: true })).path;
       };
-      const told = await ask();
-      await until("the first is fulfilled", async () => (await state(told)) === "fulfilled");
+      const reported = await ask();
+      await until("the first is fulfilled", async () => (await state(reported)) === "fulfilled");
       proxy.steal(true);
       const missed = await ask();
       await until("the second is fulfilled", async () => (await state(missed)) === "fulfilled");

@@ -19,7 +19,7 @@ import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const ID = "100-0000000000";
 
-test("a request that is deleted while its node is made leaves that free, and locked by nobody", async () => {
+test("a request that is deleted during a launch leaves its node free and unlocked", async () => {
   const world = new World();
   const { latency } = world.cloud.knobs;
   world.cloud.adjust({ ...world.cloud.knobs, latency: { ...latency, boot: { minMs: 5_000, maxMs: 5_000 } } });

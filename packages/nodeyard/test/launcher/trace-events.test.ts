@@ -41,7 +41,7 @@ test("a request that fails is a trace that failed, with the node and the step wh
   expect(new Set(spans.map(({ trace }) => trace)).size).toBe(1);
 });
 
-test("another launcher continues the same trace; what nobody asked for makes none", () => {
+test("another launcher continues the same trace; work without a request makes none", () => {
   const [one, other] = [traced(), traced()];
   for (const { journal } of [one, other])
     journal.write({ event: "request.accepted", request: ID, facts: accepted });

@@ -67,7 +67,7 @@ describe("a delivered node is taken as a backing node", () => {
     ]);
   });
 
-  test("not while somebody holds its lock: it is looked at later", async () => {
+  test("not while another client holds its lock: it is tried again later", async () => {
     const { lab, id, request, take } = await delivered();
     const contender = await lab.contend(paths.nodeLock(id));
     expect(await take()).toBe("later");
@@ -95,7 +95,7 @@ describe("a delivered node is taken as a backing node", () => {
     ["one that is gone", "gone"],
     ["one that is somebody else's", { allocated_to: "100-0000000099" }],
   ] as const)(
-    "by nobody who does not lead any more: %s stays, and so does the request",
+    "not by a launcher that no longer leads: %s stays, and so does the request",
     async (_, change) => {
       const { lab, id, request, take } = await delivered(change);
       const before = lab.node(id);

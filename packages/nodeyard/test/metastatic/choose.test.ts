@@ -58,7 +58,7 @@ test("a backing node that is retired takes no more slots, though its record does
   expect(choose()).toBeDefined();
 });
 
-test("a backing node that nobody has locked takes no slots, whatever its record says", () => {
+test("a backing node without a lock takes no slots, whatever its record says", () => {
   const { take, choose } = stand();
   take(backing(4, false, []));
   expect(choose()).toBeUndefined();

@@ -94,8 +94,8 @@ test("what a driver remarks on a backing node, its slots' users learn; a machine
     expect(await textOf(id)).toBe(`the cloud takes it back (its backing node ${backing})`);
   await lab.until("it is retired", () => lab.userData(backing).failed === true);
   expect(lab.claims(backing)).toContain(RETIRED);
-  const told = journal.events.filter(({ event }) => event === "node.remark");
-  expect(told.map((one) => one.node)).toEqual([backing, node.id, later.id, backing, node.id, later.id]);
+  const reported = journal.events.filter(({ event }) => event === "node.remark");
+  expect(reported.map((one) => one.node)).toEqual([backing, node.id, later.id, backing, node.id, later.id]);
   await lab.giveBack(node);
   expect(lab.place(await lab.get()).backing).not.toBe(backing);
   await lab.giveBack(later);

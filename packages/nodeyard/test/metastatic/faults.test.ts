@@ -50,7 +50,7 @@ describe("backing nodes that are no good", () => {
     await lab.until("its folder is gone", () => !lab.children("/nodeyard/slots").includes(backing));
   });
 
-  test("somebody may say that one is bad; idle nodes on it do not keep it", async () => {
+  test("an operator may retire one; idle nodes on it do not keep it", async () => {
     const lab = new Lab();
     const a = await lab.start("a", config({ "grace-time": 60 }));
     const used = await lab.get();
@@ -94,7 +94,7 @@ describe("backing nodes that are no good", () => {
       (handles: OperationHandles, id: string) => holdNode(handles, id, { comment: "look", forSeconds: 20 }),
     ],
   ] as const)(
-    "somebody who waits for the lock to %s one gets it before us: we let it go",
+    "a client that waits for the lock to %s one gets it first: the launcher gives the node up",
     async (_, state, change) => {
       const lab = new Lab();
       const taking = (op: { readonly op: string; readonly path: string }) =>
@@ -135,7 +135,7 @@ describe("backing nodes that are no good", () => {
     await lab.gone(backing, 5_000);
   });
 
-  test("a claim that makes no sense keeps its slot, and that is said once", async () => {
+  test("an invalid claim keeps its slot, and is logged once", async () => {
     const lab = new Lab();
     const { log } = await lab.start("a", config({ "grace-time": 600 }));
     const node = await lab.get();
@@ -143,10 +143,10 @@ describe("backing nodes that are no good", () => {
     const claim = `/nodeyard/slots/${backing}/1`;
     await lab.put(claim, { v: 1 });
     await lab.run(200_000);
-    const told = () => log.lines.filter(({ text }) => text.includes("names no node"));
-    expect(told()).toMatchObject([{ level: "warn", facts: { provider: "slicer", claim } }]);
+    const reported = () => log.lines.filter(({ text }) => text.includes("names no node"));
+    expect(reported()).toMatchObject([{ level: "warn", facts: { provider: "slicer", claim } }]);
     expect(lab.place(await lab.get()).backing).not.toBe(backing);
-    expect(told()).toHaveLength(1);
+    expect(reported()).toHaveLength(1);
     await lab.settle(lab.other.delete(claim));
     expect(lab.place(await lab.get())).toEqual({ backing, slot: 1 });
   });
@@ -177,7 +177,7 @@ describe("backing nodes that are no good", () => {
   });
 });
 
-test("a slot whose user vanished is given to nobody for a minute (rule 1)", async () => {
+test("a slot whose user vanished is not given away for a minute (rule 1)", async () => {
   const lab = new Lab();
   await lab.start("a", config({ "max-parallel-jobs": 1, "grace-time": 600 }, { "max-servers": 2 }));
   const node = await lab.get();

@@ -118,7 +118,7 @@ describe("what a provider left whose launcher was started anew without it", () =
     return (await lab.settle(explain(handles, { kind: "node", id }, read)))!;
   };
 
-  test("is given back after ten minutes in which nobody served it, in use with its last slot, and says so before", async () => {
+  test("is released after ten minutes without a launcher, in use with its last slot, and is announced before", async () => {
     const lab = new Lab();
     const a = await lab.start("a", config({ ...LONG, "max-parallel-jobs": 2 }));
     const [first, second, returned] = [await lab.get(), await lab.get(), await lab.get()];
@@ -134,9 +134,9 @@ describe("what a provider left whose launcher was started anew without it", () =
     await lab.run(9 * MINUTE);
     expect(lab.node(empty)?.state).toBe("in-use");
     expect(lab.node(idle.id)?.state).toBe("ready");
-    const told = await story(lab, used);
-    expect(told.waitsFor).toMatchObject({ code: "node.unserved", facts: { provider: "slicer" } });
-    expect(told.next).toMatch(/10 minutes.* It goes when its last slot is returned/);
+    const reported = await story(lab, used);
+    expect(reported.waitsFor).toMatchObject({ code: "node.unserved", facts: { provider: "slicer" } });
+    expect(reported.next).toMatch(/10 minutes.* It goes when its last slot is returned/);
     expect((await story(lab, returned.id)).next).toMatch(/10 minutes/);
     await lab.gone(returned.id, 3 * MINUTE);
     await lab.gone(idle.id);

@@ -82,7 +82,7 @@ class LendingLab extends SliverLab {
 }
 
 describe("idle slots lend, allocation recalls", () => {
-  test("a slot that nobody has lends its caps to the busy one, and has them back before its own sliver starts", async () => {
+  test("a free slot lends its caps to the busy one, and has them back before its own sliver starts", async () => {
     const lab = new LendingLab();
     await lab.lender("a");
     const one = await lab.get();
@@ -103,7 +103,7 @@ describe("idle slots lend, allocation recalls", () => {
     expect([...lab.wrong]).toEqual([]);
   });
 
-  test("a ready node that nobody has lends down to its guarantee, and is whole before it is handed out", async () => {
+  test("a free ready node lends down to its guarantee, and is whole before it is handed out", async () => {
     const lab = new LendingLab();
     await lab.lender("a", 1);
     const first = await lab.idle();
@@ -188,7 +188,7 @@ describe("idle slots lend, allocation recalls", () => {
     for (const id of nodes) expect(lab.caps[`n${id}`]).toBeGreaterThanOrEqual(CAP);
   });
 
-  test("a borrower who does not give back: the node is not handed out, and the request does not hang", async () => {
+  test("a borrower that does not give back: the node is not handed out, and the request does not hang", async () => {
     const lab = new LendingLab();
     await lab.lender("a", 1);
     const busy = await lab.get();
@@ -226,7 +226,7 @@ describe("idle slots lend, allocation recalls", () => {
     expect([...lab.wrong]).toEqual([]);
   });
 
-  test("a node that its request did not take lends again; one that somebody holds does not", async () => {
+  test("a node that its request did not take lends again; one that is locked does not", async () => {
     const lab = new LendingLab();
     await lab.lender("a", 1);
     const busy = await lab.get();
@@ -256,7 +256,7 @@ describe("idle slots lend, allocation recalls", () => {
     await lab.until("and no more", () => lab.caps[`n${busy.id}`] === CAP, 400_000);
   });
 
-  test("who was handed out while a sweep looked stays busy, whatever the sweep saw", async () => {
+  test("a node that was handed out during a sweep stays busy, whatever the sweep saw", async () => {
     const lab = new SliverLab();
     const { access, clock } = lab;
     const slivers = new SlotSlivers({
@@ -304,7 +304,7 @@ describe("idle slots lend, allocation recalls", () => {
     await lab.until("nobody took it: it lends again", () => cap() === IDLE_KEEPS);
   });
 
-  test("launchers that die and answers that are lost: nobody is ever handed out with less than his own", async () => {
+  test("dying launchers and lost answers: no node is ever handed out with less than its own amounts", async () => {
     let served = 0;
     for (let seed = 1; seed <= 8; seed++) {
       const lab = new LendingLab();

@@ -170,7 +170,7 @@ describe("slots of backing nodes", () => {
     await lab.gone(backing, ms);
   });
 
-  test("28: a label that nobody serves: the request fails after its attempts, and leaves no request behind", async () => {
+  test("28: a label without a pool: the request fails after its attempts, and leaves no request behind", async () => {
     const lab = new Lab();
     await lab.start("a", config({}, {}, []));
     const id = await lab.slice();

@@ -44,7 +44,7 @@ describe("a slot with host-key-checking", () => {
     expect(node.host_keys).toEqual(host_keys);
   });
 
-  test("shows none where nobody logs in by ssh", async () => {
+  test("reads none where there is no login by ssh", async () => {
     const lab = new Lab();
     const scan = answering([]);
     const images = [{ name: "image", "connection-type": "winrm" }];

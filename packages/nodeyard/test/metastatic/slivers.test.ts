@@ -48,7 +48,7 @@ describe("slots that are slivers", () => {
     await lab.until("the backing node is given back", () => lab.backings().length === 0);
   });
 
-  test("a backing node that nobody enrolled fails its label, and says what to do", async () => {
+  test("a backing node that is not enrolled fails its label, with the remedy", async () => {
     const lab = new SliverLab();
     const { log } = await lab.begin("a");
     const asked = await lab.slice();
@@ -57,8 +57,8 @@ describe("slots that are slivers", () => {
       if (typeof backing?.interface_ip === "string") lab.bare.add(backing.interface_ip);
       return lab.request(asked)?.state === "failed";
     });
-    const told = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
-    expect(told).toMatch(
+    const reported = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
+    expect(reported).toMatch(
       /is not a sliver host of this installation; to make it one: nodeyard sliverd install \S+/,
     );
     expect(lab.running).toEqual([]);
@@ -103,8 +103,8 @@ describe("slots that are slivers", () => {
     const first = await lab.get();
     const asked = await lab.slice();
     await lab.until("the request fails", () => lab.request(asked)?.state === "failed");
-    const told = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
-    expect(told).toMatch(
+    const reported = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
+    expect(reported).toMatch(
       /has no room for so many slots: .*memory.*; lower the label's max-parallel-jobs or guarantees/,
     );
     await lab.until("only the first is left", () => lab.made === 1);
@@ -135,8 +135,8 @@ describe("slots that are slivers", () => {
       }
       return lab.request(asked)?.state === "failed";
     });
-    const told = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
-    expect(told).toMatch(/driver-sliver has 1 slivers on it; end those first/);
+    const reported = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
+    expect(reported).toMatch(/driver-sliver has 1 slivers on it; end those first/);
     expect(lab.running).toEqual(["theirs"]);
   });
 

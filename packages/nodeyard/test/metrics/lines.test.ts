@@ -56,7 +56,7 @@ describe("what a moment's figure is in the old names", () => {
   });
   const keys = (sample: Sample) => [...new Set(samplesOf(sample).map(({ key }) => key))];
 
-  test("a launch: a count and a time each for all, the provider, its zone and who asked", () => {
+  test("a launch: a count and a time each for all, the provider, its zone and the requestor", () => {
     const sample = launch({ provider: "cloud.example", az: "zone.1", requestor: "a.b:c" });
     expect(samplesOf(sample).flatMap(linesOf)).toEqual([
       "nodepool.launch.ready:1500.000000|ms",

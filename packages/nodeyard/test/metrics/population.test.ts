@@ -41,7 +41,7 @@ const found = (gauges: readonly Gauge[], name: string, labels: object) =>
     ?.value;
 
 describe("nodes and requests in numbers", () => {
-  test("cost by provider, label and tenant comes back to nothing; a node that nobody has is no tenant's", async () => {
+  test("cost by provider, label and tenant returns to 0; a free node counts for no tenant", async () => {
     const population = new Population(view);
     const priced = (per_hour: number, currency: string, allocated_to: string | null) => ({
       ...{ state: "ready", provider: "priced", type: ["dear"], allocated_to, tenant_name: "qa" },
@@ -175,7 +175,7 @@ describe("nodes and requests in numbers", () => {
     expect(waitingGauges(view)).toEqual([]);
   });
 
-  test("after any changes the numbers are those of who counts from scratch", async () => {
+  test("after any changes the numbers equal a count from scratch", async () => {
     const states = fc.constantFrom(...nodeStates);
     const step = fc.record({
       id: fc.integer({ min: 1, max: 6 }),

@@ -58,7 +58,7 @@ async function left(): Promise<readonly string[]> {
 
 const OTHERS = ["node of other", "node of other", "upload of other", "upload of other"];
 
-test("uploads and nodes of the provider go, others' stay, and so does what somebody has locked", async () => {
+test("uploads and nodes of the provider are removed; those of others, and locked ones, stay", async () => {
   const result = await erased({ locked: false });
   expect([result.uploads, result.nodes.length, result.kept]).toEqual([2, 1, [locked]]);
   expect(await left()).toEqual(["node of gone", ...OTHERS].sort());

@@ -68,7 +68,7 @@ beforeEach(async () => {
 });
 afterEach(() => handles.tree.close());
 
-async function told(subject: Explained, asked: Partial<MemberAnswers>): Promise<Story> {
+async function reported(subject: Explained, asked: Partial<MemberAnswers>): Promise<Story> {
   const whole = { answers: [], silent: [], ...asked };
   const history = merge(whole, { events: [], problem: "there is no journal here" });
   const story = await explain(handles, subject, async () => ({ asked: whole, history }));
@@ -106,7 +106,7 @@ describe("a request, with what launchers say", () => {
         pools: [standing({ position: 2, waiting: 5 })],
       }),
     ];
-    const story = await told(subject, { answers });
+    const story = await reported(subject, { answers });
     expect(story.waitsFor).toMatchObject({ code: "capacity.pool", since: 5_000, source: "launcher" });
     expect(story.pools).toMatchObject([{ host: "b", position: 2, waiting: 5 }]);
   });
@@ -122,7 +122,7 @@ describe("a request, with what launchers say", () => {
         ],
       }),
     ];
-    const story = await told(subject, { answers });
+    const story = await reported(subject, { answers });
     expect(story.waitsFor?.code).toBe("handling");
     expect(story.estimate).toMatchObject({ fromMs: 9_000, pool: "other/main" });
   });
@@ -135,7 +135,7 @@ describe("a request, with what launchers say", () => {
       since: 4_000,
       nextTry: 9_000,
     });
-    const story = await told(subject, {
+    const story = await reported(subject, {
       answers: [answer("a", { wait: waits("pools.none"), pools: [failing] })],
     });
     expect(story.waitsFor).toMatchObject({
@@ -150,10 +150,10 @@ describe("a request, with what launchers say", () => {
     );
   });
 
-  test("who did not answer is named, in both forms", async () => {
+  test("silent members are named, in both forms", async () => {
     const subject = await request(["small"]);
     await pool("a", ["small"]);
-    const story = await told(subject, { silent: [{ member: "b-2", why: "no answer within 3 s" }] });
+    const story = await reported(subject, { silent: [{ member: "b-2", why: "no answer within 3 s" }] });
     expect(story.waitsFor).toMatchObject({ code: "queue.next", source: "tree" });
     expect(storyText(toExplanation(story, ""), { journal: "", now: 0, columns: 80 })).toContain(
       "Did not answer: b-2 (no answer within 3 s).",
@@ -162,7 +162,7 @@ describe("a request, with what launchers say", () => {
   });
 });
 
-test("histories of many become one: each event once, by time, with who wrote it", () => {
+test("histories of several members are merged: each event once, by time, with its writer", () => {
   const event = (at: number, name: string) => ({ at, event: name, request: "r", node: null, facts: { at } });
   const answers = [
     answer("a", { events: [event(1, "x"), event(5, "y")] }),
@@ -207,7 +207,7 @@ describe("a label", () => {
       standing({ code: "image.waits", facts: { image: "noble" }, pool: "cloud/c" }),
       standing({ outlook: "can", code: "pool.can", facts: { launches: 1 }, estimate: estimate(4_000) }),
     ];
-    const story = await told(small, { answers: [answer("a", { pools })] });
+    const story = await reported(small, { answers: [answer("a", { pools })] });
     expect(story).toMatchObject({
       state: "served",
       waitsFor: null,
@@ -223,7 +223,7 @@ describe("a label", () => {
       standing({ code: "provider.inert" }),
       standing({ code: "offering.failing", facts: { kind: "transient" }, nextTry: 60_000, pool: "cloud/b" }),
     ];
-    const story = await told(small, { answers: [answer("a", { pools })] });
+    const story = await reported(small, { answers: [answer("a", { pools })] });
     expect(story).toMatchObject({
       state: "waiting",
       waitsFor: { code: "offering.failing", nextTry: 60_000 },
@@ -235,12 +235,15 @@ describe("a label", () => {
     ["label.unasked", []],
   ])("%s", async (code, answers) => {
     await pool("a", ["small"]);
-    expect((await told(small, { answers })).waitsFor?.code).toBe(code);
+    expect((await reported(small, { answers })).waitsFor?.code).toBe(code);
   });
 
   test("label.unknown: its remaining records are listed", async () => {
     await request(["small"]);
-    expect(await told(small, {})).toMatchObject({ state: "unserved", waitsFor: { code: "label.unknown" } });
+    expect(await reported(small, {})).toMatchObject({
+      state: "unserved",
+      waitsFor: { code: "label.unknown" },
+    });
   });
 });
 

@@ -43,7 +43,7 @@ const canary: Canary = {
 };
 
 describe("an export of image data", () => {
-  test("keeps what was rolled back from being launched by who imports it, and has it before any build", async () => {
+  test("a rolled-back build is not launched by the importer, which knows of it before any build", async () => {
     const from = await filled();
     await ensurePath(from.tree, canaryPath("small"));
     await from.tree.set(canaryPath("small"), encodeCanary(canary));

@@ -153,7 +153,7 @@ test("a lease without a heartbeat is extended from now, and not by a heartbeat",
   expect(leaseOf(world, ID)).toBeUndefined();
 });
 
-test("the verdict of who gives nodes back is in the journal", async () => {
+test("the verdict at the return of nodes is in the journal", async () => {
   const world = await running();
   await world.settle(askForNodesOnce(client(world), ID, wanted));
   await granted(world);

@@ -13,7 +13,7 @@ function commandLine(world: World) {
 }
 
 describe("a request whose answer is lost", () => {
-  test("is an error, and nobody is left with its nodes", async () => {
+  test("is an error, and leaves no nodes behind", async () => {
     const world = new World();
     await world.start("a", launcherConfig([fakeProvider()]));
     world.fault = ({ client, ops }) =>

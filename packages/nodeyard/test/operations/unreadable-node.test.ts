@@ -62,9 +62,9 @@ test("a path that never had data is no node", async () => {
 
 test("the info of a provider has the nodes that may be its own, and erase removes those that are", async () => {
   const { handles, id, text } = await unreadableNode('{"state": "verifying", "provider": "lab"}');
-  const told = async (provider: string) =>
+  const reported = async (provider: string) =>
     (await providerInfo(handles, provider)).unreadable.map((node) => node.id);
-  expect([await told("lab"), await told("cloud")]).toEqual([[id], []]);
+  expect([await reported("lab"), await reported("cloud")]).toEqual([[id], []]);
   expect((await eraseProvider(handles, "cloud", { locked: false })).nodes).toEqual([]);
   expect((await eraseProvider(handles, "lab", { locked: false })).nodes).toEqual([id]);
   expect(await text()).toBeUndefined();

@@ -51,7 +51,7 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
         server = await startZooKeeper({ config });
         site = new Site("");
         const running = site.start("-c", join(folder, "nodepool.yaml"), "launcher", "--no-webapp");
-        await running.told("the launcher runs");
+        await running.printed("the launcher runs");
       };
       const names = {
         "zk1.example.org:2281": `127.0.0.1:${port}`,
@@ -75,8 +75,8 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
       const page = "watch-with-prometheus.md";
       const [web, builder, prometheus] = [await freePort(), await freePort(), await freePort()];
       const statsd = createSocket("udp4");
-      const told: string[] = [];
-      statsd.on("message", (datagram) => void told.push(datagram.toString()));
+      const reported: string[] = [];
+      statsd.on("message", (datagram) => void reported.push(datagram.toString()));
       await new Promise<void>((resolve) => statsd.bind(0, "127.0.0.1", resolve));
       const server = await startZooKeeper();
       const site = new Site("");
@@ -97,7 +97,7 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
           if (commands.includes("--unix-socket")) {
             const file = join(folder, "nodepool.yaml");
             const running = site.start("-c", file, "launcher", "--webapp", "127.0.0.1:0");
-            await running.told("the launcher runs");
+            await running.printed("the launcher runs");
           } else if (commands.includes("nodeyard -c nodepool.yaml builder")) {
             // A real Prometheus reads the launcher that the page has just started, by the page's own lines.
             const [, lines] = /^(scrape_configs:.*?targets: )/s.exec(indentedIn(page, "Prometheus"))!;
@@ -107,7 +107,7 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
           }
         };
         await follow(page, names, folder, before, () =>
-          expect.poll(() => told.join("\n"), { timeout: 60_000 }).toContain("nodepool."),
+          expect.poll(() => reported.join("\n"), { timeout: 60_000 }).toContain("nodepool."),
         );
       } finally {
         scraper?.kill("SIGKILL");
@@ -126,7 +126,7 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
       writeFileSync(join(folder, "nodepool.yaml"), onZooKeeper(server, port));
       const names = { "launcher1:8005": `127.0.0.1:${port}`, "request LABEL": "request small" };
       try {
-        await site.start("-c", join(folder, "nodepool.yaml"), "launcher").told("the launcher runs");
+        await site.start("-c", join(folder, "nodepool.yaml"), "launcher").printed("the launcher runs");
         await follow("upgrade-and-go-back.md", names, folder);
       } finally {
         await site.close();
@@ -144,7 +144,7 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
       const names = { "127.0.0.1:8005": `127.0.0.1:${port}`, "~/.local/state/nodeyard/": `${state}/` };
       try {
         const up = site.start("--state", state, "-c", site.config, "up", "--webapp", `127.0.0.1:${port}`);
-        await up.told("Nodeyard is up");
+        await up.printed("Nodeyard is up");
         await follow("use-the-api.md", names, folder);
       } finally {
         await site.close();

@@ -141,7 +141,7 @@ describe.skipIf(requireZooKeeper())(
         const site = new Site("");
         const names = { "/var/lib/nodeyard-2": "second", "127.0.0.1:8006": `127.0.0.1:${port}` };
         try {
-          await site.start("-c", file, "launcher").told("the launcher runs");
+          await site.start("-c", file, "launcher").printed("the launcher runs");
           await follow("size-and-scale.md", names, folder, undefined, async () => {
             const zuul = await connect(`127.0.0.1:${server.port}`);
             await expect
@@ -164,7 +164,7 @@ test("autohold.md", { timeout: LIMIT_MS }, () =>
     const json = async <T>(...words: string[]): Promise<T> =>
       JSON.parse((await site.run("--state", state, ...words, "--json")).out) as T;
     try {
-      await site.start("--state", state, "-c", site.config, "up").told("Nodeyard is up");
+      await site.start("--state", state, "-c", site.config, "up").printed("Nodeyard is up");
       const used = await json<{ nodes: { id: string }[] }>("request", "small", "--wait");
       let ready: { id: string }[] = [];
       await expect

@@ -88,7 +88,7 @@ labels: [{name: sticky}, {name: broken}]
 providers:${provider("sticky", "delete-fails")}${provider("broken", "create-fails")}`;
       site.write(config);
       const launcher = site.start("-c", site.config, "launcher");
-      await launcher.told('"address":"http://');
+      await launcher.printed('"address":"http://');
       const address = /"address":"(http:\/\/[^"]+)"/.exec(launcher.err)![1]!;
 
       const rules = readFileSync(RULES, "utf8");

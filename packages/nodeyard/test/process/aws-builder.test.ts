@@ -73,7 +73,7 @@ providers:
     await aws.reset();
 
     const second = await site.up();
-    await second.told("upload ready");
+    await second.printed("upload ready");
     const external_id = expect.stringMatching(/^ami-/);
     expect(await uploadOf(site)).toMatchObject({ state: "ready", external_id });
     const counts = await aws.counts();

@@ -20,8 +20,8 @@ describe("what nodes cost", () => {
   beforeAll(async () => {
     site = new Site(fakeConfig().replace("    cloud: memory\n", `    cloud: memory\n${PRICES}`));
     const up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
-    await up.told("Nodeyard is up");
-    await up.told('"address":"http://');
+    await up.printed("Nodeyard is up");
+    await up.printed('"address":"http://');
     url = /"address":"(http:\/\/[^"]+)"/.exec(up.err)![1]!;
   });
   afterAll(() => site.close());

@@ -51,7 +51,7 @@ test("a process that is never started anew forgets, too", async () => {
   evidence.close();
 });
 
-test("a file that is no database costs the memory beyond the process, and is said", () => {
+test("without a valid database only the evidence of this process is kept, with a warning", () => {
   const { said, file, open } = place();
   writeFileSync(file, "this is no database, and longer than its header would be".repeat(50));
   const evidence = open(file);

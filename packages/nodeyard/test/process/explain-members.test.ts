@@ -91,7 +91,7 @@ describe.skipIf(requireZooKeeper())("explain, with two launchers on ZooKeeper", 
       const site = new Site(config);
       sites.push(site);
       const launcher = site.start("-c", site.config, "launcher", "--no-webapp");
-      await launcher.told("the launcher runs");
+      await launcher.printed("the launcher runs");
       running.push(launcher);
     }
     const stranger = new Stranger(config);
@@ -110,13 +110,13 @@ describe("explain, with two launchers on an embedded tree", () => {
     const first = new Site(fakeConfig());
     sites.push(first);
     const up = first.start("-c", first.config, "up", "--listen", "127.0.0.1:0");
-    await up.told("Nodeyard is up");
+    await up.printed("Nodeyard is up");
     const port = Number(/127\.0\.0\.1:(\d+)/.exec(up.err)![1]);
     const config = servers("127.0.0.1", port);
     const [second, stranger] = [new Site(config), new Stranger(config)];
     sites.push(second, stranger.site);
     const launcher = second.start("-c", second.config, "launcher", "--no-webapp");
-    await launcher.told("the launcher runs");
+    await launcher.printed("the launcher runs");
     await tellsOfBoth(stranger, launcher);
   });
 });

@@ -36,7 +36,7 @@ describe("what listens while hostile code may run on this machine (rule 11)", ()
     expect((await ask(addresses[0]!, "/live")).status).toBe(200);
   });
 
-  test("with them nothing is opened by TCP without a token, which is said; the Unix socket is", async () => {
+  test("with them nothing is opened by TCP without a token, with a warning; the Unix socket is", async () => {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-front-"));
     const { addresses, log } = await open({ tcp: TCP, socket: `${folder}/http.sock` }, config("cloud", "vm"));
     expect(addresses).toEqual([`unix:${folder}/http.sock`]);

@@ -142,7 +142,7 @@ test("a journal of the former layout is taken over with its leases", async () =>
   expect(readJournal(file, { lease: "0123456789ab" }).events).toHaveLength(1);
 });
 
-test("a disk that refuses costs the batch, is said once, and is used again when it takes", async () => {
+test("a disk that refuses costs the batch and one warning, and is used again when it works", async () => {
   const { clock, log, counters } = handles();
   const journal = openJournal({ file }, { clock, log, counters });
   await journal.read({});

@@ -21,8 +21,8 @@ test("diskimages that are added while Nodeyard is up are built", async () => {
   const text = (folder: string) =>
     `images-dir: ${folder}\nbuild-log-dir: ${logs}\nlabels: []\nproviders: []\ndiskimages: [${diskimage}]\n`;
   site.write(text(join(site.folder, "none")));
-  await up.told("cannot start the builder");
+  await up.printed("cannot start the builder");
   site.write(text(images));
-  await up.told("build ready");
+  await up.printed("build ready");
   expect((await up.kill("SIGTERM")).code).toBe(0);
 });

@@ -39,7 +39,7 @@ describe("the life of a process", () => {
   test("a launcher that waits for its ZooKeeper is stopped in good order, too", async () => {
     site.write(`zookeeper-servers: [{host: 127.0.0.1, port: 1}]\n${fakeConfig()}`);
     const launcher = site.start("-c", site.config, "launcher", "--webapp", "127.0.0.1:0");
-    await launcher.told("no ZooKeeper answers");
+    await launcher.printed("no ZooKeeper answers");
     expect(existsSync(`${site.state}/http.sock`)).toBe(true);
     const { code, err } = await launcher.kill("SIGTERM");
     expect(code).toBe(0);
@@ -51,7 +51,7 @@ describe("the life of a process", () => {
     writeFileSync(`${site.folder}/stuck.ts`, STUCK);
     site.write(`${fakeConfig()}  - {name: desk, driver: ./stuck.ts}\n`);
     const up = site.start("-c", site.config, "up");
-    await up.told("opens and never answers");
+    await up.printed("opens and never answers");
     const { code, err } = await up.kill("SIGTERM");
     expect(code).toBe(0);
     expect(err).not.toContain("Nodeyard is up");
@@ -63,9 +63,9 @@ describe("the life of a process", () => {
     site.write(fakeConfig({ latency: "{create: 60000}" }));
     const up = await site.up();
     const asking = site.start("request", "small", "--wait");
-    await asking.told("building");
+    await asking.printed("building");
     up.child.kill("SIGTERM");
-    await up.told("stopping;");
+    await up.printed("stopping;");
     // The same one would be taken for an echo.
     const { code, err } = await up.kill("SIGINT");
     expect(code).toBe(1);
@@ -77,24 +77,24 @@ describe("the life of a process", () => {
     // Together more than the pool holds: one of them waits.
     await Promise.all([site.run("request", "large:5"), site.run("request", "small:5")]);
     up.child.kill("SIGUSR2");
-    await up.told("dump: begins");
-    await up.told("nodeyard.stack_dump");
-    await up.told("dump: a request");
+    await up.printed("dump: begins");
+    await up.printed("nodeyard.stack_dump");
+    await up.printed("dump: a request");
     expect((await site.run("list")).code).toBe(0);
   });
 
   test("a changed configuration is taken up without a restart; a broken one is not", async () => {
     const up = await site.up();
     site.write("not: [valid");
-    await up.told("the former one stays in force");
+    await up.printed("the former one stays in force");
     const still = await site.json<Granted>("request", "small", "--wait");
     const labels = ["small", "large", "brand-new"];
     const changed = fakeConfig({ labels, journal: `${site.folder}/cloud.journal` });
     site.write(`${changed}\nlog-level: {driver: debug, tree: debug}\n`);
-    await up.told("the configuration changed");
+    await up.printed("the configuration changed");
     const fresh = await site.json<Granted>("request", "brand-new", "--wait");
-    await up.told('"provider":"fake-cloud","call":"create","result":"ok"');
-    await up.told('"write":"commit"');
+    await up.printed('"provider":"fake-cloud","call":"create","result":"ok"');
+    await up.printed('"write":"commit"');
 
     expect(fresh.nodes).toHaveLength(1);
     expect((await site.run("release", still.lease, fresh.lease)).code).toBe(0);
@@ -103,16 +103,16 @@ describe("the life of a process", () => {
   test("SIGHUP reads the configuration at once, also when its stamp is the same, and stops nothing", async () => {
     const up = await site.up();
     site.write("not: [valid");
-    await up.told("the former one stays in force");
+    await up.printed("the former one stays in force");
     const before = up.err.length;
     up.child.kill("SIGHUP");
     await expect.poll(() => up.err.slice(before)).toContain("the former one stays in force");
     expect(up.err.slice(before)).toContain('"signal":"SIGHUP"');
     // The log says that the error is over, and what a reload came to that changed nothing.
     site.write(fakeConfig({ journal: `${site.folder}/cloud.journal` }));
-    await up.told("the configuration can be used again, and is the one in force");
+    await up.printed("the configuration can be used again, and is the one in force");
     up.child.kill("SIGHUP");
-    await up.told("the configuration did not change");
+    await up.printed("the configuration did not change");
     expect((await site.run("list")).code).toBe(0);
   });
 
@@ -136,9 +136,9 @@ describe("the life of a process", () => {
     // Opening may take a minute.
     const stuck = "  - {name: desk, driver: ./stuck.ts}\n";
     site.write(fakeConfig({ journal }) + stuck);
-    await up.told("opens and never answers");
+    await up.printed("opens and never answers");
     site.write(fakeConfig({ labels: ["small", "large", "brand-new"], journal }) + stuck);
-    await up.told("brand-new");
+    await up.printed("brand-new");
     const fresh = await site.json<Granted>("request", "brand-new", "--wait");
     expect(fresh.nodes).toHaveLength(1);
     const { code } = await up.kill("SIGTERM");

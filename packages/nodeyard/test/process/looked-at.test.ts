@@ -13,7 +13,7 @@ import { fakeConfig, Running, Site } from "../cli/nodeyard.ts";
 
 /** A line of the log: where the web interface listens by TCP. */
 async function httpOf(running: Running): Promise<string> {
-  await running.told('"address":"http://');
+  await running.printed('"address":"http://');
   return /"address":"(http:\/\/[^"]+)"/.exec(running.err)![1]!;
 }
 
@@ -123,7 +123,7 @@ describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeo
     const env = { STATSD_HOST: "localhost", STATSD_PORT: String(statsd.port) };
     const running = new Running(["--state", site.state, "-c", site.config, "launcher", ...words], env);
     launchers.push(running);
-    await running.told("the launcher runs");
+    await running.printed("the launcher runs");
     return { running, site };
   }
 

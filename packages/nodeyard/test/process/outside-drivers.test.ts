@@ -84,9 +84,9 @@ test("packages, by short name and by npm:, are looked for in this order and must
   });
 });
 
-test("what cannot be loaded, or is no driver, is said in one line that names it", () => {
+test("a file that cannot be loaded, or is no driver, is named in one line", () => {
   const drivers = new Drivers(loadModule);
-  const troubles: readonly (readonly [path: string, text: string, told: string])[] = [
+  const troubles: readonly (readonly [path: string, text: string, reported: string])[] = [
     ["contract.ts", source("contract: 2"), "was written for driver contract 2, and this Nodeyard has 1"],
     [
       "half.ts",
@@ -110,11 +110,11 @@ test("what cannot be loaded, or is no driver, is said in one line that names it"
     ["waits.ts", "await 1; export {};", "has a top-level await; wait in open() instead"],
     ["node_modules/published/index.ts", source(""), "publish the package as JavaScript"],
   ];
-  for (const [path, text, told] of troubles) {
+  for (const [path, text, reported] of troubles) {
     const file = put(path, text);
     const trouble = drivers.get(file);
     expect(trouble).toEqual({ trouble: expect.stringContaining(`driver ${file} `) });
-    expect(trouble).toEqual({ trouble: expect.stringContaining(told) });
+    expect(trouble).toEqual({ trouble: expect.stringContaining(reported) });
     expect(JSON.stringify(trouble)).not.toContain("\\n");
   }
   const absent = join(folder, "absent.ts");
@@ -199,7 +199,7 @@ test("a changed file that names a driver which cannot be used leaves what was in
   const path = put("nodepool.yaml", file("./lab.ts"));
   const around = { path, env: {}, drivers: new Drivers(loadModule) };
   const { config } = loadConfig({ ...around, text: file("./lab.ts") });
-  const told: string[] = [];
+  const reported: string[] = [];
   const changes: unknown[] = [];
   const watch = new ConfigWatch({
     ...around,
@@ -208,13 +208,13 @@ test("a changed file that names a driver which cannot be used leaves what was in
     onRead: () => undefined,
     onChange: (_, { providersChanged }) => void changes.push(providersChanged),
     onSame: () => undefined,
-    onError: (findings) => void told.push(...findings.map(({ line, message }) => `${line} ${message}`)),
+    onError: (findings) => void reported.push(...findings.map(({ line, message }) => `${line} ${message}`)),
   });
   onTestFinished(() => watch.close());
   put("broken.ts", "export const const");
   put("nodepool.yaml", file("./broken.ts"));
   await watch.check();
-  expect(told).toEqual([`3 driver ${join(folder, "broken.ts")} cannot be loaded: Expected ident`]);
+  expect(reported).toEqual([`3 driver ${join(folder, "broken.ts")} cannot be loaded: Expected ident`]);
   expect(watch.config).toBe(config);
   put("other.ts", source(""));
   put("nodepool.yaml", `# mended\n${file("./other.ts")}`);

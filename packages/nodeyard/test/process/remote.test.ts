@@ -28,7 +28,7 @@ async function listening(): Promise<number> {
   const { cert, key, ca } = certificates;
   const tls = ["--tls-cert", cert, "--tls-key", key, "--tls-ca", ca];
   const up = site.start("-c", site.config, "up", "--listen", "0.0.0.0:0", ...tls);
-  await up.told("Nodeyard is up");
+  await up.printed("Nodeyard is up");
   return Number(/0\.0\.0\.0:(\d+)/.exec(up.err)![1]);
 }
 

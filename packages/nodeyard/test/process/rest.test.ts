@@ -40,8 +40,8 @@ let cookie: string;
 
 async function start(): Promise<void> {
   up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
-  await up.told("Nodeyard is up");
-  await up.told('"address":"http://');
+  await up.printed("Nodeyard is up");
+  await up.printed('"address":"http://');
   url = /"address":"(http:\/\/[^"]+)"/.exec(up.err)![1]!;
 }
 
@@ -227,17 +227,18 @@ describe("REST v1 of a real process", () => {
       await until("all nodes are gone", nothing);
       const wanted = new Map([...transitions(journal())].filter(([thing]) => !former.has(thing)));
       expect(wanted.size).toBeGreaterThan(15);
-      for (const told of [
-        () => raw.told.map(({ event, data }) => ({ ...data, type: event })),
+      for (const reported of [
+        () => raw.reported.map(({ event, data }) => ({ ...data, type: event })),
         () => byClient,
       ]) {
-        const missing = () => [...wanted].filter(([thing, states]) => !isWithin(states, sent(told(), thing)));
+        const missing = () =>
+          [...wanted].filter(([thing, states]) => !isWithin(states, sent(reported(), thing)));
         await until("all is told", () => missing().length === 0).catch(() =>
-          expect(missing().map(([thing, states]) => [thing, states, sent(told(), thing)])).toEqual([]),
+          expect(missing().map(([thing, states]) => [thing, states, sent(reported(), thing)])).toEqual([]),
         );
-        expect(told().filter(({ type }) => type === "gap" || type === "synced")).toHaveLength(1);
+        expect(reported().filter(({ type }) => type === "gap" || type === "synced")).toHaveLength(1);
       }
-      const numbers = raw.told.flatMap(({ id }) => (id === undefined ? [] : [Number(id.split(".")[1])]));
+      const numbers = raw.reported.flatMap(({ id }) => (id === undefined ? [] : [Number(id.split(".")[1])]));
       expect(numbers).toEqual(numbers.map((_, index) => numbers[0]! + index));
       stop.abort(new Error("the test is over"));
       await followed;
@@ -308,7 +309,7 @@ describe("REST v1 of a real process", () => {
     await granted(id.id);
   });
 
-  test("who did what is in the journal, and by the API", async () => {
+  test("the audit is in the journal, and by the API", async () => {
     const { items } = await call<{ items: object[] }>("/v1/audit?action=release_lease");
     expect(items[0]).toMatchObject({ who: "token:ci", role: "operator", status: 204 });
     const made = journal().find(({ event }) => event === "token.changed");

@@ -32,7 +32,7 @@ describe("killed and started again", () => {
       granted.nodes.map(({ id }) => [id, "in-use"]).sort(),
     );
     expect((await site.run("release", granted.lease)).code).toBe(0);
-    await second.told("lease.ended");
+    await second.printed("lease.ended");
   });
 
   test("estimates rest on what the process before saw", async () => {
@@ -53,9 +53,9 @@ describe("killed and started again", () => {
     const first = await site.up();
     const holder = await site.json<Granted>("request", "small:5", "--wait");
     const waiting = site.start("request", "small", "--wait");
-    await waiting.told("waiting for a pool");
+    await waiting.printed("waiting for a pool");
     await first.kill("SIGKILL");
-    await waiting.told("connection  is lost");
+    await waiting.printed("connection  is lost");
     await site.up();
     await site.run("release", holder.lease);
     expect((await waiting.ended).code).toBe(0);
@@ -65,9 +65,9 @@ describe("killed and started again", () => {
     const first = await site.up();
     await site.json<Granted>("request", "small:5", "--wait");
     const behind = site.start("request", "small:5", "--wait");
-    await behind.told("waiting for a pool");
+    await behind.printed("waiting for a pool");
     await first.kill("SIGKILL");
-    await behind.told("connection  is lost");
+    await behind.printed("connection  is lost");
     const { code, err } = await behind.kill("SIGINT");
     expect(code).toBe(1);
     expect(err).toMatch(

@@ -36,7 +36,7 @@ describe.skipIf(requireSystemd())("a daemon reports to the systemd that started 
   test("no READY while its ZooKeeper does not answer", async () => {
     site.write(`zookeeper-servers: [{host: 127.0.0.1, port: 1}]\n${fakeConfig()}`);
     const launcher = start("launcher");
-    await launcher.told("no ZooKeeper answers");
+    await launcher.printed("no ZooKeeper answers");
     await launcher.kill("SIGTERM");
     await systemd.until((reports) => reports.includes("STOPPING=1"));
     expect(systemd.reports).toEqual(["STOPPING=1"]);

@@ -20,7 +20,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("who tells statsd of nodes is settled among launchers of both kinds", async () => {
+test("launchers of both kinds elect the one that sends figures to statsd", async () => {
   await ensurePath(tree, STATS);
   // As kazoo's Lock, which its Election is made of, makes it.
   const kazoo = { ephemeral: true, sequential: true };
@@ -33,9 +33,9 @@ test("who tells statsd of nodes is settled among launchers of both kinds", async
     log: memoryLog(),
     live: new Live(systemClock),
   };
-  let told = 0;
+  let reported = 0;
   const place = { parent: STATS, data: Buffer.from("host-4711") };
-  const election = new Election(handles, place, () => void told++);
+  const election = new Election(handles, place, () => void reported++);
   election.start();
   const ours = await until("it stands", async () => {
     const names = await tree.children(STATS);
@@ -45,7 +45,7 @@ test("who tells statsd of nodes is settled among launchers of both kinds", async
   expect(election.leading).toBe(false);
   await tree.delete(foreign.path);
   await until("it leads", () => election.leading);
-  expect(told).toBe(1);
+  expect(reported).toBe(1);
   await election.close();
   expect(await tree.children(STATS)).toEqual([]);
 });

@@ -79,15 +79,15 @@ test.skipIf(missing)(
     const { token } = await site.json<{ token: string }>("token", "create", "page", "--role", "viewer");
     const headers = { authorization: `Bearer ${token}` };
     const stream = await send("/v1/events", { headers });
-    let told = "";
+    let reported = "";
     let ended = false;
     stream.setEncoding("utf8").on("data", (text: string) => {
-      told += text;
+      reported += text;
     });
     stream.once("close", () => {
       ended = true;
     });
-    await until("all is told", () => told.includes("event: synced"));
+    await until("all is told", () => reported.includes("event: synced"));
     const login = await send("/v1/session", { method: "POST", headers });
     expect(login.headers["set-cookie"]![0]).toMatch(/^__Host-nodeyard_session=.*; Secure$/);
     login.resume();
@@ -96,7 +96,7 @@ test.skipIf(missing)(
     // A key of another certificate.
     use({ cert: second.cert, key: first.key });
     up.child.kill("SIGHUP");
-    await up.told("the former certificate stays in use");
+    await up.printed("the former certificate stays in use");
     expect(up.err).toMatch(/cannot use the certificate .*cert\.pem.*correct webapp\.tls/);
     expect(await shown()).toBe(before);
     expect(await textOf("/metrics")).toMatch(/config_last_reload_successful 0/);
@@ -109,10 +109,10 @@ test.skipIf(missing)(
     });
     expect(await textOf("/metrics")).toMatch(/config_last_reload_successful 1/);
     expect(ended).toBe(false);
-    const length = told.length;
+    const length = reported.length;
     await site.run("token", "create", "other", "--role", "viewer");
     await site.run("request", "small");
-    await until("the stream goes on", () => told.length > length);
+    await until("the stream goes on", () => reported.length > length);
     stream.destroy();
   },
 );
@@ -124,7 +124,7 @@ test.skipIf(missing)("versions before 1.2 are refused", async () => {
 });
 
 test.skipIf(missing)(
-  "with an authority for clients who has no certificate of it gets no answer",
+  "with an authority for clients, a client without its certificate gets no answer",
   async () => {
     await using api = await startApi();
     const to = new URL(await api.listen({ host: "127.0.0.1", port: 0, tls: { ...first, ca: first.ca } }));

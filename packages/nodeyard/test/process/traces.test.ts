@@ -63,7 +63,7 @@ test("a request is one trace: its wait, its nodes, and in them the driver's step
     await up.kill("SIGKILL");
     await site.close();
   });
-  await up.told("Nodeyard is up");
+  await up.printed("Nodeyard is up");
   const { request, nodes } = await site.json<{ request: string; nodes: { id: string }[] }>(
     "request",
     "small:2",
@@ -113,7 +113,7 @@ test("a sliver manager's steps are part of the launch in the same trace; without
     await up.kill("SIGKILL");
     await site.close();
   });
-  await up.told("Nodeyard is up");
+  await up.printed("Nodeyard is up");
   for (const label of ["traced", "quiet"]) await site.json("request", label, "--wait");
   // What is left is sent at the end.
   await Promise.all([up.kill("SIGTERM"), machine.kill("SIGTERM"), quiet.kill("SIGTERM")]);

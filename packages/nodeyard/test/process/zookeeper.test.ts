@@ -30,7 +30,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
       fakeConfig({ extra: `zookeeper-servers:\n  - {host: ${host}, port: ${port}}\n${secure}` }),
     );
     launcher = site.start("-c", site.config, "launcher", "--no-webapp");
-    await launcher.told("the launcher runs");
+    await launcher.printed("the launcher runs");
   });
   afterAll(async () => {
     await site.close();
@@ -42,7 +42,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     expect(granted.nodes).toHaveLength(2);
     expect(await site.json("-c", site.config, "list", "--leases")).toMatchObject([{ id: granted.lease }]);
     expect((await site.run("-c", site.config, "release", granted.lease)).code).toBe(0);
-    await launcher.told("lease.ended");
+    await launcher.printed("lease.ended");
   });
 
   test("plain TCP works; a launcher warns of it", async () => {
@@ -54,7 +54,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     try {
       expect(await plain.run("-c", plain.config, "list")).toMatchObject({ code: 0, err: "" });
       const second = plain.start("-c", plain.config, "launcher", "--no-webapp");
-      await second.told("the launcher runs");
+      await second.printed("the launcher runs");
       expect(second.err).toMatch(/"level":"warn".*plain TCP/);
       expect((await second.kill("SIGTERM")).code).toBe(0);
     } finally {
@@ -69,7 +69,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     );
     const start = async () => {
       const running = other.start("-c", other.config, "launcher", "--webapp", "127.0.0.1:0");
-      await running.told("the launcher runs");
+      await running.printed("the launcher runs");
       return running;
     };
     const request = () => other.json<Granted>("-c", other.config, "request", "small", "--wait");
@@ -101,7 +101,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
       expect(picture().map(([name]) => name)).toContain(`lease/${second.lease}`);
       expect([client.count("gap"), client.count("synced")]).toEqual([0, 1]);
       // The states of the new node before it was granted were seen by nobody who tells this client.
-      const skipped = client.told.filter(({ data }) => (data as { skipped?: boolean }).skipped === true);
+      const skipped = client.reported.filter(({ data }) => (data as { skipped?: boolean }).skipped === true);
       expect(skipped.map(({ data }) => data.id)).toContain(second.nodes[0]!.id);
       expect((await other.run("-c", other.config, "release", second.lease)).code).toBe(0);
     } finally {
@@ -127,8 +127,8 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
 
   test("an outage has a line when it begins, and one when it ends", async () => {
     await zookeeper.restart();
-    await launcher.told("lost the connection to ZooKeeper");
-    await launcher.told("connected to ZooKeeper again");
+    await launcher.printed("lost the connection to ZooKeeper");
+    await launcher.printed("connected to ZooKeeper again");
     expect(launcher.err.match(/lost the connection to ZooKeeper/g)).toHaveLength(1);
   });
 
@@ -136,7 +136,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     const { code } = await launcher.kill("SIGTERM");
     expect(code).toBe(0);
     const declined = site.start("-c", site.config, "request", "small", "--wait");
-    await declined.told("waiting for a pool to take it");
+    await declined.printed("waiting for a pool to take it");
     expect((await declined.kill("SIGTERM")).err).toMatch(/released [0-9a-f]{12}/);
   });
 });

@@ -64,7 +64,7 @@ describe("an unlocked building record", () => {
     await world.until("the machine too", () => !standing(world).includes(made), LONG_MS);
   });
 
-  test("is left alone as long as somebody has its lock, a contender of an unknown kind included", async () => {
+  test("is left alone while any client has its lock, a contender of an unknown kind included", async () => {
     const world = new World();
     const id = await world.makeNode({ ...OURS, state: "building", state_time: world.clock.now() / 1000 });
     const lock = await world.contend(paths.nodeLock(id), Buffer.from("somebody else"));
@@ -76,7 +76,7 @@ describe("an unlocked building record", () => {
     await world.until("the record is gone", () => world.node(id) === undefined, 10_000);
   });
 
-  test("is resumed by nobody: a request whose launcher died gets a machine of its own", async () => {
+  test("is not resumed: a request whose launcher died gets another machine", async () => {
     const world = new World();
     const request = await world.ask({ state: "pending" });
     const id = await world.makeNode({ ...OURS, allocated_to: request, state: "building" });

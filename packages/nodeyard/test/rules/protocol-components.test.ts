@@ -53,7 +53,7 @@ describe("components are registered per pool before the first accept", () => {
     expect(expectRegisteredBeforeAccepting(world)).toBe(2);
   });
 
-  test("a provider that is slow to open, or never does, holds up nobody else", async () => {
+  test("a provider that is slow to open, or never does, delays no other", async () => {
     const world = new World();
     const providers = [fakeProvider("one"), fakeProvider("stuck")];
     const { starting, log } = world.launch("a", launcherConfig(providers), {
@@ -233,7 +233,7 @@ describe("the registry", () => {
     await world.until("it failed", () => world.request(id)?.state === "failed", 5_000);
   });
 
-  test("while it is not seen whole, nobody fails a request by it", async () => {
+  test("while it is not seen whole, no request is failed by it", async () => {
     const world = new World();
     const { tree } = await world.start("a", launcherConfig([fakeProvider()]));
     tree.disconnect(true);

@@ -120,7 +120,7 @@ describe("a write to a record that we hold", () => {
     expect(world.node(id)?.state).toBe("ready");
   });
 
-  test("is bounded when somebody writes all the time", async () => {
+  test("is bounded when another client writes all the time", async () => {
     const { world, id, path, node, commits } = await bench();
     let tries = 0;
     world.fault = ({ kind }) => {

@@ -97,7 +97,7 @@ describe("a deletion", () => {
     expect(world.node(id)?.state).toBe("hold");
   });
 
-  test("removes no record that somebody changed while its machine went", async () => {
+  test("removes no record that was changed while its machine was deleted", async () => {
     const { world, id, say, end } = await used();
     await world.settle(say("used"));
     const done = before(world, does("delete", paths.node(id)), () => void say("hold"));
@@ -107,7 +107,7 @@ describe("a deletion", () => {
     expect(world.node(id)?.state).toBe("hold");
   });
 
-  test("clears those out of its line who came too late", async () => {
+  test("removes contenders that came too late from its line", async () => {
     const { world, id, lock, say, end } = await used();
     await world.settle(say("used"));
     const done = before(world, does("set", paths.node(id)), () => void join(world, lock));
@@ -116,7 +116,7 @@ describe("a deletion", () => {
     await world.until("the node is gone", () => world.node(id) === undefined, 5_000);
   });
 
-  test("clears nobody out of a line that it does not head any more", async () => {
+  test("removes no contender from a line that it no longer heads", async () => {
     const { world, id, lock, say, end } = await used();
     await world.settle(say("used"));
     let late = "";

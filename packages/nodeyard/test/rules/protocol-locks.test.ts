@@ -24,7 +24,7 @@ test("an acceptance that is refused by the record's version leaves no contender 
   expect(world.children(paths.requestLock(id))).toEqual([]);
 });
 
-test("a contender of somebody else, whatever its name, is never overtaken", async () => {
+test("a contender of another client, whatever its name, is never overtaken", async () => {
   const world = new World();
   await world.start("a", launcherConfig([fakeProvider()]));
   const held = "100-0000000000";

@@ -92,7 +92,7 @@ describe("rule 1: before an outside effect", () => {
     }
   });
 
-  test("nothing ever begins under a session that ended, and nobody waits longer than a minute", async () => {
+  test("no effect begins under a session that ended, and no wait is longer than a minute", async () => {
     const { tell, ask, state, clock } = parts();
     tell({ state: "suspended" });
     await ask();

@@ -52,8 +52,8 @@ async function stand() {
   };
 }
 
-describe("rule 1: who leads", () => {
-  test("nobody before the line was seen whole in this session: someone may stand before us", async () => {
+describe("rule 1: the leader", () => {
+  test("there is none before the whole line was read in this session: others may stand before us", async () => {
     const { election, tell, rival, renew } = await stand();
     expect(election.leading).toBe(false);
     expect(() => election.check()).toThrow(FenceLost);
@@ -98,7 +98,7 @@ describe("rule 1: who leads", () => {
     expect(() => election.check()).toThrow(FenceLost);
   });
 
-  test("not with a contender that somebody took away; it stands again behind the others", async () => {
+  test("not with a contender that another client deleted; it stands again behind the others", async () => {
     const { election, tell, made, rival, clock } = await stand();
     tell({ type: "synced" });
     const old = made();

@@ -53,7 +53,7 @@ describe("leases", () => {
     );
   });
 
-  test("a lease that makes no sense is said once, and asked about no more", async () => {
+  test("an invalid lease is logged once, and not asked about again", async () => {
     const world = new World();
     const { log, counters } = await world.start("a", launcherConfig([fakeProvider()]));
     await world.put("/nodeyard/leases/bad", "nonsense");

@@ -110,7 +110,7 @@ describe("rule 1: while suspended or resyncing no new effect starts", () => {
     expect(world.cloud.inspect().length).toBe(world.nodes().length);
   });
 
-  test("nothing is begun under a session that ended while nobody could say so", async () => {
+  test("nothing is begun under a session that ended unnoticed", async () => {
     const world = new World({ latency: SLOW });
     const effects: { at: number; what: string }[] = [];
     const { tree } = await world.start("a", launcherConfig([fakeProvider()]), {

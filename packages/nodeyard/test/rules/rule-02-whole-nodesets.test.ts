@@ -37,7 +37,7 @@ test("rule 2: however launches fail, a nodeset is delivered whole, in order, fro
   );
 });
 
-test("rule 2: what was made for a nodeset that did not come about is free for others, and locked by nobody", async () => {
+test("rule 2: nodes of a nodeset that failed are free for others, and unlocked", async () => {
   const world = new World();
   await world.start(VICTIM, launcherConfig([fakeProvider("cloud", { "launch-retries": 1 })]));
   world.cloud.faults.createFails = 1;

@@ -30,7 +30,7 @@ async function fullPool(): Promise<{ readonly world: World; readonly nodes: read
   return { world, nodes };
 }
 
-test("rule 3: room that others free is given to who waits, at once and without a try that fails", async () => {
+test("rule 3: room that others free goes to the waiting request, at once and without a failing try", async () => {
   const { world, nodes } = await fullPool();
   const waiting = await world.ask();
   await world.run(20_000);

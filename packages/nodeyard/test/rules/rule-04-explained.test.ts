@@ -22,7 +22,7 @@ describe("rule 4: every request ends, or explain says what it waits for", () => 
     }
   });
 
-  test("a provider that looks at nothing, and a request that others have to decide, are said", async () => {
+  test("a provider that serves nothing, and a request that others have to decide, are explained", async () => {
     const world = new World();
     await world.put("/nodepool/components/pool/python0000000000", {
       id: "python-pool",
@@ -46,7 +46,7 @@ describe("rule 4: every request ends, or explain says what it waits for", () => 
     expect(able.verdict(unknown)).toMatchObject({ code: "declined.here" });
   });
 
-  test("a request that another launcher works on is said to be in other hands", async () => {
+  test("a request that another launcher works on is explained as such", async () => {
     const world = new World();
     const id = await world.ask({ state: "pending" });
     await world.contend(paths.requestLock(id));
@@ -85,7 +85,7 @@ describe("rule 4: every request ends, or explain says what it waits for", () => 
     });
   });
 
-  test("a pool component that nobody understands decides nothing, and nobody writes in a circle because of it", async () => {
+  test("an invalid pool component decides nothing, and causes no loop of writes", async () => {
     const world = new World();
     await world.put("/nodepool/components/pool/odd0000000000", { kind: "pool", state: "running" });
     await world.start("a", launcherConfig([fakeProvider()]));

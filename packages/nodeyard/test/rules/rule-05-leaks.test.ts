@@ -103,7 +103,7 @@ describe("rule 5: what outlives its record", () => {
     expect(seen, "whether the first one saw all records").toBe(false);
   });
 
-  test("of more than three machines and a tenth of all stays, with an alarm that is said again", async () => {
+  test("of more than three machines and a tenth of all stays, with an alarm that is repeated", async () => {
     const { world, log, counters } = await launcher();
     for (let at = 0; at < 4; at++) await machine(world, `000000090${at}`, {});
     await world.run(2 * TWO_SWEEPS);

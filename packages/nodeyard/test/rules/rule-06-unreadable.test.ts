@@ -81,7 +81,7 @@ for (const when of ["seen before", "new to the launcher"]) {
         expect(world.cloud.inspect().map((machine) => machine.tag?.nodeId)).toEqual([id]);
       });
 
-      test(`${shape}: its static host is given to nobody else`, async () => {
+      test(`${shape}: its static host is not given away`, async () => {
         const { world, id, before } = await begin(launcherConfig([staticProvider([board])]), shape);
         const second = await world.ask();
         await world.run(3 * TWO_SWEEPS);

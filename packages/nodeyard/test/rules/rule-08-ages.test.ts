@@ -88,7 +88,7 @@ test("rule 8: while ages are not trusted nothing is deleted by age, and all of i
   ]);
 });
 
-test("rule 8: a state that somebody whose clock is days off gives a node before our eyes lasts its time", () => {
+test("rule 8: a state that a client with a clock that is days off sets before our eyes lasts its time", () => {
   for (const off of [-2 * DAY, 2 * DAY]) {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.now = 10 * DAY;

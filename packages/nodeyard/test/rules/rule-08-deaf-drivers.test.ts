@@ -118,7 +118,7 @@ describe("rule 8: a driver that stops answering", () => {
       const { world, member, deafness } = await deafFrom([]);
       deafness.add(method);
       const before = deafness.calls.get(method)!;
-      await world.until("it is said", () => lines(member, "cannot read a provider's quota")[0], 400_000);
+      await world.until("it is reported", () => lines(member, "cannot read a provider's quota")[0], 400_000);
       await othersAreServed(world);
       await world.fulfilled(await world.ask({ node_types: ["large"] }), 5_000);
       expect(member.counters.value("launcher.provider_silent", { provider: "cloud", call: method })).toBe(1);
@@ -168,7 +168,7 @@ describe("rule 8: a driver that stops answering", () => {
     const [machine] = world.cloud.inspect();
     await world.cloud.delete(machine!.id, new AbortController().signal);
     await world.until(
-      "it is said",
+      "it is reported",
       () => lines(member, "cannot delete a node whose machine is gone")[0],
       600_000,
     );
@@ -186,7 +186,11 @@ describe("rule 8: a driver that stops answering", () => {
     const [node] = world.request(id)!.nodes as string[];
     deafness.add("remove");
     await world.use(id);
-    await world.until("it is said", () => lines(member, "an attempt to delete a node failed")[0], 700_000);
+    await world.until(
+      "it is reported",
+      () => lines(member, "an attempt to delete a node failed")[0],
+      700_000,
+    );
     expect(lines(member, "an attempt to delete a node failed")[0]?.facts).toMatchObject({
       node,
       error: expect.stringMatching(/took longer than 60000 ms/),

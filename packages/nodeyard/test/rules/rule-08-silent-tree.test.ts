@@ -45,7 +45,7 @@ async function silentAt(at: number): Promise<boolean> {
   return true;
 }
 
-test("rule 8: a write that the tree never answers ends and is said, and all goes on once the connection was cut", async () => {
+test("rule 8: a write without an answer ends with an error, and the work goes on once the connection was cut", async () => {
   let at = 1;
   while (await silentAt(at)) at++;
   expect(at).toBeGreaterThan(10);

@@ -116,7 +116,7 @@ describe.skipIf(noSmallDisk() !== undefined)("rule 10: a disk that takes no more
 
   test("full: nothing more is acknowledged, one error says so, it ends, and what was acknowledged is there", async () => {
     const up = start();
-    await up.told("Nodeyard is up");
+    await up.printed("Nodeyard is up");
     const tree = await attach(join(disk.seen, "state"));
     await tree.create("/rule-10");
     const writer = new Writer(tree, 0);
@@ -135,7 +135,7 @@ describe.skipIf(noSmallDisk() !== undefined)("rule 10: a disk that takes no more
     await tree.close();
 
     disk.empty();
-    await start().told("Nodeyard is up");
+    await start().printed("Nodeyard is up");
     const after = await attach(join(disk.seen, "state"));
     const found = new Set(await after.children("/rule-10"));
     expect([...writer.acknowledged].filter((name) => !found.has(name))).toEqual([]);

@@ -68,7 +68,7 @@ describe("a request for an image that no registered builder makes", () => {
     expect(fixture.code(id(1))).toBe("image.waits");
   });
 
-  test("is declined as well when it is built, and nobody uploads it to the provider", () => {
+  test("is declined as well when it is built but not uploaded to the provider", () => {
     const fixture = fixtureWithBuilder();
     fixture.tell({
       type: "image",

@@ -31,7 +31,7 @@ function foreign(paused: boolean) {
   return component("foreign", { id: "foreign", providerName: "theirs", supportedLabels: ["theirs"], paused });
 }
 
-test("another launcher's pool that pauses or goes on has nobody looked at again who does not wait for it", () => {
+test("a pause of another launcher's pool wakes only the requests that wait for it", () => {
   const fixture = busyFixture();
   for (const paused of [true, false]) {
     const output = reduce(fixture.state, [{ type: "component", key: "foreign", after: foreign(paused) }], 1);
@@ -39,7 +39,7 @@ test("another launcher's pool that pauses or goes on has nobody looked at again 
   }
 });
 
-test("a quota that is read anew has nobody looked at again who does not wait for it", () => {
+test("a quota that is read again wakes only the requests that wait for it", () => {
   const fixture = busyFixture();
   const { policy: before } = fixture.state;
   const cloud = { ...before.providers.get("cloud")!, quota: { instances: 5 }, readAt: 1 };
@@ -71,7 +71,7 @@ test("its end does: what everybody left has declined fails", () => {
   expect(actions.filter(({ type }) => type === "decline")).toHaveLength(MANY);
 });
 
-test("behind a blocked head a newcomer is looked at alone, and served when that delays nobody", () => {
+test("behind a blocked head only the newcomer is planned, and served when that delays no other", () => {
   const needs = new Map([
     ["small", { instances: 1, cores: 4 }],
     ["large", { instances: 1 }],

@@ -17,7 +17,7 @@ describe("what counts against limits (rule 3)", () => {
     expect(accepted(fixture.gone("node", nodeId(1)))).toEqual([id(1)]);
   });
 
-  test("a node that somebody launches counts for max-concurrency until it is ready", () => {
+  test("a node that any launcher launches counts for max-concurrency until it is ready", () => {
     const given = policy([pool()]);
     const limited = { ...given.providers.get("cloud")!, maxConcurrency: 1 };
     const fixture = new SchedulerFixture({ ...given, providers: new Map([["cloud", limited]]) });
@@ -28,7 +28,7 @@ describe("what counts against limits (rule 3)", () => {
     expect(accepted(fixture.node(nodeId(1), ready, ["c"]))).toEqual([id(1)]);
   });
 
-  test("an idle node keeps the name of its last tenant, and counts for nobody", () => {
+  test("an idle node keeps the name of its last tenant, and counts for no tenant", () => {
     const limits = new Map([["t", { instances: 1 }]]);
     const fixture = new SchedulerFixture(policy([pool()], { tenantLimits: limits }));
     fixture.node(nodeId(1), { type: ["large"], tenant_name: "t", allocated_to: null });

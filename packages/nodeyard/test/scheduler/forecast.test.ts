@@ -112,7 +112,7 @@ describe("when a request gets its nodes", () => {
     expect(only(ask(2))).toBe(5 * MINUTE);
   });
 
-  test("who stands further back never comes first", () => {
+  test("a request further back is never estimated earlier", () => {
     const minutes = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 10, maxLength: 20 });
     fc.assert(
       fc.property(minutes, fc.integer({ min: 1, max: 5 }), (uses, servers) => {
@@ -130,7 +130,7 @@ describe("when a request gets its nodes", () => {
   });
 });
 
-describe("nothing is said", () => {
+describe("there is no estimate", () => {
   test("without launches or uses that were seen", () => {
     expect(full([1]).ask(1)({ ...steady, launched: () => always(MINUTE).slice(0, 2) })).toBe("no-launches");
     expect(full([1]).ask(1)({ ...steady, used: () => always(MINUTE).slice(0, 9) })).toBe("no-uses");

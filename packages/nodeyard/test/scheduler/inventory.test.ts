@@ -301,10 +301,10 @@ class ReportedEvents {
 test("the kept hosts depend on hosts and requests only, not on their order of arrival", () => {
   fc.assert(
     fc.property(fc.array(move, { maxLength: 60, size: "max" }), (moves) => {
-      const told = new ReportedEvents();
-      const { inventory, hosts, wishes } = told;
+      const reported = new ReportedEvents();
+      const { inventory, hosts, wishes } = reported;
       for (const each of moves) {
-        told.apply(each);
+        reported.apply(each);
         const kept = [...wishes.keys()].map((wish) => [wish, inventory.keptFor(wish)] as const);
         const all = kept.flatMap(([, ids]) => ids);
         expect(new Set(all).size).toBe(all.length);

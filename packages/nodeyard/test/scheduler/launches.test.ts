@@ -73,12 +73,12 @@ describe("launches of a label that has not worked yet", () => {
       expect.stringMatching(/^4 refused: .*3 launches failed in a row.*no answer/),
     ]);
     expect(world.wants(1, { again: true })).toEqual([expect.stringContaining("1 refused")]);
-    const told = () =>
+    const reported = () =>
       world
         .tell({ type: "failures", key: labelKey("small"), after: undefined })
         .flatMap((action) => (action.type === "label-changed" ? [action.change] : []));
-    expect(told()).toEqual(["works"]);
-    expect(told()).toEqual([]);
+    expect(reported()).toEqual(["works"]);
+    expect(reported()).toEqual([]);
   });
 
   test("one that failed has used its place up: it is given up rather than kept waiting", () => {

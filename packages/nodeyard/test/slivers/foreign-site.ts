@@ -103,7 +103,7 @@ export class ForeignSite {
   async up(config: string): Promise<Running> {
     writeFileSync(this.config, config);
     this.#up = new Running(["--state", this.state, "-c", this.config, "up"]);
-    await this.#up.told("is up");
+    await this.#up.printed("is up");
     return this.#up;
   }
 

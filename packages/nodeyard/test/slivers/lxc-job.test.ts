@@ -111,9 +111,9 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     const { lease, nodes } = await site.json<Granted>("request", "small", "--wait");
     const [node] = nodes as [Granted["nodes"][number]];
     expect(() => ssh(node, "tail /dev/zero")).toThrow();
-    const told = /its memory \(96 MiB\) was full: the kernel killed \d+ process/;
+    const reported = /its memory \(96 MiB\) was full: the kernel killed \d+ process/;
     await machine.until(({ slivers }) => slivers.some(({ memoryKills = 0 }) => memoryKills > 0));
-    expect((await site.run("explain", node.id)).out).toMatch(told);
+    expect((await site.run("explain", node.id)).out).toMatch(reported);
     const socket = join(site.state, "http.sock");
     const scrape = () =>
       execFileSync("curl", ["-sS", "--unix-socket", socket, "http://x/metrics"], { encoding: "utf8" });
@@ -126,7 +126,7 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     expect(page).toMatch(/^nodeyard_sliver_memory_bytes\{provider="lab",machine="here",.*\} [1-9]/m);
     expect((await site.run("release", lease)).code).toBe(0);
     await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
-    expect((await site.run("explain", node.id)).out).toMatch(told);
+    expect((await site.run("explain", node.id)).out).toMatch(reported);
   });
 
   test("explain says that the disk of a job is full, though df shows room", async () => {

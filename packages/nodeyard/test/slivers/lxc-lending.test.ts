@@ -54,8 +54,8 @@ describe.skipIf(whyNot() !== undefined)("idle slots lend, in the kernel", { time
     // The lender gives first: until the borrower has it, what is lent is nobody's.
     await site.until("the busy one has it", () => capOf(site, busy.slot) === 2 * CAP - GUARANTEE);
     expect(capOf(site, second)).toBe(GUARANTEE);
-    const told = ["sliverd", "status", "root@foreign", "--ssh-config", site.sshConfig];
-    expect(await site.json(...told)).toMatchObject([
+    const reported = ["sliverd", "status", "root@foreign", "--ssh-config", site.sshConfig];
+    expect(await site.json(...reported)).toMatchObject([
       { node: busy.slot.id, use: "busy", caps: { cpuCap: { own: CAP, inForce: 2 * CAP - GUARANTEE } } },
       {
         node: second.id,
@@ -87,9 +87,9 @@ describe.skipIf(whyNot() !== undefined)("idle slots lend, in the kernel", { time
       const began = seen.findIndex(({ busy: cap }) => cap < 2 * CAP - GUARANTEE);
       expect(seen[whole]!.at - seen[began]!.at).toBeLessThan(SOON);
       expect(seen.filter(({ busy: one, second: two }) => one + two > 2 * CAP)).toEqual([]);
-      const told = deliveredAt(site);
+      const reported = deliveredAt(site);
       console.log(
-        `recalled: the kernel ${Math.round(performance.timeOrigin + seen[whole]!.at - told)} ms after the document came, ` +
+        `recalled: the kernel ${Math.round(performance.timeOrigin + seen[whole]!.at - reported)} ms after the document came, ` +
           `the lender ${Math.round(seen[whole]!.at - seen[began]!.at)} ms after the borrower; lent: ${Math.round(lent)} of ${CAP}`,
       );
 

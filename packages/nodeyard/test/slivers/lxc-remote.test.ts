@@ -66,8 +66,8 @@ describe.skipIf(whyNot() !== undefined)("another machine's slivers over SSH", { 
     const many = "sh -c 'for i in $(seq 200); do sleep 2 >/dev/null 2>&1 & done' 2>&1; true";
     expect(site.login(slot!, many), "more processes than it may have").toMatch(/fork|Resource/i);
     expect(site.roots).not.toBe("");
-    const told = ["sliverd", "status", "root@foreign", "--ssh-config", site.sshConfig];
-    expect(await site.json(...told)).toMatchObject([{ node: slot!.id, use: "busy", phase: "running" }]);
+    const reported = ["sliverd", "status", "root@foreign", "--ssh-config", site.sshConfig];
+    expect(await site.json(...reported)).toMatchObject([{ node: slot!.id, use: "busy", phase: "running" }]);
     await release(leased);
     await site.gone("lab");
     expect(site.roots).toBe("");

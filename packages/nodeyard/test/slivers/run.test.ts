@@ -26,7 +26,7 @@ test("`nodeyard sliverd run` is the sliver manager: it runs on this terminal, an
   };
   writeFileSync(file, JSON.stringify(settings));
   const run = new Running(["sliverd", "run", file], { NODE_OPTIONS: `--import=${MEMORY}` });
-  await run.told("info sliverd ");
+  await run.printed("info sliverd ");
   run.child.kill("SIGTERM");
   expect(await run.ended).toMatchObject({ code: 0, signal: null });
 });

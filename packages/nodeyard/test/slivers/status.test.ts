@@ -21,9 +21,9 @@ beforeAll(async () => {
 afterAll(() => machine.stop());
 
 test("`sliverd status` asks the manager of this machine by its socket", async () => {
-  const told = await new Running(["sliverd", "status", machine.socket, "--json"]).ended;
-  expect(told).toMatchObject({ code: 0, err: "" });
-  expect(JSON.parse(told.out)).toMatchObject([
+  const reported = await new Running(["sliverd", "status", machine.socket, "--json"]).ended;
+  expect(reported).toMatchObject({ code: 0, err: "" });
+  expect(JSON.parse(reported.out)).toMatchObject([
     { sliver: "ada", use: "busy", phase: "running", settled: true },
     { sliver: "spare of the default image", node: null, use: "spare", phase: "running" },
   ]);

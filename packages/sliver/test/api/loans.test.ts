@@ -19,7 +19,7 @@ test("the answer to loans that move nothing is the same whether a borrower exist
     { amount: 1_000_000 },
     { amount: 1, until: 1 },
   ]) {
-    const told: string[] = [];
+    const reported: string[] = [];
     // Names of the same length, so that they can be replaced by one another.
     for (const to of ["bob", "zoe"]) {
       const answers = [
@@ -28,9 +28,9 @@ test("the answer to loans that move nothing is the same whether a borrower exist
         await rig.json(ada, "GetRecord"),
         await rig.call(ada, "GetEffectiveRSpec", ["ada"]),
       ];
-      told.push(JSON.stringify(answers).replaceAll(to, "TO"));
+      reported.push(JSON.stringify(answers).replaceAll(to, "TO"));
     }
-    expect(told[0], JSON.stringify(more)).toBe(told[1]);
+    expect(reported[0], JSON.stringify(more)).toBe(reported[1]);
   }
   // A loan that is given is shown with all that it has, and the launcher sees why one is not.
   expect(await set("bob", { amount: 1 })).toMatchObject({ accepted: [{ to: "bob", generation: 7 }] });

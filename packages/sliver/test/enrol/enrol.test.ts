@@ -34,7 +34,7 @@ const asked = { installPackages: false, image: false };
 function machineOf(
   state: readonly ("right" | "wrong" | "absent")[],
   running: boolean,
-  told: boolean,
+  reported: boolean,
   due = false,
 ): Found {
   const files = new Map<string, { text: string; mode: number }>();
@@ -54,7 +54,7 @@ function machineOf(
     missingPackages: [],
     running,
     due,
-    loaded: told ? sshdConfig() : undefined,
+    loaded: reported ? sshdConfig() : undefined,
   };
 }
 
@@ -81,8 +81,8 @@ describe("what is to be done to a machine", () => {
 
   test("done once, there is nothing more to do, whatever was there before", () => {
     fc.assert(
-      fc.property(states, fc.boolean(), fc.boolean(), fc.boolean(), (state, running, told, due) => {
-        const found = machineOf(state, running, told, due);
+      fc.property(states, fc.boolean(), fc.boolean(), fc.boolean(), (state, running, reported, due) => {
+        const found = machineOf(state, running, reported, due);
         const plan = planEnrolment(parts, found, asked);
         for (const { part } of plan.changes) have(found as unknown as Having, part);
         const after = {

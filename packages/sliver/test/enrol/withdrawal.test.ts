@@ -50,17 +50,17 @@ describe("what is to be done so that nothing of an enrolment is left", () => {
       "a",
       "b",
     ];
-    const told = (() => {
+    const reported = (() => {
       try {
         return planWithdrawal({ ...whole, lost, slivers }).changes.join();
       } catch (error) {
         return (error as Error).message;
       }
     })();
-    expect(told).toMatch(
+    expect(reported).toMatch(
       /^\/etc\/nodeyard-sliver\/sliverd.json is not valid JSON, .* sliver ny-1.1, .* and 2 more;/,
     );
-    expect(told).toMatch(/nothing was removed: restore .* sliverd install/);
+    expect(reported).toMatch(/nothing was removed: restore .* sliverd install/);
     expect(planWithdrawal({ ...whole, lost }).dismantle).toBe(false);
   });
 });

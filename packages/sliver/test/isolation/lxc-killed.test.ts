@@ -16,14 +16,14 @@ const PATIENCE_MS = 60_000;
 describe.skipIf(whyNot() !== undefined)("a manager that is killed between two effects", () => {
   let real: RealMachine;
   let daemon: RealDaemon;
-  let told: string;
+  let reported: string;
   /** Of the sliver: each life is one of its own. */
   let generation = 0;
 
   beforeAll(async () => {
     real = await realMachine();
     daemon = await RealDaemon.prepare(real, "container");
-    told = join(daemon.rig.folder, "told");
+    reported = join(daemon.rig.folder, "told");
   }, 1_800_000);
   afterAll(async () => {
     await daemon?.stop();
@@ -49,7 +49,7 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
   /** A sliver's life, from the daemon's start to its end. */
   async function life(dieAt: string): Promise<void> {
     const first = join(import.meta.dirname, "machine/die-at.ts");
-    await daemon.rig.start([first], { NODEYARD_DIE_AT: dieAt, NODEYARD_DIE_TELL: told });
+    await daemon.rig.start([first], { NODEYARD_DIE_AT: dieAt, NODEYARD_DIE_TELL: reported });
     generation++;
     await daemon.deliver(sliver());
     await daemon.running("ada");
@@ -62,14 +62,14 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
 
   /** What it died at; undefined: it lived. */
   async function cut(dieAt: string): Promise<string | undefined> {
-    rmSync(told, { force: true });
+    rmSync(reported, { force: true });
     try {
       await life(dieAt);
       return undefined;
     } catch (error) {
-      if (!existsSync(told)) throw error;
+      if (!existsSync(reported)) throw error;
     }
-    const what = readFileSync(told, "utf8");
+    const what = readFileSync(reported, "utf8");
     await daemon.rig.end("SIGKILL");
     daemon.rig.errors.length = 0;
     try {
@@ -96,7 +96,7 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
     timeout: 3_600_000,
   }, async () => {
     await life(String(NEVER));
-    const effects = Number(readFileSync(`${told}.count`, "utf8"));
+    const effects = Number(readFileSync(`${reported}.count`, "utf8"));
     const random = seededRandom(SEED);
     const [, from, to] = /^(\d+)-(\d+)$/.exec(CUTS === "all" ? `1-${effects}` : CUTS) ?? [];
     const each =

@@ -87,20 +87,20 @@ describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout
       mkdirSync(join(root, folder), { recursive: true });
     for (const file of ["usr/sbin/sshd", "usr/bin/setpriv"]) writeFileSync(join(root, file), file);
     for (const file of ["etc/passwd", "etc/group"]) writeFileSync(join(root, file), "root:x:0:\n");
-    const told = join(lab.folder, "told");
+    const reported = join(lab.folder, "told");
     /** What it died at; undefined when it came to its end before. */
     const dyingAt = (at: string): string | undefined => {
-      rmSync(told, { force: true });
+      rmSync(reported, { force: true });
       const words = ["--disable-warning=ExperimentalWarning", "--import", join(MACHINE, "die-at.ts")];
       spawnSync(
         process.execPath,
         [...words, join(MACHINE, "snapshot-once.ts"), join(lab.folder, "pool"), root],
         {
-          env: { ...process.env, NODEYARD_DIE_AT: at, NODEYARD_DIE_TELL: told },
+          env: { ...process.env, NODEYARD_DIE_AT: at, NODEYARD_DIE_TELL: reported },
           stdio: ["ignore", "inherit", "inherit"],
         },
       );
-      return existsSync(told) ? readFileSync(told, "utf8") : undefined;
+      return existsSync(reported) ? readFileSync(reported, "utf8") : undefined;
     };
     writeFileSync(join(root, "home/ny-01/version"), "0");
     expect(dyingAt("1000000")).toBeUndefined();

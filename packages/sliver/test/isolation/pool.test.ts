@@ -47,9 +47,9 @@ describe("a pool that cannot be made", () => {
 describe("a pool on a file system that is not ours", () => {
   test("is not mounted: what slivers left there is not forgotten", async () => {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-pool-"));
-    const told = { clock: new VirtualClock(), onProgress: () => undefined };
+    const reported = { clock: new VirtualClock(), onProgress: () => undefined };
     try {
-      const pool = new Pool(join(folder, "absent"), undefined, 0, told);
+      const pool = new Pool(join(folder, "absent"), undefined, 0, reported);
       await expect(pool.prepareToEnd(true, signal)).rejects.toThrow(/is not on btrfs.*mount its file system/);
       // Nothing was ever made there.
       await pool.prepareToEnd(false, signal);

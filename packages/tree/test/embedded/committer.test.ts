@@ -22,27 +22,27 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 test("writes that arrive while one commit runs share the next", async () => {
   const { store, writes } = slowStore();
   const committer = new Committer(store, () => undefined);
-  const told: string[] = [];
+  const reported: string[] = [];
   committer.mark(1n);
-  committer.release(() => told.push("first"));
+  committer.release(() => reported.push("first"));
   await turn();
   for (let i = 2; i < 100; i++) {
     committer.znode("/same", undefined);
     committer.mark(BigInt(i));
-    committer.release(() => told.push(`w${i}`));
+    committer.release(() => reported.push(`w${i}`));
   }
   await turn();
   expect(writes.length).toBe(1);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   writes[0]!.done();
   await turn();
-  expect(told).toEqual(["first"]);
+  expect(reported).toEqual(["first"]);
   expect(writes.length).toBe(2);
   expect(writes[1]!.batch).toMatchObject({ zxid: 99n, deletes: ["/same"] });
   writes[1]!.done();
   await turn();
-  expect(told.length).toBe(99);
-  expect(told.at(-1)).toBe("w99");
+  expect(reported.length).toBe(99);
+  expect(reported.at(-1)).toBe("w99");
 });
 
 test("a read waits for the writes that it may show, and only for those", async () => {
@@ -66,59 +66,60 @@ test("a read waits for the writes that it may show, and only for those", async (
 test("what was released by a released output keeps its place", async () => {
   const { store, writes } = slowStore();
   const committer = new Committer(store, () => undefined);
-  const told: number[] = [];
+  const reported: number[] = [];
   committer.mark(1n);
   committer.release(() => {
-    told.push(1);
-    committer.release(() => told.push(3));
+    reported.push(1);
+    committer.release(() => reported.push(3));
   });
-  committer.release(() => told.push(2));
+  committer.release(() => reported.push(2));
   await turn();
   writes[0]!.done();
   await turn();
-  expect(told).toEqual([1, 2, 3]);
+  expect(reported).toEqual([1, 2, 3]);
 });
 
 test("after a failed commit nothing is acknowledged any more", async () => {
   const { store, writes } = slowStore();
   const failures: unknown[] = [];
   const committer = new Committer(store, (error) => failures.push(error));
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   committer.mark(1n);
-  committer.release((error) => told.push(error));
+  committer.release((error) => reported.push(error));
   await turn();
   committer.mark(2n);
-  committer.release((error) => told.push(error));
+  committer.release((error) => reported.push(error));
   writes[0]!.fail(new Error("disk full"));
   await turn();
-  expect(told.length).toBe(2);
-  for (const error of told) expect(error).toMatchObject({ code: "tree.store_failed", outcome: "unknown" });
+  expect(reported.length).toBe(2);
+  for (const error of reported)
+    expect(error).toMatchObject({ code: "tree.store_failed", outcome: "unknown" });
   expect(failures.length).toBe(1);
   expect(failures[0]).toBeInstanceOf(StoreFailed);
   committer.mark(3n);
-  committer.release((error) => told.push(error));
-  expect(told.length).toBe(3);
-  expect(told[2]).toBeInstanceOf(StoreFailed);
+  committer.release((error) => reported.push(error));
+  expect(reported.length).toBe(3);
+  expect(reported[2]).toBeInstanceOf(StoreFailed);
   await turn();
   expect(writes.length).toBe(1);
 });
 
 test("one listener that throws keeps the failure from nobody else", async () => {
   const { store, writes } = slowStore();
-  const told: string[] = [];
+  const reported: string[] = [];
   const surfaced: (() => void)[] = [];
-  const committer = new Committer(store, () => told.push("failure"));
+  const committer = new Committer(store, () => reported.push("failure"));
   committer.mark(1n);
   committer.release(() => {
     throw new Error("a bug");
   });
-  committer.release((error) => told.push(error?.code ?? "none"));
+  committer.release((error) => reported.push(error?.code ?? "none"));
   await turn();
   writes[0]!.fail(new Error("no space left on device"));
   vi.stubGlobal("queueMicrotask", (fn: () => void) => surfaced.push(fn));
   await turn();
   vi.unstubAllGlobals();
-  expect(told).toEqual(["tree.store_failed", "failure"]);
+  expect(reported).toEqual(["tree.store_failed", "failure"]);
   expect(surfaced.length).toBe(1);
   expect(surfaced[0]).toThrow("a bug");
 });

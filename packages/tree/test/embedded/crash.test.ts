@@ -58,10 +58,10 @@ test("after kill -9 every acknowledged commit is there, none is there by half, z
     const zxid = BigInt(opened!.split(" ")[1]!);
     expect(zxid).toBeGreaterThan(seen);
     for (const line of commits) {
-      const [n, told] = line.split(" ");
+      const [n, reported] = line.split(" ");
       acknowledged.add(Number(n));
       first = Math.max(first, Number(n) + 100);
-      if (BigInt(told!) > seen) seen = BigInt(told!);
+      if (BigInt(reported!) > seen) seen = BigInt(reported!);
     }
   }
   const tree = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });

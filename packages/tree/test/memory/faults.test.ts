@@ -129,13 +129,13 @@ describe("a session", () => {
     const follower = new Follower();
     tree.feed("/", follower.options());
     await clock.advance(50);
-    const told = follower.changes.length;
+    const reported = follower.changes.length;
     const [flying, later] = [watch(tree.create("/a")), watch(Promise.resolve())];
     tree.crash();
     const after = watch(tree.get("/"));
     await clock.advance(20_000);
     expect([flying.state, later.state, after.state]).toEqual(["pending", "fulfilled", "pending"]);
-    expect(follower.changes).toHaveLength(told);
+    expect(follower.changes).toHaveLength(reported);
     expect(cluster.znodes.stat("/bound")).toBeUndefined();
     // What a killed process had sent is on the wire, and is carried out.
     expect(cluster.log.some(({ ops }) => ops.some(({ path }) => path === "/a"))).toBe(true);

@@ -23,10 +23,10 @@ class Pair {
   write(there: number, back: number, putRight = 0): void {
     const sent = this.#reading();
     this.pass(there);
-    const told = Math.floor(this.now);
+    const reported = Math.floor(this.now);
     this.off -= putRight;
     this.pass(back);
-    this.offset.learn(told, sent, this.#reading());
+    this.offset.learn(reported, sent, this.#reading());
   }
 
   get error(): number {

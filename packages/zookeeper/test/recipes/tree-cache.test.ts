@@ -166,9 +166,9 @@ c.stop()
       proxy.refuse(false);
       await until("it has caught up", () => changes.at(-1)?.type === "synced");
       expect(client.session.epoch).toBe(how === "reconnect" ? epoch : epoch + 1);
-      const told = texts(changes, root);
-      expect(told[0]).toBe("gap");
-      expect([...told.slice(1, -1)].sort()).toEqual(
+      const reported = texts(changes, root);
+      expect(reported[0]).toBe("gap");
+      expect([...reported.slice(1, -1)].sort()).toEqual(
         [
           `remove ${held!.path.slice(root.length + 1)}`,
           "remove n2",

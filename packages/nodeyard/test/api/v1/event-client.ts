@@ -14,7 +14,7 @@ export interface Told {
 
 /** Follows events as a browser does, and keeps the picture that they draw. */
 export class EventClient {
-  readonly told: Told[] = [];
+  readonly reported: Told[] = [];
   /** Rows by `kind/id`. */
   readonly picture = new Map<string, Readonly<Record<string, unknown>>>();
   /** As a browser sends it again. */
@@ -74,15 +74,15 @@ export class EventClient {
     if (id !== undefined) this.last = id;
     const data = fields.get("data");
     if (data === undefined) return;
-    const told: Told = { id, event: fields.get("event") ?? "message", data: JSON.parse(data) };
-    this.told.push(told);
-    const key = `${told.data.kind}/${told.data.id}`;
-    if (told.event === "put") this.picture.set(key, told.data.row!);
-    else if (told.event === "remove") this.picture.delete(key);
-    else if (told.event === "gap") this.picture.clear();
+    const reported: Told = { id, event: fields.get("event") ?? "message", data: JSON.parse(data) };
+    this.reported.push(reported);
+    const key = `${reported.data.kind}/${reported.data.id}`;
+    if (reported.event === "put") this.picture.set(key, reported.data.row!);
+    else if (reported.event === "remove") this.picture.delete(key);
+    else if (reported.event === "gap") this.picture.clear();
   }
 
   count(event: string): number {
-    return this.told.filter((one) => one.event === event).length;
+    return this.reported.filter((one) => one.event === event).length;
   }
 }

@@ -80,7 +80,7 @@ function world(seed = 1) {
       hub = boot();
     },
     follow(last?: string) {
-      const told: Told[] = [];
+      const reported: Told[] = [];
       const ids: string[] = [];
       const state = { gaps: 0, last: last ?? "" };
       hub.follow({
@@ -102,7 +102,7 @@ function world(seed = 1) {
               if (event !== "put" && event !== "remove") continue;
               const data = JSON.parse(/^data: (.*)$/m.exec(block)![1]!);
               const shown = data.row?.hostname ?? data.row?.requestor ?? null;
-              told.push([data.id, shown, data.skipped === true]);
+              reported.push([data.id, shown, data.skipped === true]);
             }
             return true;
           },
@@ -111,7 +111,7 @@ function world(seed = 1) {
           end() {},
         },
       });
-      return { told, ids, state };
+      return { reported, ids, state };
     },
   };
 }
@@ -155,8 +155,8 @@ test("each change before a kill, and after it, is sent once and in order to a cl
       await site.clock.advance(1_000);
       const known = client.ids.indexOf(last);
       expect(again.state.gaps).toBe(0);
-      const before = client.told.slice(0, client.told.length - (client.ids.length - 1 - known));
-      expect([...before, ...again.told]).toEqual(wanted);
+      const before = client.reported.slice(0, client.reported.length - (client.ids.length - 1 - known));
+      expect([...before, ...again.reported]).toEqual(wanted);
       const numbers = again.ids.map(numberOf);
       expect(numbers).toEqual(numbers.map((_, index) => numberOf(last) + 1 + index));
     }),
@@ -176,7 +176,7 @@ test("what happened while no process looked is sent as its last states, and says
   const again = site.follow(client.state.last);
   await site.clock.advance(1_000);
   expect(again.state.gaps).toBe(0);
-  expect(again.told).toEqual([
+  expect(again.reported).toEqual([
     ["n1", "version 1", false],
     ["n2", "version 2", true],
     ["n4", "version 0", false],
@@ -202,9 +202,9 @@ test("two segments are kept; a client that comes back too late gets a gap and al
   expect(readFileSync(file).length + readFileSync(`${file}.1`).length).toBeLessThan(16_400 * 700);
   const [late, soon] = [site.follow(early), site.follow(middle)];
   await site.clock.advance(1_000);
-  expect([late.state.gaps, late.told.length]).toEqual([1, 7]);
-  expect([soon.state.gaps, soon.told.length]).toEqual([0, 4_999]);
-  expect(soon.told).toEqual(client.told.slice(-4_999));
+  expect([late.state.gaps, late.reported.length]).toEqual([1, 7]);
+  expect([soon.state.gaps, soon.reported.length]).toEqual([0, 4_999]);
+  expect(soon.reported).toEqual(client.reported.slice(-4_999));
 });
 
 test("after a loss of power, an id that the file does not have is a gap, although its number was given again", async () => {
@@ -222,13 +222,13 @@ test("after a loss of power, an id that the file does not have is a gap, althoug
   await site.clock.advance(1_000);
   const [lost, kept] = [site.follow(client.ids.at(-1)), site.follow(client.ids.at(-5))];
   await site.clock.advance(1_000);
-  expect([lost.state.gaps, lost.told.length]).toEqual([1, 1]);
+  expect([lost.state.gaps, lost.reported.length]).toEqual([1, 1]);
   expect(kept.state.gaps).toBe(0);
-  expect(kept.told.map(([, version]) => version)).toEqual(
+  expect(kept.reported.map(([, version]) => version)).toEqual(
     [6, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map((version) => `version ${version}`),
   );
   // Three versions are in no line of the file.
-  expect(kept.told.map(([, , skipped]) => skipped).indexOf(true)).toBe(1);
+  expect(kept.reported.map(([, , skipped]) => skipped).indexOf(true)).toBe(1);
 });
 
 test.each([
@@ -248,7 +248,7 @@ test.each([
   const again = site.follow(client.state.last);
   site.put("n1");
   await site.clock.advance(1_000);
-  expect([again.state.gaps, again.told]).toEqual([0, [["n1", "version 1", false]]]);
+  expect([again.state.gaps, again.reported]).toEqual([0, [["n1", "version 1", false]]]);
 });
 
 test.each(["is missing", "cannot be written"])("a state folder that %s stops no client", async (how) => {
@@ -264,7 +264,7 @@ test.each(["is missing", "cannot be written"])("a state folder that %s stops no 
     if (at % 1_000 === 0) await site.clock.advance(200);
   }
   await site.clock.advance(1_000);
-  expect([client.state.gaps, client.told.length]).toEqual([0, 20_000]);
+  expect([client.state.gaps, client.reported.length]).toEqual([0, 20_000]);
   expect(site.log.lines.filter(({ level }) => level === "warn").length).toBeGreaterThan(0);
 });
 

@@ -90,7 +90,7 @@ describe("a stream of events", () => {
     await expectTrue(client);
     // Changes are gathered for a moment, and the picture before the work is the same as the one after it.
     await until("the last node was removed", () => client.count("remove") >= 9);
-    const states = client.told
+    const states = client.reported
       .filter(({ event, data }) => event === "put" && data.kind === "node")
       .map(({ data }) => data.row!.state);
     for (const state of ["building", "ready", "in-use", "used", "deleting"]) expect(states).toContain(state);
@@ -98,7 +98,7 @@ describe("a stream of events", () => {
 
   test("a stream that is cut off continues where it was: no event is missed, and none is sent twice", async () => {
     const [whole, cut] = [await follow(), await follow()];
-    const begun = [whole, cut].map(({ told }) => told.length);
+    const begun = [whole, cut].map(({ reported }) => reported.length);
     await work();
     await cut.cut();
     await work();
@@ -106,23 +106,23 @@ describe("a stream of events", () => {
     await work();
     await expectTrue(whole);
     await expectTrue(cut);
-    const changes = [whole, cut].map(({ told }, at) => told.slice(begun[at]).map(({ id }) => id));
+    const changes = [whole, cut].map(({ reported }, at) => reported.slice(begun[at]).map(({ id }) => id));
     expect(changes[1]).toEqual(changes[0]);
     expect(cut.count("gap")).toBe(0);
   });
 
   test("is the same in gzip, for each of the clients that share its pieces", async () => {
     const plain = await follow();
-    const begun = plain.told.length;
+    const begun = plain.reported.length;
     const gzip = { "accept-encoding": "gzip, deflate" };
     const packed = [await follow("operator", undefined, site.url, gzip)];
     packed.push(await follow("operator", undefined, site.url, gzip));
-    const starts = packed.map(({ told }) => told.length);
+    const starts = packed.map(({ reported }) => reported.length);
     await work();
     await expectTrue(plain);
     for (const one of packed) await expectTrue(one);
-    const wanted = plain.told.slice(begun);
-    expect(packed.map(({ told }, at) => told.slice(starts[at]))).toEqual([wanted, wanted]);
+    const wanted = plain.reported.slice(begun);
+    expect(packed.map(({ reported }, at) => reported.slice(starts[at]))).toEqual([wanted, wanted]);
   });
 
   test("of one node says at once what its driver remarks on its machine, as the list of nodes does", async () => {
@@ -189,19 +189,19 @@ describe("a stream of events", () => {
     await expectTrue(whole);
     for (const client of [whole, brief])
       await until("the last node was removed", () => client.count("remove") >= 9);
-    const nodes = brief.told.filter(({ event, data }) => event === "put" && data.kind === "node");
+    const nodes = brief.reported.filter(({ event, data }) => event === "put" && data.kind === "node");
     expect(nodes.length).toBeGreaterThan(0);
     for (const { data } of nodes) expect(Object.values(data.row!)).not.toContain(null);
-    expect(whole.told.some(({ data }) => data.row?.comment === null)).toBe(true);
+    expect(whole.reported.some(({ data }) => data.row?.comment === null)).toBe(true);
   });
 
   test("has what the client asks for, and what leaves that is removed for it", async () => {
     const client = await follow("operator", "/v1/events?kinds=node&state=in-use,ready");
     await work();
     await until("all have gone", () => client.count("remove") >= 3);
-    const states = client.told.filter(({ event }) => event === "put").map(({ data }) => data.row!.state);
+    const states = client.reported.filter(({ event }) => event === "put").map(({ data }) => data.row!.state);
     expect(new Set(states)).toEqual(new Set(["ready", "in-use"]));
-    expect(client.told.every(({ data }) => data.kind === undefined || data.kind === "node")).toBe(true);
+    expect(client.reported.every(({ data }) => data.kind === undefined || data.kind === "node")).toBe(true);
     expect(client.picture.size).toBe(0);
   });
 
@@ -235,12 +235,14 @@ describe("whose events", () => {
     await tree.set(blue, encodeNode(changeNode(made("blue"), { tenantName: "red" }, 1_700_000_001)));
     await until("it is gone", () => client.count("remove") > 0);
     expect(
-      client.told.filter(({ data }) => data.kind !== undefined).map(({ event, data }) => [event, data.id]),
+      client.reported
+        .filter(({ data }) => data.kind !== undefined)
+        .map(({ event, data }) => [event, data.id]),
     ).toEqual([
       ["put", blue.slice(-10)],
       ["remove", blue.slice(-10)],
     ]);
-    expect(JSON.stringify(client.told)).not.toMatch(/"red"|secret/);
+    expect(JSON.stringify(client.reported)).not.toMatch(/"red"|secret/);
     await tree.delete(blue);
   });
 

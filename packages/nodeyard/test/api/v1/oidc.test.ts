@@ -80,7 +80,7 @@ describe("a JSON Web Token", () => {
     await expect(at({ nbf: now + 31 })).rejects.toMatchObject({ code: "api.bad_jwt" });
   });
 
-  test("is refused when somebody else signed it, with the name of a good key or of none", async () => {
+  test("is refused with a foreign signature, under the name of a good key or of none", async () => {
     for (const kid of ["first", "other"])
       await expect(claim(admin, await newKey(kid))).rejects.toMatchObject({
         code: "api.bad_jwt",
@@ -118,7 +118,7 @@ describe("a JSON Web Token", () => {
     expect(issuer.asked).toHaveLength(4);
   });
 
-  test("of a new key is good at once; who makes up names of keys makes no questions", async () => {
+  test("of a new key is accepted at once; invented key names cause no further requests", async () => {
     await claim(admin);
     await clock.advance(31_000);
     const next = await newKey("second", "RS256");
@@ -234,7 +234,7 @@ describe("REST v1", () => {
     ]);
   });
 
-  test("holds up who tries many tokens", async () => {
+  test("delays a caller that tries many tokens", async () => {
     // No time passes in which a call would be given back.
     await using still = await startApi(undefined, undefined, { ...systemClock, monotonic: () => 0 });
     still.api.trust([configOf()]);

@@ -137,7 +137,7 @@ test("what only another launcher knows is asked of it; what that does not say is
   await session.close();
 });
 
-test("machines of slivers have guarantees, use and loans; where they are not known it is said why", async () => {
+test("machines of slivers have guarantees, use and loans; unknown ones have the reason", async () => {
   const machines = async (as?: string, query = "") =>
     JSON.parse((await call(`/v1/sliver-machines${query}`, as)).text) as Json;
   expect(await machines("blue")).toEqual({ items: [], unknown: [] });

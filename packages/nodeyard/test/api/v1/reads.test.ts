@@ -182,12 +182,12 @@ describe("what belongs to others", () => {
       { ...event, request: "200-0000000009", facts: { lines: null } },
     ];
     const story = { kind: "node", id: ids[0], about: {}, waitsFor: null, steps: [], history: { events } };
-    const told = (as: Principal) => JSON.stringify(shownTo(story as unknown as Story, as));
+    const reported = (as: Principal) => JSON.stringify(shownTo(story as unknown as Story, as));
     const tenants = new Set(["blue"]);
-    expect(told(principalOf(BY_SOCKET))).toContain("root:hidden");
-    expect(told({ ...principalOf(BY_SOCKET), role: "viewer" })).not.toContain("root:hidden");
-    expect(told({ ...principalOf(BY_SOCKET), role: "viewer" })).toContain("200-0000000009");
-    expect(told({ ...principalOf(BY_SOCKET), role: "user", tenants })).not.toContain("200-0000000009");
+    expect(reported(principalOf(BY_SOCKET))).toContain("root:hidden");
+    expect(reported({ ...principalOf(BY_SOCKET), role: "viewer" })).not.toContain("root:hidden");
+    expect(reported({ ...principalOf(BY_SOCKET), role: "viewer" })).toContain("200-0000000009");
+    expect(reported({ ...principalOf(BY_SOCKET), role: "user", tenants })).not.toContain("200-0000000009");
   });
 
   test.each(["blue", "blueViewer"])("a tenant's client sees nothing of another: %s", async (as) => {
@@ -227,7 +227,7 @@ test("explain says what the command line says", async () => {
   });
 });
 
-test("the history of a day is of everything, a label or a provider, and for who sees all tenants", async () => {
+test("the history of a day is of everything, a label or a provider, and only for callers that see all tenants", async () => {
   const [ready, used] = [{ ready: 2 }, { "in-use": 1 }];
   const labels = { arm: { ...ready, waiting: 4 } };
   site.state.history = [
@@ -253,7 +253,7 @@ test("the document is OpenAPI 3.1 and has every route", async () => {
   expect(listed.sort()).toEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort());
 });
 
-test("who calls too often waits for the next call, and nobody else does", async () => {
+test("a caller that calls too often waits for its next call, and others do not", async () => {
   const clock = new VirtualClock();
   const rates = new RateLimit(clock);
   const calls = (client: string) => {

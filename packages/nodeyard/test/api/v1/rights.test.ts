@@ -238,7 +238,7 @@ describe("tokens", () => {
 });
 
 describe("the audit", () => {
-  test("has who did what, why, and what came of it; also what was refused", async () => {
+  test("has the caller, the action, the reason and the result; also of refused calls", async () => {
     const before = site.audit.length;
     const headers = { authorization: `Bearer ${tokens.operator}`, "content-type": "application/json" };
     const body = JSON.stringify({ why: "look at the disk" });

@@ -153,7 +153,7 @@ describe("a session", () => {
     await site.api.leave(address);
   });
 
-  test("a form of another site, which can send no JSON, lets nobody in", async () => {
+  test("a form of another site, which cannot send JSON, logs nobody in", async () => {
     const { ticket } = await ticketBy(socket);
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]) {
       const sent = { headers: { "content-type": type }, body: JSON.stringify({ ticket }) };
@@ -194,7 +194,7 @@ describe("a ticket", () => {
     expect((await ask(site.url, "/v1/tokens", { headers: { cookie } })).status).toBe(403);
   });
 
-  test("has the rights of who made it, and ends with them", async () => {
+  test("has the rights of its creator, and ends with them", async () => {
     const token = await site.token({ name: "chief", role: "admin" });
     const [one, two] = [await ticketBy(site.url, bearer(token)), await ticketBy(site.url, bearer(token))];
     const page = await logIn(site.url, json({ ticket: one.ticket }));

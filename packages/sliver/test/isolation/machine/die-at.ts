@@ -9,9 +9,9 @@ import { syncBuiltinESMExports } from "node:module";
  * as effect 12 is begun: a program that was started goes on alone.
  */
 const [, number, begun] = /^(\d+)(\+?)$/.exec(process.env.NODEYARD_DIE_AT ?? "")!;
-const told = process.env.NODEYARD_DIE_TELL!;
+const reported = process.env.NODEYARD_DIE_TELL!;
 let count = 0;
-process.on("exit", () => writeFileSync(`${told}.count`, String(count)));
+process.on("exit", () => writeFileSync(`${reported}.count`, String(count)));
 
 type Effect = (...args: never[]) => unknown;
 
@@ -22,7 +22,7 @@ function killable(name: string, effect: Effect): Effect {
     const what =
       name === "spawn" ? [args[0], ...((args[1] ?? []) as string[])].join(" ") : `${name} ${args[0]}`;
     if (count !== Number(number)) return effect(...args);
-    writeFileSync(told, what);
+    writeFileSync(reported, what);
     const result = begun === "" ? undefined : effect(...args);
     process.kill(process.pid, "SIGKILL");
     return result;

@@ -7,8 +7,8 @@ import { Pool } from "../../../src/isolation/storage/edge/pool.ts";
 
 const [folder, tar] = process.argv.slice(2) as [string, string];
 const { signal } = new AbortController();
-const told = { clock: systemClock, onProgress: (line: string) => void process.stdout.write(`${line}\n`) };
-const pool = new Pool(join(folder, "pool"), join(folder, "pool.img"), 268_435_456, told);
+const reported = { clock: systemClock, onProgress: (line: string) => void process.stdout.write(`${line}\n`) };
+const pool = new Pool(join(folder, "pool"), join(folder, "pool.img"), 268_435_456, reported);
 await pool.prepare(signal);
-const images = new Images(pool, { sources: { big: { tar } }, cache: folder, ...told });
+const images = new Images(pool, { sources: { big: { tar } }, cache: folder, ...reported });
 await images.ensure("big", signal);
