@@ -1,7 +1,6 @@
 import { rm } from "node:fs/promises";
-import type { ImageTrial, SliverUsage } from "@nodeyard/sliver-protocol";
+import type { ImageTrial } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
-import { isSpare } from "../../../core/spares.ts";
 import {
   ImageError,
   MachineError,
@@ -14,6 +13,7 @@ import { together } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
 import { prefixOf } from "../options.ts";
+import { Inspection } from "./inspection.ts";
 import { CONFIG_FILE, keepKills, launch, limitsOf } from "./launch.ts";
 import { demandFitMachine, type SliverMachine } from "./machine.ts";
 import { fitEngines, fitImageRoot, makeAccountRoot, makeSecrets, writeSettings } from "./root-files.ts";
@@ -21,8 +21,6 @@ import type { Mark } from "./sliver-folders.ts";
 
 /** How long LXC's own process may take to end by itself, milliseconds. */
 const MONITOR_LIMIT = 2_000;
-/** Age at which a sliver's usage is read again, milliseconds. */
-const USAGE_AGE = 5_000;
 
 /**
  * Slivers as LXC containers, each with its own ids, namespaces, control groups, cable and subvolume. The root of a `container` is a copy of
@@ -33,12 +31,12 @@ export class LxcBackEnd implements BackEnd {
   readonly name: "account" | "container";
   readonly lockFolder = MACHINE_LOCK;
   readonly #machine: SliverMachine;
-  readonly #usages = new Map<string, { readonly at: number; readonly usage: SliverUsage }>();
-  #disks: { readonly at: number; readonly used: ReadonlyMap<string, number> } | undefined;
+  readonly #inspection: Inspection;
 
   constructor(name: "account" | "container", machine: SliverMachine) {
     this.name = name;
     this.#machine = machine;
+    this.#inspection = new Inspection(machine, (index) => this.#names(index));
   }
 
   account(index: number): { user: string; uid: number; address: string; published?: number } {
@@ -64,42 +62,8 @@ export class LxcBackEnd implements BackEnd {
   }
 
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
-    const { folders, subvolumes, cgroups, network } = await this.#ready(signal);
-    const found = new Set([
-      ...(await folders.list()),
-      ...(await subvolumes.list()),
-      ...(await cgroups.list()),
-    ]);
-    const marks = [...found].filter((name) => readMarkName(name) !== undefined);
-    if (marks.length === 0) return [];
-    const [guarded, sent, disks] = await Promise.all([
-      network.guarded(signal),
-      network.sent(signal),
-      this.#usedDisks(signal),
-    ]);
-    const all: Observed[] = [];
-    for (const name of marks) {
-      const ref = readMarkName(name)!;
-      const mark = await folders.read(name);
-      const phase = await this.#phase(name, mark);
-      // A reload of the host's rules may remove those of slivers. Then nothing counts as applied, so that the manager configures again.
-      const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
-      const bytes = sent.get(ref.index);
-      const cable = phase === "running" ? await network.cable(this.#names(ref.index)) : undefined;
-      all.push({
-        ...ref,
-        name: mark?.name ?? "",
-        generation: mark?.generation ?? 0,
-        phase,
-        ...(mark?.devices === undefined ? {} : { devices: mark.devices }),
-        ...(mark?.image?.tried === true ? { triedVersion: mark.image.digest } : {}),
-        ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
-        ...(await this.#counted(name, mark, phase, disks.get(name))),
-        ...(isSpare(mark?.name ?? "") && (await this.#isOutdated(mark!, signal)) ? { outdated: true } : {}),
-        ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
-      });
-    }
-    return all.sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
+    await this.#ready(signal);
+    return await this.#inspection.all(signal);
   }
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {
@@ -129,7 +93,7 @@ export class LxcBackEnd implements BackEnd {
     const names = this.#names(config.index);
     const mark = await this.#mark(config);
     const { writes, unenforced } = await limitsOf(this.#machine, config);
-    const runs = (await this.#phase(name, mark)) === "running";
+    const runs = (await this.#inspection.phase(name, mark)) === "running";
     if (runs) await this.#machine.noRemoval();
     await together(
       this.#limitDisk(name, mark, config.effective.disk, signal),
@@ -236,46 +200,6 @@ export class LxcBackEnd implements BackEnd {
     return mark;
   }
 
-  async #phase(name: string, mark: Mark | undefined): Promise<Observed["phase"]> {
-    if (mark?.made !== true) return "broken";
-    if (await this.#machine.cgroups.populated(name, "payload")) return "running";
-    return (await exists(this.#machine.folders.path(name, CONFIG_FILE))) ? "stopped" : "created";
-  }
-
-  /** Kills are reported at once. Other usage may be a few seconds old, because syncs follow each other quickly while much is changing. */
-  async #counted(
-    name: string,
-    mark: Mark | undefined,
-    phase: Observed["phase"],
-    disk: number | undefined,
-  ): Promise<Pick<Observed, "memoryKills" | "usage">> {
-    const { cgroups, options } = this.#machine;
-    const kills = await cgroups.memoryKills(name);
-    const memoryKills =
-      kills === undefined && mark === undefined ? undefined : (kills ?? 0) + (mark?.memoryKills ?? 0);
-    if (phase !== "running") this.#usages.delete(name);
-    const counted = memoryKills === undefined ? {} : { memoryKills };
-    if (phase !== "running") return counted;
-    let last = this.#usages.get(name);
-    const now = options.clock.monotonic();
-    if (last === undefined || now - last.at > USAGE_AGE) {
-      last = { at: now, usage: await cgroups.usage(name) };
-      this.#usages.set(name, last);
-    }
-    return { ...counted, usage: disk === undefined ? last.usage : { ...last.usage, disk } };
-  }
-
-  /** `df` inside shows the pool: btrfs reports the limit of a subvolume nowhere. An unknown amount must not hold up anything else. */
-  async #usedDisks(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
-    const now = this.#machine.options.clock.monotonic();
-    if (this.#disks === undefined || now - this.#disks.at > USAGE_AGE) {
-      const used = await this.#machine.subvolumes.used(signal).catch(() => new Map<string, number>());
-      signal.throwIfAborted();
-      this.#disks = { at: now, used };
-    }
-    return this.#disks.used;
-  }
-
   /** Writes the mark before anything is made, so that a crash leaves nothing unmarked. False when the sliver is made already. */
   async #begin(config: SliverConfig): Promise<boolean> {
     const { folders, subvolumes, cgroups } = this.#machine;
@@ -326,10 +250,6 @@ export class LxcBackEnd implements BackEnd {
     return await this.#makeRoot(name, names, config, signal);
   }
 
-  async #isOutdated({ image }: Mark, signal: AbortSignal): Promise<boolean> {
-    return image !== undefined && !(await this.#machine.images.serves(image, signal));
-  }
-
   /** Sets the disk limit in KiB. The applied configuration is discarded first, because it may not be true from now on. */
   async #limitDisk(name: string, mark: Mark, disk: number, signal: AbortSignal): Promise<void> {
     if (mark.applied?.effective.disk === disk && mark.disk === disk) return;
@@ -365,7 +285,7 @@ export class LxcBackEnd implements BackEnd {
     await cgroups.emptied(name, MONITOR_LIMIT, signal);
     await cgroups.kill(name, signal);
     await network.disconnect(this.#names(index), signal);
-    this.#usages.delete(name);
+    this.#inspection.forget(name);
     await keepKills(this.#machine, name);
     await cgroups.remove(name, signal);
   }

@@ -1,0 +1,113 @@
+import type { SliverUsage } from "@nodeyard/sliver-protocol";
+import type { Observed } from "../../../core/plan.ts";
+import { isSpare } from "../../../core/spares.ts";
+import { exists } from "../../storage/edge/pool.ts";
+import { type Names, readMarkName } from "../names.ts";
+import { CONFIG_FILE } from "./launch.ts";
+import type { SliverMachine } from "./machine.ts";
+import type { Mark } from "./sliver-folders.ts";
+
+/** Age at which a sliver's usage is read again, milliseconds. */
+const USAGE_AGE = 5_000;
+
+/** Finds slivers by what they have on the machine: a folder, a subvolume or control groups. */
+export class Inspection {
+  readonly #machine: SliverMachine;
+  readonly #names: (index: number) => Names;
+  readonly #usages = new Map<string, { readonly at: number; readonly usage: SliverUsage }>();
+  #disks: { readonly at: number; readonly used: ReadonlyMap<string, number> } | undefined;
+
+  constructor(machine: SliverMachine, names: (index: number) => Names) {
+    this.#machine = machine;
+    this.#names = names;
+  }
+
+  /** As of BackEnd's `inspect`; the machine must be prepared. */
+  async all(signal: AbortSignal): Promise<readonly Observed[]> {
+    const { folders, subvolumes, cgroups, network } = this.#machine;
+    const found = new Set([
+      ...(await folders.list()),
+      ...(await subvolumes.list()),
+      ...(await cgroups.list()),
+    ]);
+    const marks = [...found].filter((name) => readMarkName(name) !== undefined);
+    if (marks.length === 0) return [];
+    const [guarded, sent, disks] = await Promise.all([
+      network.guarded(signal),
+      network.sent(signal),
+      this.#usedDisks(signal),
+    ]);
+    const all: Observed[] = [];
+    for (const name of marks) {
+      const ref = readMarkName(name)!;
+      const mark = await folders.read(name);
+      const phase = await this.phase(name, mark);
+      // A reload of the host's rules may remove those of slivers. Then nothing counts as applied, so that the manager configures again.
+      const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
+      const bytes = sent.get(ref.index);
+      const cable = phase === "running" ? await network.cable(this.#names(ref.index)) : undefined;
+      all.push({
+        ...ref,
+        name: mark?.name ?? "",
+        generation: mark?.generation ?? 0,
+        phase,
+        ...(mark?.devices === undefined ? {} : { devices: mark.devices }),
+        ...(mark?.image?.tried === true ? { triedVersion: mark.image.digest } : {}),
+        ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
+        ...(await this.#counted(name, mark, phase, disks.get(name))),
+        ...(isSpare(mark?.name ?? "") && (await this.#isOutdated(mark!, signal)) ? { outdated: true } : {}),
+        ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
+      });
+    }
+    return all.sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
+  }
+
+  async phase(name: string, mark: Mark | undefined): Promise<Observed["phase"]> {
+    if (mark?.made !== true) return "broken";
+    if (await this.#machine.cgroups.populated(name, "payload")) return "running";
+    return (await exists(this.#machine.folders.path(name, CONFIG_FILE))) ? "stopped" : "created";
+  }
+
+  /** Called when a sliver's groups go. */
+  forget(name: string): void {
+    this.#usages.delete(name);
+  }
+
+  /** Kills are reported at once. Other usage may be a few seconds old, because syncs follow each other quickly while much is changing. */
+  async #counted(
+    name: string,
+    mark: Mark | undefined,
+    phase: Observed["phase"],
+    disk: number | undefined,
+  ): Promise<Pick<Observed, "memoryKills" | "usage">> {
+    const { cgroups, options } = this.#machine;
+    const kills = await cgroups.memoryKills(name);
+    const memoryKills =
+      kills === undefined && mark === undefined ? undefined : (kills ?? 0) + (mark?.memoryKills ?? 0);
+    if (phase !== "running") this.#usages.delete(name);
+    const counted = memoryKills === undefined ? {} : { memoryKills };
+    if (phase !== "running") return counted;
+    let last = this.#usages.get(name);
+    const now = options.clock.monotonic();
+    if (last === undefined || now - last.at > USAGE_AGE) {
+      last = { at: now, usage: await cgroups.usage(name) };
+      this.#usages.set(name, last);
+    }
+    return { ...counted, usage: disk === undefined ? last.usage : { ...last.usage, disk } };
+  }
+
+  /** `df` inside shows the pool: btrfs reports the limit of a subvolume nowhere. An unknown amount must not hold up anything else. */
+  async #usedDisks(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+    const now = this.#machine.options.clock.monotonic();
+    if (this.#disks === undefined || now - this.#disks.at > USAGE_AGE) {
+      const used = await this.#machine.subvolumes.used(signal).catch(() => new Map<string, number>());
+      signal.throwIfAborted();
+      this.#disks = { at: now, used };
+    }
+    return this.#disks.used;
+  }
+
+  async #isOutdated({ image }: Mark, signal: AbortSignal): Promise<boolean> {
+    return image !== undefined && !(await this.#machine.images.serves(image, signal));
+  }
+}
