@@ -1,9 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
-import { Archives, archiveName, debianCommand } from "../../src/isolation/storage/edge/archives.ts";
+import {
+  Archives,
+  archiveName,
+  debianCommand,
+  IMAGE_NAME,
+} from "../../src/isolation/storage/edge/archives.ts";
+import { ImageNames } from "../../src/isolation/storage/edge/image-names.ts";
 import { imagesInUse, readOwnData, readSubvolumes } from "../../src/isolation/storage/edge/subvolumes.ts";
 
 const digest = (letter: string) => letter.repeat(64);
@@ -129,4 +135,23 @@ describe("what slivers have of the pool", () => {
       ),
     ).toEqual(own);
   });
+});
+
+test("a name whose file a crash left unfinished keeps no image, and is none that an image can have", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-names-"));
+  try {
+    const names = new ImageNames(folder);
+    await names.write("warm", { digest: digest("a"), from: "" });
+    writeFileSync(join(folder, "warm.new"), `${digest("b")}\n\n`);
+    expect(await names.list()).toEqual(["warm"]);
+    await names.write("warm", { digest: digest("c"), from: "" });
+    expect(await names.read("warm")).toEqual({ digest: digest("c"), from: "" });
+    expect(["warm", "warm.2", "new", "warm.new"].filter((name) => IMAGE_NAME.test(name))).toEqual([
+      "warm",
+      "warm.2",
+      "new",
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -1,6 +1,9 @@
 import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
+/** End of a file's name until the file is complete. */
+export const HALF = ".new";
+
 /** Options of writeAtomic. */
 export interface AtomicOptions {
   readonly mode?: number;
@@ -13,7 +16,7 @@ export interface AtomicOptions {
 /** Writes a complete file or nothing; durable when it resolves. Does not follow a link at the path. */
 export async function writeAtomic(path: string, text: string, options: AtomicOptions = {}): Promise<void> {
   const { durable = true } = options;
-  const half = `${path}.new`;
+  const half = `${path}${HALF}`;
   const file = await openNew(half, options.mode ?? 0o600);
   try {
     await file.writeFile(text);

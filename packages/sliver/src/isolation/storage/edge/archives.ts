@@ -30,8 +30,8 @@ export type ArchiveSource = Exclude<ImageSource, LayeredSource>;
 /** Name of an image that is requested by content: the digest of its archive. */
 export const IMAGE_DIGEST = /^sha256:([0-9a-f]{64})$/;
 
-/** Names of images on a machine. */
-export const IMAGE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+/** Names of images on a machine. Files whose names end in `.new` are incomplete. */
+export const IMAGE_NAME = /^(?!.*\.new$)[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** Packages in every image that is built here: without them a user could not log in to a sliver or work in it. */
 const ALWAYS = ["openssh-server", "iproute2", "sudo"];

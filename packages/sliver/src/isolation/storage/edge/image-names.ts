@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ImageVersions } from "../../../core/image-trials.ts";
-import { writeAtomic } from "../../edge/files.ts";
+import { HALF, writeAtomic } from "../../edge/files.ts";
 
 /** Resolved name: the digest of an image, and a value that changes when the source may have changed. */
 export interface Noted {
@@ -19,8 +19,10 @@ export class ImageNames {
     this.#folder = folder;
   }
 
-  list(): Promise<string[]> {
-    return readdir(this.#folder).catch(() => []);
+  /** A file that a crash left unfinished names nothing: else the image in it would be kept for ever. */
+  async list(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch(() => []);
+    return names.filter((name) => !name.endsWith(HALF));
   }
 
   async read(name: string): Promise<Noted | undefined> {
