@@ -279,15 +279,15 @@ class Client {
       const change = this.#log.at(next);
       if (change === undefined) break;
       if (seesEach && this.#log.isOutdated(change)) continue;
-      const told =
+      const message =
         "complete" in change
           ? `event: view\ndata: ${JSON.stringify(change)}\n\n`
           : textOf(change, this.#view, this.#follower, { each: !this.#follower.newestOnly });
-      if (told !== undefined) text += `id: ${this.#log.id(next)}\n${told}`;
+      if (message !== undefined) text += `id: ${this.#log.id(next)}\n${message}`;
     }
-    // Of others' changes a client hears nothing; now and then it hears how far it is, so that it need not begin again.
+    // A client gets no events of others' changes. From time to time it gets the id of its position, so that it can resume there.
     if (text === "" && next > from) text = `id: ${this.#log.id(next - 1)}\n: passed\n\n`;
-    // The bytes are made here, once for all clients; of a string each of them would make its own.
+    // The bytes are made once here for all clients; from a string, each connection would make its own copy.
     return { bytes: Buffer.from(this.#packed(text)), next };
   }
 

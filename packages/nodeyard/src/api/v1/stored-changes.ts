@@ -161,7 +161,7 @@ export class StoredChanges {
       this.#isBroken = true;
       this.#outside.log.warn(
         { error: messageOf(error) },
-        "cannot keep the events of the API in the state folder; clients that come back after a restart are told of a gap",
+        "cannot keep the events of the API in the state folder; clients that come back after a restart get a gap event",
       );
       // A file that stays ends before the ids that are sent from now on, and these are a gap for the next process.
       try {
