@@ -2,10 +2,7 @@ import { type Column, pick, type Row, Table } from "../listing/index.ts";
 import type { Visibility } from "./http/caller.ts";
 import type { Known } from "./known.ts";
 import type { OldList } from "./old-lists.ts";
-
-/** What jobs and drivers write for themselves, passwords included. */
-const SECRET: ReadonlySet<string> = new Set(["comment", "user_data", "driver_data"]);
-const REDACTED = "redacted";
+import { redacted } from "./redacted.ts";
 
 /** The query of a request for a list. */
 export interface Query {
@@ -40,7 +37,7 @@ export async function oldBody(
 ): Promise<string> {
   const columns = columnsOf(list, query.json, query.fields);
   const all = await list.rows(known, query);
-  const rows = query.visibility === "all" ? all : redacted(all);
+  const rows = query.visibility === "all" ? all : withoutSecrets(all);
   const gather = query.json ? gatherJson : gatherTable;
   return gather(rows, columns, pause);
 }
@@ -85,14 +82,6 @@ function columnsOf(
   return fields === undefined ? all : all.filter(({ key }) => fields.has(key));
 }
 
-/** Replaces secret values; that a value exists is no secret. */
-function* redacted(rows: Iterable<Row>): Generator<Row> {
-  for (const row of rows) {
-    const hidden = [...SECRET].filter((key) => !isNothing(row[key])).map((key) => [key, REDACTED] as const);
-    yield hidden.length === 0 ? row : { ...row, ...Object.fromEntries(hidden) };
-  }
-}
-
-function isNothing(value: unknown): boolean {
-  return value === null || value === undefined;
+function* withoutSecrets(rows: Iterable<Row>): Generator<Row> {
+  for (const row of rows) yield redacted(row);
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { buildRow, type Row } from "../../listing/index.ts";
-import { askBuildLog } from "../../operations/index.ts";
+import { askBuildLog, isoOf } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
 import { workRow } from "../routes.ts";
 import { type Collection, gather, unscoped } from "./collection.ts";
@@ -8,7 +8,7 @@ import { seesAll, seesSecrets } from "./principal.ts";
 import { notFound } from "./problems.ts";
 import { ASK_CALLS } from "./provider-reads.ts";
 import { type Call, OPERATORS, READERS, type Route, route } from "./route.ts";
-import { imageRowOf, isoOf } from "./rows.ts";
+import { imageRowOf } from "./rows.ts";
 import { buildSchema, imageSchema, uploadSchema } from "./schemas.ts";
 
 const images: Collection = {

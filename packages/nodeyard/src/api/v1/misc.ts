@@ -3,10 +3,11 @@ import { z } from "zod";
 import { HISTORY_STEP_MS } from "../../metrics/index.ts";
 import { explain, iso, queryMembers, type Story, toExplanation } from "../../operations/index.ts";
 import { noHistory } from "../../telemetry/index.ts";
+import { REDACTED } from "../redacted.ts";
 import { type Principal, seesAll, seesLabel, seesSecrets } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, EVERYBODY, OPERATORS, READERS, type Route, route } from "./route.ts";
-import { leaseIn, nodeOf, REDACTED, requestOf } from "./rows.ts";
+import { leaseIn, nodeOf, requestOf } from "./rows.ts";
 import { findingSchema, moment } from "./schemas.ts";
 
 const kinds = ["request", "lease", "node", "label", "image"] as const;

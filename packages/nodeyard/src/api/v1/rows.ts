@@ -12,14 +12,10 @@ import {
   remarkPath,
 } from "@nodeyard/model";
 import { nodeFacts, type Row } from "../../listing/index.ts";
-import { iso } from "../../operations/index.ts";
+import { iso, isoOf } from "../../operations/index.ts";
 import type { ComponentEntry, NodeEntry, OwnEntry, View } from "../../view/index.ts";
+import { redacted } from "../redacted.ts";
 import { type Principal, seesSecrets, seesTenant } from "./principal.ts";
-
-/** Seconds of a record as ISO 8601. */
-export function isoOf(seconds: number | null): string | null {
-  return seconds === null ? null : iso(seconds * 1_000);
-}
 
 /** A node's row; undefined when the caller may not see it. Ages are given as points in time, so that a row changes only with its node. */
 export function nodeOf(
@@ -52,20 +48,6 @@ function remarkIn(entry: OwnEntry | undefined): Row | null {
 /** The current tenant. The record of a deallocated node keeps the name of the last one. */
 function tenantOf({ allocatedTo, tenantName }: NodeRecord): string | null {
   return allocatedTo === null ? null : tenantName;
-}
-
-/** Replaces a value that the caller may not see; that it exists is no secret. */
-export const REDACTED = "redacted";
-
-/** Without what jobs and drivers wrote for themselves, passwords included. */
-function redacted(row: ReturnType<typeof nodeFacts>): Row {
-  const hide = (value: unknown) => (value == null ? value : REDACTED);
-  return {
-    ...row,
-    comment: hide(row.comment),
-    user_data: hide(row.user_data),
-    driver_data: hide(row.driver_data),
-  };
 }
 
 /** A request's row; undefined when the caller may not see it. */

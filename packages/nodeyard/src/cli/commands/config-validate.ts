@@ -23,6 +23,7 @@ import {
   writePrivate,
 } from "../../process/index.ts";
 import { CommandError, CommandFailed } from "../errors.ts";
+import { printJson } from "../listing.ts";
 import { migrationReport } from "../migration-report.ts";
 import { type Session, withTree } from "../session.ts";
 
@@ -91,7 +92,7 @@ async function validate(
   for (const finding of result.findings) say(levelOf(finding), formatFinding(finding));
   for (const line of summaryOf(result)) say("INFO", line);
   const survey = migration && tree && "input" in read ? await surveyOf(session, read.input, result) : null;
-  if (json) io.out(`${JSON.stringify({ ...jsonOf(path, result), ...treeJson(survey) }, null, 2)}\n`);
+  if (json) printJson(io, { ...jsonOf(path, result), ...treeJson(survey) });
   else if (migration && !("unreadable" in read)) io.out(migrationReport(path, result, survey));
   if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
   if (split === undefined || !("input" in read)) return;

@@ -3,6 +3,7 @@ import { plain } from "../../listing/index.ts";
 import { parseImage } from "../arguments.ts";
 import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, CommandFailed } from "../errors.ts";
+import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
 
 interface EraseOptions {
@@ -41,7 +42,7 @@ async function erase(
     }
   }
   const { uploads, nodes, kept } = await backend.erase(provider, force === true);
-  if (json === true) io.out(`${JSON.stringify({ provider, uploads, nodes, kept }, null, 2)}\n`);
+  if (json === true) printJson(io, { provider, uploads, nodes, kept });
   else
     io.out(
       `erased ${uploads} uploads and ${nodes.length} nodes of ${plain(provider)}; its cloud still has them\n`,

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { parseLeaseId, parseNodeId } from "../arguments.ts";
 import { withBackend } from "../backend/index.ts";
 import { CommandError } from "../errors.ts";
+import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
 
 export function defineRelease(command: Command, session: Session): void {
@@ -17,7 +18,7 @@ export function defineRelease(command: Command, session: Session): void {
           released.push({ lease, outcome });
           if (outcome === "released" && json !== true) session.io.out(`released ${lease}\n`);
         }
-        if (json === true) session.io.out(`${JSON.stringify(released, null, 2)}\n`);
+        if (json === true) printJson(session.io, released);
         const unknown = released.filter(({ outcome }) => outcome === "unknown").map(({ lease }) => lease);
         if (unknown.length > 0)
           throw new CommandError(

@@ -6,6 +6,7 @@ import { plain } from "../../listing/index.ts";
 import { readText } from "../../process/index.ts";
 import { parseDuration } from "../arguments.ts";
 import { CommandError, UsageError } from "../errors.ts";
+import { printJson } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";
 import { controlKeyOf, makeKeys } from "./sliverd-keys.ts";
 import { addSliverdStatus, CONTROL_SOCKET, operator } from "./sliverd-status.ts";
@@ -237,7 +238,7 @@ async function within(
 }
 
 function tell({ io }: Session, enrolled: Enrolled, { dryRun, json }: LoginOptions): void {
-  if (json === true) return io.out(`${JSON.stringify(enrolled, null, 2)}\n`);
+  if (json === true) return printJson(io, enrolled);
   const { node, changes, notes } = enrolled;
   for (const change of changes) io.out(`${dryRun === true ? "would " : ""}${plain(change)}\n`);
   for (const note of notes) io.err(`nodeyard: ${plain(note)}\n`);

@@ -2,7 +2,7 @@ import { type Canary, type NodeRecord, paths } from "@nodeyard/model";
 import type { ImageStanding } from "../../asking/index.ts";
 import type { ListedBuild, ListedUpload } from "../images/index.ts";
 import { verdictMeaning } from "./meaning.ts";
-import { iso, reason } from "./reason.ts";
+import { iso, isoOf, reason } from "./reason.ts";
 
 /** What a builder makes of an image: its name under `/nodeyard/members`, and its host. */
 export interface BuilderLine extends ImageStanding {
@@ -42,7 +42,7 @@ function buildOf({ image, record }: ListedBuild, { uploads, nodes, trial }: Know
   return {
     id,
     state,
-    since: sinceOf(stateTime),
+    since: isoOf(stateTime),
     builder,
     formats,
     /** Null: it is not on trial, and was not rolled back. */
@@ -55,7 +55,7 @@ function buildOf({ image, record }: ListedBuild, { uploads, nodes, trial }: Know
         provider,
         id: upload.id,
         state: upload.state,
-        since: sinceOf(upload.stateTime),
+        since: isoOf(upload.stateTime),
         external_id: upload.externalId,
       })),
   };
@@ -74,9 +74,4 @@ function trialOf({ candidate, since, share, tallies, rejected, last }: Canary) {
     rolled_back: rejected,
     last: last && { ...last, at: iso(last.at) },
   };
-}
-
-/** `stateTime` of a record is in seconds of tree time. */
-function sinceOf(stateTime: number | null): string | null {
-  return iso(stateTime === null ? null : stateTime * 1000);
 }

@@ -10,7 +10,7 @@ import type { Story, StoryKind } from "./story.ts";
 export type { BuildCode, UploadCode } from "./codes.ts";
 export { type Explanation, toExplanation } from "./explanation.ts";
 export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
-export { iso } from "./reason.ts";
+export { iso, isoOf } from "./reason.ts";
 export type { LifeStep } from "./steps.ts";
 export type { Story, StoryKind } from "./story.ts";
 

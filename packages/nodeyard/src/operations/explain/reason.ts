@@ -25,3 +25,8 @@ function timed(known: Readonly<Record<string, unknown>>): Record<string, unknown
 export function iso(ms: number | null): string | null {
   return ms === null || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
 }
+
+/** The same for a time of a record: `seconds` of tree time. */
+export function isoOf(seconds: number | null): string | null {
+  return iso(seconds === null ? null : seconds * 1_000);
+}
