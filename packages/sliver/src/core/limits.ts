@@ -27,7 +27,9 @@ const USUAL_WEIGHT = 100;
 const HIGHEST_WEIGHT = 10_000;
 /** Busy processes of the rest of the machine, for each CPU, against which guarantees hold. */
 const RIVALS = 4;
-/** Part of the CPU beyond which guarantees get no further weight: logins and sliverd itself need some of it, too. */
+/** The kernel spreads processes over CPUs roughly: a sliver of one process may have more than its part of the others on its CPU. */
+const SPREAD = 2;
+/** Part of the CPU that slivers have at most against them: logins and sliverd itself need some of it, too. */
 const MOST = 0.9;
 
 /**
@@ -67,11 +69,11 @@ export function computeLimits(
 
 /** `needed` is a part of the machine. The weight doubles, so that a new sliver seldom changes the limits of all others. */
 function weightOfAll(needed: number, cpu: number): number {
-  const part = Math.min(MOST, needed);
   const rivals = (USUAL_WEIGHT * RIVALS * cpu) / 1000;
-  const least = (rivals * part) / (1 - part);
-  if (least <= USUAL_WEIGHT) return USUAL_WEIGHT;
-  return Math.min(HIGHEST_WEIGHT, USUAL_WEIGHT * 2 ** Math.ceil(Math.log2(least / USUAL_WEIGHT)));
+  const least = (SPREAD * rivals * needed) / (1 - needed);
+  const step = USUAL_WEIGHT * 2 ** Math.ceil(Math.log2(least / USUAL_WEIGHT));
+  const most = Math.min(HIGHEST_WEIGHT, Math.floor((rivals * MOST) / (1 - MOST)));
+  return Math.max(USUAL_WEIGHT, Math.min(most, step));
 }
 
 /** Network rates: a guarantee above the link is the whole link, and the cap is never below the guarantee. */
