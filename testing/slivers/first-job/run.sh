@@ -2,16 +2,22 @@
 # A fresh Debian becomes a sliver host by one command, and its first job does what jobs do: `npm run e2e:first-job`, as root, with
 # mmdebstrap. The machine is a Debian root of its own in namespaces of its own, with this machine's kernel and control groups; what it
 # reaches is another network namespace with a name server and a git server. Prints what the operator types and what the job says. Exit
-# code 0: all of it happened.
+# code 0: all of it happened. `run.sh make FOLDER` makes bundle and root only, for `run.sh in-namespaces FOLDER NODE` in another machine.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 repository=$(cd "$here/../../.." && pwd)
 
-if [ "${1:-}" != in-namespaces ]; then
+if [ "${1:-}" = "" ]; then
   folder=$(mktemp -d "${TMPDIR:-/tmp}/nodeyard-first-job.XXXXXX")
   trap 'rm -rf --one-file-system "$folder"' EXIT
   trap 'exit 1' INT TERM
-  node=$(command -v node)
+  "$0" make "$folder"
+  unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child "$0" in-namespaces "$folder" "$(command -v node)"
+  exit
+fi
+
+if [ "$1" = make ]; then
+  folder=$2 node=$(command -v node)
   "$node" "$repository/tools/run.mjs" "$repository/tools/build/main.ts" --bundle "$folder/bundle" >&2
   sources=
   for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
@@ -26,7 +32,6 @@ if [ "${1:-}" != in-namespaces ]; then
     --customize-hook='chroot "$1" apt-get -qq install --yes --download-only --no-install-recommends lxc lxcfs btrfs-progs nftables openssh-server' \
     --skip=cleanup/apt/cache,cleanup/apt/lists --format=directory bookworm "$folder/root" $sources >"$folder/mmdebstrap.log" 2>&1 ||
     { cat "$folder/mmdebstrap.log" >&2; exit 1; }
-  unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child "$0" in-namespaces "$folder" "$node"
   exit
 fi
 

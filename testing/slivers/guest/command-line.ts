@@ -8,6 +8,8 @@ export interface GuestMachine {
   readonly root: string;
   /** Disk with this repository. */
   readonly work: string;
+  /** Disk with the machine of the first job. */
+  readonly job?: string;
   /** File that gets the guest's results. */
   readonly results: string;
   /** Socket for commands to a guest that is kept. */
@@ -38,7 +40,7 @@ const OWN_TIME = [
 
 /** QEMU's arguments. The guest has no network device: what runs in it tries to break out of slivers. */
 export function commandLine(machine: GuestMachine): string[] {
-  const { accelerator, kernel, initrd, root, work, results, orders, cores, mebibytes } = machine;
+  const { accelerator, kernel, initrd, root, work, job, results, orders, cores, mebibytes } = machine;
   const disk = (file: string, more: string) => ["-drive", `file=${quoted(file)},if=virtio,format=raw${more}`];
   return [
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
@@ -49,6 +51,7 @@ export function commandLine(machine: GuestMachine): string[] {
     ...["-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off panic=-1 init=/nodeyard-boot"],
     ...disk(root, ",snapshot=on"),
     ...disk(work, ",cache=unsafe"),
+    ...(job === undefined ? [] : disk(job, ",cache=unsafe")),
     ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
     ...["-device", "virtio-serial", "-chardev", `file,id=results,path=${quoted(results)}`],
     ...["-device", "virtserialport,chardev=results,name=org.nodeyard.results"],

@@ -14,7 +14,7 @@ import { runGuest } from "./machine.ts";
 import { Orders } from "./orders.ts";
 import { problemOf, readResults } from "./results.ts";
 import { guestRoot } from "./root.ts";
-import { changes, workDisk } from "./work.ts";
+import { changes, jobDisk, workDisk } from "./work.ts";
 
 const LIMIT_MINUTES = Number(process.env.NODEYARD_GUEST_MINUTES ?? 60);
 const MEBIBYTES = 3072;
@@ -23,11 +23,14 @@ const STEPS = process.env.NODEYARD_SLIVER_STEPS ?? "100";
 /** The minimum for cgroup v2: life, limits and shares of slivers, and attackers. */
 const SHORT = ["conformance", "shares", "io", "attacks"].map((name) => `isolation/lxc-${name}`);
 const SUITE = /^(?:[a-z-]+\/)*lxc-[a-z-]+$/;
+/** Not a suite but a script, which needs a machine of its own: it is run alone. */
+const JOB = "first-job";
 
 function fail(why: string): never {
   process.stderr.write(`${why}
-usage: main.ts [--short | lxc-SUITE ...] [--keep]
+usage: main.ts [--short | ${JOB} | lxc-SUITE ...] [--keep]
   lxc-SUITE   as in packages/*/test, with any part of its path; default: all
+  ${JOB}   npm run e2e:first-job
   --short     ${SHORT.join(" ")}
   --keep      then run what each line of standard input names, from the working tree as it is by then
 `);
@@ -45,7 +48,8 @@ function options() {
 }
 
 const { short = false, keep = false, named } = options();
-const wrong = named.find((one) => !SUITE.test(one));
+const job = named.length === 1 && named[0] === JOB;
+const wrong = job ? undefined : named.find((one) => !SUITE.test(one));
 if (wrong !== undefined) fail(`${wrong} is no suite`);
 if (short && named.length > 0) fail("--short names its suites itself");
 
@@ -102,6 +106,7 @@ try {
     ...root,
     root: root.disk,
     work,
+    ...(job ? { job: await jobDisk(folder, say) } : {}),
     results,
     ...(keep ? { orders: join(folder, "orders") } : {}),
     cores: availableParallelism(),
@@ -125,7 +130,7 @@ try {
       const { value, done } = await lines!.next();
       if (done) return (await orders!).end();
       const suites = (value as string).trim().split(/\s+/);
-      if (suites.every((suite) => SUITE.test(suite)))
+      if (suites.every((suite) => SUITE.test(suite) || (job && suite === JOB)))
         return (await orders!).run(await changes(folder, settingsOf(suites)));
     }
   };

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +9,9 @@ import { stream } from "./stream.ts";
 
 const BOOT = join(import.meta.dirname, "boot.sh");
 const KERNEL = "linux-image-cloud-amd64";
-const RELEASE = "bookworm";
+/** This machine's release of Debian by default, whose package sources are here. */
+const USUAL_RELEASE = "bookworm";
+const RELEASE = process.env.NODEYARD_GUEST_RELEASE ?? USUAL_RELEASE;
 /** What `sliverd` needs of Debian (packages/sliver/README.md), and what its tests call, also in slivers and against registries. */
 const PACKAGES = [
   ...[
@@ -69,7 +71,11 @@ async function build(folder: string, kernel: string, onProgress: (line: string) 
         // A plain bind shows the tree without what is mounted in it for the work on it.
         `--customize-hook=mkdir ${draft}/root && mount --bind "$1" ${draft}/root`,
         `--customize-hook=mkfs.ext4 -q -F -d ${draft}/root ${draft}/root.raw ${SIZE}; code=$?; umount ${draft}/root; exit $code`,
-        ...[RELEASE, "/dev/null", ...(await aptSources())],
+        ...[
+          RELEASE,
+          "/dev/null",
+          ...(RELEASE === USUAL_RELEASE ? await aptSources() : [await otherSource()]),
+        ],
       ],
       // Of mmdebstrap's output, only the current step.
       (line) => {
@@ -92,8 +98,19 @@ async function aptSources(): Promise<string[]> {
   );
 }
 
-/** The package with the newest kernel for virtual machines. */
+/** A line for the chosen release at the server from which this machine has its own. */
+async function otherSource(): Promise<string> {
+  for (const file of await aptSources()) {
+    const [, server] = /(\S+:\/\/\S+\/debian\/?)(?=\s|$)/m.exec(await readFile(file, "utf8")) ?? [];
+    // A mirror that lags behind is good enough: the guest has no network.
+    if (server !== undefined) return `deb [check-valid-until=no] ${server} ${RELEASE} main`;
+  }
+  throw new Error(`no package source of this machine has a folder debian, from which ${RELEASE} could come`);
+}
+
+/** The package with the newest kernel for virtual machines. Of another release than this machine's, the one that names it. */
 async function kernelName(): Promise<string> {
+  if (RELEASE !== USUAL_RELEASE) return KERNEL;
   const { stdout } = await promisify(execFile)("apt-cache", ["depends", KERNEL], { timeout: 60_000 });
   const [, name] = /Depends: (linux-image-\S+)/.exec(stdout) ?? [];
   if (name === undefined) throw new Error(`apt knows no ${KERNEL}; run apt-get update`);

@@ -48,6 +48,20 @@ export async function workDisk(folder: string, { images, settings }: Work): Prom
   return disk;
 }
 
+/** A disk with the Debian of the first job and the bundle that makes it a sliver host, in `folder`. Needs root. */
+export async function jobDisk(folder: string, onProgress: (line: string) => void): Promise<string> {
+  const draft = await mkdtemp(join(folder, "job."));
+  const disk = join(folder, "job.raw");
+  try {
+    await stream(join(REPOSITORY, "testing/slivers/first-job/run.sh"), ["make", draft], onProgress);
+    // The pool of slivers is allocated in it, and hardly written to.
+    await stream("mkfs.ext4", ["-q", "-F", "-d", draft, disk, "30G"], () => undefined);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return disk;
+}
+
 /** An archive of this repository as it is now, for a guest that has its dependencies already. Made in `folder`. */
 export async function changes(folder: string, settings: Work["settings"]): Promise<string> {
   const archive = join(folder, "changes.tar");
