@@ -52,6 +52,8 @@ export interface ManagerOptions {
 const HEARTBEAT = 10_000;
 const INSPECT_LIMIT = 30_000;
 const CLOSE_LIMIT = 20_000;
+/** After the last step for a sliver, before a spare is made: the processors belong first to the client that waited for the sliver. */
+const SPARE_PAUSE = 1_000;
 
 /** Slivers that a report remembers after their end. */
 const MOST_KILLED = 64;
@@ -92,6 +94,8 @@ export class Manager {
   #again = false;
   /** Monotonic milliseconds at which the next sync is due, according to the last sync. */
   #wake = Number.POSITIVE_INFINITY;
+  /** Monotonic milliseconds before which no spare is made. */
+  #spareDue = 0;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -258,6 +262,7 @@ export class Manager {
     // A state that lasts until second n is over at the next look after it.
     this.#wake = Math.min(
       this.#starts.next,
+      result.tasks.some((task) => this.#isEarly(task)) ? this.#spareDue : Number.POSITIVE_INFINITY,
       nextLook(this.#time, clock.monotonic()),
       monotonicAt(this.#time, result.nextEnd) + 1,
     );
@@ -320,7 +325,13 @@ export class Manager {
     }
   }
 
-  #rests({ incarnation }: Task): boolean {
+  #isEarly({ name, config }: Task): boolean {
+    return isSpare(name) && config !== undefined && this.options.clock.monotonic() < this.#spareDue;
+  }
+
+  #rests(task: Task): boolean {
+    const { incarnation } = task;
+    if (this.#isEarly(task)) return true;
     if (this.#touched.has(incarnation)) {
       // The observation is older than the task's last step, so inspect again.
       if (!this.#executor.busy.has(incarnation)) this.#again = true;
@@ -331,6 +342,7 @@ export class Manager {
 
   #ended(outcome: Outcome): void {
     const { task, error, failedStep, unenforced } = outcome;
+    if (!isSpare(task.name)) this.#spareDue = this.options.clock.monotonic() + SPARE_PAUSE;
     this.#touched.add(task.incarnation);
     this.#unsure.add(task.incarnation);
     const { name: was } = this.#observed.find((one) => one.incarnation === task.incarnation) ?? task;

@@ -20,7 +20,7 @@ const like = (name: string, number: number, more: Partial<Incoming> = {}) => inc
 async function ask(rig: Rig, number: number, ...records: Incoming[]): Promise<readonly string[]> {
   rig.machine.log.length = 0;
   await rig.deliver(number, records);
-  await rig.pass(1);
+  await rig.pass(2_000);
   return rig.machine.log;
 }
 /** Image of each spare that runs; the default one has no name. */
