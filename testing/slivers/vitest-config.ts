@@ -4,9 +4,8 @@ import { secondTry } from "../../tools/suites/second-try.ts";
 
 const ALL = ["packages/*/test/**/lxc-*.test.ts"];
 /** They measure how the kernel divides the machine, or take of it what they can: nothing else may run meanwhile. */
-const ALONE = ["attacks", "flood", "io", "loans", "memory", "neighbours", "network", "shares", "ten"].map(
-  (name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`,
-);
+const MEASURES = "attacks flood io loans memory neighbours nesting network shares ten".split(" ");
+const ALONE = MEASURES.map((name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`);
 
 function project(name: string, include: readonly string[], exclude: readonly string[] = []) {
   return {
