@@ -44,7 +44,8 @@ describe("the stack dump", () => {
       site: "launcher/nodes/step-trace.ts",
     });
     const { stepMs, givenUpInMs } = machine!.facts as { stepMs: number; givenUpInMs: number };
-    expect(stepMs).toBeGreaterThanOrEqual(20_000);
+    // The node is building a moment before its first step begins.
+    expect(stepMs).toBeGreaterThan(19_900);
     expect(stepMs + givenUpInMs).toBe(45_000);
     const task = lines.find(({ text }) => text === `dump: task accept ${request}`);
     expect(task?.facts).toMatchObject({
