@@ -31,7 +31,8 @@ export async function killedAt(own: ImageSite, point: number): Promise<void> {
   const second = await own.up();
   // A request is the way round the back-off of a build that did not end.
   await own.run("image-build", "small");
-  await second.printed("upload ready");
+  // With a limit of its own, so that its log is shown when that never happens.
+  await until(() => second.err.includes("upload ready"), "an upload is ready", second, 2_400);
   await until(
     () => isSettled(own),
     "every record ready, and nothing that is not listed",
