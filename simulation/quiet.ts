@@ -36,9 +36,10 @@ export function lacking({
     .filter(({ nodes, minReady }) => nodes < minReady);
 }
 
-/** The contenders of nodes. */
+/** The contenders of free nodes. One that is being made, in the place of one that had reached its maximum age, is locked by its maker. */
 export function contenders({ check, cluster }: Scene): readonly { node: string; names: readonly string[] }[] {
-  return [...check.nodes.keys()]
-    .map((node) => ({ node, names: [...(cluster.znodes.children(paths.nodeLock(node)) ?? [])] }))
+  return [...check.nodes]
+    .filter(([, { data }]) => data.state === "ready" && (data.allocated_to ?? null) === null)
+    .map(([node]) => ({ node, names: [...(cluster.znodes.children(paths.nodeLock(node)) ?? [])] }))
     .filter(({ names }) => names.length > 0);
 }
