@@ -35,7 +35,7 @@ const UNSURE_MS = 1_000;
 export function reduce(state: State, events: readonly SchedulerEvent[], now: number, steady = now): Output {
   const turn: Turn = { now, steady, actions: [], changedVerdicts: new Set() };
   const failures: { at: string; error: unknown }[] = [];
-  // An error in one step is a bug. The other events of the turn are still taken, because nobody delivers them a second time.
+  // An error in one step is a bug. The other events of the turn are still taken, because they are not delivered a second time.
   const attempt = <T>(at: string, otherwise: T, work: () => T): T => {
     try {
       return work();

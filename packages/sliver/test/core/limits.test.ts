@@ -11,6 +11,25 @@ const machine = fc.record({
   link: fc.integer({ min: 1, max: 10_000_000_000 }),
 });
 
+/** Guarantee and share of each sliver. */
+const GUARANTEES = fc.array(fc.tuple(fc.nat(3000), fc.integer({ min: 1, max: 64 })), {
+  minLength: 1,
+  maxLength: 8,
+});
+
+/** Limits of slivers with these guarantees and shares, and the sum of their weights. */
+function weighed(list: readonly (readonly [number, number])[], cpu: number) {
+  const effective = new Map(
+    list.map(([cpuGuarantee, cpuShare], at) => [
+      `s${at}`,
+      { ...POLICIES.r0.defaults, cpuGuarantee, cpuShare },
+    ]),
+  );
+  const limits = computeLimits(effective, { cpu, link: 1 });
+  const sum = [...limits.values()].reduce((all, { cpuWeight }) => all + cpuWeight, 0);
+  return { effective, limits, sum };
+}
+
 describe("kernel values, by the numbers of the invariants", () => {
   test("29: no cap is below its guarantee, after loans too", () =>
     fc.assert(
@@ -40,53 +59,30 @@ describe("kernel values, by the numbers of the invariants", () => {
 
   test("28 at work: by weight alone everybody gets his guarantee, when guarantees fit", () =>
     fc.assert(
-      fc.property(
-        fc.array(fc.tuple(fc.nat(3000), fc.integer({ min: 1, max: 64 })), { minLength: 1, maxLength: 8 }),
-        (list) => {
-          const cpu = 24_000;
-          const effective = new Map(
-            list.map(([cpuGuarantee, cpuShare], at) => [
-              `s${at}`,
-              { ...POLICIES.r0.defaults, cpuGuarantee, cpuShare },
-            ]),
-          );
-          const limits = computeLimits(effective, { cpu, link: 1 });
-          const sum = [...limits.values()].reduce((all, { cpuWeight }) => all + cpuWeight, 0);
-          // A weight is a whole number of ten thousand: that much is lost at most.
-          for (const [name, { cpuGuarantee }] of effective)
-            expect((cpu * limits.get(name)!.cpuWeight) / sum).toBeGreaterThanOrEqual(
-              cpuGuarantee * 0.999 - 5,
-            );
-        },
-      ),
+      fc.property(GUARANTEES, (list) => {
+        const cpu = 24_000;
+        const { effective, limits, sum } = weighed(list, cpu);
+        // A weight is a whole number of ten thousand: that much is lost at most.
+        for (const [name, { cpuGuarantee }] of effective)
+          expect((cpu * limits.get(name)!.cpuWeight) / sum).toBeGreaterThanOrEqual(cpuGuarantee * 0.999 - 5);
+      }),
     ));
 
   test("28 against the rest of the machine: beside four busy processes on each CPU, everybody still gets his guarantee", () =>
     fc.assert(
-      fc.property(
-        fc.array(fc.tuple(fc.nat(3000), fc.integer({ min: 1, max: 64 })), { minLength: 1, maxLength: 8 }),
-        fc.integer({ min: 1, max: 24 }),
-        (list, cores) => {
-          const cpu = 1000 * cores;
-          fc.pre(list.reduce((sum, [guarantee]) => sum + guarantee, 0) <= cpu / 2);
-          const effective = new Map(
-            list.map(([cpuGuarantee, cpuShare], at) => [
-              `s${at}`,
-              { ...POLICIES.r0.defaults, cpuGuarantee, cpuShare },
-            ]),
-          );
-          const limits = computeLimits(effective, { cpu, link: 1 });
-          const sum = [...limits.values()].reduce((all, { cpuWeight }) => all + cpuWeight, 0);
-          for (const [name, { cpuGuarantee }] of effective) {
-            const { allWeight, cpuWeight } = limits.get(name)!;
-            // Where hardly anything is left to be shared, or there are many CPUs, the weight is at its bounds.
-            if (cpuGuarantee === 0 || allWeight === 10_000 || allWeight === 3_600 * cores) continue;
-            const together = (cpu * allWeight) / (allWeight + 400 * cores);
-            const least = Math.min(cpuGuarantee, 0.9 * cpu * (cpuWeight / sum));
-            expect((together * cpuWeight) / sum).toBeGreaterThanOrEqual(least * 0.99 - 5);
-          }
-        },
-      ),
+      fc.property(GUARANTEES, fc.integer({ min: 1, max: 24 }), (list, cores) => {
+        const cpu = 1000 * cores;
+        fc.pre(list.reduce((sum, [guarantee]) => sum + guarantee, 0) <= cpu / 2);
+        const { effective, limits, sum } = weighed(list, cpu);
+        for (const [name, { cpuGuarantee }] of effective) {
+          const { allWeight, cpuWeight } = limits.get(name)!;
+          // Where hardly anything is left to be shared, or there are many CPUs, the weight is at its bounds.
+          if (cpuGuarantee === 0 || allWeight === 10_000 || allWeight === 3_600 * cores) continue;
+          const together = (cpu * allWeight) / (allWeight + 400 * cores);
+          const least = Math.min(cpuGuarantee, 0.9 * cpu * (cpuWeight / sum));
+          expect((together * cpuWeight) / sum).toBeGreaterThanOrEqual(least * 0.99 - 5);
+        }
+      }),
     ));
 
   test("without a guarantee, slivers together weigh what others do; a guarantee changes that in few steps", () => {

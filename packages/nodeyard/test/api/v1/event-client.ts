@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from "node:http";
 import { constants, createGunzip } from "node:zlib";
 
 /** One server-sent event. */
-export interface Told {
+export interface ReceivedEvent {
   readonly id: string | undefined;
   readonly event: string;
   readonly data: {
@@ -14,7 +14,7 @@ export interface Told {
 
 /** Follows events as a browser does, and keeps the picture that they draw. */
 export class EventClient {
-  readonly reported: Told[] = [];
+  readonly reported: ReceivedEvent[] = [];
   /** Rows by `kind/id`. */
   readonly picture = new Map<string, Readonly<Record<string, unknown>>>();
   /** As a browser sends it again. */
@@ -74,7 +74,7 @@ export class EventClient {
     if (id !== undefined) this.last = id;
     const data = fields.get("data");
     if (data === undefined) return;
-    const reported: Told = { id, event: fields.get("event") ?? "message", data: JSON.parse(data) };
+    const reported: ReceivedEvent = { id, event: fields.get("event") ?? "message", data: JSON.parse(data) };
     this.reported.push(reported);
     const key = `${reported.data.kind}/${reported.data.id}`;
     if (reported.event === "put") this.picture.set(key, reported.data.row!);

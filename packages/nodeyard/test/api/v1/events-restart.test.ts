@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** What a client was sent: `kind id`, and the version that the row shows; null: removed. */
-type Told = readonly [id: string, version: string | null, skipped: boolean];
+type Change = readonly [id: string, version: string | null, skipped: boolean];
 
 /** A tree that outlives processes, and the process that looks at it now. */
 function world(seed = 1) {
@@ -64,13 +64,13 @@ function world(seed = 1) {
         ? nodes.put(id, encodeNode(newNode({ type: ["small"], hostname: name }, 1)), version)
         : requests.put(id, encodeRequest(newRequest({ nodeTypes: ["small"], requestor: name }, 1)), version);
       if (!away) listener?.(event!);
-      return [id, name, false] as Told;
+      return [id, name, false] as Change;
     },
     remove(id: string, away = false) {
       if (!versions.delete(id)) return undefined;
       const event = isNode(id) ? nodes.remove(id) : requests.remove(id);
       if (!away) listener?.(event!);
-      return [id, null, false] as Told;
+      return [id, null, false] as Change;
     },
     /** Kills the process: nothing is closed, and nothing more is sent. */
     kill() {
@@ -80,7 +80,7 @@ function world(seed = 1) {
       hub = boot();
     },
     follow(last?: string) {
-      const reported: Told[] = [];
+      const reported: Change[] = [];
       const ids: string[] = [];
       const state = { gaps: 0, last: last ?? "" };
       hub.follow({
@@ -133,7 +133,7 @@ test("each change before a kill, and after it, is sent once and in order to a cl
       rmSync(`${file}.1`, { force: true });
       const site = world();
       const client = site.follow();
-      const wanted: Told[] = [];
+      const wanted: Change[] = [];
       let last: string | undefined;
       for (const [number, [what, id]] of steps.entries()) {
         // From here on the client is away; what it has is the beginning of what it is to have.
