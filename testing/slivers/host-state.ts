@@ -9,7 +9,7 @@ const ITS_TABLE = /^table inet nodeyard_(qemu_|nyq)/;
 /** What slivers could leave on a machine, and the complete state of the host that they must not change. */
 export function hostState(folder: string): Readonly<Record<string, readonly string[]>> {
   return {
-    processes: processes(),
+    processes: sliverProcesses(),
     mounts: lines(readFileSync("/proc/self/mountinfo", "utf8"))
       .map((line) => line.split(" ").slice(2).join(" "))
       .filter((line) => /nodeyard-sliver|ny-\d/.test(line)),
@@ -54,10 +54,10 @@ export function difference(
 }
 
 /**
- * Processes of slivers: by their ids, and LXC's own. Readers have such ids, too: only those count whose
- * `sliverd` is gone.
+ * Processes of slivers, by their ids, and LXC's own: number and command line. Readers have such ids, too: only those count whose `sliverd`
+ * is gone.
  */
-function processes(): string[] {
+export function sliverProcesses(): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {

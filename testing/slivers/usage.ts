@@ -1,8 +1,7 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { sliverProcesses } from "./host-state.ts";
 
-/** The first user id of slivers; a process with such an id belongs to a sliver. */
-const FIRST_ID = 0x7000_0000;
 const GROUPS = "nodeyard-slivers";
 
 export interface Memory {
@@ -59,9 +58,6 @@ export function traces(pool: string): string[] {
           .filter((name) => what.test(name))
           .map((name) => join(folder, name))
       : [];
-  const running = readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => ownerOf(pid) >= FIRST_ID);
   return [
     ...found("/sys/class/net", /^ny-[vpu]/),
     ...found(join(pool, "slivers"), /./),
@@ -69,17 +65,8 @@ export function traces(pool: string): string[] {
       found(join("/sys/fs/cgroup", name), new RegExp(`^${GROUPS}$`)),
     ),
     ...found("/sys/fs/cgroup", new RegExp(`^${GROUPS}$`)),
-    ...running.map((pid) => `process ${pid}`),
+    ...sliverProcesses().map((line) => `process ${line}`),
   ];
-}
-
-function ownerOf(pid: string): number {
-  try {
-    if (/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))) return 0;
-    return statSync(`/proc/${pid}`).uid;
-  } catch {
-    return 0;
-  }
 }
 
 function groupOf(controller: string): string {
