@@ -44,12 +44,16 @@ export function assign(
 
   const unplaced: string[] = [];
   const held = heldDevices(records, observed);
+  let freed = state.safe
+    ? Number.POSITIVE_INFINITY
+    : endingPlaces(records, spares.all, observed, doing, highestIndex);
   /** A place of its own; undefined: later, when a device is free. */
   const own = (record: SliverRecord): Partial<Local> | undefined => {
     const index = lowest();
     const all = index === undefined ? undefined : freeDevices(record.devices, devices, held);
     if (index === undefined || all === undefined) {
-      if (index === undefined) spares.drop();
+      // Ends take many syncs: without the count each of them would give up one more spare for the same sliver.
+      if (index === undefined && freed-- <= 0) spares.drop();
       if (index === undefined || freeDevices(record.devices, devices, []) === undefined)
         unplaced.push(record.name);
       return undefined;
@@ -85,6 +89,23 @@ function adopted(record: SliverRecord, free: readonly Observed[]): SliverRecord 
   const { index, incarnation, devices } = found;
   const held = devices === undefined ? {} : { devices };
   return { ...record, local: { ...local, index, incarnation, ...held } };
+}
+
+/**
+ * How many indexes become free without a decision of this sync: nobody owns what has them, so the plan destroys it. One whose task failed
+ * may take long or for ever, so a sliver does not wait for it.
+ */
+function endingPlaces(
+  records: State["records"],
+  spares: readonly SliverRecord[],
+  observed: readonly Observed[],
+  doing: Doing,
+  highestIndex: number,
+): number {
+  const owned = new Set([...records.values(), ...spares].map(({ local }) => local.index));
+  return observed.filter(
+    ({ index, incarnation }) => index <= highestIndex && !owned.has(index) && !doing.hasFailed(incarnation),
+  ).length;
 }
 
 /** Whether something on the machine has the record's incarnation: an earlier life that is not removed yet. */

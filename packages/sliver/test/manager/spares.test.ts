@@ -129,6 +129,35 @@ test("without the setting they end, and a machine that is full has none", async 
   expect(without.found).toEqual(["cyd:running", "dan:running"]);
 });
 
+test("a sliver that waits for the index of a spare that is still ending costs no second spare", async () => {
+  const rig = await started(2, 4);
+  const [ada, bob, cyd] = [
+    ["ada", "a"],
+    ["bob", "b"],
+    ["cyd", "c"],
+  ].map(
+    ([name, image]) =>
+      (number: number) =>
+        like(name!, number, { image: image! }),
+  );
+  await ask(rig, 1, ada!(1));
+  await ask(rig, 2, ada!(2), bob!(2));
+  expect(spares(rig)).toEqual(["a running", "b running"]);
+  let end = () => {};
+  rig.machine.disturb = (step) =>
+    step === "destroy" ? new Promise<void>((resolve) => (end = resolve)) : undefined;
+  await ask(rig, 3, ada!(3), bob!(3), cyd!(3));
+  for (let syncs = 0; syncs < 3; syncs++) {
+    rig.manager.requestSync();
+    await rig.settle();
+  }
+  expect(spares(rig)).toEqual(["b running"]);
+  end();
+  await rig.pass(10_000);
+  expect(rig.found).toEqual(["ada:running", "bob:running", "cyd:running", expect.stringContaining("spare.")]);
+  expect(spares(rig)).toEqual(["b running"]);
+});
+
 test("one that is still being started, that failed or whose image is a former one is given to nobody", async () => {
   const rig = await started(1);
   let go = () => {};
