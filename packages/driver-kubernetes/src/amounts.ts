@@ -3,6 +3,7 @@ import type { PodContainer } from "./client/index.ts";
 
 type Quantities = Readonly<Record<string, string | number>>;
 
+/** Suffixes of quantities (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/). */
 const SCALES: Readonly<Record<string, number>> = {
   n: 1e-9,
   u: 1e-6,
@@ -22,7 +23,10 @@ const SCALES: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. */
+/**
+ * A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a
+ * count.
+ */
 export function quantity(value: string | number): number {
   const [, digits, suffix] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
   return digits === undefined ? Number.NaN : Number(digits) * (SCALES[suffix!] ?? Number.NaN);
@@ -36,7 +40,7 @@ const UNITS: Readonly<Record<string, readonly [name: string, unit: number]>> = {
   pods: ["instances", 1],
 };
 
-/** Amounts of a mapping such as `resources.requests`. */
+/** Amounts of a mapping such as `resources.requests`: cores, MiB of `ram`, MB of `ephemeral-storage`, counts of anything else. */
 export function amountsOf(quantities: Quantities): Resources {
   const amounts: Record<string, number> = {};
   for (const [key, value] of Object.entries(quantities)) {
@@ -46,7 +50,10 @@ export function amountsOf(quantities: Quantities): Resources {
   return amounts;
 }
 
-/** Amounts that the scheduler counts for a pod's containers: their requests, or their limits where there are no requests. */
+/**
+ * Amounts that the scheduler counts for a pod's containers: their requests, or their limits where there are no requests. Init
+ * containers are left out: they end before the node is used.
+ */
 export function containerAmounts(containers: readonly PodContainer[]): Resources {
   const sum: Record<string, number> = {};
   for (const { resources } of containers) {

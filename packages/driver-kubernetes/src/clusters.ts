@@ -20,22 +20,26 @@ import {
 
 /** Dependencies of the drivers on their host. Tests pass their own. */
 export interface KubeHost {
+  /** For the kubeconfig of a provider's context (`resolveAccess`). */
   readonly files: KubeFiles;
+  /** Opens the connections to an API server. */
   connect(route: Route): Transport;
   /** Milliseconds that a pod may be unschedulable before its launch fails. Default: 15 s. */
   readonly roomMs?: number;
 }
 
+/** What a cluster needs of the process. The handles of the provider that opens it first are used for all that share it. */
 interface Handles {
   readonly clock: Clock;
   readonly random: Random;
+  /** UUID of the installation, for the label selector. */
   readonly installation: string;
   readonly observe?: (call: ApiCall) => void;
   /** Called when a watch failed. The watch retries by itself. */
   readonly onFailure: (path: string, error: unknown) => void;
 }
 
-/** A watch that shows a pod; to be released once. */
+/** A watch that shows a pod; `release` is to be called once. Later calls of `get` on a released watch may show an old state. */
 export interface Seen {
   readonly watch: ObjectWatch<Pod>;
   release(): void;
@@ -45,8 +49,9 @@ export interface Seen {
 export class Cluster implements Account {
   readonly connection: Connection;
   readonly #handles: Handles;
+  /** Open watches by path and selector. A watch is removed with its last user. */
   readonly #watches = new Map<string, ObjectWatch<KubeObject>>();
-  /** The credential may not list pods of all namespaces. */
+  /** The credential may not list pods of all namespaces. Learned from a 403 and kept, so that each launch does not ask again. */
   #isNarrow = false;
 
   constructor(connection: Connection, handles: Handles) {
@@ -87,6 +92,7 @@ export class Cluster implements Account {
     return watch.use() as unknown as ObjectWatch<T>;
   }
 
+  /** Gives up one use of a watch. The last one closes it, and the next `watch` of the collection lists again. */
   release(watch: ObjectWatch<never>): void {
     if (!watch.release()) return;
     for (const [key, known] of this.#watches) if (known === (watch as unknown)) this.#watches.delete(key);
@@ -118,6 +124,10 @@ export class Cluster implements Account {
     }
   }
 
+  /**
+   * A watch of pods of this installation that has been listed. Rejects, with nothing to release, when it is forbidden or the
+   * signal aborts.
+   */
   async #seen(path: string, signal: AbortSignal): Promise<Seen> {
     const watch = this.watch<Pod>(path, this.ours);
     const release = () => this.release(watch as never);
@@ -140,9 +150,12 @@ export class Clusters {
     this.#host = host;
   }
 
+  /** The cluster of a context. Rejects never: nothing is read or connected before the first call. */
   share(context: string | null, handles: Handles): Share<Cluster> {
     const { files, connect } = this.#host;
     const { clock, random, observe } = handles;
+    // KUBECONFIG is part of the key, because the same context may mean another cluster in another file. The installation is,
+    // because watches select its objects.
     const key = JSON.stringify([context, files.env.KUBECONFIG ?? null, handles.installation]);
     return this.#shared.share(clock, key, 0, () => {
       const resolve = (signal: AbortSignal) => resolveAccess(context, files, signal);

@@ -42,10 +42,15 @@ import type { PodContainer } from "./client/index.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
 
+/**
+ * A list that goes into the pod unchanged. The validator refuses any other type (LIST), so a value that is no list is read as
+ * empty.
+ */
 const list = (description: string) =>
   field(description, {}, LIST, (at, key) =>
     Array.isArray(at.raw[key]) ? (plain(at.raw[key]) as readonly unknown[]) : [],
   );
+/** A mapping that goes into the pod unchanged, with its floats as JSON numbers. */
 const object = (description: string) => mapping(description).map((raw) => plain(raw ?? {}) as Raw);
 
 const limits = {
@@ -53,6 +58,7 @@ const limits = {
   "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
 };
 
+// Nodes of these drivers have no login user: clients reach them through the API server.
 const { "python-path": pythonPath, "shell-type": shellType } = loginKeys;
 
 /** Keys that are allowed together with `spec`. */
@@ -64,6 +70,7 @@ const objectTable = {
   spec: object("The pod as it is; not together with keys that describe one."),
 };
 
+/** Keys from which `generatedSpec` makes a pod with one container. They are not allowed beside `spec` (SPEC_ALONE). */
 const podTable = {
   image: text("Image of the container."),
   "image-pull": text("When it is pulled.", { default: "IfNotPresent" }),
@@ -97,6 +104,7 @@ const podTable = {
   "extra-resources": amounts("What else the pod counts for."),
 };
 
+/** A verbatim `spec` is used as it is, so keys that describe a pod would have no effect on it. The validator reports them. */
 const SPEC_ALONE: Rule = [
   (value) =>
     value.spec === undefined || Object.keys(value).every((key) => key in objectTable || key === "type"),
@@ -106,6 +114,9 @@ const SPEC_ALONE: Rule = [
 const pullSecrets = { "image-pull-secrets": list("Secrets for the registry.") };
 const type = (description: string) => ({ type: text(description, { needed: true }) });
 
+/**
+ * Keys of a pool. Its `default-label-*` count for labels that do not set the key themselves; an explicit 0 of a label is kept.
+ */
 const poolTable = {
   ...poolKeys(limits),
   name: text("Start of the names of namespaces; the project, for openshiftpods.", {
@@ -136,6 +147,7 @@ const providerTable = {
   "max-resources": amounts("Limits of resources by name."),
 };
 
+/** The table of one driver: the shared keys, the driver's own keys of a provider and of a label, and rules for each label. */
 function table<P extends Table, L extends Table>(own: P, label: L, ...rules: readonly Rule[]) {
   const labels = section({ ...objectTable, ...podTable, ...label }, ...rules);
   const pools = section({
@@ -150,6 +162,7 @@ function table<P extends Table, L extends Table>(own: P, label: L, ...rules: rea
 }
 
 const needsContext = { context: text("Context of the kube config.", { needed: true }) };
+/** A limit that a provider sets for each of its pools, not for their sum (`compile`). */
 const ofEachPool = (description: string) => integer(description, { default: null, shown: "no limit" });
 
 const kubernetesTable = table(
@@ -188,6 +201,7 @@ const openshiftpodsTable = table(
 
 /** Provider settings that only these drivers read. */
 export interface KubeProviderOwn {
+  /** Context of the kubeconfig; null: its current context, or the pod's own service account (`resolveAccess`). */
   readonly context: string | null;
   /** Lifetime of a job's token, milliseconds. 0: the token of a secret, which does not expire. */
   readonly tokenMs: number;
@@ -216,6 +230,7 @@ export interface KubeLabelOwn {
 /** A provider of these drivers, as it is compiled from `nodepool.yaml`. */
 export type KubeProviderConfig = ProviderConfig<KubeProviderOwn, KubePoolOwn, KubeLabelOwn>;
 
+/** A label as the table reads it. `type` and `imagePullSecrets` are not in every driver's table. */
 type LabelValues = Entry<
   Values<typeof objectTable> &
     Values<typeof podTable> & {
@@ -224,6 +239,7 @@ type LabelValues = Entry<
     }
 >;
 type PoolValues = Entry<Values<typeof poolTable> & { readonly labels: readonly LabelValues[] }>;
+/** A provider as the tables read it: the union of the three, of which each driver has a part. */
 interface ProviderValues extends Omit<Values<typeof providerTable>, "launchAttempts"> {
   readonly name: string;
   readonly driver: string;
@@ -239,10 +255,12 @@ interface ProviderValues extends Omit<Values<typeof providerTable>, "launchAttem
 
 /** Milliseconds until a pod must be ready, as in Nodepool. The namespace and token before it take up to half a minute. */
 export const POD_MS = 300_000;
+/** Time limit of a whole launch, milliseconds. */
 const LAUNCH_MS = POD_MS + 60_000;
 
 type Kind = "kubernetes" | "openshift" | "openshiftpods";
 
+/** Makes the compiled provider. `kind` decides which labels are pods; everything else is alike for the three drivers. */
 function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadContext): KubeProviderConfig {
   const { name, maxServers, maxProjects, maxPods } = provider;
   const problem = labelValueProblem(name);
@@ -257,6 +275,8 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
         limits: {
           ...provider.maxResources,
           ...pool.maxResources,
+          // A pool's own limit counts even if it is higher than the provider's, because the provider's is only a default for each
+          // pool.
           instances: pool.at.has("max-servers") ? pool.limits.instances : most,
           cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
           ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
@@ -273,6 +293,7 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
         labels: compileLabels(pool, context, (label) => {
           if (kind === "openshiftpods" || label.type !== "namespace") checkPodName(label);
           return {
+            // There is no SSH server in a node, so there are no host keys and no port to try. 22 only fills the field.
             hostKeyChecking: false,
             connection: {
               username: null,
@@ -293,11 +314,18 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
 
 const sized = (amount: number | null) => amount !== null;
 
+/**
+ * Whether the label's node is a pod. An unknown `type` is a pod for `kubernetes` and a project for `openshift`, as in Nodepool.
+ */
 function isPod(kind: Kind, { type: word }: LabelValues): boolean {
   if (kind === "openshiftpods") return true;
   return kind === "openshift" ? word === "pod" : word !== "namespace";
 }
 
+/**
+ * Zuul's word for how its executor reaches the node. Only `kubectl` nodes are hosts of its inventory; the others are credentials
+ * for jobs.
+ */
 function connectionType(kind: Kind, label: LabelValues): string {
   if (isPod(kind, label)) return "kubectl";
   return kind === "openshift" ? "project" : "namespace";
@@ -318,6 +346,8 @@ function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLab
       ram: requests.memory ?? 0,
       ...(requests.storage === null ? {} : { "ephemeral-storage": requests.storage }),
       ...(label.gpu === null || label.gpuResource === null ? {} : { [label.gpuResource]: label.gpu }),
+      // A verbatim pod counts with what its containers request. `extra-resources` takes precedence, and a node is always one
+      // instance.
       ...(isVerbatim ? containerAmounts((label.spec.containers ?? []) as readonly PodContainer[]) : {}),
       ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
       instances: 1,
@@ -325,6 +355,7 @@ function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLab
   };
 }
 
+/** Amounts that the pod requests, in the file's units: cores, MiB, MB. Null: neither the label nor the pool names one. */
 function requestsOf(label: LabelValues, pool: PoolValues) {
   return {
     cpu: label.cpu ?? pool.defaultLabelCpu,
@@ -343,7 +374,12 @@ function limitsOf(label: LabelValues, pool: PoolValues) {
   };
 }
 
+/**
+ * The `spec` of a pod with one container, from the label's keys and the pool's defaults. Absent keys are left out, so that the
+ * cluster's own defaults apply.
+ */
 function generatedSpec(kind: Kind, label: LabelValues, pool: PoolValues): Raw {
+  // The API server refuses a GPU request that differs from its limit, so both get this amount.
   const gpu =
     label.gpu === null || label.gpuResource === null ? {} : { [label.gpuResource]: label.gpu.toFixed(2) };
   const quantities = ({ cpu, memory, storage }: ReturnType<typeof requestsOf>) => ({
@@ -361,6 +397,7 @@ function generatedSpec(kind: Kind, label: LabelValues, pool: PoolValues): Raw {
     name: label.name,
     image: label.image,
     imagePullPolicy: label.imagePull,
+    // The pod has to run until it is deleted, whatever its image does by default. Jobs enter it by `kubectl exec`.
     command: ["/bin/sh", "-c"],
     args: ["while true; do sleep 30; done;"],
     env: label.env.map(({ name, value }) => ({ name, value })),
@@ -383,21 +420,29 @@ function generatedSpec(kind: Kind, label: LabelValues, pool: PoolValues): Raw {
   };
 }
 
+/** Names of namespaces and pods (RFC 1123, "DNS label"). */
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+/** Values of labels (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/, "Syntax and character set"). */
 const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 /** Characters left of the 63 of a DNS label after a dash, ten digits and the mark (`markOf`). */
 const LONGEST_START = 40;
 
+/** Problem of a pool's name, as the end of a sentence: it begins the names of namespaces, or is a project's. */
 function dnsStart(name: string): string | undefined {
   if (DNS_LABEL.test(name) && name.length <= LONGEST_START) return undefined;
   return `is ${name}, of which the names of namespaces begin; write at most ${LONGEST_START} lower-case letters, digits and dashes`;
 }
 
+/** Problem of a provider's name: every object has it as the label `nodepool_provider_name`, by which nodes are found. */
 function labelValueProblem(name: string): string | undefined {
   if (LABEL_VALUE.test(name)) return undefined;
   return `is ${name}, which cannot be the value of a label in the cluster; write letters, digits, dots, dashes and underscores`;
 }
 
+/**
+ * Reports a label whose name cannot be that of its pod. Without this check every launch of the label would be refused by the API
+ * server.
+ */
 function checkPodName({ name, at }: { readonly name: string; readonly at: Reader }): void {
   if (!DNS_LABEL.test(name) || name.length > LONGEST_START)
     at.error(
@@ -414,6 +459,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
 }
 
+/** The casts: the three tables differ in a few keys, and `compile` reads their union. */
 const configOf = (kind: Kind, keys: ReturnType<typeof table>): DriverConfig<KubeProviderConfig> =>
   driverConfig(kind, keys, (provider, context) =>
     compile(kind, provider as unknown as Entry<ProviderValues>, context),

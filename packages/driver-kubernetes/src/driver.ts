@@ -7,10 +7,12 @@ import type { Site } from "./site.ts";
 
 type KubeDriver = Driver<KubeProviderConfig>;
 
+/** Default of `KubeHost.roomMs`: autoscalers write their event some seconds after the scheduler's refusal. */
 const ROOM_MS = 15_000;
 
 /** The drivers `kubernetes`, `openshift` and `openshiftpods`, in this order, on a given host. */
 export function createKubernetesDrivers(host: KubeHost): readonly [KubeDriver, KubeDriver, KubeDriver] {
+  // One for all three drivers, so that providers with one context share its connection and watches whatever their driver is.
   const clusters = new Clusters(host);
   const driver = (name: Site["kind"], config: KubeDriver["config"]): KubeDriver => ({
     name,

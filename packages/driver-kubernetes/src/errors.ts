@@ -1,19 +1,27 @@
 import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
 import { KubeConfigError, KubeError, NoAnswer } from "./client/index.ts";
 
-/** Maps errors of the API server to driver errors. No other module does this. */
+/**
+ * Maps errors of the API server to driver errors. No other module does this. Kinds: packages/driver/src/errors.ts. `place` begins
+ * the message.
+ */
 export function mapError(error: unknown, place: string): DriverError {
   const kind = kindOf(error);
   if (kind === undefined) return asDriverError(error, place);
   return new DriverError(kind, `${place}: ${(error as Error).message}`, { cause: error });
 }
 
+/** Undefined for errors that are not the client's: DriverErrors stay as they are, others become fatal. */
 function kindOf(error: unknown): DriverErrorKind | undefined {
   if (error instanceof KubeConfigError) return "configuration";
   if (error instanceof NoAnswer) return "transient";
   return error instanceof KubeError ? kindOfAnswer(error) : undefined;
 }
 
+/**
+ * The kind of an error answer. Words of the message count before the status, because a quota, roles and admission rules all
+ * answer 403.
+ */
 function kindOfAnswer({ status, said, causes }: KubeError): DriverErrorKind {
   if (/exceeded quota/i.test(said)) return "quota";
   // The namespace of an earlier attempt is still terminating, or its default service account does not exist yet.
@@ -27,6 +35,7 @@ function kindOfAnswer({ status, said, causes }: KubeError): DriverErrorKind {
     case 403:
     case 422:
       return "configuration";
+    // 401: the credential was renewed once without effect, but an operator may replace its file at any time, so it is not final.
     default:
       return status >= 500 || [401, 408, 409, 425, 429].includes(status) ? "transient" : "fatal";
   }

@@ -7,7 +7,10 @@ import { isolatedNodes } from "./nodes/isolated.ts";
 import { sharedNodes } from "./nodes/shared.ts";
 import type { Site } from "./site.ts";
 
-/** One provider of one cluster. Rejects when the credential is invalid or may not list the nodes' objects. */
+/**
+ * One provider of one cluster. Rejects with a DriverError when the credential is invalid or may not list the nodes' objects; the
+ * share of the cluster is released then. All errors of the nodes' operations pass `mapError` here, at one place.
+ */
 export async function kubeProvider(
   kind: Site["kind"],
   config: KubeProviderConfig,
@@ -42,6 +45,7 @@ export async function kubeProvider(
     mapError,
   );
   try {
+    // The signal never aborts: calls of the client have their own limits.
     await nodes.open(new AbortController().signal);
     return provider;
   } catch (error) {

@@ -9,6 +9,7 @@ export interface Site {
   readonly config: KubeProviderConfig;
   readonly cluster: Cluster;
   readonly access: JobAccess;
+  /** UUID of the installation; objects with another one are never touched. */
   readonly installation: string;
   readonly clock: Clock;
   readonly random: Random;

@@ -3,8 +3,12 @@ import { KubeError, NoAnswer } from "./errors.ts";
 import type { Access } from "./kubeconfig.ts";
 import type { HttpRequest, Route, Transport } from "./transport.ts";
 
-/** A call for metrics. Each attempt counts as one call. */
+/**
+ * An attempt of a call, for metrics: a call that is repeated counts each time. `result`: the HTTP status, or "none" when there
+ * was no answer.
+ */
 export interface CallSeen {
+  /** Kind and method, as `pods.GET` (`operationOf`). */
   readonly operation: string;
   readonly result: string;
   readonly ms: number;
@@ -15,6 +19,7 @@ export interface ConnectionOptions {
   readonly random: Random;
   /** Reads the credentials again. */
   readonly resolve: (signal: AbortSignal) => Promise<Access>;
+  /** Makes the connections of a route. Called again when the route changes. */
   readonly connect: (route: Route) => Transport;
   readonly observe?: (call: CallSeen) => void;
 }
@@ -22,8 +27,11 @@ export interface ConnectionOptions {
 /** Content of a call. `path` has no query. */
 export interface Call {
   readonly path: string;
+  /** Parameters, not yet encoded. */
   readonly query?: Readonly<Record<string, string>>;
+  /** Sent as JSON. Deletions have one, too (DeleteOptions). */
   readonly body?: object;
+  /** Ends the call, its retries and its pauses with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
@@ -38,6 +46,7 @@ const EARLY_MS = 60_000;
 const TRY_MS = 60_000;
 /** Milliseconds in which a restarting API server is available again. Longer outages end the call with an error. */
 const OUTAGE_MS = 45_000;
+/** Longest pause between two attempts, milliseconds. */
 const SLOWEST_MS = 5_000;
 /** Milliseconds during which a 403 is retried after an outage: a new API server refuses calls until it has loaded all roles. */
 const YOUNG_MS = 20_000;
@@ -47,11 +56,18 @@ const YOUNG_MS = 20_000;
  */
 const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
-/** Calls to one API server with one credential, which is renewed when necessary. */
+/**
+ * Calls to one API server with one credential, which is renewed when necessary. `get`, `post` and `delete` retry interrupted
+ * calls for OUTAGE_MS. They reject with KubeError (an error answer), NoAnswer (no answer), KubeConfigError (no credential), or
+ * the signal's reason.
+ */
 export class Connection {
   readonly #options: ConnectionOptions;
+  /** The last access with its monotonic time; undefined when the next call has to read it. */
   #known: { readonly access: Access; readonly at: number } | undefined;
+  /** The reading in progress, which concurrent calls share: a credential plugin must not run once per call. */
   #resolving: Promise<Access> | undefined;
+  /** The connections in use and the route that they were made for. */
   #transport: { readonly key: string; readonly transport: Transport } | undefined;
   readonly #closed = new AbortController();
   /** Monotonic time at which the server was last unavailable. */
@@ -61,10 +77,12 @@ export class Connection {
     this.#options = options;
   }
 
-  /** The current access. Throws KubeConfigError. */
+  /** The current access. Throws KubeConfigError, and NoAnswer when a credential plugin hangs. */
   access(): Promise<Access> {
     const { clock } = this.#options;
     const { access, at } = this.#known ?? {};
+    // A credential with an expiry is trusted until shortly before it. One without, such as a token file, is read again every
+    // FRESH_MS.
     const isFresh =
       access !== undefined &&
       (access.expires === null
@@ -89,7 +107,10 @@ export class Connection {
     return this.#call("DELETE", call);
   }
 
-  /** Parsed lines of a watch. Ends when the server ends the watch. The caller resumes it, so failures are not retried here. */
+  /**
+   * Parsed lines of a watch. Ends when the server ends the watch. The caller resumes it, so failures are not retried here. It has
+   * no time limit of its own; the caller's signal ends it.
+   */
   async *lines(call: Call): AsyncGenerator<unknown, void, void> {
     const { transport, request } = await this.#request("GET", call, call.signal);
     let answer: Awaited<ReturnType<Transport["stream"]>>;
@@ -99,6 +120,7 @@ export class Connection {
       throw this.#noAnswer("GET", call, error);
     }
     if (answer.status !== 200) {
+      // The caller begins again, with credentials that are read anew.
       if (answer.status === 401) this.#known = undefined;
       throw new KubeError(`watch of ${call.path}`, answer.status, await answer.text());
     }
@@ -106,6 +128,7 @@ export class Connection {
     let rest = "";
     try {
       for await (const chunk of answer.body) {
+        // A chunk may end within a line, or within a character: `stream: true` keeps its first bytes for the next chunk.
         const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
         rest = lines.pop()!;
         for (const line of lines) if (line !== "") yield JSON.parse(line);
@@ -115,6 +138,7 @@ export class Connection {
     }
   }
 
+  /** Ends retries and the reading of credentials. Calls under way fail or complete as the transport decides. */
   async close(): Promise<void> {
     this.#closed.abort(new Error("the connection is closed"));
     await this.#transport?.transport.close();
@@ -123,6 +147,7 @@ export class Connection {
   async #call<T>(method: HttpRequest["method"], call: Call): Promise<T> {
     const { clock, random } = this.#options;
     const began = clock.monotonic();
+    // A 401 is repeated once with credentials that are read again. A second one is an error of the credential.
     let isRenewed = false;
     for (let tries = 0; ; tries++) {
       try {
@@ -135,6 +160,7 @@ export class Connection {
           continue;
         }
         const isYoung = clock.monotonic() - this.#outage < YOUNG_MS;
+        // A forbidden call is repeated only shortly after an outage, since a 403 is final on a server that runs.
         const mayPass =
           error instanceof NoAnswer ||
           (error instanceof KubeError && (AGAIN.has(error.status) || (isYoung && isForbidden(error))));
@@ -154,6 +180,7 @@ export class Connection {
       const { status, text } = await transport.send(request);
       result = String(status);
       if (status < 200 || status > 299) throw new KubeError(`${method} ${call.path}`, status, text);
+      // Text that is no JSON with a status of success comes from a proxy or gateway; it is handled as no answer.
       return JSON.parse(text) as T;
     } catch (error) {
       throw error instanceof KubeError ? error : this.#noAnswer(method, call, error);
@@ -165,6 +192,7 @@ export class Connection {
 
   async #request(method: HttpRequest["method"], { path, query, body }: Call, signal: AbortSignal) {
     const { server, route, authorization } = await this.access();
+    // `path` is made of names that the driver has checked, so it needs no encoding.
     const url = `${server}${path}${query === undefined ? "" : `?${new URLSearchParams(query)}`}`;
     const headers = {
       accept: "application/json",
@@ -190,6 +218,10 @@ export class Connection {
     return this.#transport.transport;
   }
 
+  /**
+   * Reads the credentials, with a time limit that is independent of the calls that wait: the first caller's abort must not fail
+   * the others.
+   */
   async #resolve(): Promise<Access> {
     const { clock, resolve } = this.#options;
     const limit = deadline(
@@ -207,10 +239,14 @@ export class Connection {
     }
   }
 
+  /**
+   * The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for
+   * `isYoung`.
+   */
   #noAnswer(method: string, { path, signal }: Call, cause: unknown): unknown {
     if (signal.aborted) return signal.reason;
     this.#outage = this.#options.clock.monotonic();
-    // The server's authority or our own certificate was renewed: the files have the new one.
+    // The server's authority or our own certificate was renewed: the files have the new one, and the next attempt reads them.
     if (/certificate|self.signed/i.test(messageOf(cause))) this.#known = undefined;
     return new NoAnswer(`${method} ${path} got no answer: ${messageOf(cause)}`, { cause });
   }
@@ -223,6 +259,7 @@ function isForbidden({ status, said }: KubeError): boolean {
 
 /** `pods.GET`: kind and method without object names, so that metrics have few label values. */
 function operationOf(method: string, path: string): string {
+  // `/api/v1/...` has two parts before the kind, `/apis/GROUP/VERSION/...` has three.
   const parts = path.split("/").slice(path.startsWith("/api/") ? 3 : 4);
   const [first = "", , kind = first, , below] = parts[0] === "namespaces" ? parts : ["", "", ...parts];
   return `${[kind, below].filter((part) => part !== undefined && part !== "").join(".")}.${method}`;

@@ -1,7 +1,12 @@
 import { errorClass, NodeyardError } from "@nodeyard/runtime";
 
-/** An error answer of the API server. `reason` and `message` come from its Status object. */
+/**
+ * An error answer of the API server. `reason` and `message` come from its Status object
+ * (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/). `errors.ts` of the driver maps it to a
+ * DriverError.
+ */
 export class KubeError extends NodeyardError {
+  /** The HTTP status; in a watch the `code` of its ERROR event. */
   readonly status: number;
   /** "AlreadyExists", "Forbidden", "Expired"; empty when the answer was not a Status object. */
   readonly reason: string;
@@ -27,14 +32,17 @@ export class NoAnswer extends errorClass("kubernetes.no_answer") {}
 /** The kubeconfig, or a file or plugin that it names, cannot be used. */
 export class KubeConfigError extends errorClass("kubernetes.configuration") {}
 
+/** Characters of the server's message that are kept. Admission webhooks and proxies answer with whole pages. */
 const LONGEST = 500;
 
+/** The fields of a Status object that are read. */
 interface Status {
   readonly reason?: string;
   readonly message?: string;
   readonly details?: { readonly causes?: readonly { readonly reason?: string }[] };
 }
 
+/** Empty for an answer that is no JSON object, as from a proxy. */
 function statusOf(text: string): Status {
   try {
     const parsed = JSON.parse(text) as Status | null;

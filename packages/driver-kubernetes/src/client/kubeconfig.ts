@@ -5,7 +5,9 @@ import type { Route } from "./transport.ts";
 
 /** Environment, files and programs that credentials are read from. Tests pass their own. */
 export interface KubeFiles {
+  /** KUBECONFIG, HTTPS_PROXY and the KUBERNETES_SERVICE_* variables of a pod are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder of `.kube/config`. */
   readonly home: string;
   /** Undefined when the file does not exist. Read each time, because tokens and certificates are replaced in place. */
   read(path: string): string | undefined;
@@ -13,10 +15,14 @@ export interface KubeFiles {
   run(command: PluginCommand, signal: AbortSignal): Promise<string>;
 }
 
-/** A credential plugin of a kubeconfig (client.authentication.k8s.io). */
+/**
+ * A credential plugin of a kubeconfig (https://kubernetes.io/docs/reference/access-authn-authz/authentication/, "client-go
+ * credential plugins").
+ */
 export interface PluginCommand {
   readonly command: string;
   readonly args: readonly string[];
+  /** Variables beside those of this process. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -31,6 +37,7 @@ export interface Access {
   readonly expires: number | null;
 }
 
+/** A cluster of a kubeconfig. Keys and meaning: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ */
 interface Cluster {
   readonly server?: string;
   readonly "certificate-authority"?: string;
@@ -40,6 +47,10 @@ interface Cluster {
   readonly "proxy-url"?: string;
 }
 
+/**
+ * A user of a kubeconfig. Of several credentials a plugin's counts before a token file, a token, and user name with password. A
+ * client certificate is sent with any of them.
+ */
 interface User {
   readonly token?: string;
   readonly tokenFile?: string;
@@ -66,6 +77,7 @@ interface KubeConfig {
 }
 
 type Named<K extends string, V> = { readonly name: string } & { readonly [P in K]?: V };
+/** An entry with the folder of its file, ending in a slash: relative paths in it start there. */
 type Found<V> = V & { readonly folder: string };
 
 /** Folder in which the kubelet mounts the credentials of a pod's service account. */
@@ -102,6 +114,7 @@ export async function resolveAccess(
 }
 
 function readConfigs({ env, home, read }: KubeFiles) {
+  // KUBECONFIG may name several files. One that does not exist is skipped, as in kubectl.
   const paths = (env.KUBECONFIG ?? "").split(":").filter((path) => path !== "");
   return (paths.length > 0 ? paths : [`${home}/.kube/config`]).flatMap((path) => {
     try {
@@ -130,6 +143,7 @@ function find<L extends "contexts" | "clusters" | "users", K extends string>(
   throw new KubeConfigError(`the kubeconfig has no ${key} ${name}; it has ${known.join(", ") || "none"}`);
 }
 
+/** Reads all files and runs the plugin of a context. Throws KubeConfigError, or the signal's reason. */
 async function accessOf(
   cluster: Found<Cluster>,
   user: Found<User>,
@@ -146,12 +160,14 @@ async function accessOf(
     cert: plugin?.clientCertificateData ?? pem(user, "client-certificate", files),
     key: plugin?.clientKeyData ?? pem(user, "client-key", files),
     serverName: cluster["tls-server-name"] ?? null,
+    // As in kubectl, a cluster's proxy takes precedence over that of the environment.
     proxy: cluster["proxy-url"] ?? files.env.HTTPS_PROXY ?? null,
   };
   const expires = plugin?.expirationTimestamp === undefined ? null : Date.parse(plugin.expirationTimestamp);
   return { server, route, authorization: authorizationOf(user, plugin?.token, files), expires };
 }
 
+/** Value of the header; null when only a certificate authenticates, or nothing does. */
 function authorizationOf(user: Found<User>, fromPlugin: string | undefined, files: KubeFiles): string | null {
   const token =
     fromPlugin ?? (user.tokenFile === undefined ? user.token : needed(user.folder, user.tokenFile, files));
@@ -161,6 +177,7 @@ function authorizationOf(user: Found<User>, fromPlugin: string | undefined, file
 }
 
 function inCluster(files: KubeFiles, host: string, port: string): Access {
+  // The variable has an IPv6 address without brackets.
   const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
   const ca = needed("", `${IN_CLUSTER}/ca.crt`, files);
   const route: Route = { verify: true, ca, cert: null, key: null, serverName: null, proxy: null };
@@ -181,6 +198,7 @@ function pem(
   return path === undefined || path === "" ? null : needed(from.folder, path, files);
 }
 
+/** A file that must exist. Throws KubeConfigError with its path. */
 function needed(folder: string, path: string, files: KubeFiles): string {
   const whole = path.startsWith("/") ? path : `${folder}${path}`;
   const text = files.read(whole);
@@ -188,6 +206,10 @@ function needed(folder: string, path: string, files: KubeFiles): string {
   return text;
 }
 
+/**
+ * `status` of an ExecCredential (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/).
+ * `expirationTimestamp`: RFC 3339.
+ */
 interface PluginStatus {
   readonly token?: string;
   readonly clientCertificateData?: string;
@@ -195,6 +217,10 @@ interface PluginStatus {
   readonly expirationTimestamp?: string;
 }
 
+/**
+ * Runs the credential plugin, which gets its request in KUBERNETES_EXEC_INFO. Called for each reading; `Connection` keeps the
+ * result until shortly before it expires.
+ */
 async function pluginStatus(
   { exec, folder }: Found<User>,
   cluster: Cluster,
@@ -208,6 +234,7 @@ async function pluginStatus(
     server: cluster.server,
     ...(ca === null ? {} : { "certificate-authority-data": Buffer.from(ca).toString("base64") }),
   };
+  // A launcher has no terminal, so a plugin that would ask for a password has to fail instead.
   const spec = { interactive: false, ...(provideClusterInfo === true ? { cluster: info } : {}) };
   const execInfo = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
   const own = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));

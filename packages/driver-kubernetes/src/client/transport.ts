@@ -1,5 +1,6 @@
 /** Connection settings of one API server. Certificates are contents, not paths. */
 export interface Route {
+  /** False: the server's certificate is not checked (`insecure-skip-tls-verify`). */
   readonly verify: boolean;
   /** PEM of the authorities that may sign the server's certificate; null: the system's. */
   readonly ca: string | null;
@@ -16,6 +17,7 @@ export interface Route {
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE";
   readonly url: string;
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;
@@ -29,5 +31,6 @@ export interface Transport {
   stream(
     request: HttpRequest,
   ): Promise<{ readonly status: number; readonly body: AsyncIterable<Uint8Array>; text(): Promise<string> }>;
+  /** Accepts no further requests, and resolves when those under way have ended. */
   close(): Promise<void>;
 }

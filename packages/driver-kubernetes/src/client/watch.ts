@@ -9,11 +9,16 @@ export interface WatchOptions {
   readonly random: Random;
   /** Path of the collection, such as `/api/v1/pods`. */
   readonly path: string;
+  /** Label selector. The watch then has only objects that match; one whose label is removed is reported as deleted. */
   readonly selector?: string;
   /** Called when the list or the watch failed. The watch retries by itself. */
   readonly onFailure: (error: unknown) => void;
 }
 
+/**
+ * A line of a watch (https://kubernetes.io/docs/reference/using-api/api-concepts/, "Efficient detection of changes"). The object
+ * of an ERROR is a Status; that of a BOOKMARK has only a version.
+ */
 interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   readonly object: KubeObject & { readonly code?: number; readonly message?: string };
@@ -25,24 +30,34 @@ const WATCH_S = 290;
 const SILENCE_MS = 150_000;
 /** Milliseconds between complete lists. They bound the delay when an event was lost. */
 const RESYNC_MS = 600_000;
+/** Longest pause before a failed list or watch is tried again, milliseconds. */
 const SLOWEST_MS = 5_000;
 /** HTTP 410: the server no longer knows the resource version (compacted or restarted), so a new list is needed. */
 const GONE = 410;
 
 /**
- * All objects of a collection, kept up to date by one list and one watch that all callers share. A watch resumes at the version of the last
- * event or bookmark. When the server no longer knows that version, everything is listed again.
+ * All objects of a collection, kept up to date by one list and one watch that all callers share. A watch resumes at the version
+ * of the last event or bookmark. When the server no longer knows that version, everything is listed again.
+ *
+ * It begins when it is made, and retries with back-off until `close`. Readers see the last known state during an outage. A
+ * deletion that no event reported is noticed at the next list.
  */
 export class ObjectWatch<T extends KubeObject> {
   readonly #options: WatchOptions;
+  /** Latest known state by `keyOf`. Its version never decreases: events, lists and noted answers may arrive in any order. */
   readonly #objects = new Map<string, T>();
+  /** Callers of `wait` by object, so that an event wakes only those that look at its object. */
   readonly #waiters = new Map<string, Set<(latest: T) => void>>();
   readonly #closed = new AbortController();
+  /** Callers of `synced`, woken by each list and each failure. */
   readonly #onSync = new Set<() => void>();
   /** Version at which the next watch begins; undefined: list first. */
   #version: string | undefined;
+  /** Everything has been listed once. It stays true during outages. */
   #isSynced = false;
+  /** Error of the latest attempt; undefined after a list. */
   #error: unknown;
+  /** How many `use` calls have no `release` yet. */
   #users = 0;
 
   constructor(options: WatchOptions) {
@@ -77,6 +92,7 @@ export class ObjectWatch<T extends KubeObject> {
     return this;
   }
 
+  /** The object as last seen; undefined when there is none, or before `synced`. */
   get(name: string, namespace = ""): T | undefined {
     return this.#objects.get(`${namespace}/${name}`);
   }
@@ -115,6 +131,10 @@ export class ObjectWatch<T extends KubeObject> {
     }
   }
 
+  /**
+   * Resolves with the next value that a set of waiters gets. Rejects when the signal aborts or the watch is closed. Leaves no
+   * listener behind.
+   */
   #change<V>(waiters: Set<(value: V) => void>, signal: AbortSignal): Promise<V> {
     return new Promise((resolve, reject) => {
       const closed = this.#closed.signal;
@@ -136,6 +156,7 @@ export class ObjectWatch<T extends KubeObject> {
     });
   }
 
+  /** Lists when there is no version to resume at, then follows the watch, until it is closed. Never rejects. */
   async #run(): Promise<void> {
     const { clock, random, onFailure } = this.#options;
     const { signal } = this.#closed;
@@ -143,6 +164,7 @@ export class ObjectWatch<T extends KubeObject> {
       const isListing = this.#version === undefined;
       try {
         if (isListing) await this.#list(signal);
+        // Returns when the server ended the watch after WATCH_S, which is no failure.
         await this.#follow(signal);
         failures = 0;
       } catch (error) {
@@ -160,6 +182,7 @@ export class ObjectWatch<T extends KubeObject> {
     }
   }
 
+  /** Lists the collection, adds what is new, and removes what the list does not have. */
   async #list(signal: AbortSignal): Promise<void> {
     const { connection, path } = this.#options;
     const page = (query: Readonly<Record<string, string>>) =>
@@ -176,6 +199,9 @@ export class ObjectWatch<T extends KubeObject> {
     for (const wake of [...this.#onSync]) wake();
   }
 
+  /**
+   * Follows one watch to its end. Rejects when the connection is lost or silent, and when the server no longer knows the version.
+   */
   async #follow(signal: AbortSignal): Promise<void> {
     const { connection, clock, random, path } = this.#options;
     const own = new AbortController();
@@ -183,6 +209,7 @@ export class ObjectWatch<T extends KubeObject> {
     signal.addEventListener("abort", stop, { once: true });
     const silent = () => own.abort(new NoAnswer(`the watch of ${path} was silent for ${SILENCE_MS} ms`));
     let guard = clock.setTimer(SILENCE_MS, silent);
+    // Jitter: watches that began together do not all list at the same moment.
     const resync = clock.setTimer(jitter(random, RESYNC_MS), () => {
       this.#version = undefined;
       own.abort(RESYNC);
@@ -209,6 +236,7 @@ export class ObjectWatch<T extends KubeObject> {
     }
   }
 
+  /** Applies one event. An ERROR ends the watch, and its version is asked for again or given up (`isGone`). */
   #take({ type, object }: WatchEvent): void {
     if (type === "ERROR")
       throw new KubeError(
@@ -242,6 +270,7 @@ export class ObjectWatch<T extends KubeObject> {
   }
 }
 
+/** Ends a watch without a failure; compared by identity. */
 const RESYNC = new Error("time to list everything");
 
 function keyOf({ metadata }: KubeObject): string {

@@ -12,8 +12,10 @@ export const thisHost: KubeHost = {
     read: readText,
     run: ({ command, args, env }, signal) =>
       new Promise((resolve, reject) => {
+        // An answer above 1 MiB is no credential. The abort ends the plugin's process.
         const options = { env: { ...process.env, ...env }, signal, maxBuffer: 1 << 20 };
         execFile(command, [...args], options, (error, stdout, stderr) => {
+          // The last line of the plugin's errors, which usually names the cause; stdout may contain a token and is not quoted.
           const said = stderr.trim().split("\n").at(-1) ?? "";
           if (error === null) resolve(stdout);
           else reject(new Error(said === "" ? String(error.code ?? error.signal) : said, { cause: error }));
@@ -23,6 +25,10 @@ export const thisHost: KubeHost = {
   connect,
 };
 
+/**
+ * Undefined when the file does not exist. Any other error is thrown, so that a file without read permission is not taken for an
+ * absent one.
+ */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");

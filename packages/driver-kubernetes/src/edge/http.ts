@@ -3,6 +3,7 @@ import type { HttpRequest, Route, Transport } from "../client/index.ts";
 
 /** Most connections to one API server. Each watch occupies one. */
 const CONNECTIONS = 24;
+/** Time for TCP and TLS, milliseconds. Without it a server that drops packets would use up the whole time of an attempt. */
 const CONNECT_MS = 15_000;
 
 /** HTTP with persistent connections. Only the timeout of connecting is set here; callers bound their calls by signals. */
@@ -21,6 +22,10 @@ export function connect(route: Route): Transport {
   };
 }
 
+/**
+ * Connections with a route's certificates, directly or through its proxy. undici's own timeouts are off, because a watch may be
+ * silent for a minute.
+ */
 function dispatcherOf({ verify, ca, cert, key, serverName, proxy }: Route): Dispatcher {
   const tls = {
     rejectUnauthorized: verify,

@@ -14,7 +14,9 @@ import type { KubeLabelOwn } from "../config.ts";
 
 /** Facts about a node that the cluster stores with its object, as JSON in one annotation. */
 export interface About {
+  /** Null when the object is not a node's, or its tag is incomplete. */
   readonly tag: Tag | null;
+  /** Use of the quota at creation: the label may have changed or left the configuration since. Empty when it is not known. */
   readonly resources: Resources;
   /** Name of the pod in the namespace; null when the namespace was made without one. */
   readonly pod: string | null;
@@ -42,6 +44,7 @@ export function aboutOf({ metadata }: KubeObject): About {
   };
 }
 
+/** The fields of a text in JSON; empty for any other text, such as the description of a project that a person wrote. */
 function parsed(text: string | undefined): Readonly<Record<string, unknown>> {
   if (text === undefined || !text.startsWith("{")) return {};
   try {
@@ -51,6 +54,7 @@ function parsed(text: string | undefined): Readonly<Record<string, unknown>> {
   }
 }
 
+/** Checked, because other users of the cluster may edit annotations, and a text in a sum of amounts would break the quota. */
 function isAmounts(value: unknown): value is Resources {
   return (
     typeof value === "object" &&
@@ -59,9 +63,14 @@ function isAmounts(value: unknown): value is Resources {
   );
 }
 
+/** The value of a label, which may be empty. */
 const VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
-/** Labels of all objects of a node: those of the file, those from templates, and the tag, which takes precedence. */
+/**
+ * Labels of all objects of a node: those of the file, those from templates, and the tag, which takes precedence. A template that
+ * fails, or that gives no valid value, is logged and left out (docs/contract/config.md, "Templates"): the API server would refuse
+ * the whole object.
+ */
 export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readonly<Record<string, string>> {
   const { labels, dynamicLabels } = label.own as KubeLabelOwn;
   const all: Record<string, string> = {};

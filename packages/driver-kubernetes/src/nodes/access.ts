@@ -4,6 +4,7 @@ import { type Connection, KubeError } from "../client/index.ts";
 /** Service account of jobs. The name is Nodepool's, and the record's `user`. */
 export const USER = "zuul-worker";
 
+/** A rule of a role (PolicyRule of rbac.authorization.k8s.io). `resourceNames` absent: all objects of these resources. */
 interface Rule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -11,6 +12,7 @@ interface Rule {
   readonly resourceNames?: readonly string[];
 }
 
+/** All verbs of a collection but `deletecollection`. */
 const ALL = ["create", "delete", "get", "list", "patch", "update", "watch"];
 /** Verbs for `kubectl exec` and `port-forward`: GET for WebSockets, POST (create) for the older SPDY. */
 const STREAMS = ["create", "get"];
@@ -49,10 +51,14 @@ const SHARED = { namespace: "nodeyard-zuul", pod: "nodeyard-zuul-restricted" } a
 /** Milliseconds until a secret must have its token. Without the token controller it never gets one. */
 const SECRET_MS = 30_000;
 
-/** Gives each job a credential of its own with the rights it needs and no others. */
+/**
+ * Gives each job a credential of its own with the rights it needs and no others. There is one per provider. All methods may be
+ * repeated after a lost answer; they reject with the client's errors.
+ */
 export class JobAccess {
   readonly #connection: Connection;
   readonly #handles: { readonly clock: Clock; readonly random: Random };
+  /** Answer of `#hasShared`; undefined before the first call and after one that failed. */
   #shared: Promise<boolean> | undefined;
 
   constructor(connection: Connection, handles: { readonly clock: Clock; readonly random: Random }) {
@@ -62,9 +68,12 @@ export class JobAccess {
 
   /** Creates a service account in the node's namespace and binds it to its role. Safe to repeat. */
   async grantIn(namespace: string, isPod: boolean, signal: AbortSignal): Promise<void> {
+    // The binding may be created before its account: RBAC does not check that a subject exists.
     const account = this.serviceAccount(namespace, USER, {}, signal);
     const role = async () => {
       const name = isPod ? "zuul-restricted" : "zuul";
+      // The role has to exist before its binding, because the API server reads it to check that the launcher may grant its rights
+      // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/, "Privilege escalation prevention and bootstrapping").
       const isShared = await this.#hasShared(signal);
       if (!isShared) await this.role(namespace, name, isPod ? podRules() : NAMESPACE_RULES, {}, signal);
       const ref = isShared
@@ -75,11 +84,16 @@ export class JobAccess {
     await Promise.all([account, role()]);
   }
 
+  /**
+   * Creates a service account. Pods that run as it get no token: the job has one in its record. `more`: further metadata, such as
+   * owners.
+   */
   async serviceAccount(namespace: string, name: string, more: object, signal: AbortSignal): Promise<void> {
     const body = { metadata: { name, ...more }, automountServiceAccountToken: false };
     await this.#make(`/api/v1/namespaces/${namespace}/serviceaccounts`, body, signal);
   }
 
+  /** Creates a role. Rejects with a 403 when the launcher lacks a right that the rules grant. */
   async role(
     namespace: string,
     name: string,
@@ -90,6 +104,7 @@ export class JobAccess {
     await this.#make(`${RBAC}/namespaces/${namespace}/roles`, { metadata: { name, ...more }, rules }, signal);
   }
 
+  /** Gives a service account of the same namespace the rights of a role. */
   async bind(
     namespace: string,
     name: string,
@@ -116,10 +131,15 @@ export class JobAccess {
     const spec = { expirationSeconds: Math.max(600, Math.round(lifetimeMs / 1000)) };
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${user}/token`;
     const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
+    // Each call makes another token. Earlier ones stay valid until they expire, so a repeated call harms nothing.
     const { status } = await this.#connection.post<{ status: { token: string } }>({ path, body, signal });
     return status.token;
   }
 
+  /**
+   * The token of a secret, which the cluster's token controller fills in; for `token-lifetime: 0`. It works as long as the
+   * account exists.
+   */
   async #secretToken(namespace: string, user: string, signal: AbortSignal): Promise<string> {
     const path = `/api/v1/namespaces/${namespace}/secrets`;
     const metadata = { name: user, annotations: { "kubernetes.io/service-account.name": user } };
@@ -141,7 +161,10 @@ export class JobAccess {
     }
   }
 
-  /** Why the server would not let this credential create job credentials in a project; undefined when it would. */
+  /**
+   * Why the server would not let this credential create job credentials in a project; undefined when it would. Asked when a
+   * provider opens, so that operators learn it before the first job. Every authenticated user may ask (SelfSubjectAccessReview).
+   */
   async refusal(namespace: string, signal: AbortSignal): Promise<string | undefined> {
     const wanted = [
       ["", "serviceaccounts", ""],
@@ -163,7 +186,10 @@ export class JobAccess {
     return undefined;
   }
 
-  /** Whether both cluster roles exist and can be read. Checked once per process. */
+  /**
+   * Whether both cluster roles exist and can be read. Asked once per provider; roles that are created later are seen after the
+   * provider was opened again.
+   */
   #hasShared(signal: AbortSignal): Promise<boolean> {
     this.#shared ??= this.#lookForShared(signal).catch((error: unknown) => {
       this.#shared = undefined;
@@ -172,6 +198,7 @@ export class JobAccess {
     return this.#shared;
   }
 
+  /** A credential that may not read cluster roles cannot tell whether they exist. Then each namespace gets a role of its own. */
   async #lookForShared(signal: AbortSignal): Promise<boolean> {
     for (const name of Object.values(SHARED)) {
       try {
@@ -184,7 +211,10 @@ export class JobAccess {
     return true;
   }
 
-  /** Creates an object under a name that only this driver uses. One that exists was created by an earlier attempt. */
+  /**
+   * Creates an object under a name that only this driver uses. One that exists was created by an earlier attempt and is not
+   * changed.
+   */
   async #make(path: string, body: object, signal: AbortSignal): Promise<void> {
     try {
       await this.#connection.post({ path, body, signal });

@@ -9,8 +9,10 @@ const NAMESPACES = "/api/v1/namespaces";
 const PROJECT_API = "/apis/project.openshift.io/v1";
 
 /**
- * Namespaces of `kubernetes` nodes and projects of `openshift` nodes. A project is a namespace that the server creates on request.
- * `watch` begins the watch that `close` ends; it rejects when the credential may not watch them.
+ * Namespaces of `kubernetes` nodes and projects of `openshift` nodes. A project is a namespace that the server creates on
+ * request. `watch` begins the watch that `close` ends; it rejects when the credential may not watch them.
+ *
+ * `cluster.watch` counts each call as a user. The first call of `watch` is kept, so that one `close` releases it.
  */
 export function homesOf({ cluster, kind, log }: Site) {
   const { connection } = cluster;
@@ -28,6 +30,8 @@ export function homesOf({ cluster, kind, log }: Site) {
   async function make(order: CreateOrder, name: string, signal: AbortSignal): Promise<KubeObject> {
     const label = order.label as LabelConfig<KubeLabelOwn>;
     const metadata = { name, labels: labelsOf(order, log) };
+    // The pod's name is stored with the namespace, so that `list` can tell a missing pod, also for a label that left the
+    // configuration.
     const about = aboutText(order.tag, label, label.own.isPod ? label.name : null);
     if (!isProject) {
       const body = { metadata: { ...metadata, annotations: { [ABOUT]: about } } };

@@ -21,16 +21,23 @@ import { hasEnded, podReady } from "./ready.ts";
 import { machineOf, markOf, portOf } from "./record.ts";
 import type { Nodes } from "./types.ts";
 
-/** Milliseconds after which no launch is under way any more: a namespace without its pod is then a leak. */
+/**
+ * Milliseconds after which no launch is under way any more: a namespace without its pod is then a leak. More than three times the
+ * time limit of a launch (`compile` in config.ts).
+ */
 const LAUNCHED_MS = 1_200_000;
 
-/** Nodes with a namespace or project of their own: drivers `kubernetes` and `openshift`. */
+/**
+ * Nodes with a namespace or project of their own: drivers `kubernetes` and `openshift`. The namespace is the node: it carries the
+ * tag, its name is the external id, and its deletion removes pod, account, role and binding. Nothing is kept in memory but
+ * caches, so a launcher that starts again continues with what the cluster has.
+ */
 export function isolatedNodes(site: Site): Nodes {
   const { homes, watch, close } = homesOf(site);
   const { tokenMs } = site.config.own;
   /** Watch of pods in all namespaces; undefined when the credential has no right to it. */
   let pods: Seen | undefined;
-  /** Namespaces whose pod was ready before. When it is missing later, it was evicted. */
+  /** Namespaces whose pod was ready before, in a launch of this process. When it is missing later, it was evicted. */
   const ready = new Set<string>();
 
   async function* create(
@@ -39,12 +46,16 @@ export function isolatedNodes(site: Site): Nodes {
   ): AsyncGenerator<Step, Machine, void> {
     const label = order.label as LabelConfig<KubeLabelOwn>;
     const [first, second] = namesOf(order.tag);
+    // The name that an earlier attempt claimed, or tried to claim, comes first. Otherwise a lost answer could give one node two
+    // namespaces.
     const known = await homes.known(order.tag, [first, second], signal);
     const start = known?.metadata.name ?? (externalId === second ? second : first);
     const home = yield* homes.claim(order, [start, second], (id) => id, signal);
     const { name } = home.metadata;
 
     yield { step: "access", deadlineMs: CALL_MS };
+    // The job owns its project, as in Nodepool. OpenShift calls the binding of the requester `admin`, so this one has another
+    // name.
     if (site.kind === "openshift") {
       await site.access.serviceAccount(name, USER, {}, signal);
       await site.access.bind(name, "admin-0", { kind: "ClusterRole", name: "admin" }, USER, {}, signal);
@@ -55,6 +66,7 @@ export function isolatedNodes(site: Site): Nodes {
       yield { step: "pod", deadlineMs: CALL_MS };
       const seen = await site.cluster.podsIn(name, signal);
       try {
+        // Without the note `podReady` would take the pod for a deleted one, because the watch may show it only later.
         seen.watch.note(await claimPod(site, order, name, signal));
         yield { step: "boot", deadlineMs: POD_MS + CALL_MS };
         const { connection } = site.cluster;
@@ -76,6 +88,7 @@ export function isolatedNodes(site: Site): Nodes {
     });
   }
 
+  /** The record's `connection_port` with a new token. Called at the launch and again before a ready node is handed out late. */
   async function accessOf(name: string, pod: string | null, signal: AbortSignal) {
     const token = await site.access.token(name, USER, tokenMs, signal);
     return portOf(
@@ -92,6 +105,10 @@ export function isolatedNodes(site: Site): Nodes {
     for (const name of names) ready.delete(name);
   }
 
+  /**
+   * All namespaces that the credential can list. `ended` marks nodes whose pod has ended or was evicted, so that the launcher
+   * replaces them.
+   */
   async function list(signal: AbortSignal): Promise<readonly Resource[]> {
     const all = await homes.all(signal);
     return all.map((home) => {
@@ -99,6 +116,8 @@ export function isolatedNodes(site: Site): Nodes {
       const { name: id, creationTimestamp = "" } = home.metadata;
       const there = pod === null || pods === undefined ? undefined : pods.watch.get(pod, id);
       const isLate = site.clock.now() - Date.parse(creationTimestamp) > LAUNCHED_MS;
+      // A missing pod means an eviction only in a namespace of this installation (the watch has no other pods), and only when the
+      // pod was there before or had the time to come. Otherwise a launch under way would be taken for a failed one.
       const isMissing =
         pod !== null &&
         pods !== undefined &&
@@ -112,6 +131,10 @@ export function isolatedNodes(site: Site): Nodes {
     });
   }
 
+  /**
+   * The namespace of a node. Rejects with kind "not-found" when it is gone or being deleted; the launcher then takes the node out
+   * of service.
+   */
   async function standing(tag: Tag, signal: AbortSignal): Promise<KubeObject> {
     const home = await homes.known(tag, namesOf(tag), signal);
     if (home !== undefined && home.metadata.deletionTimestamp === undefined) return home;
@@ -130,10 +153,13 @@ export function isolatedNodes(site: Site): Nodes {
       return (await homes.find(tag, namesOf(tag), signal))?.metadata.name;
     },
     async removeResource({ id, tag }, signal) {
+      // Read again: since the caller's list the namespace may have been deleted, and its name been taken by another owner.
       const there = (await homes.all(signal)).find(({ metadata }) => metadata.name === id);
       if (there === undefined || tag === null || !sameNode(aboutOf(there).tag, tag)) return;
       await homes.erase(there, signal);
     },
+    // A ResourceQuota counts in one namespace, and each node has its own. Whether a pod fits is decided by the cluster's
+    // scheduler (docs/design/kubernetes.md).
     quota: async () => ({}),
     need: async (label) => label.own.amounts,
     async stands(tag, signal) {
@@ -169,6 +195,7 @@ function namesOf(tag: Tag): readonly [string, string] {
   return [name, `${name}-${markOf(tag)}`];
 }
 
+/** Creates the node's pod, or reads the one of that name, which an earlier attempt created: the namespace is this node's own. */
 async function claimPod(
   site: Site,
   order: CreateOrder,

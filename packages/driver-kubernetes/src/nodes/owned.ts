@@ -17,6 +17,7 @@ const GONE_MS = 600_000;
 /** A collection in which an object stands for a node: namespaces, projects, or the pods of one project. */
 export interface Collection<T extends KubeObject> {
   readonly connection: Connection;
+  /** Path of its API without a slash at the end: `/api/v1/namespaces`. A name is appended to it. */
   readonly path: string;
   /** Namespace of the collection; empty when it has none. */
   readonly namespace: string;
@@ -26,10 +27,15 @@ export interface Collection<T extends KubeObject> {
   readonly ours: string | null;
   /** Rejects when the credential may not watch the collection. */
   watch(signal: AbortSignal): Promise<ObjectWatch<T>>;
+  /** One call that creates the object with the order's tag on it. Rejects with reason AlreadyExists when the name is taken. */
   make(order: CreateOrder, name: string, signal: AbortSignal): Promise<T>;
 }
 
-/** The objects of nodes in a collection: claimed by name, identified by their tag, deleted by uid. */
+/**
+ * The objects of nodes in a collection: claimed by name, identified by their tag, deleted by uid. It keeps no state but the
+ * collection's watch, so each method may be called again after a crash or a lost answer. Errors are the client's, and
+ * DriverErrors.
+ */
 export class Owned<T extends KubeObject> {
   readonly #in: Collection<T>;
 
@@ -46,12 +52,16 @@ export class Owned<T extends KubeObject> {
     return undefined;
   }
 
-  /** The same, but asks the server when the watch does not show it. */
+  /**
+   * The same, but asks the server when the watch does not show it. The watch may lag behind, and `remove` must not conclude from
+   * that that a node has no object. What is found is added to the watch.
+   */
   async find(tag: Tag, names: readonly string[] | null, signal: AbortSignal): Promise<T | undefined> {
     const known = await this.known(tag, names, signal);
     if (known !== undefined) return known;
     const { ours } = this.#in;
     const selector = `${ours},nodepool_provider_name=${tag.provider},nodepool_node_id=${tag.nodeId}`;
+    // Without labels (projects) there is no selector, so the possible names are read one by one.
     const listed =
       ours === null
         ? await Promise.all((names ?? []).map((name) => this.#read(name, signal)))
@@ -61,7 +71,10 @@ export class Owned<T extends KubeObject> {
     return found;
   }
 
-  /** All objects that the credential can list, with those of others. */
+  /**
+   * All objects that the credential can list, with those of others. `query` restricts the list. Rejects rather than return a
+   * part.
+   */
   async all(signal: AbortSignal, query: Readonly<Record<string, string>> = {}): Promise<readonly T[]> {
     const { connection, path } = this.#in;
     const { items } = await listAll((page) => connection.get<List<T>>({ path, query: page, signal }), query);
@@ -79,11 +92,13 @@ export class Owned<T extends KubeObject> {
     signal: AbortSignal,
   ): AsyncGenerator<Step, T, void> {
     const { what } = this.#in;
+    // A set, because a continued launch passes the name that it has already as the first one, which may also be the second.
     for (const name of new Set(names)) {
       yield { step: what, deadlineMs: GONE_MS, save: { externalId: idOf(name) } };
       const claimed = await this.#claim(order, name, signal);
       if (claimed !== undefined) return claimed;
     }
+    // Fatal: another attempt would find the same owners.
     throw new DriverError("fatal", `${order.tag.provider}: others have ${what}s ${names.join(" and ")}`);
   }
 
@@ -94,11 +109,13 @@ export class Owned<T extends KubeObject> {
     signal: AbortSignal,
   ): AsyncGenerator<Step, void, void> {
     yield { step: "delete", deadlineMs: CALL_MS };
+    // More than one object may have the tag, when a lost answer made an earlier attempt take the second name. All are deleted.
     let there = await this.find(tag, names, signal);
     while (there !== undefined) {
       await this.#delete(there, signal);
       yield { step: "gone", deadlineMs: GONE_MS };
       await this.#gone(there, signal);
+      // The watch has seen the deletion, so the server is not asked again.
       there = await this.known(tag, names, signal);
     }
   }
@@ -109,7 +126,11 @@ export class Owned<T extends KubeObject> {
     await this.#gone(object, signal);
   }
 
-  /** Undefined when the name is taken by another owner. */
+  /**
+   * Undefined when the name is taken by another owner. Creating first and reading only on a conflict saves a call, and leaves the
+   * decision between two launchers to the server. An object of this node that is being deleted is waited for, then made anew. The
+   * loop ends with the step's deadline.
+   */
   async #claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<T | undefined> {
     const watch = await this.#in.watch(signal);
     for (;;) {
@@ -122,6 +143,7 @@ export class Owned<T extends KubeObject> {
         if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
       }
       const there = await this.#read(name, signal);
+      // Deleted between the two calls: the name is free.
       if (there === undefined) continue;
       if (!isOf(there, order.tag)) return undefined;
       watch.note(there);
@@ -142,12 +164,17 @@ export class Owned<T extends KubeObject> {
     }
   }
 
+  /** Resolves when the watch shows no object with this uid under the name. A later object of the same name is another one. */
   async #gone({ metadata: { name, uid } }: T, signal: AbortSignal): Promise<void> {
     const watch = await this.#in.watch(signal);
     const place = { name, namespace: this.#in.namespace };
     await watch.wait(place, (there) => (there?.metadata.uid === uid ? undefined : true), signal);
   }
 
+  /**
+   * The object from the server; undefined when there is none; FOREIGN when the name is taken by one that this credential may not
+   * read.
+   */
   async #read(name: string, signal: AbortSignal): Promise<T | undefined> {
     const { connection, path, ours } = this.#in;
     try {
@@ -161,6 +188,7 @@ export class Owned<T extends KubeObject> {
   }
 }
 
+/** Stands for a project of another owner. It has no tag, so that no node owns it. */
 const FOREIGN: KubeObject = { metadata: { name: "", uid: "", resourceVersion: "" } };
 
 function isOf(object: KubeObject, tag: Tag): boolean {

@@ -2,6 +2,7 @@ import { type Clock, DriverError, type DriverErrorKind, deadline, messageOf } fr
 import type { Connection, ObjectWatch, Pod } from "../client/index.ts";
 import { POD_MS } from "../config.ts";
 
+/** Where a pod is, as its path in the API. */
 export interface PodPlace {
   readonly namespace: string;
   readonly name: string;
@@ -15,11 +16,19 @@ interface ReadyHandles {
   readonly roomMs: number;
 }
 
-/** Resolves to the pod when the watch shows it ready. Rejects with a DriverError when it will not become ready. */
+/**
+ * Resolves to the pod when the watch shows it ready. Rejects with a DriverError when it will not become ready:
+ *
+ * "capacity" when the scheduler refuses it for `roomMs` and no autoscaler adds a node; "configuration" when only a change of the
+ * label can help; "transient" when another attempt may succeed; "not-found" when it was deleted; "timeout" after POD_MS, with the
+ * pod's phase and its last two warnings. The caller's abort rejects with the signal's reason. The pod must be in the watch before
+ * the call (`note`).
+ */
 export async function podReady(handles: ReadyHandles, place: PodPlace, signal: AbortSignal): Promise<Pod> {
   const { watch, clock, roomMs } = handles;
   const late = () => new DriverError("timeout", `pod ${nameOf(place)} is not ready after ${POD_MS / 1000} s`);
   const limit = deadline(clock, POD_MS, late, signal);
+  // A pod that was deleted is judged by its last state, which has the reason of an eviction.
   const judge = (wanted: (pod: Pod) => boolean) => (pod: Pod | undefined, last: Pod | undefined) => {
     const latest = pod ?? last;
     const failure = latest && failureOf(latest);
@@ -28,6 +37,8 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
     return wanted(pod) ? pod : undefined;
   };
   try {
+    // Each turn waits for ready or refused, and gives a refused pod `roomMs`. After that only an autoscaler's event lets it wait
+    // longer.
     for (;;) {
       const pod = await watch.wait(
         place,
@@ -48,6 +59,7 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
       } finally {
         patience.cancel();
       }
+      // Events are read once here, because the pod's status does not say that an autoscaler acts.
       const events = await eventsOf(handles.connection, place, limit.signal);
       if (!events.some(({ reason }) => SCALES.has(reason)))
         throw new DriverError("capacity", `pod ${nameOf(place)} cannot be scheduled: ${refusalOf(pod)}`);
@@ -58,6 +70,7 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
       );
     }
   } catch (error) {
+    // Only the limit of this function is explained. The caller's signal may abort with a timeout too, that of its step.
     if (!(error instanceof DriverError && error.kind === "timeout") || signal.aborted) throw error;
     throw await explained(handles, place, error, signal);
   } finally {
@@ -65,6 +78,7 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
   }
 }
 
+/** Marks the end of `roomMs`; compared by identity. */
 const NO_ROOM = new Error("no room");
 /** Event reasons of autoscalers that add a node for a pod: Cluster Autoscaler, Karpenter. */
 const SCALES: ReadonlySet<string> = new Set(["TriggeredScaleUp", "Nominated"]);
@@ -73,6 +87,7 @@ function nameOf({ namespace, name }: PodPlace): string {
   return `${namespace}/${name}`;
 }
 
+/** The condition of this type, undefined while the cluster has not set it. */
 function conditionOf({ status }: Pod, type: string) {
   return status?.conditions?.find((condition) => condition.type === type);
 }
@@ -88,6 +103,7 @@ function isRefused(pod: Pod): boolean {
   return status === "False" && reason === "Unschedulable";
 }
 
+/** The scheduler's own words, which name the missing resource: "0/3 nodes are available: 3 Insufficient cpu". */
 function refusalOf(pod: Pod): string {
   return conditionOf(pod, "PodScheduled")?.message ?? "no reason given";
 }
@@ -118,10 +134,12 @@ const NO_IMAGE = /not found|unknown|denied|unauthorized|forbidden|does not exist
 /** Why the pod will not become ready, as the end of a sentence; undefined while it still may. */
 function failureOf(pod: Pod): { readonly kind: DriverErrorKind; readonly why: string } | undefined {
   const { status, metadata } = pod;
+  // An eviction (drain, preemption, taint) sets this condition before the pod ends, also where status.reason stays empty.
   const disruption = conditionOf(pod, "DisruptionTarget");
   const said = [status?.reason ?? disruption?.reason, status?.message ?? disruption?.message]
     .filter((text) => text !== undefined && text !== "")
     .join(": ");
+  // Before the deletion: a pod that has ended is often being deleted as well, and its end is the better reason.
   if (status?.phase === "Failed") {
     const ended = (status.containerStatuses ?? []).map(({ state }) => state?.terminated).find(Boolean);
     const exit =
@@ -148,12 +166,14 @@ function failureOf(pod: Pod): { readonly kind: DriverErrorKind; readonly why: st
   return undefined;
 }
 
+/** The fields of a core/v1 Event that are read. */
 interface PodEvent {
   readonly type?: string;
   readonly reason: string;
   readonly message?: string;
 }
 
+/** Events of the pod. Never rejects but for the signal: without the right to read events, the result is one that says so. */
 async function eventsOf(
   connection: Connection,
   { namespace, name }: PodPlace,

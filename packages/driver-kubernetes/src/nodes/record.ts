@@ -4,7 +4,9 @@ import { USER } from "./access.ts";
 
 /** Names of a node's objects in the cluster. */
 export interface NodePlace {
+  /** Namespace or project; in a shared project the name of the pool. */
   readonly namespace: string;
+  /** Null: the node is a namespace without a pod of the launcher. */
   readonly pod: string | null;
   /** The namespace belongs to the node alone (not to many nodes). */
   readonly isOwn: boolean;
@@ -20,6 +22,7 @@ export function portOf(
   { server, route }: Pick<Access, "server" | "route">,
   token: string | null,
 ): Readonly<Record<string, unknown>> {
+  // Base64 of the PEM, as in a kubeconfig's `certificate-authority-data`. Null: the system's authorities count.
   const ca = route.ca === null ? null : Buffer.from(route.ca).toString("base64");
   return {
     ...(kind === "kubernetes" ? { name: namespace } : {}),
@@ -34,7 +37,10 @@ export function portOf(
   };
 }
 
-/** Facts of a node for its record. The others come from the label. */
+/**
+ * Facts of a node for its record. The others come from the label. `hostKeys` is empty rather than absent, so that the launcher
+ * does not scan.
+ */
 export function machineOf(
   externalId: string,
   place: NodePlace,
@@ -47,6 +53,7 @@ export function machineOf(
 ): Machine {
   return {
     externalId,
+    // Nodepool's record has the pod's name here, since a pod is not reached by an address.
     interfaceIp: place.pod,
     cloud,
     hostId: pod?.spec.nodeName ?? null,
@@ -61,6 +68,7 @@ export function machineOf(
  * for a node id.
  */
 export function markOf({ installation, provider }: Tag): string {
+  // FNV-1a, 32 bits. Two owners of one name with equal marks would only end a launch with an error, as the tags are compared.
   let hash = 0x811c9dc5;
   for (const char of `${installation} ${provider}`)
     hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0;

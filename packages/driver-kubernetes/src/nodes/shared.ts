@@ -43,6 +43,10 @@ interface LimitRange extends KubeObject {
 /** Nodes that are pods in an existing project: driver `openshiftpods`. The name of the pool is that of the project. */
 export function sharedNodes(site: Site): Nodes {
   const { connection } = site.cluster;
+  /**
+   * One watch per project, which lives as long as the provider. The promise is stored, so that concurrent callers share the first
+   * list.
+   */
   const seen = new Map<string, Promise<Seen>>();
   /** Projects in which the launcher may not create job credentials, with the reason. Their jobs get the launcher's own. */
   const handsOn = new Map<string, string>();
@@ -75,7 +79,10 @@ export function sharedNodes(site: Site): Nodes {
       },
     });
 
-  /** The pod of a node. Rejects when it is gone or has ended. */
+  /**
+   * The pod of a node. Rejects with kind "not-found" when it is gone or has ended: the launcher then takes the node out of
+   * service.
+   */
   async function standing(tag: Tag, signal: AbortSignal): Promise<Pod> {
     const pod = await nodesIn(tag.pool).known(tag, null, signal);
     if (pod !== undefined && !hasEnded(pod)) return pod;
@@ -89,6 +96,7 @@ export function sharedNodes(site: Site): Nodes {
     // The first name is Nodepool's. Another installation may use it in the same project, which is why there is a second one.
     const second = `${first}-${markOf(tag)}`;
     const mine = nodesIn(tag.pool);
+    // An earlier attempt may have taken the second name, so the pod that exists decides.
     const start = (await mine.known(tag, null, signal))?.metadata.name ?? first;
     const idOf = (name: string) => `${tag.pool}-${name}`;
     const made = yield* mine.claim(order, [start, second], idOf, signal);
@@ -110,8 +118,9 @@ export function sharedNodes(site: Site): Nodes {
   }
 
   /**
-   * A credential for this pod only: a service account, a role that names the pod, and their binding. The pod owns them, so the cluster
-   * deletes them with the pod. When the launcher has no right to create them, the job gets the launcher's own credential, as in Nodepool.
+   * The record's `connection_port` with a credential for this pod only: a service account, a role that names the pod, and their
+   * binding. The pod owns them, so the cluster deletes them with the pod. When the launcher has no right to create them, the job
+   * gets the launcher's own credential, as in Nodepool. Safe to repeat: what exists is kept, and the token is a new one.
    */
   async function portFor({ metadata: { name, uid, namespace = "" } }: Pod, signal: AbortSignal) {
     const place = { namespace, pod: name, isOwn: false };
@@ -129,6 +138,7 @@ export function sharedNodes(site: Site): Nodes {
         const token = await site.access.token(namespace, name, site.config.own.tokenMs, signal);
         return portOf(site.kind, place, access, token);
       } catch (error) {
+        // A 403 can come although `open` found the rights: roles change while the launcher runs.
         if (!(error instanceof KubeError && error.status === 403)) throw error;
         say(namespace, error);
       }
@@ -137,7 +147,7 @@ export function sharedNodes(site: Site): Nodes {
     return portOf(site.kind, place, access, own === null ? null : own.slice(own.indexOf(" ") + 1));
   }
 
-  /** Logs once per project that jobs get the launcher's own credential. */
+  /** Logs that jobs of a project get the launcher's own credential, and remembers it until the provider is opened again. */
   function say(project: string, error: unknown): void {
     handsOn.set(project, messageOf(error));
     site.log.warn(
@@ -146,11 +156,16 @@ export function sharedNodes(site: Site): Nodes {
     );
   }
 
+  /**
+   * Pods that the credential can see in the pools' projects. Those of others count with their containers' requests, as they use
+   * the quota.
+   */
   async function list(signal: AbortSignal): Promise<readonly Resource[]> {
     const all = await Promise.all(pools.map((project) => nodesIn(project).all(signal)));
     return all.flat().map((pod): Resource => {
       const { tag, resources } = aboutOf(pod);
       const { name, namespace = "", deletionTimestamp } = pod.metadata;
+      // A pod that is being deleted leaves the list by itself.
       const ended = hasEnded(pod) && deletionTimestamp === undefined;
       const amounts = tag === null ? { ...containerAmounts(pod.spec.containers), instances: 1 } : resources;
       return {
@@ -187,7 +202,12 @@ export function sharedNodes(site: Site): Nodes {
     return amounts;
   }
 
+  /** `defaults` per project, read once: a LimitRange that changes later counts after the provider was opened again. */
   const ranges = new Map<string, Promise<Resources>>();
+  /**
+   * Amounts of one node, with the project's defaults for labels that name none. The pool is found by the label's identity,
+   * because several pools may have a label of that name.
+   */
   async function need(label: LabelConfig<KubeLabelOwn>, signal: AbortSignal): Promise<Resources> {
     const pool = site.config.pools.find(({ labels }) => labels.get(label.name) === label) as
       | PoolConfig<KubePoolOwn>
@@ -224,6 +244,10 @@ export function sharedNodes(site: Site): Nodes {
       const age = site.clock.now() - Date.parse(pod.metadata.creationTimestamp ?? "");
       return tokenMs === 0 || age < tokenMs / 4 ? undefined : portFor(pod, signal);
     },
+    /**
+     * Lists each project's pods once, which proves that the projects exist and can be read. Missing rights for job credentials
+     * only warn.
+     */
     async open(signal) {
       for (const project of pools) {
         await pods(project, signal);
@@ -231,6 +255,7 @@ export function sharedNodes(site: Site): Nodes {
         if (refusal !== undefined) say(project, new Error(refusal));
       }
     },
+    // A watch whose first list failed has been released by `#seen`.
     close() {
       for (const one of seen.values()) one.then(({ release }) => release()).catch(() => {});
     },
