@@ -112,7 +112,7 @@ export class Connection {
    * no time limit of its own; the caller's signal ends it.
    */
   async *lines(call: Call): AsyncGenerator<unknown, void, void> {
-    const { transport, request } = await this.#request("GET", call, call.signal);
+    const { transport, request } = await this.#request("GET", call);
     let answer: Awaited<ReturnType<Transport["stream"]>>;
     try {
       answer = await transport.stream(request);
@@ -172,12 +172,13 @@ export class Connection {
 
   async #try<T>(method: HttpRequest["method"], call: Call): Promise<T> {
     const { clock, observe } = this.#options;
+    // Credentials have a limit of their own (`#resolve`), so this one begins after them, and is always cancelled.
+    const { transport, request } = await this.#request(method, call);
     const limit = deadline(clock, TRY_MS, () => new Error(`no answer in ${TRY_MS} ms`), call.signal);
-    const { transport, request } = await this.#request(method, call, limit.signal);
     const start = clock.monotonic();
     let result = "none";
     try {
-      const { status, text } = await transport.send(request);
+      const { status, text } = await transport.send({ ...request, signal: limit.signal });
       result = String(status);
       if (status < 200 || status > 299) throw new KubeError(`${method} ${call.path}`, status, text);
       // Text that is no JSON with a status of success comes from a proxy or gateway; it is handled as no answer.
@@ -190,7 +191,7 @@ export class Connection {
     }
   }
 
-  async #request(method: HttpRequest["method"], { path, query, body }: Call, signal: AbortSignal) {
+  async #request(method: HttpRequest["method"], { path, query, body, signal }: Call) {
     const { server, route, authorization } = await this.access();
     // `path` is made of names that the driver has checked, so it needs no encoding.
     const url = `${server}${path}${query === undefined ? "" : `?${new URLSearchParams(query)}`}`;
