@@ -283,11 +283,11 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
         },
         own: {
           unsized: new Set(
-            pool.labels.flatMap((label) =>
-              sized(label.cpu ?? pool.defaultLabelCpu) || Object.keys(label.spec).length > 0
-                ? []
-                : label.name,
-            ),
+            pool.labels.flatMap((label) => {
+              const { cpu, memory } = requestsOf(label, pool);
+              const isSized = (cpu !== null && memory !== null) || Object.keys(label.spec).length > 0;
+              return isSized ? [] : label.name;
+            }),
           ),
         },
         labels: compileLabels(pool, context, (label) => {
@@ -311,8 +311,6 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
     own: { context: provider.context, tokenMs: Math.max(0, provider.tokenMs) },
   };
 }
-
-const sized = (amount: number | null) => amount !== null;
 
 /**
  * Whether the label's node is a pod. An unknown `type` is a pod for `kubernetes` and a project for `openshift`, as in Nodepool.
