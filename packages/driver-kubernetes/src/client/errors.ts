@@ -1,10 +1,6 @@
 import { errorClass, NodeyardError } from "@nodeyard/runtime";
 
-/**
- * An error answer of the API server. `reason` and `message` come from its Status object
- * (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/). `errors.ts` of the driver maps it to a
- * DriverError.
- */
+/** An error answer of the API server. `reason` and `message` come from its Status object. */
 export class KubeError extends NodeyardError {
   /** The HTTP status; in a watch the `code` of its ERROR event. */
   readonly status: number;
@@ -35,7 +31,9 @@ export class KubeConfigError extends errorClass("kubernetes.configuration") {}
 /** Characters of the server's message that are kept. Admission webhooks and proxies answer with whole pages. */
 const LONGEST = 500;
 
-/** The fields of a Status object that are read. */
+/**
+ * The fields of a Status object that are read (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/).
+ */
 interface Status {
   readonly reason?: string;
   readonly message?: string;
