@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { bars, type Step, span, took } from "@nodeyard/client/steps";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -9,11 +10,8 @@ import {
   quoted,
   resourceText,
   size,
-  span,
   sshLine,
-  took,
 } from "../browser/data/format.ts";
-import { bars, type Step } from "../browser/data/waterfall.ts";
 import { windowOf } from "../browser/data/window.ts";
 
 test("times, sizes and labels are short", () => {
@@ -109,9 +107,9 @@ test("the time between launch and deletion takes no room on the time line", () =
   });
   const steps = [step("launch", 1_000, 10), step("life", 1_010, 36_000), step("delete", 37_010, null)];
   const [launch, life, remove] = bars(steps, 37_040_000);
-  expect(launch!.place).toEqual({ from: 0, width: 0.25 });
+  expect(launch!.place).toEqual({ from: 0, to: 0.25 });
   expect(life!.place).toBeUndefined();
-  expect(remove).toMatchObject({ place: { from: 0.25, width: 0.75 }, seconds: 30 });
+  expect(remove).toMatchObject({ place: { from: 0.25, to: 1 }, seconds: 30 });
 });
 
 describe("rows in sight", () => {

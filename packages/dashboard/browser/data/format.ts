@@ -1,20 +1,3 @@
-/** A duration in seconds as the command line prints it: "12 s", "5 min", "3 h 20 min", "2 d 4 h". */
-export function span(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
-}
-
-/** Duration of a step. Below a second it is in milliseconds. */
-export function took(seconds: number): string {
-  if (seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
-  return seconds < 10 ? `${seconds.toFixed(1)} s` : span(seconds);
-}
-
 /** "1.4 GiB". */
 export function size(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

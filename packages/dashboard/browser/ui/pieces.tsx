@@ -1,7 +1,8 @@
+import { span } from "@nodeyard/client/steps";
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { now } from "../data/clock.ts";
-import { factText, msOf, span } from "../data/format.ts";
+import { factText, msOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 
 /** Sign and tone of each state. Signs differ in shape, because some users cannot tell the colours apart. */

@@ -1,9 +1,9 @@
+import { bars, type Step, span, took } from "@nodeyard/client/steps";
 import { call } from "../data/api.ts";
 import { now } from "../data/clock.ts";
-import { clockText, factText, msOf, span, took } from "../data/format.ts";
+import { clockText, factText, msOf } from "../data/format.ts";
 import type { Kind } from "../data/rows.ts";
 import { row } from "../data/state.ts";
-import { bars, type Step } from "../data/waterfall.ts";
 import { Age, Facts, Problem, Section, State } from "./pieces.tsx";
 import { useChange, useLoad } from "./use.ts";
 
@@ -226,7 +226,7 @@ export function Waterfall({ steps }: { readonly steps: readonly Step[] }) {
             {place && (
               <span
                 class={step.error !== null ? "bad" : step.seconds === null ? "work" : "done"}
-                style={{ left: `${place.from * 100}%`, width: `max(3px, ${place.width * 100}%)` }}
+                style={{ left: `${place.from * 100}%`, width: `max(3px, ${(place.to - place.from) * 100}%)` }}
               />
             )}
           </span>

@@ -1,6 +1,7 @@
+import { span } from "@nodeyard/client/steps";
 import { seesEverything } from "../data/api.ts";
 import { now } from "../data/clock.ts";
-import { labelsText, msOf, span } from "../data/format.ts";
+import { labelsText, msOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { RequestRow } from "../data/rows.ts";
 import { nodesByLabel, nodesByProvider, nodesInAll, requestsByLabel, rows, versions } from "../data/state.ts";

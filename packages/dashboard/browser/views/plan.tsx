@@ -1,7 +1,7 @@
 import type { Reply } from "@nodeyard/client";
+import { span } from "@nodeyard/client/steps";
 import { useState } from "preact/hooks";
 import { call } from "../data/api.ts";
-import { span } from "../data/format.ts";
 import { Link, Problem, Section } from "../ui/pieces.tsx";
 
 type Plan = Reply<"plan_config">;

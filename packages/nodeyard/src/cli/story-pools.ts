@@ -1,4 +1,4 @@
-import { span } from "../listing/index.ts";
+import { span } from "@nodeyard/client/steps";
 import type { Explanation } from "../operations/index.ts";
 import { factRow, sinceText, tryText, UNKNOWN_REASON } from "./story-values.ts";
 

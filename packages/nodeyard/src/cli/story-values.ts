@@ -1,4 +1,4 @@
-import { span } from "../listing/index.ts";
+import { span } from "@nodeyard/client/steps";
 
 const MANY = 8;
 /** The last moment that has a date, milliseconds (ECMA-262, "Time Values and Time Range"). */

@@ -1,5 +1,5 @@
 import { plain } from "../listing/index.ts";
-import type { Explanation, LifeStep } from "../operations/index.ts";
+import type { Explanation } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
 import { imageText } from "./story-image.ts";
 import { estimateText, poolsText } from "./story-pools.ts";
@@ -19,8 +19,7 @@ export interface StoryContext {
 
 /** The story for people. */
 export function storyText(story: Explanation, { journal, now, columns }: StoryContext): string {
-  const { kind, id, state, since, about, waits_for: waitsFor, next, pools } = story;
-  const steps = story.steps.map(stepOf);
+  const { kind, id, state, since, about, waits_for: waitsFor, next, pools, steps } = story;
   const known =
     "labels" in about ? { ...about, labels: labelsText(about.labels as readonly string[]) } : about;
   const lines = [`${kind} ${id} is ${state}${sinceText(since, now)}`, ...factLines(known, now)];
@@ -37,14 +36,6 @@ export function storyText(story: Explanation, { journal, now, columns }: StoryCo
   // Labels and images have no journal events; their records show their history.
   if (kind !== "label" && kind !== "image") lines.push("", ...historyText(story, journal, now));
   return `${lines.map(plain).join("\n")}\n`;
-}
-
-function stepOf({ began, seconds, ...step }: Explanation["steps"][number]): LifeStep {
-  return {
-    ...step,
-    began: began === null ? 0 : Date.parse(began),
-    ms: seconds === null ? null : seconds * 1_000,
-  };
 }
 
 function historyText(

@@ -73,17 +73,6 @@ export function age(seconds: number): string {
   return parts.map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
 }
 
-/** Seconds for reading along: "12 s", "5 min", "3 h 20 min", "2 d 4 h". */
-export function span(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
-}
-
 /** Records come from others: control characters would reach the terminal as commands. */
 export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly what is taken out

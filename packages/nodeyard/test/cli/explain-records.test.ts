@@ -16,6 +16,7 @@ import {
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { merge } from "../../src/operations/explain/member-replies.ts";
 import {
   explain,
   type MemberReplies,
@@ -74,7 +75,7 @@ async function hold(parent: string, holder: string): Promise<void> {
 }
 
 async function story(kind: Story["kind"], id: string): Promise<Story> {
-  const history = { events: journal.map((event) => ({ ...event, by: null })), problem: null };
+  const history = merge(asked, { events: journal, problem: null });
   const found = await explain(handles, { kind, id }, async () => ({ asked, history }));
   return found!;
 }
@@ -86,7 +87,7 @@ function past(event: string, facts: PastEvent["facts"]): PastEvent {
 test("without a launcher nothing is promised, whatever one has noted before", async () => {
   journal = [past("request.waits", { code: "capacity.pool", facts: {} })];
   expect(await request({})).toMatchObject({
-    waitsFor: { code: "pools.none", source: "tree" },
+    waits_for: { code: "pools.none", source: "tree" },
     next: "Nothing, until a launcher has registered a pool.",
   });
 });
@@ -94,17 +95,18 @@ test("without a launcher nothing is promised, whatever one has noted before", as
 test("a noted reason counts until something else happens to the request", async () => {
   await pool("a", ["small"]);
   journal = [past("request.waits", { code: "capacity.pool", facts: { limit: 1 }, nextTry: 5 })];
-  const waits = { code: "capacity.pool", facts: { limit: 1 }, nextTry: 5, source: "journal" };
-  expect((await request({})).waitsFor).toMatchObject(waits);
+  const next_try = new Date(5).toISOString();
+  const waits = { code: "capacity.pool", facts: { limit: 1 }, next_try, source: "journal" };
+  expect((await request({})).waits_for).toMatchObject(waits);
   journal.push(past("request.reset", {}));
-  expect((await story("request", "200-0000000000")).waitsFor).toMatchObject({ code: "queue.next" });
+  expect((await story("request", "200-0000000000")).waits_for).toMatchObject({ code: "queue.next" });
 });
 
 test("a reason of a later release is shown as it is", async () => {
   await pool("a", ["small"]);
   journal = [past("request.waits", { code: "moon.wrong-phase", facts: { phase: 3 } })];
   expect(await request({})).toMatchObject({
-    waitsFor: { code: "moon.wrong-phase", facts: { phase: 3 } },
+    waits_for: { code: "moon.wrong-phase", facts: { phase: 3 } },
     next: "A launcher reconsiders it.",
   });
 });
@@ -112,17 +114,17 @@ test("a reason of a later release is shown as it is", async () => {
 test("which pools may still decide, and which have declined", async () => {
   await pool("a", ["small"]);
   await pool("b", ["large"]);
-  const { waitsFor, about } = await request({ declinedBy: ["a"] });
-  expect(waitsFor).toMatchObject({ code: "declined.here", facts: { undecided: ["b"] } });
+  const { waits_for, about } = await request({ declinedBy: ["a"] });
+  expect(waits_for).toMatchObject({ code: "declined.here", facts: { undecided: ["b"] } });
   expect(about).toMatchObject({ declined_by: ["a"], pools_that_may: [] });
 });
 
 test("pending: with a handler, and without one", async () => {
   await pool("a", ["small"]);
-  expect((await request({ state: "pending" })).waitsFor).toMatchObject({ code: "pending.elsewhere" });
+  expect((await request({ state: "pending" })).waits_for).toMatchObject({ code: "pending.elsewhere" });
   await hold(paths.requestLock("200-0000000000"), "launcher-7");
   const held = await story("request", "200-0000000000");
-  expect(held).toMatchObject({ about: { handled_by: "launcher-7" }, waitsFor: { code: "handling" } });
+  expect(held).toMatchObject({ about: { handled_by: "launcher-7" }, waits_for: { code: "handling" } });
 });
 
 test("a node whose record cannot be read says so, what of it can be read, and how to be rid of it", async () => {
@@ -132,7 +134,7 @@ test("a node whose record cannot be read says so, what of it can be read, and ho
   expect(await story("node", "0000000000")).toMatchObject({
     state: "unreadable",
     about: { provider: "cloud", pool: null, locked_by: "zuul" },
-    waitsFor: { code: "node.unreadable", facts: { error: expect.stringContaining("verifying") } },
+    waits_for: { code: "node.unreadable", facts: { error: expect.stringContaining("verifying") } },
     next: expect.stringContaining("nodeyard delete 0000000000"),
   });
   await handles.tree.set(path, Buffer.from("nonsense"));
@@ -149,11 +151,11 @@ test("a node names its user, and who acts on it next", async () => {
   expect((await node({ type: ["renamed"] })).next).toBe(
     "No pool of cloud offers renamed at present: it is kept until one does, until max-ready-age, or: nodeyard delete 0000000003",
   );
-  expect((await node({ state: "building" })).waitsFor?.code).toBe("node.orphaned");
-  expect((await node({ state: "building" }, "launcher-7")).waitsFor?.code).toBe("node.launching");
-  expect((await node({ state: "in-use" })).waitsFor?.code).toBe("node.abandoned");
+  expect((await node({ state: "building" })).waits_for?.code).toBe("node.orphaned");
+  expect((await node({ state: "building" }, "launcher-7")).waits_for?.code).toBe("node.launching");
+  expect((await node({ state: "in-use" })).waits_for?.code).toBe("node.abandoned");
   const leased = await node({ state: "in-use" }, leaseRequestor("0123456789ab"));
-  expect([leased.waitsFor, leased.about.lease]).toEqual([null, "0123456789ab"]);
+  expect([leased.waits_for, leased.about.lease]).toEqual([null, "0123456789ab"]);
 });
 
 test("a node that cannot be deleted says so, since when, and what to do", async () => {
@@ -162,10 +164,10 @@ test("a node that cannot be deleted says so, since when, and what to do", async 
   const id = "0000000000";
   const letter = { node: id, provider: "cloud", attempts: 10, since: 5_000, error: "it is in use" };
   await handles.tree.create(deadLetterPath(id), encodeDeadLetter(letter));
-  const { waitsFor, next } = await node({ state: "deleting" });
-  expect(waitsFor).toMatchObject({
+  const { waits_for, next } = await node({ state: "deleting" });
+  expect(waits_for).toMatchObject({
     code: "node.dead-letter",
-    since: 5_000,
+    since: new Date(5_000).toISOString(),
     facts: { attempts: 10, error: "it is in use" },
   });
   expect(next).toBe(`Find out what keeps cloud from deleting it, then: nodeyard delete ${id} --now`);
@@ -178,7 +180,7 @@ test("a deletion that fails shows the last error", async () => {
     { ...past(event, { error: "the cloud is closed" }), node: "0000000000" },
     { ...past(event, { error: "of another node" }), node: "0000000009" },
   ];
-  expect((await node({ state: "deleting" })).waitsFor).toMatchObject({
+  expect((await node({ state: "deleting" })).waits_for).toMatchObject({
     code: "node.to-delete",
     facts: { last_error: "the cloud is closed" },
   });

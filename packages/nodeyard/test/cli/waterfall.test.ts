@@ -1,26 +1,27 @@
+import type { Step } from "@nodeyard/client/steps";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { waterfall } from "../../src/cli/waterfall.ts";
-import type { LifeStep } from "../../src/operations/index.ts";
 
-const step = (fields: Partial<LifeStep>): LifeStep => ({
+const time = (ms: number) => new Date(ms).toISOString();
+const step = (began: number, fields: Partial<Step>): Step => ({
   node: "0000000001",
   of: "launch",
   attempt: 1,
   step: "create",
-  began: 0,
-  ms: 1_000,
+  began: time(began),
+  seconds: 1,
   error: null,
   ...fields,
 });
 
-const life: readonly LifeStep[] = [
-  step({ ms: 2_000, error: "no room" }),
-  step({ of: "clean-up", step: "remove", began: 2_000, ms: 500 }),
-  step({ attempt: 2, began: 2_500 }),
-  step({ attempt: 2, step: "boot", began: 3_500, ms: 6_500 }),
-  step({ of: "life", step: "there to be used", began: 10_000, ms: 36_000_000 }),
-  step({ of: "delete", step: "remove", began: 36_010_000, ms: null }),
+const life: readonly Step[] = [
+  step(0, { seconds: 2, error: "no room" }),
+  step(2_000, { of: "clean-up", step: "remove", seconds: 0.5 }),
+  step(2_500, { attempt: 2 }),
+  step(3_500, { attempt: 2, step: "boot", seconds: 6.5 }),
+  step(10_000, { of: "life", step: "there to be used", seconds: 36_000 }),
+  step(36_010_000, { of: "delete", step: "remove", seconds: null }),
 ];
 
 test("a life is a waterfall: failures are marked with their error, a running step is open, idle hours take no room", () => {
@@ -42,8 +43,8 @@ test("no line is longer than the terminal, however odd the steps are", () => {
       of: fc.constantFrom("launch", "life", "delete", "clean-up"),
       attempt: fc.nat({ max: 99 }),
       step: fc.string({ maxLength: 60, unit: "grapheme-ascii" }),
-      began: fc.integer({ min: 0, max: 1e12 }),
-      ms: fc.option(fc.integer({ min: 0, max: 1e10 })),
+      began: fc.integer({ min: 0, max: 1e12 }).map(time),
+      seconds: fc.option(fc.integer({ min: 0, max: 1e7 })),
       error: fc.option(fc.constant("word ".repeat(40))),
     }),
     { maxLength: 12 },

@@ -56,28 +56,30 @@ test("down while a request waits for quota: the verdict names the failing API, n
   const waiting = await world.ask();
   await world.run(1_000);
   const before = await reported(world, "request", waiting);
-  expect(before.waitsFor).toMatchObject({
+  expect(before.waits_for).toMatchObject({
     code: "capacity.provider",
-    facts: { quota_read_at: expect.any(Number) },
+    facts: { quota_read_at: expect.any(String) },
   });
 
   api.down = true;
   const since = world.clock.now();
   await world.run(60_000);
-  const { waitsFor, pools } = await reported(world, "request", waiting);
-  expect(waitsFor).toMatchObject({ code: "provider.failing", source: "launcher", facts: { error: ERROR } });
-  expect(waitsFor?.meaning).toMatch(/API fails/);
-  const failing = waitsFor?.facts.failing_since as number;
+  const { waits_for, pools } = await reported(world, "request", waiting);
+  expect(waits_for).toMatchObject({ code: "provider.failing", source: "launcher", facts: { error: ERROR } });
+  expect(waits_for?.meaning).toMatch(/API fails/);
+  const failing = Date.parse(waits_for?.facts.failing_since as string);
   expect(failing).toBeGreaterThanOrEqual(since);
   expect(failing).toBeLessThanOrEqual(since + 40_000);
   expect(pools).toMatchObject([{ pool: "cloud/main", code: "provider.failing", position: 1, waiting: 1 }]);
   // Later it is the same failure.
   await world.run(120_000);
-  expect((await reported(world, "request", waiting)).waitsFor?.facts.failing_since).toBe(failing);
+  expect((await reported(world, "request", waiting)).waits_for?.facts.failing_since).toBe(
+    waits_for?.facts.failing_since,
+  );
 
   api.down = false;
   await world.run(60_000);
-  expect((await reported(world, "request", waiting)).waitsFor?.code).toBe("capacity.provider");
+  expect((await reported(world, "request", waiting)).waits_for?.code).toBe("capacity.provider");
 });
 
 test("down when the launcher starts: nothing is registered, and explain gives the reason and the next try", async () => {
@@ -87,13 +89,13 @@ test("down when the launcher starts: nothing is registered, and explain gives th
   const waiting = await world.ask();
   await world.run(1_000);
   const request = await reported(world, "request", waiting);
-  expect(request.waitsFor).toMatchObject({
+  expect(request.waits_for).toMatchObject({
     code: "provider.failing",
     facts: { pool: "cloud/main", error: ERROR },
   });
-  expect(request.waitsFor!.nextTry!).toBeGreaterThan(request.waitsFor!.since!);
+  expect(Date.parse(request.waits_for!.next_try!)).toBeGreaterThan(Date.parse(request.waits_for!.since!));
   const label = await reported(world, "label", "small");
-  expect(label).toMatchObject({ state: "unserved", waitsFor: { code: "provider.failing" } });
+  expect(label).toMatchObject({ state: "unserved", waits_for: { code: "provider.failing" } });
   api.down = false;
   await world.fulfilled(waiting);
 });
@@ -106,12 +108,12 @@ test("down while launching: the failures of the offering are reported as such", 
   while (ids.length < 8) ids.push(await world.ask());
   await world.run(30_000);
   const label = await reported(world, "label", "small");
-  expect(label.waitsFor).toMatchObject({
+  expect(label.waits_for).toMatchObject({
     code: "offering.failing",
-    facts: { kind: "transient", error: ERROR, failing_since: expect.any(Number) },
-    nextTry: expect.any(Number),
+    facts: { kind: "transient", error: ERROR, failing_since: expect.any(String) },
+    next_try: expect.any(String),
   });
-  expect(label.waitsFor?.meaning).toMatch(/not for lack of quota/);
+  expect(label.waits_for?.meaning).toMatch(/not for lack of quota/);
 });
 
 test("explain shows what is being done with a node, with its step", async () => {
@@ -128,12 +130,12 @@ test("explain shows what is being done with a node, with its step", async () => 
   const id = await world.ask();
   await world.run(2_000);
   const request = await reported(world, "request", id);
-  expect(request.waitsFor).toMatchObject({ code: "handling" });
-  expect(request.steps).toMatchObject([{ of: "launch", ms: null }]);
+  expect(request.waits_for).toMatchObject({ code: "handling" });
+  expect(request.steps).toMatchObject([{ of: "launch", seconds: null }]);
   // Launches were seen that took about five seconds, and two of them have passed.
   expect(request.estimate).toMatchObject({ pool: "cloud/main", launches: 3 });
-  expect(request.estimate!.likelyMs).toBeGreaterThan(1_000);
-  expect(request.estimate!.likelyMs).toBeLessThan(4_500);
+  expect(request.estimate!.likely_seconds).toBeGreaterThan(1);
+  expect(request.estimate!.likely_seconds).toBeLessThan(4.5);
   const node = await reported(world, "node", request.steps[0]!.node);
-  expect(node.waitsFor).toMatchObject({ code: "node.launching", facts: { step: request.steps[0]!.step } });
+  expect(node.waits_for).toMatchObject({ code: "node.launching", facts: { step: request.steps[0]!.step } });
 });

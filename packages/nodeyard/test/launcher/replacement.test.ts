@@ -105,15 +105,15 @@ describe("a provider that is configured anew", () => {
         facts: { new_configuration: "not in force", new_configuration_error: ERROR },
       },
     ]);
-    expect(small.waitsFor).toBeNull();
+    expect(small.waits_for).toBeNull();
     // Only the new configuration has it.
-    expect((await reported("large")).waitsFor).toMatchObject({
+    expect((await reported("large")).waits_for).toMatchObject({
       code: "provider.failing",
       facts: { pool: "one/b", error: ERROR, new_configuration: "not in force" },
     });
     clouds.away.clear();
     await world.run(70_000);
-    expect((await reported("large")).waitsFor).toBeNull();
+    expect((await reported("large")).waits_for).toBeNull();
     expect(JSON.stringify((await reported("small")).pools)).not.toContain("new_configuration");
   });
 

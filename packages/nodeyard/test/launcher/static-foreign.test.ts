@@ -45,9 +45,9 @@ test("a static provider that a Python launcher serves too is refused in one line
   const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
   const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
   const story = await world.settle(explain(handles, { kind: "request", id: asked }, query));
-  expect(story!.waitsFor).toMatchObject({ code: "provider.foreign", facts: { pool: "lab/main" } });
-  expect(story!.waitsFor!.meaning).toMatch(/^A launcher that is not Nodeyard's serves the provider/);
-  expect(story!.waitsFor!.facts.error).toContain("old.example-PoolWorker.lab-main-0123");
+  expect(story!.waits_for).toMatchObject({ code: "provider.foreign", facts: { pool: "lab/main" } });
+  expect(story!.waits_for!.meaning).toMatch(/^A launcher that is not Nodeyard's serves the provider/);
+  expect(story!.waits_for!.facts.error).toContain("old.example-PoolWorker.lab-main-0123");
   expect(story!.next).toMatch(/^Stop the other launcher/);
   // What that launcher registered is taken over.
   const id = await world.makeNode({

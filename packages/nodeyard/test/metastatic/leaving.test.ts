@@ -135,7 +135,7 @@ describe("what a provider left whose launcher was started anew without it", () =
     expect(lab.node(empty)?.state).toBe("in-use");
     expect(lab.node(idle.id)?.state).toBe("ready");
     const reported = await story(lab, used);
-    expect(reported.waitsFor).toMatchObject({ code: "node.unserved", facts: { provider: "slicer" } });
+    expect(reported.waits_for).toMatchObject({ code: "node.unserved", facts: { provider: "slicer" } });
     expect(reported.next).toMatch(/10 minutes.* It goes when its last slot is returned/);
     expect((await story(lab, returned.id)).next).toMatch(/10 minutes/);
     await lab.gone(returned.id, 3 * MINUTE);

@@ -34,7 +34,7 @@ test("explain and list show where a node lives, what a backing node carries, and
     .children("/nodepool/requests")
     .find((id) => lab.request(id)?.requestor === "NodePool:metastatic:slicer");
   const waits = await story(waiting.id);
-  expect(waits.waitsFor).toMatchObject({ code: "node.waits-for-slot", facts: { requests: [request] } });
+  expect(waits.waits_for).toMatchObject({ code: "node.waits-for-slot", facts: { requests: [request] } });
   expect(waits.next).toContain(`nodeyard explain ${request}`);
   const stuck = await lab.settle(explain(handles, { kind: "request", id: asked }, read));
   expect(stuck).toMatchObject({ state: "pending", about: { waits_for_requests: [request] } });

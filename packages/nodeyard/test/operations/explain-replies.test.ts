@@ -56,6 +56,7 @@ function standing(fields: Partial<PoolStanding>): PoolStanding {
   };
 }
 
+const time = (ms: number) => new Date(ms).toISOString();
 const estimate = (fromMs: number) =>
   ({ likelyMs: fromMs, fromMs, toMs: 2 * fromMs, launches: 4, uses: 0 }) as const;
 
@@ -107,7 +108,7 @@ describe("a request, with what launchers say", () => {
       }),
     ];
     const story = await reported(subject, { answers });
-    expect(story.waitsFor).toMatchObject({ code: "capacity.pool", since: 5_000, source: "launcher" });
+    expect(story.waits_for).toMatchObject({ code: "capacity.pool", since: time(5_000), source: "launcher" });
     expect(story.pools).toMatchObject([{ host: "b", position: 2, waiting: 5 }]);
   });
 
@@ -123,8 +124,8 @@ describe("a request, with what launchers say", () => {
       }),
     ];
     const story = await reported(subject, { answers });
-    expect(story.waitsFor?.code).toBe("handling");
-    expect(story.estimate).toMatchObject({ fromMs: 9_000, pool: "other/main" });
+    expect(story.waits_for?.code).toBe("handling");
+    expect(story.estimate).toMatchObject({ from_seconds: 9, pool: "other/main" });
   });
 
   test("a failing cloud API is reported although no pool of it is registered", async () => {
@@ -138,13 +139,13 @@ describe("a request, with what launchers say", () => {
     const story = await reported(subject, {
       answers: [answer("a", { wait: waits("pools.none"), pools: [failing] })],
     });
-    expect(story.waitsFor).toMatchObject({
+    expect(story.waits_for).toMatchObject({
       code: "provider.failing",
-      since: 4_000,
-      nextTry: 9_000,
+      since: time(4_000),
+      next_try: time(9_000),
       facts: { pool: "cloud/main", error: "503" },
     });
-    expect(story.waitsFor?.meaning).toMatch(/not about quota/);
+    expect(story.waits_for?.meaning).toMatch(/not about quota/);
     expect(storyText(toExplanation(story, ""), { journal: "", now: 10_000, columns: 80 })).toContain(
       "failing since   1970-01-01T00:00:04.000Z (6 s ago)",
     );
@@ -154,7 +155,7 @@ describe("a request, with what launchers say", () => {
     const subject = await request(["small"]);
     await pool("a", ["small"]);
     const story = await reported(subject, { silent: [{ member: "b-2", why: "no answer within 3 s" }] });
-    expect(story.waitsFor).toMatchObject({ code: "queue.next", source: "tree" });
+    expect(story.waits_for).toMatchObject({ code: "queue.next", source: "tree" });
     expect(storyText(toExplanation(story, ""), { journal: "", now: 0, columns: 80 })).toContain(
       "Did not answer: b-2 (no answer within 3 s).",
     );
@@ -210,7 +211,7 @@ describe("a label", () => {
     const story = await reported(small, { answers: [answer("a", { pools })] });
     expect(story).toMatchObject({
       state: "served",
-      waitsFor: null,
+      waits_for: null,
       next: "cloud/main would serve a request for it at once, with a launch.",
       about: { pools_without_it: 1, nodes: { ready: 1 }, providers_not_served: ["gone"], requests_open: 0 },
     });
@@ -226,7 +227,7 @@ describe("a label", () => {
     const story = await reported(small, { answers: [answer("a", { pools })] });
     expect(story).toMatchObject({
       state: "waiting",
-      waitsFor: { code: "offering.failing", nextTry: 60_000 },
+      waits_for: { code: "offering.failing", next_try: time(60_000) },
     });
   });
 
@@ -235,14 +236,14 @@ describe("a label", () => {
     ["label.unasked", []],
   ])("%s", async (code, answers) => {
     await pool("a", ["small"]);
-    expect((await reported(small, { answers })).waitsFor?.code).toBe(code);
+    expect((await reported(small, { answers })).waits_for?.code).toBe(code);
   });
 
   test("label.unknown: its remaining records are listed", async () => {
     await request(["small"]);
     expect(await reported(small, {})).toMatchObject({
       state: "unserved",
-      waitsFor: { code: "label.unknown" },
+      waits_for: { code: "label.unknown" },
     });
   });
 });

@@ -13,7 +13,7 @@ const event = (name: string, facts: PastEvent["facts"] = {}): PastEvent => ({
 const done = (of: string, step: string, began: number, ms: number, attempt = 1) =>
   event("node.step", { of, attempt, step, began, ms });
 const brief = (steps: ReturnType<typeof lifeOf>) =>
-  steps.map(({ of, step, began, ms }) => [of, step, began, ms]);
+  steps.map(({ of, step, began, seconds }) => [of, step, Date.parse(began!), seconds && seconds * 1_000]);
 
 test("steps in order, with the time between ready and deletion as one of its own", () => {
   const events = [

@@ -84,11 +84,11 @@ export function shownTo(story: Story, principal: Principal): Story {
 function withoutWords(story: Story): Story {
   const hidden = (facts: Story["about"], key: string) =>
     facts[key] == null ? facts : { ...facts, [key]: REDACTED };
-  const { about, waitsFor, history } = story;
+  const { about, waits_for, history } = story;
   return {
     ...story,
     about: hidden(about, "comment"),
-    waitsFor: waitsFor && { ...waitsFor, facts: hidden(waitsFor.facts, "comment") },
+    waits_for: waits_for && { ...waits_for, facts: hidden(waits_for.facts, "comment") },
     // The last lines of a console, which may show what a machine was started with.
     history: {
       ...history,

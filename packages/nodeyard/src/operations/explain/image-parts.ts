@@ -4,10 +4,13 @@ import type { ListedBuild, ListedUpload } from "../images/index.ts";
 import { verdictMeaning } from "./meaning.ts";
 import { iso, isoOf, reason } from "./reason.ts";
 
-/** What a builder makes of an image: its name under `/nodeyard/members`, and its host. */
-export interface BuilderLine extends ImageStanding {
-  readonly member: string;
-  readonly host: string;
+/** What a builder makes of an image. */
+export type BuilderLine = ReturnType<typeof builderLine>;
+
+/** `member`: the builder's name under `/nodeyard/members`; `host`: where it runs. */
+export function builderLine({ kind, image: _, ...standing }: ImageStanding, member: string, host: string) {
+  const meaning = verdictMeaning(standing.code, standing.facts);
+  return { work: kind, ...reason({ ...standing, member, host }, meaning) };
 }
 
 /** The records of an image. */
@@ -28,10 +31,7 @@ export function imageParts(known: Known, builders: readonly BuilderLine[]) {
   return {
     builds: builds.map((build) => buildOf(build, known)),
     trial: trial && trialOf(trial),
-    builders: builders.map(({ kind, image: _, ...line }) => ({
-      work: kind,
-      ...reason(line, verdictMeaning(line.code, line.facts)),
-    })),
+    builders,
   };
 }
 

@@ -2,8 +2,10 @@ import { type Canary, decodeNode, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
 import { type ListedBuild, lookUpImage } from "../images/index.ts";
 import { type ImageCode, imageCodes, imageNext } from "./codes.ts";
-import { type BuilderLine, imageParts } from "./image-parts.ts";
-import { byNextTry, type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
+import { type BuilderLine, builderLine, imageParts } from "./image-parts.ts";
+import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
+import { byNextTry } from "./pool-line.ts";
+import { iso, isoOf } from "./reason.ts";
 import type { Story, Wait } from "./story.ts";
 import { readEach, registeredBuilders } from "./tree-facts.ts";
 
@@ -40,15 +42,15 @@ export async function imageStory(
   if (!isConfigured && builds.length === 0 && request === null && !paused) return undefined;
   const requestedAt = request === null ? null : request.at * 1000;
   const { code, by } = reasonOf(builders, registered.length > 0);
-  const waitsFor: Wait | null = CALM.has(code)
+  const waits_for: Wait | null = CALM.has(code)
     ? null
     : {
         code,
         meaning: imageCodes[code],
-        facts: by?.facts ?? {},
-        since: requestedAt,
-        nextTry: by?.nextTry ?? null,
+        since: iso(requestedAt),
         source: by === undefined ? "tree" : "builder",
+        facts: by?.facts ?? {},
+        next_try: by?.next_try ?? null,
       };
   return {
     kind: "image",
@@ -61,7 +63,7 @@ export async function imageStory(
       trial: trial?.candidate == null ? null : trialFacts(trial),
       last_trial: trial?.last == null ? null : endFacts(trial.last),
     },
-    waitsFor,
+    waits_for,
     next: imageNext[code],
     ...replyParts(replies),
     pools: [],
@@ -73,19 +75,17 @@ export async function imageStory(
 /** The newest record that tells how it went, and the pause above all: nothing happens as long as it stands. */
 function stateOf(builds: readonly ListedBuild[], paused: boolean): Pick<Story, "state" | "since"> {
   const newest = (...states: readonly string[]) => builds.find(({ record }) => states.includes(record.state));
-  const since = (build: ListedBuild | undefined) =>
-    build?.record.stateTime == null ? null : build.record.stateTime * 1000;
   const building = newest("building");
-  if (building !== undefined) return { state: "building", since: since(building) };
+  if (building !== undefined) return { state: "building", since: isoOf(building.record.stateTime) };
   if (paused) return { state: "paused", since: null };
   const last = newest("ready", "failed");
   if (last === undefined) return { state: "unbuilt", since: null };
-  return { state: last.record.state === "ready" ? "ready" : "failing", since: since(last) };
+  return { state: last.record.state === "ready" ? "ready" : "failing", since: isoOf(last.record.stateTime) };
 }
 
 function buildersIn({ asked }: MemberReplies): readonly BuilderLine[] {
   return asked.answers.flatMap(({ member, hostname, testimony }) =>
-    (testimony.imageStandings ?? []).map((standing) => ({ ...standing, member, host: hostname })),
+    (testimony.imageStandings ?? []).map((standing) => builderLine(standing, member, hostname)),
   );
 }
 
@@ -93,7 +93,7 @@ function reasonOf(
   builders: readonly BuilderLine[],
   isRegistered: boolean,
 ): { readonly code: ImageCode; readonly by?: BuilderLine } {
-  const builds = builders.filter(({ kind }) => kind === "build");
+  const builds = builders.filter(({ work }) => work === "build");
   for (const code of FIRST) {
     // Of several that wait, the one whose next try comes first.
     const [by] = builds.filter((line) => line.code === code).sort(byNextTry);

@@ -8,11 +8,10 @@ import { requestStory } from "./request-story.ts";
 import type { Story, StoryKind } from "./story.ts";
 
 export type { BuildCode, UploadCode } from "./codes.ts";
-export { type Explanation, toExplanation } from "./explanation.ts";
 export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
 export { iso, isoOf } from "./reason.ts";
 export type { LifeStep } from "./steps.ts";
-export type { Story, StoryKind } from "./story.ts";
+export { type Explanation, type Story, type StoryKind, toExplanation } from "./story.ts";
 
 /** What there is to explain, once it is known what an id or name means. */
 export interface Explained {

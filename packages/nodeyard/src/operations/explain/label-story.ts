@@ -1,9 +1,10 @@
 import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
 import { labelCodes } from "./codes.ts";
-import { byNextTry, fromPool, fromTree, type QueryMembers, replyParts } from "./member-replies.ts";
+import { fromPool, fromTree, type QueryMembers, replyParts } from "./member-replies.ts";
+import { byNextTry, type PoolLine } from "./pool-line.ts";
 import { nextOf } from "./request-story.ts";
-import type { PoolLine, Story } from "./story.ts";
+import type { Story } from "./story.ts";
 import { type RegisteredPool, readEach, registeredPools } from "./tree-facts.ts";
 
 /** Undefined when no pool offers the label, and nothing of it is there. */
@@ -34,7 +35,7 @@ export async function labelStory(
   return {
     kind: "label",
     id: label,
-    state: situation.waitsFor === null ? "served" : offering.length === 0 ? "unserved" : "waiting",
+    state: situation.waits_for === null ? "served" : offering.length === 0 ? "unserved" : "waiting",
     since: null,
     about: {
       offered_by: offering.map(poolFacts),
@@ -54,20 +55,20 @@ export async function labelStory(
 function situationOf(
   pools: readonly PoolLine[],
   offering: readonly RegisteredPool[],
-): Pick<Story, "waitsFor" | "next"> {
+): Pick<Story, "waits_for" | "next"> {
   const can = pools.find(({ outlook }) => outlook === "can");
   if (can !== undefined) {
     const how = can.facts.launches === 0 ? "with a ready node" : "with a launch";
-    return { waitsFor: null, next: `${can.pool} would serve a request for it at once, ${how}.` };
+    return { waits_for: null, next: `${can.pool} would serve a request for it at once, ${how}.` };
   }
   // First the wait that ends by itself and soonest; last those that an operator must end.
   const [first] = pools.filter(({ outlook }) => outlook === "waits").sort(byNextTry);
   if (first !== undefined) {
     const wait = fromPool(first);
-    return { waitsFor: wait, next: nextOf(wait) };
+    return { waits_for: wait, next: nextOf(wait) };
   }
   const because = (code: keyof typeof labelCodes, next: string) => ({
-    waitsFor: fromTree(code, labelCodes[code]),
+    waits_for: fromTree(code, labelCodes[code]),
     next,
   });
   if (pools.length > 0)

@@ -48,28 +48,28 @@ function situationOf(
   request: Story | undefined,
   served: boolean,
   now: number,
-): Pick<Story, "waitsFor" | "next"> {
+): Pick<Story, "waits_for" | "next"> {
   const until = new Date(lease.expires).toISOString();
   if (!served)
     return {
-      waitsFor: fromTree("pools.none", "No launcher has registered a pool", { expires: until }),
+      waits_for: fromTree("pools.none", "No launcher has registered a pool", { expires: until }),
       next: "Nothing, until a launcher runs: launchers grant and end leases.",
     };
   if (lease.expires <= now || lease.state === "released")
     return {
-      waitsFor: fromTree("lease.ending", "It was released or has expired; its nodes are being returned"),
+      waits_for: fromTree("lease.ending", "It was released or has expired; its nodes are being returned"),
       next: "A launcher marks its nodes as used and deletes the lease, usually within a second.",
     };
   if (lease.state === "granted")
     return {
-      waitsFor: null,
+      waits_for: null,
       next: `Its owner uses the nodes. They are returned at ${until}, or now with: nodeyard release ${lease.id}`,
     };
-  if (lease.state === "failed") return { waitsFor: null, next: failedNext(lease, request, until) };
-  if (request?.waitsFor !== null && request?.waitsFor !== undefined)
-    return { waitsFor: request.waitsFor, next: `${request.next} It gives up at ${until}.` };
+  if (lease.state === "failed") return { waits_for: null, next: failedNext(lease, request, until) };
+  if (request?.waits_for !== null && request?.waits_for !== undefined)
+    return { waits_for: request.waits_for, next: `${request.next} It gives up at ${until}.` };
   return {
-    waitsFor: fromTree("lease.granting", "Its request is answered; a launcher is about to update the lease"),
+    waits_for: fromTree("lease.granting", "Its request is answered; a launcher is about to update the lease"),
     next: "A launcher locks the nodes for it, or marks it as failed, usually within a second.",
   };
 }

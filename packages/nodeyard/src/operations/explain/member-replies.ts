@@ -1,8 +1,10 @@
-import { type About, askMembers, type MemberAnswers } from "../../asking/index.ts";
+import { type About, askMembers, type MemberAnswers, type Testimony } from "../../asking/index.ts";
 import type { History, PastEvent, Subject } from "../../telemetry/index.ts";
 import type { OperationHandles } from "../handles.ts";
-import { verdictMeaning } from "./meaning.ts";
-import type { PoolLine, ReportedEvent, ReportedHistory, Story, Wait } from "./story.ts";
+import { meaningOf, verdictMeaning } from "./meaning.ts";
+import { type PoolLine, poolLine, soonest } from "./pool-line.ts";
+import { iso, timed } from "./reason.ts";
+import type { ReportedHistory, Story, Wait } from "./story.ts";
 
 /** Looks a thing up in the journal of this machine. */
 export type ReadHistory = (subject: Subject) => History;
@@ -33,7 +35,7 @@ export function queryMembers(
 
 /** One history of many: each event once, by the writers' clocks. */
 export function merge({ answers }: MemberAnswers, local: History): ReportedHistory {
-  const merged = new Map<string, ReportedEvent>();
+  const merged = new Map<string, PastEvent & { readonly by: string | null }>();
   const add = (event: PastEvent, by: string | null) => {
     const { at, event: name, request, node, facts } = event;
     const key = JSON.stringify([at, name, request, node, facts]);
@@ -44,7 +46,9 @@ export function merge({ answers }: MemberAnswers, local: History): ReportedHisto
   const problems = answers.map(({ testimony }) => testimony.problem);
   const known = local.problem === null || problems.includes(null);
   return {
-    events: [...merged.values()].sort((a, b) => a.at - b.at),
+    events: [...merged.values()]
+      .sort((a, b) => a.at - b.at)
+      .map((past) => ({ ...past, at: iso(past.at), meaning: meaningOf(past) })),
     problem: known ? null : (problems[0] ?? local.problem),
   };
 }
@@ -55,19 +59,9 @@ export function replyParts({
   history,
 }: MemberReplies): Pick<Story, "pools" | "estimate" | "history" | "asked"> {
   const pools = asked.answers.flatMap(({ member, hostname, testimony }) =>
-    testimony.pools.map((standing): PoolLine => ({ ...standing, member, host: hostname })),
+    testimony.pools.map((standing) => poolLine(standing, member, hostname)),
   );
   return { pools, estimate: soonest(pools), history, asked };
-}
-
-function soonest(pools: readonly PoolLine[]): Story["estimate"] {
-  let best: Story["estimate"] = null;
-  // Once one pool serves it, estimates of other pools do not matter.
-  const serving = pools.filter(({ outlook }) => outlook === "serves");
-  for (const { pool, estimate } of serving.length > 0 ? serving : pools)
-    if (estimate !== null && (best === null || estimate.likelyMs < best.likelyMs))
-      best = { ...estimate, pool };
-  return best;
 }
 
 /** The story of a subject that is not in the tree any more, from its journal events. */
@@ -82,7 +76,7 @@ export function goneStory(
     state: "gone",
     since: null,
     about,
-    waitsFor: null,
+    waits_for: null,
     next: `Nothing. ${next}`,
     ...replyParts(replies),
     steps,
@@ -94,9 +88,9 @@ export function fromTree(
   code: string,
   meaning: string,
   facts: Wait["facts"] = {},
-  since: number | null = null,
+  since: string | null = null,
 ): Wait {
-  return { code, meaning, facts, since, nextTry: null, source: "tree" };
+  return { code, meaning, since, source: "tree", facts: timed(facts), next_try: null };
 }
 
 /** Reasons that only say that this launcher has nothing to do with the request now; any reason of another launcher says more. */
@@ -115,6 +109,8 @@ const CLOSED: ReadonlySet<string> = new Set([
   "provider.configuration",
 ]);
 
+const UNKNOWN = "A reason that this release does not know";
+
 /** The best reason that live launchers give. A provider that is not open counts for more than a launcher without a reason. */
 export function liveWait({ asked }: MemberReplies, pools: readonly PoolLine[]): Wait | undefined {
   const waits = asked.answers.flatMap(({ testimony }) => testimony.wait ?? []);
@@ -126,8 +122,9 @@ export function liveWait({ asked }: MemberReplies, pools: readonly PoolLine[]): 
 }
 
 /** What the pool says, as the reason for all of it. */
-export function fromPool({ code, facts, since, nextTry, pool }: PoolLine): Wait {
-  return waitOf({ code, facts: { pool, ...facts }, since, nextTry });
+export function fromPool({ code, meaning, since = null, facts, next_try, pool }: PoolLine): Wait {
+  const known = { pool, ...facts };
+  return { code, meaning: meaning ?? UNKNOWN, since, source: "launcher", facts: known, next_try };
 }
 
 /** The last thing noted of a request, when that is why it waits. */
@@ -135,25 +132,19 @@ export function notedWait({ events }: ReportedHistory): Wait | undefined {
   const last = events.findLast(({ event }) => event.startsWith("request."));
   if (last?.event !== "request.waits") return undefined;
   const { code, facts, since, nextTry } = last.facts;
-  const known = typeof facts === "object" && facts !== null ? (facts as Wait["facts"]) : {};
   const noted = {
     code: String(code),
-    facts: known,
-    since: typeof since === "number" ? since : last.at,
+    facts: typeof facts === "object" && facts !== null ? (facts as Wait["facts"]) : {},
+    since: typeof since === "number" ? since : Date.parse(last.at ?? ""),
     nextTry: typeof nextTry === "number" ? nextTry : null,
   };
-  return { ...waitOf(noted), source: "journal" };
+  return waitOf(noted, "journal");
 }
 
-function waitOf({ code, facts, since, nextTry }: Omit<Wait, "meaning" | "source">): Wait {
-  const meaning = verdictMeaning(code, facts) ?? "A reason that this release does not know";
-  return { code, meaning, facts, since, nextTry, source: "launcher" };
-}
-
-/** Orders by the next try; those without a known time come last. */
-export function byNextTry(
-  a: { readonly nextTry: number | null },
-  b: { readonly nextTry: number | null },
-): number {
-  return (a.nextTry ?? Number.POSITIVE_INFINITY) - (b.nextTry ?? Number.POSITIVE_INFINITY);
+function waitOf(
+  { code, facts, since, nextTry }: NonNullable<Testimony["wait"]>,
+  source: Wait["source"] = "launcher",
+): Wait {
+  const meaning = verdictMeaning(code, facts) ?? UNKNOWN;
+  return { code, meaning, since: iso(since), source, facts: timed(facts), next_try: iso(nextTry) };
 }

@@ -15,6 +15,7 @@ import type { OperationHandles } from "../handles.ts";
 import { readNode } from "../listing.ts";
 import { LEFT_MS } from "../retire-backing.ts";
 import { fromTree, goneStory, type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
+import { iso, isoOf } from "./reason.ts";
 import { type SlotFacts, slotAbout, slotFacts } from "./slot-facts.ts";
 import { type LifeStep, lifeOf } from "./steps.ts";
 import type { ReportedHistory as History, Story, Wait } from "./story.ts";
@@ -43,7 +44,7 @@ export async function nodeStory(
     ({ testimony }) => testimony.maxHoldAgeMs ?? Number.POSITIVE_INFINITY,
   );
   if (record === undefined) return endedStory(id, replies, steps);
-  const since = record.stateTime === null ? null : record.stateTime * 1000;
+  const since = isoOf(record.stateTime);
   const slots = await slotFacts(handles, record);
   return {
     kind: "node",
@@ -122,7 +123,7 @@ async function unreadableStory(
       allocated_to: known.allocatedTo ?? null,
       locked_by: holder,
     },
-    waitsFor: fromTree(
+    waits_for: fromTree(
       "node.unreadable",
       "Its record cannot be read. It is treated as existing: its machine stays, its host is not offered, limits count it, and leak sweeps of its provider delete nothing",
       { error: error.message },
@@ -145,14 +146,14 @@ function stepsOf(id: string, { asked, history }: MemberReplies): readonly LifeSt
 }
 
 /** The situation of a node whose machine cannot be deleted: an operator has to help. */
-function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "waitsFor" | "next"> {
+function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "waits_for" | "next"> {
   const { attempts, error, since } = letter;
   return {
-    waitsFor: fromTree(
+    waits_for: fromTree(
       "node.dead-letter",
       "Many tries to delete its machine failed; limits still count it, and the deletion is retried twice an hour",
       { attempts, error },
-      since,
+      iso(since),
     ),
     next: `Find out what keeps ${provider} from deleting it, then: nodeyard delete ${id} --now`,
   };
@@ -173,9 +174,9 @@ function situationOf(
     /** The shortest `max-hold-age` of the launchers that answered; Infinity: none has one. */
     readonly maxHoldMs: number;
   },
-  since: number | null,
+  since: string | null,
   slots: SlotFacts | undefined,
-): Pick<Story, "waitsFor" | "next"> {
+): Pick<Story, "waits_for" | "next"> {
   const wait = (code: string, meaning: string, facts?: Wait["facts"]) =>
     fromTree(code, meaning, facts, since);
   const { state, provider } = record;
@@ -188,11 +189,11 @@ function situationOf(
     case "building":
     case "testing": {
       if (holder === null)
-        return { waitsFor: wait("node.orphaned", "The launcher that made it is gone"), next: deletion };
+        return { waits_for: wait("node.orphaned", "The launcher that made it is gone"), next: deletion };
       if (slots?.kind === "waits") {
         const requests = slots.requests.map(({ id }) => id);
         return {
-          waitsFor: wait("node.waits-for-slot", "Every backing node is full; another one was asked for", {
+          waits_for: wait("node.waits-for-slot", "Every backing node is full; another one was asked for", {
             requests,
           }),
           next: `When one of them is delivered it gets a slot there. See: nodeyard explain ${requests[0]}`,
@@ -200,7 +201,7 @@ function situationOf(
       }
       const failed = { ...stepNow(steps), ...lastOf(history, record.id, "node.launch-failed") };
       return {
-        waitsFor: wait("node.launching", "The provider is making it, or it does not answer yet", failed),
+        waits_for: wait("node.launching", "The provider is making it, or it does not answer yet", failed),
         next: "When it answers it becomes ready; if the last attempt fails, it is deleted.",
       };
     }
@@ -213,31 +214,31 @@ function situationOf(
             record.type.some((label) => pool.supportedLabels.includes(label)),
         );
         return {
-          waitsFor: null,
+          waits_for: null,
           next: offered
             ? `It is free: the next request for ${what} gets it.`
             : `No pool of ${provider} offers ${what} at present: it is kept until one does, until max-ready-age, or: nodeyard delete ${record.id}`,
         };
       }
       return {
-        waitsFor: wait(
+        waits_for: wait(
           "node.handed-over",
           "It is allocated to a request whose requestor has not locked it yet",
         ),
         next: `If request ${record.allocatedTo} ends without using it, it is free again.`,
       };
     case "in-use":
-      if (holder === null) return { waitsFor: wait("node.abandoned", "Its user is gone"), next: deletion };
+      if (holder === null) return { waits_for: wait("node.abandoned", "Its user is gone"), next: deletion };
       if (slots?.kind === "carries") return carrierOf(slots, pools, wait);
       return {
-        waitsFor: null,
+        waits_for: null,
         next: `${userOf(holder)} uses it. Once returned, it is deleted, or offered again if static.`,
       };
     case "hold":
       return heldUntil(record, maxHoldMs, wait);
     default:
       return {
-        waitsFor: wait(
+        waits_for: wait(
           holder === null ? "node.to-delete" : "node.locked",
           holder === null ? "It is to be deleted" : `It is to be deleted, and ${holder} still has its lock`,
           { ...stepNow(steps), ...lost },
@@ -252,14 +253,14 @@ function heldUntil(
   { id, comment, holdExpiration }: NodeRecord,
   maxHoldMs: number,
   wait: (code: string, meaning: string, facts: Wait["facts"]) => Wait,
-): Pick<Story, "waitsFor" | "next"> {
+): Pick<Story, "waits_for" | "next"> {
   const own = (holdExpiration ?? 0) > 0 ? holdExpiration! : Number.POSITIVE_INFINITY;
   const most = maxHoldMs / 1000;
   const until = Math.min(own, most);
   const by = most < own ? " (max-hold-age)" : "";
   const facts = { comment, hold_seconds: Number.isFinite(until) ? until : null };
   return {
-    waitsFor: wait("node.held", "A person or an autohold keeps it", facts),
+    waits_for: wait("node.held", "A person or an autohold keeps it", facts),
     next: Number.isFinite(until)
       ? `It is deleted ${until} s after it was held${by}, or: nodeyard delete ${id}`
       : `It is kept until max-hold-age, or: nodeyard delete ${id}`,
@@ -277,19 +278,19 @@ function carrierOf(
   { data: { label, failed, owner }, claimed }: Extract<SlotFacts, { kind: "carries" }>,
   pools: readonly RegisteredPool[],
   wait: (code: string, meaning: string, facts: Wait["facts"]) => Wait,
-): Pick<Story, "waitsFor" | "next"> {
+): Pick<Story, "waits_for" | "next"> {
   const provider = metastaticProviderOf(owner) ?? null;
   if (!pools.some(({ providerName }) => providerName === provider)) {
     const next = claimed
       ? `${afterLeaving(provider)} It goes when its last slot is returned.`
       : `Nothing: a launcher that is not Nodeyard's gave out its slots, and may come back. To return it, add ${provider} to the configuration of a Nodeyard launcher and remove it again.`;
     const meaning = "No launcher serves the provider whose slots it carries";
-    return { waitsFor: wait("node.unserved", meaning, { provider }), next };
+    return { waits_for: wait("node.unserved", meaning, { provider }), next };
   }
   const next = failed
     ? "It gets no new slots; when the last one is returned, it is deleted."
     : "When it has been empty for longer than grace-time, it is deleted.";
-  return { waitsFor: null, next: `Provider ${provider} gives out ${label} on it. ${next}` };
+  return { waits_for: null, next: `Provider ${provider} gives out ${label} on it. ${next}` };
 }
 
 /** What happens to slots and backing nodes that a launcher left behind. */
@@ -300,12 +301,12 @@ function afterLeaving(provider: string | null): string {
 /** The error and time of the node's last event of a kind, as facts. */
 function lastOf({ events }: History, id: string, name: string): Readonly<Record<string, unknown>> {
   const found = events.findLast(({ event, node }) => event === name && node === id);
-  return found === undefined ? {} : { last_error: found.facts.error, at: new Date(found.at).toISOString() };
+  return found === undefined ? {} : { last_error: found.facts.error, at: found.at };
 }
 
 /** What a launcher is doing with it at this moment. */
 function stepNow(steps: readonly LifeStep[]): Readonly<Record<string, unknown>> {
-  const now = steps.findLast(({ ms, of }) => ms === null && of !== "life");
+  const now = steps.findLast(({ seconds, of }) => seconds === null && of !== "life");
   return now === undefined ? {} : { step: now.step, attempt: now.attempt, step_since: now.began };
 }
 

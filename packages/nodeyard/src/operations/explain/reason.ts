@@ -15,7 +15,8 @@ function isMoment(key: string, value: unknown): value is number {
   return typeof value === "number" && /_(at|since)$/.test(key);
 }
 
-function timed(known: Readonly<Record<string, unknown>>): Record<string, unknown> {
+/** Facts whose moments are ISO 8601. */
+export function timed(known: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(known).map(([key, value]) => [key, isMoment(key, value) ? iso(value) : value]),
   );

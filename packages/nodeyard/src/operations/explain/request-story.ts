@@ -13,6 +13,7 @@ import {
   replyParts,
 } from "./member-replies.ts";
 import { nextSteps } from "./next-steps.ts";
+import { isoOf } from "./reason.ts";
 import { backingRequests } from "./slot-facts.ts";
 import { lifeOf } from "./steps.ts";
 import type { ReportedHistory as History, Story, Wait } from "./story.ts";
@@ -46,12 +47,12 @@ export async function requestStory(
   ]);
   const capable = pools.filter((pool) => mayServe(pool, record));
   const behind = await backingRequests(handles, open ? nodes : []);
-  const waitsFor = open ? await waitOf(tree, record, { pools, capable, holder, replies }) : null;
+  const waits_for = open ? await waitOf(tree, record, { pools, capable, holder, replies }) : null;
   return {
     kind: "request",
     id,
     state: record.state,
-    since: milliseconds(record.stateTime),
+    since: isoOf(record.stateTime),
     about: {
       labels: record.nodeTypes,
       requestor: record.requestor,
@@ -63,8 +64,8 @@ export async function requestStory(
       nodes: open ? nodes.map(nodeFacts) : record.nodes,
       ...(behind.length === 0 ? {} : { waits_for_requests: behind }),
     },
-    waitsFor,
-    next: waitsFor === null ? afterwards(record, history) : nextOf(waitsFor, behind),
+    waits_for,
+    next: waits_for === null ? afterwards(record, history) : nextOf(waits_for, behind),
     ...replyParts(replies),
     steps: lifeOf(
       [],
@@ -88,7 +89,7 @@ interface Known {
 async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<Wait> {
   const { pools, capable, holder, replies } = known;
   const because = (code: VerdictCode, facts: Wait["facts"]) =>
-    fromTree(code, verdictCodes[code], facts, milliseconds(record.stateTime));
+    fromTree(code, verdictCodes[code], facts, isoOf(record.stateTime));
   const live = liveWait(replies, replyParts(replies).pools);
   if (live !== undefined) return live;
   if (record.state === "pending")
@@ -177,8 +178,4 @@ function reasonsIn({ events }: History): string {
 
 function poolId({ id }: RegisteredPool): string {
   return id;
-}
-
-function milliseconds(seconds: number | null): number | null {
-  return seconds === null ? null : seconds * 1000;
 }

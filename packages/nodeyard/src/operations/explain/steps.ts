@@ -1,30 +1,36 @@
 import type { UnderWay } from "../../asking/index.ts";
 import type { PastEvent } from "../../telemetry/index.ts";
+import { iso } from "./reason.ts";
 
-/** A named part of a node's life. Times are milliseconds, of the tree. */
-export interface LifeStep {
-  readonly node: string;
-  /** "launch", "clean-up", "delete", or "life" for what lies between. */
-  readonly of: string;
-  /** Try, from 1. */
-  readonly attempt: number;
-  readonly step: string;
-  readonly began: number;
-  /** Null: the step is in progress. */
+/** A named part of a node's life, for programs. */
+export type LifeStep = ReturnType<typeof shown>;
+
+/**
+ * A step with times that can be compared: milliseconds of the tree. `of` is "launch", "clean-up", "delete", or "life" for what lies
+ * between; `attempt` counts from 1; `ms` is null while the step is in progress.
+ */
+interface TimedStep extends UnderWay {
   readonly ms: number | null;
   readonly error: string | null;
 }
 
+type Event = Omit<PastEvent, "at">;
+
 /** A node's life in steps, oldest first, from journal events and steps in progress. Events that are no steps are left out. */
-export function lifeOf(events: readonly PastEvent[], underWay: readonly UnderWay[]): readonly LifeStep[] {
+export function lifeOf(events: readonly Event[], underWay: readonly UnderWay[]): readonly LifeStep[] {
   const done = events.flatMap((event) => stepOf(event) ?? []).sort((a, b) => a.began - b.began);
   const now = underWay
     .filter((step) => !done.some((other) => isSame(other, step)))
-    .map((step): LifeStep => ({ ...step, ms: null, error: null }));
-  return [...done, ...serviceOf(events, [...done, ...now]), ...now].sort((a, b) => a.began - b.began);
+    .map((step): TimedStep => ({ ...step, ms: null, error: null }));
+  const life = [...done, ...serviceOf(events, [...done, ...now]), ...now];
+  return life.sort((a, b) => a.began - b.began).map(shown);
 }
 
-function stepOf({ event, node, facts }: PastEvent): LifeStep | undefined {
+function shown({ node, of, attempt, step, error, began, ms }: TimedStep) {
+  return { node, of, attempt, step, error, began: iso(began), seconds: ms === null ? null : ms / 1_000 };
+}
+
+function stepOf({ event, node, facts }: Event): TimedStep | undefined {
   const { of, attempt, step, began, ms, error } = facts;
   if (event !== "node.step" || node === null) return undefined;
   if (typeof of !== "string" || typeof step !== "string" || typeof attempt !== "number") return undefined;
@@ -32,13 +38,13 @@ function stepOf({ event, node, facts }: PastEvent): LifeStep | undefined {
   return { node, of, attempt, step, began, ms, error: typeof error === "string" ? error : null };
 }
 
-function isSame(done: LifeStep, { node, of, attempt, step, began }: UnderWay): boolean {
+function isSame(done: TimedStep, { node, of, attempt, step, began }: UnderWay): boolean {
   const alike = done.node === node && done.of === of && done.attempt === attempt;
   return alike && done.step === step && done.began === began;
 }
 
 /** The time of service: from ready to the first step of the deletion. No driver step runs during that time. */
-function serviceOf(events: readonly PastEvent[], steps: readonly LifeStep[]): readonly LifeStep[] {
+function serviceOf(events: readonly Event[], steps: readonly TimedStep[]): readonly TimedStep[] {
   const ready = events.findLast(({ event }) => event === "node.ready");
   const launched = steps.findLast(({ of, node }) => of === "launch" && node === ready?.node);
   if (ready?.node == null || launched === undefined || launched.ms === null) return [];

@@ -181,7 +181,7 @@ describe("what belongs to others", () => {
       { ...event, facts: { lines: "root:hidden", cut: 0 } },
       { ...event, request: "200-0000000009", facts: { lines: null } },
     ];
-    const story = { kind: "node", id: ids[0], about: {}, waitsFor: null, steps: [], history: { events } };
+    const story = { kind: "node", id: ids[0], about: {}, waits_for: null, steps: [], history: { events } };
     const reported = (as: Principal) => JSON.stringify(shownTo(story as unknown as Story, as));
     const tenants = new Set(["blue"]);
     expect(reported(principalOf(BY_SOCKET))).toContain("root:hidden");

@@ -1,0 +1,47 @@
+import type { PoolStanding } from "../../asking/index.ts";
+import { unknownMeaning, verdictMeaning } from "./meaning.ts";
+import { reason } from "./reason.ts";
+
+/** Where a subject stands in one pool, and the launcher that serves the pool. */
+export type PoolLine = ReturnType<typeof poolLine>;
+
+/** `member`: the launcher's name under `/nodeyard/members`; `host`: where it runs. */
+export function poolLine({ unknown, ...standing }: PoolStanding, member: string, host: string) {
+  return {
+    ...reason({ ...standing, member, host }, verdictMeaning(standing.code, standing.facts)),
+    estimate: estimateOf(standing),
+    /** Null also where the request is not served. */
+    no_estimate: unknown && unknownMeaning(unknown),
+  };
+}
+
+/** When the pool is likely to deliver, from now. */
+function estimateOf({ pool, estimate }: Pick<PoolStanding, "pool" | "estimate">) {
+  if (estimate === null) return null;
+  const { likelyMs, fromMs, toMs, launches, uses } = estimate;
+  return {
+    pool,
+    likely_seconds: likelyMs / 1_000,
+    from_seconds: fromMs / 1_000,
+    to_seconds: toMs / 1_000,
+    launches,
+    uses,
+  };
+}
+
+/** The estimate of the pool that is likely to deliver first; null: unknown. */
+export function soonest(pools: readonly PoolLine[]): PoolLine["estimate"] {
+  // Once one pool serves it, estimates of other pools do not matter.
+  const serving = pools.filter(({ outlook }) => outlook === "serves");
+  const estimates = (serving.length > 0 ? serving : pools).flatMap(({ estimate }) => estimate ?? []);
+  return estimates.sort((a, b) => a.likely_seconds - b.likely_seconds)[0] ?? null;
+}
+
+/** Orders by the next try; those without a known time come last. */
+export function byNextTry(
+  a: { readonly next_try: string | null },
+  b: { readonly next_try: string | null },
+): number {
+  const at = ({ next_try: time }: typeof a) => (time === null ? Number.POSITIVE_INFINITY : Date.parse(time));
+  return at(a) - at(b);
+}
