@@ -33,8 +33,9 @@ export interface Permit {
   readonly offering: Offering;
   /** Null: it costs no machine, and does not count for its label. */
   readonly label: string | null;
+  /** Id of the request that launches. Where the launch is the test of a closed offering, its probe names this request. */
   readonly request: string;
-  /** Steady milliseconds. */
+  /** Steady milliseconds. A success opens a closed offering only if it began after the closing. */
   readonly began: number;
 }
 
@@ -46,9 +47,12 @@ interface Entry {
   own: Tally;
   /** How often a launch succeeded. */
   successes: number;
-  /** Failures that are not counted yet. */
+  /** Failures that are not counted yet. `#count` takes all of them at once, so that failures of one moment share a write. */
   failed: { readonly failure: Omit<Failure, "probe">; readonly request: string }[];
-  /** Resolves when the failures so far are counted. */
+  /**
+   * Resolves when the failures so far are counted. A chain: writes of one key follow each other, because each is based on the result
+   * of the one before.
+   */
   counted: Promise<void>;
 }
 
@@ -56,6 +60,7 @@ interface Entry {
 interface Found {
   /** Undefined: a record that cannot be read, which is left alone. */
   readonly record: FailureRecord | undefined;
+  /** As read: unknown fields of it are kept in what is written (rule 7), and after a lost reply it is compared with what was sent. */
   readonly data: Uint8Array;
   readonly version: number;
 }
@@ -65,6 +70,7 @@ interface Change {
   readonly record: FailureRecord | undefined;
   /** Whether the probe, whose result this is, is deleted in the same commit. */
   readonly probe: boolean;
+  /** Called once, when the change is known to be in the tree: for what is journalled and counted. */
   readonly done?: () => void;
 }
 
@@ -81,7 +87,9 @@ const FORGOTTEN_MS = 86_400_000;
  */
 export class FailureRecords {
   readonly #handles: FailureHandles;
+  /** Called with every change of a key; undefined: it has no failures that count, so its gate is open. */
   readonly #report: (key: string, known: Failures | undefined) => void;
+  /** Asked at each use, so that a new `max-failed-launches-per-hour` holds at once, for gates that are closed, too. */
   readonly #rule: () => FailureRule;
   readonly #entries = new Map<string, Entry>();
   /** Launches under way here. */
@@ -97,11 +105,13 @@ export class FailureRecords {
     this.#rule = rule;
   }
 
+  // Every launcher reports all records to its scheduler, whoever wrote them: the gate of an offering is the same everywhere.
   /** Passes the records that the view already contains on to the scheduler. */
   seed(): void {
     for (const path of this.#handles.view.own.keys()) this.#onOwn(path, undefined);
   }
 
+  /** Own records change gates. A node that comes up, in any launcher and of any provider, shows that launching its labels works. */
   onEvent(event: ViewEvent): void {
     if (event.type === "own")
       this.#onOwn(event.path, event.after === undefined ? event.before?.data : undefined);
@@ -117,11 +127,15 @@ export class FailureRecords {
     this.#publish(key);
   }
 
+  /** From here on `sweep` leaves the permit's label, offering and probe alone, until one of the three endings is called. */
   begin(permit: Permit): void {
     this.#permits.add(permit);
   }
 
-  /** Claims the one test launch of a closed offering; await it before the launch. False: another request tests it. */
+  /**
+   * Claims the one test launch of a closed offering; await it before the launch. False: another request tests it, or the tree did not
+   * answer; a probe that was made all the same is removed by the sweep.
+   */
   async try({ offering, request }: Permit): Promise<boolean> {
     const key = offeringKey(offering);
     try {
@@ -134,9 +148,13 @@ export class FailureRecords {
     }
   }
 
-  /** Await it before the node's record shows the failure: other launchers then find the failure record in the tree. */
+  /**
+   * Await it before the node's record shows the failure: other launchers then find the failure record in the tree. Never rejects for a
+   * tree that refuses or does not answer: that is logged, and the launch goes on to its end.
+   */
   async failed(permit: Permit, failure: Omit<Failure, "probe">): Promise<void> {
     const { request } = permit;
+    // A refusal for quota says nothing of the offering or of the label; the scheduler closes the provider's own gate for it.
     const keys = failure.kind === "quota" ? [] : keysOf(permit);
     await Promise.all(
       keys.map((key) => {
@@ -190,6 +208,7 @@ export class FailureRecords {
       if (record !== undefined && now - (record.pause?.until ?? record.spent.at) >= FORGOTTEN_MS)
         await quiet(tree.delete(path, { version }));
     }
+    // An entry goes when nothing of it counts any more: no launch runs, and its failures have drained from the budget.
     const busy = new Set([...this.#permits].flatMap(keysOf));
     for (const [key, { own, failed }] of this.#entries) {
       if (busy.has(key) || failed.length > 0 || levelOf(own, now, this.#rule()) > 0) continue;
@@ -218,6 +237,7 @@ export class FailureRecords {
   /** A launch succeeded, here or elsewhere. */
   #worked(key: string): void {
     const entry = this.#entries.get(key);
+    // Nothing was counted for the key in this process, so a success changes nothing.
     if (entry === undefined) return;
     entry.successes++;
     const isNews = entry.own.row > 0 || !entry.own.worked;
@@ -232,6 +252,7 @@ export class FailureRecords {
     const scope = subjectOf(key)?.scope;
     if (some.length === 0 || scope === undefined) return;
     const { clock, random } = this.#handles;
+    // `#write` may call its plan several times, each time on a newer record; the outcome of the last call counts.
     let tally = entry.own;
     await this.#write(key, (found) => {
       const prober = this.#prober(key);
@@ -244,6 +265,7 @@ export class FailureRecords {
       const probe = failures.some((failure) => failure.probe);
       return { record, probe, done: () => this.#closed(key, record, some.at(-1)!.request) };
     });
+    // A success that came while the failures were being written ended the row, so they are not added to it.
     const row = entry.successes === successes ? tally.row : 0;
     entry.own = { ...tally, worked: entry.own.worked, row };
     this.#publish(key);
@@ -257,6 +279,8 @@ export class FailureRecords {
       const record = this.#decode(key, gone);
       const entry = this.#entries.get(key);
       const now = this.#handles.clock.monotonic();
+      // A deleted record means that a launch succeeded: the row is over, but what its failures have spent of the hour's budget stays
+      // spent.
       if (entry !== undefined) entry.own = { ...together(entry.own, record, now, this.#rule()), row: 0 };
       for (const field of ["since", "until", "spent"]) this.#handles.ages.forget(`${key} ${field}`);
     }
@@ -277,12 +301,17 @@ export class FailureRecords {
     this.#report(key, { tally, pause: record?.pause, prober: this.#prober(key) });
   }
 
-  /** Writes the record that `plan` returns, and plans again when another launcher wrote first. A failed write is only logged. */
+  /**
+   * Writes the record that `plan` returns, and plans again when another launcher wrote first. A failed write is only logged. An
+   * unreadable record is never overwritten: a newer release may have written it.
+   */
   async #write(key: string, plan: (found: FailureRecord | undefined) => Change | undefined): Promise<void> {
     const path = failurePath(key);
+    // The last write that was sent. Whether it was applied is decided by its version and bytes, as after every lost reply.
     let sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number } | undefined;
     for (let attempt = 1; ; attempt++) {
       try {
+        // The first attempt trusts the view and saves a round trip; a view that is behind costs one refused write.
         const found = attempt === 1 ? this.#seen(key) : await this.#read(key);
         // The reply to the former attempt was lost, and the write was applied.
         if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.();
@@ -324,11 +353,13 @@ export class FailureRecords {
     return found && { record: this.#decode(key, found.data), data: found.data, version: found.stat.version };
   }
 
+  /** A record with its times moved to the monotonic clock. Undefined: it cannot be read, and is counted as skipped (rule 6). */
   #decode(key: string, data: Uint8Array): FailureRecord | undefined {
     const read = (field: string, instant: number, aheadMs: number) =>
       this.#handles.ages.stored(`${key} ${field}`, instant, aheadMs);
     try {
       const { spent, since, pause, ...record } = decodeFailures(key, data);
+      // No pause is longer than the rule allows, so a record written by a clock that ran ahead cannot close an offering for days.
       const until = pause && read("until", pause.until, furthest({ spent }, this.#rule()));
       return {
         ...record,
@@ -394,6 +425,7 @@ export class FailureRecords {
     counters.add("launcher.breakers", 1, { provider, change: "opened" });
   }
 
+  /** An offering works again: into the journal and the metric, as `#closed`. */
   #opened(key: string, { failures, since }: FailureRecord, request: string): void {
     const subject = subjectOf(key);
     if (subject?.scope !== "offering") return;
@@ -405,12 +437,15 @@ export class FailureRecords {
   }
 }
 
+/** Stands for the data of a deletion, which has none. */
 const NOTHING = new Uint8Array();
 
+/** The records that a launch counts for: its offering and, where it costs a machine, its label. */
 function keysOf({ offering, label }: Permit): readonly string[] {
   return label === null ? [offeringKey(offering)] : [labelKey(label), offeringKey(offering)];
 }
 
+/** The commit of one change, conditional on the version that was found; a create fails when another launcher made the record first. */
 function opsOf(
   key: string,
   path: string,
@@ -426,6 +461,9 @@ function opsOf(
   return [{ op: "set", path, data, version }, ...ended];
 }
 
+/**
+ * Whether the change of an unanswered write is in the tree. A deletion may also have been another launcher's, with the same result.
+ */
 function isWritten(
   found: Found | undefined,
   sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number },
@@ -434,6 +472,7 @@ function isWritten(
   return found?.version === sent.version && Buffer.from(found.data).equals(sent.data);
 }
 
+/** A machine that answered: only then does a record become `ready`. Static hosts have an `external_id`, too. */
 function isUp(entry: NodeEntry | undefined): boolean {
   if (entry === undefined || entry.record.externalId === null) return false;
   return entry.record.state === "ready" || entry.record.state === "in-use";

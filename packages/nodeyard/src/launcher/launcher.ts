@@ -28,12 +28,14 @@ export class Launcher {
   readonly #sweeps: readonly Controller[];
   readonly #answerer: Answerer;
   #config: LauncherConfig;
+  /** What the scheduler was told last by the event `complete`; it plans nothing while this is false. */
   #complete = false;
   #closed = false;
 
   /**
    * Connects the parts and starts to serve. Resolves when each provider has been tried once and the pools of those that opened are
-   * registered. An abort of `stopping` ends the wait for providers; `close` ends what was started with them.
+   * registered. An abort of `stopping` ends the wait for providers; `close` ends what was started with them. Rejects when the tree has
+   * a newer layout.
    */
   static async start(options: LauncherOptions, stopping?: AbortSignal): Promise<Launcher> {
     const installation = await retryInterrupted(options, () =>
@@ -94,7 +96,7 @@ export class Launcher {
     return providerStandings(this.#config, serving, loop, errors);
   }
 
-  /** Machines of which nodes are slivers, as their managers say now; none when that takes longer than `withinMs`. */
+  /** Machines of which nodes are slivers, as their managers say now; none when that takes longer than `withinMs`. Never rejects. */
   sliverMachines(withinMs?: number): Promise<readonly ProviderMachines[]> {
     const look = this.#parts.sliverMachines;
     return withinMs === undefined ? look.list() : look.listWithin(withinMs);
@@ -166,9 +168,12 @@ export class Launcher {
     await this.#membership.prepare();
     await this.view.start();
     this.#options.onView?.(this.view);
+    // Without an `await` between the two: each record is either in the seed or comes as an event.
     seed(this.#parts);
     this.view.onEvent((event) => this.#onView(event));
+    // Before any pool registers: other launchers take a pool whose session has no member for a pool of a Python launcher.
     await this.#membership.begin();
+    // The announcement was a write, whose reply has told the tree's time.
     ages.start();
     this.#tellComplete();
     // Leases and sweeps do not wait for a cloud that does not answer.
@@ -187,6 +192,7 @@ export class Launcher {
     this.#parts.loop.push({ type: "complete", complete });
   }
 
+  /** Gives each event to all parts that follow the view. They note it or queue work, and never wait here. */
   #onView(event: ViewEvent): void {
     const { handles, loop, leases, minReady, launches, deletions, serving } = this.#parts;
     handles.timings.onEvent(event);
@@ -203,10 +209,13 @@ export class Launcher {
       serving.wakeInventory(event.before.record.provider);
     }
     if (event.type === "node") noteUse(event, this.#parts.handles, serving.pools);
+    // It may have occupied the slot of any static host.
     if (event.type === "unreadable" && event.after === undefined) serving.wakeInventories();
+    // Requests may have waited for the pool that is gone, or be declined by all that are left.
     if (event.type === "component" && event.after === undefined) loop.push({ type: "sweep" });
   }
 
+  /** The tree deleted our locks, components and min-ready requests with the session, so nothing is released by hand. */
   #sessionLost(): void {
     const { epoch } = this.#options.tree.session();
     this.#options.log.error({ epoch }, "lost the session with the tree: all its work is aborted");

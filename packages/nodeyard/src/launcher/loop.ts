@@ -20,20 +20,25 @@ import type { Handles } from "./handles.ts";
 
 /**
  * Drives the scheduler: collects the events of one turn of the event loop, calls `reduce`, and starts the actions. It never waits, and
- * a turn has a bounded length: otherwise a launcher with much to do would answer ZooKeeper's pings too late and lose its session.
+ * a turn has a bounded length: otherwise a launcher with much to do would answer ZooKeeper's pings too late and lose its session. An
+ * error that `reduce` meets at an event is logged and counted, and the turn goes on without that event.
  */
 export class Loop {
   readonly #context: Pick<Handles, "clock" | "ages" | "log" | "counters" | "journal">;
+  /** Starts an action and returns at once; its result comes back as an event. */
   readonly #perform: (action: Action) => void;
+  /** Changed only by `reduce`; everything else here only reads it. */
   readonly #state: State = createState();
   /** Events for the next turn. */
   #events: SchedulerEvent[] = [];
   /** A turn is queued as a microtask. */
   #queued = false;
+  /** Set by `stop`: events are still taken in, so that requests in progress reach their end. */
   #stopping = false;
   #closed = false;
-  /** The last value of the event `ages`, to report changes only. */
+  /** The last value of the event `ages`, to report changes only. Starts as the scheduler's own state does. */
   #agesTrusted = true;
+  /** Of the next turn without an event; each turn sets it anew. */
   #timer: Timer | undefined;
 
   constructor(
@@ -44,7 +49,10 @@ export class Loop {
     this.#perform = perform;
   }
 
-  /** Adds an event to the next turn, which runs after the code that is running now. */
+  /**
+   * Adds an event to the next turn, which runs after the code that is running now. All events of one such moment make one turn, so a
+   * burst of changes is planned once.
+   */
   push(event: SchedulerEvent): void {
     this.#events.push(event);
     if (this.#queued || this.#closed) return;
@@ -59,6 +67,10 @@ export class Loop {
     else this.push(event);
   }
 
+  /**
+   * Unreadable nodes count against limits, and an unreadable request keeps its nodes. Other kinds concern no decision of the
+   * scheduler.
+   */
   #pushUnreadable(either: UnreadableEntry | undefined, after: UnreadableEntry | undefined): void {
     if (either?.kind !== "node" && either?.kind !== "request") return;
     this.push({ type: "unreadable", kind: either.kind, id: either.id, known: after?.known });
@@ -74,14 +86,17 @@ export class Loop {
     return standingsOf(this.#state, this.#context.ages.moment(), request, durations);
   }
 
+  /** The same for a request with this one label that nobody has made. */
   standingsOfLabel(label: string, durations: Durations): readonly Standing[] {
     return standingsOfLabel(this.#state, this.#context.ages.moment(), label, durations);
   }
 
+  /** Sums of what the provider's nodes and planned launches take. */
   providerUse(provider: string): ReturnType<typeof providerUse> {
     return providerUse(this.#state, provider);
   }
 
+  /** The same of one pool, by its key. */
   poolUse(key: string): ReturnType<typeof poolUse> {
     return poolUse(this.#state, key);
   }
@@ -105,6 +120,7 @@ export class Loop {
     this.#stopping = true;
   }
 
+  /** No turn runs after it. Events that are pushed later are dropped. */
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
@@ -153,6 +169,7 @@ export class Loop {
     this.#timer = undefined;
     if (output.more) this.#timer = this.#context.clock.setTimer(0, () => this.push({ type: "tick" }));
     else if (output.nextWake !== undefined) {
+      // A later timer is reached in several turns.
       const ms = Math.max(1, Math.min(60_000, output.nextWake - this.#context.clock.monotonic()));
       this.#timer = this.#context.clock.setTimer(ms, () => this.push({ type: "tick" }), { background: true });
     }

@@ -9,8 +9,11 @@ import type { Identity } from "./providers/served.ts";
 /** The part of the configuration that the launcher works by. */
 export interface LauncherConfig {
   readonly providers: readonly ProviderConfig[];
+  /** By name: what the scheduler needs of each label, such as `min-ready`. */
   readonly labels: ReadonlyMap<string, LabelPolicy>;
+  /** By tenant name; tenants without an entry have no limit. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
+  /** Age at which a node in `hold` is deleted, milliseconds; Infinity: never. A record's own `hold_expiration` may be shorter. */
   readonly maxHoldAgeMs: number;
   /** Of one offering (place and type), and of one label in all places; absent: 60. */
   readonly failedLaunchesPerHour?: number;
@@ -21,12 +24,19 @@ export interface LauncherOptions {
   readonly tree: Tree;
   readonly clock: Clock;
   readonly random: Random;
+  /** Connects to a new machine until it answers, and reads its host keys. */
   readonly scan: Scanner;
   readonly log: Log;
   readonly journal: Journal;
   readonly counters: Counters;
+  /** What records of this process say of it: host name, fully qualified name and version. */
   readonly identity: Identity;
+  /**
+   * Loads a driver by the name that a provider's configuration has. Rejects when it cannot be loaded; that provider is then tried
+   * again, and the others are served.
+   */
   readonly driverOf: (name: string) => Promise<Driver>;
+  /** In force from the start; later ones come by `Launcher.reconfigure`. */
   readonly config: LauncherConfig;
   /** What outlives nodes of whose their resources were; absent: drivers remember as long as the process lives. */
   readonly evidence?: Evidence;
@@ -38,6 +48,6 @@ export interface LauncherOptions {
   readonly onView?: (view: View) => void;
   /** Takes the spans of requests; absent: none are made. */
   readonly trace?: (span: Span) => void;
-  /** Requests between acceptance and the start of their last launch, at most. */
+  /** Requests between acceptance and the start of their last launch, at most; absent: 256. */
   readonly maxStarting?: number;
 }

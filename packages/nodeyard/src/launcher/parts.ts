@@ -26,12 +26,17 @@ import { traceEvents, traceparentFor } from "./trace-events.ts";
 /** All parts of a launcher. */
 export type Parts = ReturnType<typeof assemble>;
 
-/** Makes the parts of a launcher and connects them; nothing runs yet. `config` returns the configuration in force. */
+/**
+ * Makes the parts of a launcher and connects them; nothing runs yet. `config` returns the configuration in force. It fixes which part
+ * may call which: the loop gets actions out through `tasks`, and all others get events in through `push`.
+ */
 export function assemble(options: LauncherOptions, installation: string, config: () => LauncherConfig) {
   const { tree, clock, random, scan, log, counters, identity, trace } = options;
+  // One clock of ages for all parts, so that one jump suspends all deletions by age together.
   const ages = new AgeClock({ tree, clock });
   const view = new View({ tree, clock, random, log, counters });
   const errors = new LastErrors();
+  // An event passes through three layers: journal and log, the last errors of its provider, and the spans where traces are on.
   const lines = errors.around(eventLines(options.journal, log, view), view, clock);
   const handles: Handles = {
     tree,
@@ -46,6 +51,8 @@ export function assemble(options: LauncherOptions, installation: string, config:
   };
   const ledgers = new Ledgers(handles);
   ledgers.setTenants(config().tenantLimits);
+  // One fence, since it notices a suspended process by comparing two clocks from one call to the next; one cache of ledgers, since
+  // their commits must follow each other.
   const records: RecordHandles = { ...handles, fence: new Fence(tree, clock, random), ledgers };
   const registration = new Registration(handles, identity.hostname);
   // Some parts need the loop and are made before it. They call this only at run time, when `loop` has its value.
@@ -70,6 +77,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     driverOf: options.driverOf,
     onChange: () => tellPolicy(),
   });
+  // Called for a new configuration, and whenever a provider opens, closes, or reads its quota again.
   const tellPolicy = () => loop.push({ type: "policy", policy: policyOf(options, config(), serving) });
   const requests: RequestHandles = {
     ...records,
@@ -84,6 +92,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     ...(trace === undefined ? {} : { traceparentOf: traceparentFor }),
     slots: new SlotAnswers((event) => loop.push(event)),
     // A refusal shows that the quota that we know is out of date, so it is read again at once.
+    // The scheduler closes the provider's gate at once; the number that it plans with follows when the cloud has answered.
     quotaRefused: (provider) => {
       loop.push({ type: "quota-refused", provider });
       serving.askQuota(provider);
@@ -113,7 +122,10 @@ export function assemble(options: LauncherOptions, installation: string, config:
   };
 }
 
-/** What the scheduler gets of the configuration and of the open providers. */
+/**
+ * What the scheduler gets of the configuration and of the open providers. `failedLaunchesPerHour` applies to gates that are closed
+ * already.
+ */
 function policyOf(
   { maxStarting = 256 }: LauncherOptions,
   { labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
@@ -123,7 +135,10 @@ function policyOf(
   return { ...serving.locals(), labels, tenantLimits, maxHoldAgeMs, maxStarting, failures };
 }
 
-/** Passes what the view already contains on to the parts that follow its events from now on. */
+/**
+ * Passes what the view already contains on to the parts that follow its events from now on. Call it before `view.onEvent`, without an
+ * `await` between the two, so that no event is lost or taken twice.
+ */
 export function seed({ view, loop, launches }: Pick<Parts, "view" | "loop" | "launches">): void {
   for (const [path, after] of view.unreadable.byPath) loop.pushView({ type: "unreadable", path, after });
   for (const [id, after] of view.nodes.byId) loop.push({ type: "node", id, after });

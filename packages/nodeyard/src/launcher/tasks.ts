@@ -14,7 +14,7 @@ const DELETING = 256;
 /** Time for work that was aborted to end, milliseconds. */
 const GIVE_UP_MS = 2_000;
 
-/** The part of `Serving` by which actions on pools and providers are carried out. */
+/** The part of `Serving` by which actions on pools and providers are carried out. Neither call waits for the cloud. */
 interface ProviderSide {
   setPaused(pool: string, paused: boolean): void;
   askQuota(provider: string): void;
@@ -30,7 +30,9 @@ export class Tasks {
   readonly #providers: ProviderSide;
   readonly #deletions: Deletions;
   readonly #minReadyRequests: Pick<MinReady, "request">;
+  /** Each task's promise, and the id of its request, node or label, for the log when it has to be abandoned. */
   readonly #running = new Map<Promise<void>, string>();
+  /** Tries in a row of requests, nodes and labels that the scheduler asked for again; deletions have their own in `Deletions`. */
   readonly #failures = new FailedTries();
   /** By provider, so that a cloud that hangs does not delay deletions of the others. */
   readonly #deleting = new Map<string, Gate>();
@@ -51,7 +53,10 @@ export class Tasks {
     this.#providers = providers;
   }
 
-  /** Starts an action. What the scheduler must know of its end is reported as an event. */
+  /**
+   * Starts an action. What the scheduler must know of its end is reported as an event. Returns at once and never throws; the scheduler
+   * counts the request or node as busy until the event arrives.
+   */
   perform(action: Action): void {
     switch (action.type) {
       case "accept":
@@ -93,13 +98,19 @@ export class Tasks {
     counters.add("launcher.label_budgets", 1, { label, change });
   }
 
-  /** Aborts all tasks of a lost session. */
+  /**
+   * Aborts all tasks of a lost session. Their locks ended with the session, so nothing is released; another launcher may hold the same
+   * requests already.
+   */
   abandon(): void {
     this.#session.abort(new Error("the session with the tree ended"));
     this.#session = new AbortController();
   }
 
-  /** Resolves when all tasks have ended. When `signal` aborts, so do the tasks; those that do not end in time are abandoned. */
+  /**
+   * Resolves when all tasks have ended. When `signal` aborts, so do the tasks; those that do not end in time are abandoned. Tasks that
+   * are started meanwhile are waited for, too.
+   */
   async drain(signal: AbortSignal): Promise<void> {
     const abort = () => this.#session.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -127,10 +138,13 @@ export class Tasks {
     id: string,
     work: (signal: AbortSignal, live: LiveTask) => Promise<SchedulerEvent>,
   ): void {
+    // Taken now: a task that outlives its session must not report into the next one.
     const { signal } = this.#session;
     const subject = { kind: "task", name: `${what} ${id}`, site: "launcher/tasks.ts" } as const;
     const task = this.#context.live
       .during(subject, (live) => work(signal, live))
+      // Tasks catch what they expect. What arrives here is a fault of the program: the id stays busy, so that it is not repeated in a
+      // loop.
       .catch((error): SchedulerEvent | undefined => {
         this.#context.counters.add("launcher.unexpected", 1, { place: "task" });
         this.#context.log.error(
@@ -166,6 +180,7 @@ export class Tasks {
 
   /** Waits for the work on a request, and reports its end: whether the scheduler plans the request again, and after which pause. */
   async #ending(request: string, work: Promise<Handled>): Promise<SchedulerEvent> {
+    // "busy" and "changed" are outcomes of a race that another launcher won; only "lost" leaves open what the tree has now.
     let outcome: Handled;
     try {
       outcome = await work;
@@ -200,12 +215,14 @@ export class Tasks {
     return { type: "deleted", node, ...(retryMs === undefined ? {} : { retryMs }) };
   }
 
+  /** One gate for each provider name that ever had a deletion; names come from records and configuration, so they are few. */
   #gateOf(provider: string): Gate {
     const gate = this.#deleting.get(provider) ?? new Gate(DELETING);
     this.#deleting.set(provider, gate);
     return gate;
   }
 
+  /** False and a rejection are the same here: the node stays as it is, and the scheduler asks again after the pause. */
   async #deallocate(node: string): Promise<SchedulerEvent> {
     const done = await deallocateNode(this.#context, node).catch(() => false);
     if (!done) return { type: "deallocated", node, retryMs: this.#retry(node, 250, 30_000) };

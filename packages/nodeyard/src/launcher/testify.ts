@@ -16,7 +16,7 @@ import { sumOf } from "./providers/prices.ts";
 import type { ClosedProvider } from "./providers/served.ts";
 import type { Timings } from "./timings.ts";
 
-/** What a launcher answers to `explain` of another process. */
+/** The parts of a launcher from which `testify` answers. All but `history`, `remarks` and `console` read memory only. */
 export interface Witness {
   readonly view: View;
   readonly timings: Timings;
@@ -26,13 +26,19 @@ export interface Witness {
   remarks(provider: string | null, node: string): Promise<readonly string[]>;
   /** Of a node's machine as it is now; undefined: another launcher serves its provider. Never rejects. */
   console(record: NodeRecord): Promise<ConsoleEnd | undefined>;
+  /** By node id; nodes of which no step of a driver runs here are absent. */
   readonly stepsUnderWay: ReadonlyMap<string, StepUnderWay>;
   /** Tree time, milliseconds. */
   now(): number;
+  /** Why the request waits; undefined: it does not wait here. */
   verdict(request: string): Verdict | undefined;
+  /** What each pool of this launcher would do for the request now, with a forecast where `durations` allow one. */
   standings(request: RequestEntry, durations: Durations): readonly Standing[];
+  /** The same for a request that nobody has made yet. */
   standingsOfLabel(label: string, durations: Durations): readonly Standing[];
+  /** Providers that are not served as they are configured, with the error. */
   closed(): readonly ClosedProvider[];
+  /** All configured providers, with their use of limits. */
   providers(): readonly ProviderStanding[];
   /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
   price(pool: string, label: string): Price | undefined;
@@ -40,7 +46,11 @@ export interface Witness {
   readonly history?: ((subject: Subject) => Promise<History>) | undefined;
 }
 
-/** All that this launcher knows of a request, a node, a lease's request, a label, or a provider. */
+/**
+ * All that this launcher knows of a request, a node, a lease's request, a label, or a provider. Called by `Answerer` for each question
+ * that another process puts into the tree. What is not known here is empty or null, so that the asker can merge the answers of several
+ * launchers.
+ */
 export async function testify(witness: Witness, about: About): Promise<Testimony> {
   const [{ events, problem }, remarks, end] = await Promise.all([
     witness.history?.(about) ?? noHistory("this process keeps no journal"),
@@ -48,6 +58,7 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
     consoleOf(witness, about.console),
   ]);
   const request = about.request === undefined ? undefined : witness.view.requests.byId.get(about.request);
+  // An ended request waits for nothing, and no pool would serve it.
   const open = request !== undefined && ["requested", "pending"].includes(request.record.state);
   const verdict = open ? witness.verdict(request.id) : undefined;
   return {
@@ -75,6 +86,7 @@ async function consoleOf(witness: Witness, node = ""): Promise<ConsoleEnd | unde
   return record && witness.console(record);
 }
 
+/** How long a node on hold may stay by the configuration; left out where that is for ever or not ours to say. */
 function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "maxHoldAgeMs"> {
   const record = view.nodes.byId.get(node)?.record;
   if (record?.state !== "hold") return {};
@@ -82,6 +94,7 @@ function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "ma
   return Number.isFinite(ms) ? { maxHoldAgeMs: ms } : {};
 }
 
+/** Pools that are served, then those of providers that are not. Empty for an ended request, and where no label is asked about. */
 function standingsFor(
   witness: Witness,
   request: RequestEntry | undefined,
@@ -146,6 +159,7 @@ function closedPools(
     }));
 }
 
+/** What forecasts are computed from. A lease ends at a known time; of other uses only the durations of former ones are known. */
 function durationsOf({ timings, view, now }: Witness): Durations {
   return {
     used: (label) => timings.usesOf(label),
@@ -172,6 +186,7 @@ function estimateOf(
   forecast: Standing["forecast"],
 ): Pick<PoolStanding, "estimate" | "unknown"> {
   if (forecast === null || typeof forecast === "string") return { estimate: null, unknown: forecast };
+  // The forecast is sorted, shortest first.
   const part = (share: number) => Math.round(forecast[Math.floor(share * (forecast.length - 1))]!);
   const each = (known: (label: string) => readonly number[]) =>
     Math.min(...labels.map((label) => known(label).length));
@@ -187,6 +202,7 @@ function estimateOf(
   };
 }
 
+/** Driver steps of the node that is asked about, or of all nodes of the request. */
 function stepsOf({ stepsUnderWay, view }: Witness, { node, request }: About): UnderWay[] {
   const wanted = (id: string) =>
     id === node || (request !== undefined && view.nodes.byId.get(id)?.record.allocatedTo === request);

@@ -8,7 +8,9 @@ const MOST = 10_000;
 
 /** A request that a pool has taken. Times are tree time, milliseconds. */
 interface Traced {
+  /** 32 hex digits, the id of a W3C trace (https://www.w3.org/TR/trace-context/). */
   readonly trace: string;
+  /** 16 hex digits, the id of the request's own span, which is the parent of all others. */
   readonly span: string;
   readonly created: number;
   readonly accepted: number;
@@ -19,6 +21,7 @@ interface Traced {
 interface Launched {
   readonly request: Traced;
   readonly span: string;
+  /** When its record was made, tree time. */
   readonly began: number;
 }
 
@@ -43,9 +46,12 @@ export function traceEvents(
   now: () => number,
   emit: (span: Span) => void,
 ): Journal {
+  // Requests between acceptance and their end. A request that another launcher accepted is not here, and its events make no spans.
   const taken = new Map<string, Traced>();
+  // By node id, between the creation of the record and the end of the launch.
   const launches = new Map<string, Launched>();
 
+  // Called again after the request was put back: the second wait is a span of its own, and the request's span is the same.
   const accept = (id: string, facts: JournalEvent["facts"]) => {
     const record = requests.byId.get(id)?.record;
     const accepted = now();
@@ -107,6 +113,7 @@ export function traceEvents(
     });
   };
 
+  // Steps of deletions and of launches that another process made have no launch here, and are left out.
   const step = (node: string, facts: JournalEvent["facts"]) => {
     const launch = launches.get(node);
     if (launch === undefined) return;
@@ -146,6 +153,7 @@ export function traceEvents(
   };
 }
 
+/** A Map keeps the order of insertion, so the first keys are the oldest. Requests that never end here would fill it otherwise. */
 function keep<T>(all: Map<string, T>, id: string, one: T): void {
   all.set(id, one);
   for (const oldest of all.keys()) {
@@ -164,14 +172,17 @@ export function traceparentFor(
   return traceparentOf({ trace, span: launchSpan(node, trace) });
 }
 
+/** The same in every process: it depends on nothing but the id and the age of the request. */
 function traceOf(request: string, created: number): string {
   return spanId(32, request, created);
 }
 
+/** Also what a sliver manager gets as the parent of its own spans, so it must not depend on this process either. */
 function launchSpan(node: string, trace: string): string {
   return spanId(16, node, trace);
 }
 
+/** Requests store seconds with fractions; spans have whole milliseconds. */
 function createdAt(seconds: number): number {
   return Math.round(seconds * 1000);
 }
