@@ -5,6 +5,7 @@ import { type Reach, wantsFloatingIp } from "./machines/addresses.ts";
 
 /** Amounts of quota; names as in `Resources`. */
 
+/** The amounts of one node. A boot volume counts in cinder's quota, not as a disk of the flavor. */
 export function needOf(
   flavor: Pick<Flavor, "vcpus" | "ram">,
   label: LabelConfig<OpenstackLabelOwn>,
@@ -22,6 +23,7 @@ export function needOf(
 export function networkNeed(networks: readonly string[], floating: Reach | null): Resources {
   const ports = Math.max(1, networks.length);
   if (floating === null || networks.length === 0) return { ports };
+  // The rule for a real server decides (`wantsFloatingIp`), on a server with one made-up IPv4 address in each network.
   const addresses = networks.map((name): [string, { addr: string; version: number }[]] => [
     name,
     [{ addr: "192.0.2.1", version: 4 }],

@@ -18,10 +18,12 @@ import {
   type Values,
 } from "@nodeyard/driver";
 
+/** A key of images: a provider's `diskimages` entry or `cloud-images` entry decides for the labels that boot it. */
 const configDrive = {
   "config-drive": flag("Servers get a config drive.", { default: null, shown: "the cloud's default" }),
 };
 
+/** Keys of a pool beside the common ones. A label's `networks` replace the pool's. */
 const poolTable = {
   networks: texts("Names or ids of the networks of servers.", { shown: "the cloud's default" }),
   "security-groups": texts("Names or ids.", { shown: "the project's default" }),
@@ -30,6 +32,7 @@ const poolTable = {
   }),
 };
 
+/** Keys of a label beside those of every cloud (`cloudKeys`). */
 const labelTable = {
   "key-name": text("Keypair of the cloud that servers get."),
   // Null: the root disk has the flavor's size.
@@ -83,7 +86,7 @@ const table = {
   }),
 };
 
-/** What a label takes over from its image. */
+/** What a label takes over from its image. A label whose image the provider does not list has neither. */
 interface ImageFacts {
   /** For a cloud image: its id, or a name or id to look up. */
   readonly cloudImage: { readonly id: string } | { readonly name: string } | null;
@@ -103,7 +106,7 @@ export interface OpenstackProviderOwn
 /** The driver's part of a pool. */
 export type OpenstackPoolOwn = Values<typeof poolTable>;
 
-/** The driver's part of a label. */
+/** The driver's part of a label. `volumeSize` null: the server boots from the flavor's own disk. */
 export interface OpenstackLabelOwn extends Omit<Values<typeof labelTable>, "networks">, ImageFacts {
   /** MiB; 0: only the flavor's name counts. */
   readonly minRam: number;
@@ -142,6 +145,7 @@ export const openstackConfig = driverConfig(
         context,
         (label, image, pool): OpenstackLabelOwn => {
           const { at, name, minRam, flavorName, own } = label;
+          // A warning only: Nodepool's validator accepts it. Launches fail with "has no size" (`chooseFlavor`).
           if (!at.has("min-ram") && !at.has("flavor-name"))
             at.warn(undefined, `label ${name} has no size; add min-ram or flavor-name`);
           return { ...own, ...image, minRam, flavorName, networks: own.networks ?? pool.networks };

@@ -9,6 +9,10 @@ export interface Lease {
   release(): Promise<void>;
 }
 
+/**
+ * What a session is opened with. Of providers that share one, the first one's handles, certificates and credential reader are
+ * used.
+ */
 export interface LeaseOrder {
   readonly clock: Clock;
   readonly random: Random;
@@ -33,8 +37,13 @@ export class Credentials {
     this.#connect = connect;
   }
 
+  /**
+   * A share of the session for the credential, which is opened for its first provider. The strictest rate of all providers
+   * counts. Reads no file and connects to nothing.
+   */
   lease(order: LeaseOrder): Lease {
     const { clock, cloud } = order;
+    // `rate_limit` of clouds.yaml is calls per second.
     const fromFile = cloud.rateLimit === null ? 0 : 1_000 / cloud.rateLimit;
     const intervalMs = Math.max(order.intervalMs ?? 0, fromFile);
     const share = this.#customers.share(clock, keyOf(order), intervalMs, () => this.#open(order));
@@ -45,6 +54,7 @@ export class Credentials {
     const transport = this.#connect(tls);
     const { send } = transport;
     const keystone = new Keystone({ send, clock, credential: () => reread().credential });
+    // `SharedAccounts` sets the interval right after this, and again whenever a provider comes or goes.
     const limiter = new RateLimiter({ clock, intervalMs: 0 });
     const session = new Session({ keystone, limiter, send, clock, random });
     return {
@@ -58,9 +68,13 @@ export class Credentials {
   }
 }
 
-/** Identifies the customer that has the quota and the rate limit. Secrets are left out: a changed secret is still the same customer. */
+/**
+ * Identifies the customer that has the quota and the rate limit. Secrets are left out: a changed secret is still the same
+ * customer.
+ */
 function keyOf({ cloud, tls }: LeaseOrder): string {
   const { password, token, application_credential_secret, ...rest } = cloud.credential.values;
   const who = Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));
+  // TLS options are part of it, because connections are made with them.
   return JSON.stringify([cloud.credential.type, who, tls, token === undefined ? "" : "token"]);
 }

@@ -10,8 +10,13 @@ import { openstackProvider } from "./provider.ts";
 
 /** What the driver uses of its host; tests provide their own. */
 export interface OpenstackHost {
+  /** Where clouds.yaml, certificates and OS_* variables are read. */
   readonly around: CloudConfigPaths;
+  /**
+   * Opens the connections of one credential. Called once per credential, with the contents of its certificate files at that time.
+   */
   connect(tls: TlsOptions): Transport;
+  /** Opens an image file for an upload. */
   readonly openFile: OpenFile;
   /** Whether this host has a routable IPv6 address. */
   hasIpv6(): boolean;
@@ -43,6 +48,10 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
   };
 }
 
+/**
+ * The provider's share of its credential. Throws a DriverError of kind "configuration" when clouds.yaml does not describe the
+ * cloud.
+ */
 function leaseFor(
   host: OpenstackHost,
   credentials: Credentials,
@@ -51,6 +60,7 @@ function leaseFor(
 ) {
   try {
     const choice = { cloud: config.own.cloud, region: config.own.region };
+    // Read again for each login: a rotated password or application credential is then used without a restart.
     const reread = () => resolveCloud(choice, host.around);
     const cloud = reread();
     const tls = tlsOf(cloud, host.around);
@@ -60,6 +70,9 @@ function leaseFor(
   }
 }
 
+/**
+ * Contents of the certificate files that clouds.yaml names. Throws CloudConfigError with the path of a file that cannot be read.
+ */
 function tlsOf(cloud: Cloud, around: CloudConfigPaths): TlsOptions {
   const { verify, cacert, cert, key } = cloud.tls;
   const read = (path: string | null) => (path === null ? null : readPem(path, cloud, around));

@@ -12,6 +12,7 @@ export function mapError(error: unknown, place: string): DriverError {
   return new DriverError(kind, `${place}: ${(own as Error).message}${remedy}`, { cause: own });
 }
 
+/** Undefined for errors that are not the client's. */
 function kindOf(error: unknown): DriverErrorKind | undefined {
   if (error instanceof CloudConfigError) return "configuration";
   if (error instanceof NoAnswer || error instanceof OddAnswer) return "transient";
@@ -31,6 +32,7 @@ const TYPES: Readonly<Record<string, DriverErrorKind>> = {
 /** The text distinguishes a limit from a missing permission when the status is the same. */
 const QUOTA = /quota|number of ports exceeded|exceeded.*(limit|maximum)/i;
 
+/** The kind of a refused request: neutron's type first, then the status. Text counts only where a status has two meanings. */
 function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
   const byType = fault.type === null ? undefined : TYPES[fault.type];
   if (byType !== undefined) return byType;
@@ -39,9 +41,11 @@ function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
     case 410:
       return "not-found";
     case 400:
+    // The session logged in again once, and the new token was refused as well.
     case 401:
       return "configuration";
     case 403:
+    // nova answers 403 and cinder 413 for a quota. A 413 without that word is a rate limit of older services.
     case 413:
       return QUOTA.test(fault.message) ? "quota" : status === 413 ? "transient" : "configuration";
     default:
@@ -49,6 +53,7 @@ function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
   }
 }
 
+/** What an operator can do, as the end of a sentence; empty when the message says it already. */
 function remedyOf({ status }: ApiError, kind: DriverErrorKind): string {
   if (status === 401) return "; check the credential in clouds.yaml and secure.yaml";
   return status === 403 && kind === "configuration"
@@ -56,7 +61,10 @@ function remedyOf({ status }: ApiError, kind: DriverErrorKind): string {
     : "";
 }
 
-/** The error for a server in state ERROR. nova's `fault.code` is the HTTP status of the exception; 500 is not specific. */
+/**
+ * The error for a server in state ERROR. nova's `fault.code` is the HTTP status of the exception; 500 is not specific. Never of
+ * kind "configuration", because nova had accepted the request.
+ */
 export function faultError(server: Server, place: string): DriverError {
   const { code = 500, message = "no fault is given" } = server.fault ?? {};
   return new DriverError(
@@ -65,6 +73,7 @@ export function faultError(server: Server, place: string): DriverError {
   );
 }
 
+/** "quota" and "capacity" make the launcher look elsewhere or wait; "transient" makes it try again. */
 function faultKind(code: number, message: string): DriverErrorKind {
   if (code === 413 || /quota/i.test(message)) return "quota";
   if (/no valid host|exhausted all hosts|not enough|insufficient/i.test(message)) return "capacity";

@@ -23,12 +23,16 @@ import { type Workshop, workshop } from "./machines/workshop.ts";
 /** Lines of a console that are read. */
 const CONSOLE_LINES = 200;
 
-/** Makes a provider of the cloud. */
+/**
+ * Makes a provider of the cloud. No I/O: the first call of a method connects. `mapError` translates the errors of all methods at
+ * one place.
+ */
 export function openstackProvider(
   config: OpenstackProviderConfig,
   context: DriverContext,
   { lease, ipv6, openFile }: { readonly lease: Lease; readonly ipv6: boolean; readonly openFile: OpenFile },
 ): Provider {
+  // Ends creates that continue after their callers gave up (`Servers.create`).
   const closed = new AbortController();
   const shop = workshop(config, context, lease, ipv6, closed.signal);
   const { nova, neutron, cinder, glance, lookups, watch, servers, floatingIps, cloud } = shop;
@@ -59,8 +63,12 @@ export function openstackProvider(
         const amounts = await amountsOf(lookups, listed, signal);
         return resourcesOf(all, { evidence: shop.evidence, amounts, ports: config.own.portCleanup });
       },
+      /**
+       * A leaked server takes its floating IP with it, as `remove` does, and is waited for. Other types are deleted by one call.
+       */
       async removeResource({ type, id, tag }, signal) {
         const name = idOf(id);
+        // An id in a form that no version of this driver stores cannot be one of its resources.
         if (name === undefined) return;
         if (type === "port") return neutron.deletePort(name, signal);
         if (type === "floatingip") return neutron.deleteFloatingIp(name, signal);
@@ -93,7 +101,10 @@ export function openstackProvider(
   );
 }
 
-/** What one node of a label uses. Also checks that its image, networks and flavor exist. */
+/**
+ * What one node of a label uses. Also checks that its image, networks and flavor exist: rejects with kind "configuration" when
+ * one does not.
+ */
 async function need(
   shop: Workshop,
   label: LabelConfig<OpenstackLabelOwn>,
@@ -103,18 +114,23 @@ async function need(
   const { cloudImage, networks } = label.own;
   if (cloudImage !== null) await lookups.cloudImage(cloudImage, signal);
   const names = await lookups.networkNames(networks, signal);
+  // By identity, because several pools may have a label of that name.
   const pool = config.pools.find(({ labels }) => labels.get(label.name) === label);
   const floats = cloud.floatingIps && (pool?.own as OpenstackPoolOwn | undefined)?.autoFloatingIp === true;
   const reach = floats ? await reachOf(shop, signal) : null;
   return needOf(await lookups.flavor(label, signal), label, networkNeed(names, reach));
 }
 
+/** The end of the console of a tag's server; null when there is no server or no console. */
 async function consoleOf({ servers, nova }: Workshop, tag: Tag, step: StepContext): Promise<string | null> {
   const server = await servers.existing(tag, step.externalId, step.signal);
   return server === undefined ? null : nova.console(server.id, CONSOLE_LINES, step.signal);
 }
 
-/** Cores and RAM of servers. Flavors are inline since microversion 2.47; before, or for deleted flavors, only if the flavor is known. */
+/**
+ * Cores and RAM of servers. Flavors are inline since microversion 2.47; before, or for deleted flavors, only if the flavor is
+ * known. Otherwise they count as 0, so the quota seems freer than it is, and nova's refusal decides.
+ */
 async function amountsOf(
   lookups: Lookups,
   servers: readonly Server[],

@@ -3,6 +3,7 @@ import type { Service } from "../client/index.ts";
 
 const address = z.object({
   addr: z.string(),
+  /** 4 or 6. */
   version: z.number(),
   "OS-EXT-IPS:type": z.string().optional(),
 });
@@ -13,11 +14,16 @@ const address = z.object({
 export const serverSchema = z.object({
   id: z.string(),
   name: z.string().default(""),
+  /** "BUILD", "ACTIVE", "ERROR", "DELETED", ... (Compute API guide, "Server Concepts"). */
   status: z.string(),
+  /** Time of the last change by the cloud's clock, ISO 8601. */
   updated: z.string().nullish(),
+  /** A hash of host and project; empty until the server has a host. */
   hostId: z.string().nullish(),
   metadata: z.record(z.string(), z.string()).default({}),
+  /** By name of the network, not by id. */
   addresses: z.record(z.string(), z.array(address)).default({}),
+  /** Inline since microversion 2.47, then without an id; before only the id. */
   flavor: z
     .object({
       id: z.string().optional(),
@@ -25,13 +31,16 @@ export const serverSchema = z.object({
       ram: z.number().optional(),
     })
     .default({}),
+  /** Set for servers in ERROR. Listings contain it for one cell only (`Servers.active`). */
   fault: z.object({ code: z.number().optional(), message: z.string().default("") }).nullish(),
   "OS-EXT-AZ:availability_zone": z.string().nullish(),
+  /** What nova is doing with the server ("spawning", "deleting"); null when it does nothing. */
   "OS-EXT-STS:task_state": z.string().nullish(),
   "os-extended-volumes:volumes_attached": z.array(z.object({ id: z.string() })).default([]),
 });
 export type Server = z.infer<typeof serverSchema>;
 
+/** Whether the server is deleted, though nova still lists it. SOFT_DELETED: nova keeps it for a while before it is removed. */
 export function isGone({ status }: Server): boolean {
   const word = status.toUpperCase();
   return word === "DELETED" || word === "SOFT_DELETED";
@@ -42,10 +51,12 @@ export const serverList = {
   what: "list of servers",
   idOf: ({ id }: Server) => id,
   isGone,
+  // 0 for a server of a cell that is down: it never moves the start of the next `changes-since`.
   changedAt: ({ updated }: Server) => Date.parse(updated ?? "") || 0,
 };
 
 const flavorSchema = z.object({ id: z.string(), name: z.string(), ram: z.number(), vcpus: z.number() });
+/** A flavor. `ram`: MiB. */
 export type Flavor = z.infer<typeof flavorSchema>;
 const zonesSchema = z.object({
   availabilityZoneInfo: z.array(
@@ -65,7 +76,10 @@ const limitsSchema = z.object({
 /** Many callers wait for a listing, so it goes before single calls at the rate limit. */
 const FIRST = { first: true } as const;
 
-/** The driver's calls to nova. */
+/**
+ * The driver's calls to nova. Methods reject with the errors of `Session.send`, and with OddAnswer for an answer that lacks a
+ * field.
+ */
 export class Compute {
   readonly #nova: Service;
 
@@ -73,6 +87,7 @@ export class Compute {
     this.#nova = nova;
   }
 
+  /** The negotiated version; null for the oldest. */
   microversion(signal: AbortSignal): Promise<string | null> {
     return this.#nova.microversion(signal);
   }
@@ -106,6 +121,7 @@ export class Compute {
     await this.#nova.send("POST", `/servers/${encodeURIComponent(id)}/action`, signal, { json });
   }
 
+  /** All flavors that the project may use. */
   flavors(signal: AbortSignal): Promise<readonly Flavor[]> {
     return this.#nova.list("flavors", flavorSchema, "/flavors/detail", signal);
   }

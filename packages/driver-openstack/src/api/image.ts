@@ -5,17 +5,23 @@ import type { Service } from "../client/index.ts";
 const imageSchema = z.looseObject({
   id: z.string(),
   name: z.string().nullish(),
+  /** "queued" (no data yet), "saving", "active", "killed", ... (Image API v2, "Image statuses"). */
   status: z.string(),
+  /** Bytes; null until the data is complete. The same goes for the checksums. */
   size: z.number().nullish(),
+  /** MD5, in hexadecimal digits. */
   checksum: z.string().nullish(),
+  /** Algorithm of `os_hash_value`, which the cloud chooses: "sha512" by default. */
   os_hash_algo: z.string().nullish(),
   os_hash_value: z.string().nullish(),
 });
+/** An image, with its properties as further fields. */
 export type Image = z.infer<typeof imageSchema>;
 
 /** The driver's calls to glance. */
 export class Images {
   readonly #glance: Service;
+  /** Id of the project; null when the token has none. */
   readonly #project: (signal: AbortSignal) => Promise<string | null>;
 
   constructor(glance: Service, project: (signal: AbortSignal) => Promise<string | null>) {
@@ -39,11 +45,15 @@ export class Images {
     return this.#glance.maybe(imageSchema, "GET", `/images/${encodeURIComponent(id)}`, signal);
   }
 
+  /** Creates an image without data. Not repeated after a lost answer: the caller finds it by its properties. */
   create(image: object, signal: AbortSignal): Promise<Image> {
     return this.#glance.json(imageSchema, "POST", "/images", signal, { json: image });
   }
 
-  /** Streams the file to glance; `ms` is the time limit of the whole upload. */
+  /**
+   * Streams the file to glance; `ms` is the time limit of the whole upload. Never repeated: a stream cannot be sent again, and
+   * glance accepts data only once.
+   */
   async upload(id: string, bytes: AsyncIterable<Uint8Array>, size: number, ms: number, signal: AbortSignal) {
     const headers = { "content-type": "application/octet-stream", "content-length": String(size) };
     await this.#glance.send("PUT", `/images/${encodeURIComponent(id)}/file`, signal, {
@@ -53,6 +63,7 @@ export class Images {
     });
   }
 
+  /** An image that does not exist is no error. */
   async delete(id: string, signal: AbortSignal): Promise<void> {
     await this.#glance.gone(`/images/${encodeURIComponent(id)}`, signal);
   }

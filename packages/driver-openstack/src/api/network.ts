@@ -5,15 +5,20 @@ const networkSchema = z.object({
   id: z.string(),
   name: z.string(),
   project_id: z.string().optional(),
+  /** Floating IPs come from it. */
   "router:external": z.boolean().default(false),
+  /** Other projects may use it. */
   shared: z.boolean().optional(),
 });
 export type Network = z.infer<typeof networkSchema>;
 
 const portSchema = z.object({
   id: z.string(),
+  /** "ACTIVE", "DOWN" (nothing is plugged in), "BUILD", "ERROR". */
   status: z.string(),
+  /** Id of the server or router; it stays when a server was deleted without its port. */
   device_id: z.string().nullish(),
+  /** Who made the port: "compute:ZONE" for nova, "network:router_interface", ... */
   device_owner: z.string().nullish(),
   network_id: z.string(),
   fixed_ips: z.array(z.object({ ip_address: z.string() })).default([]),
@@ -23,7 +28,9 @@ export type Port = z.infer<typeof portSchema>;
 const floatingIpSchema = z.object({
   id: z.string(),
   floating_ip_address: z.string(),
+  /** The port that it is attached to; null when it is free, also after its server was deleted. */
   port_id: z.string().nullish(),
+  /** The node's mark (`markOf`), or any text of others. */
   description: z.string().nullish(),
 });
 export type FloatingIp = z.infer<typeof floatingIpSchema>;
@@ -33,6 +40,7 @@ const quotaSchema = z.object({ quota: z.record(z.string(), z.unknown()) });
 /** The driver's calls to neutron. Lists name the project, because an administrator would see all projects. */
 export class Networking {
   readonly #neutron: Service;
+  /** Id of the project; null when the token has none. */
   readonly #project: (signal: AbortSignal) => Promise<string | null>;
 
   constructor(neutron: Service, project: (signal: AbortSignal) => Promise<string | null>) {
@@ -40,6 +48,7 @@ export class Networking {
     this.#project = project;
   }
 
+  /** Whether the cloud has neutron. */
   exists(signal: AbortSignal): Promise<boolean> {
     return this.#neutron.exists(signal);
   }
@@ -54,14 +63,17 @@ export class Networking {
     );
   }
 
+  /** All ports of the project. */
   async ports(signal: AbortSignal): Promise<readonly Port[]> {
     return this.#neutron.list("ports", portSchema, "/ports", signal, await this.#own(signal));
   }
 
+  /** The ports of a server, read at once: a list that callers share may be older than the server. */
   portsOf(server: string, signal: AbortSignal): Promise<readonly Port[]> {
     return this.#neutron.list("ports", portSchema, "/ports", signal, { query: { device_id: server } });
   }
 
+  /** A port that does not exist is no error. */
   async deletePort(id: string, signal: AbortSignal): Promise<void> {
     await this.#neutron.gone(`/ports/${encodeURIComponent(id)}`, signal);
   }
@@ -71,6 +83,7 @@ export class Networking {
     return this.#neutron.list("floatingips", floatingIpSchema, "/floatingips", signal, own);
   }
 
+  /** Creates a floating IP, attached to the port that the request names. Not repeated after a lost answer. */
   async createFloatingIp(
     floatingip: Readonly<Record<string, string>>,
     signal: AbortSignal,
@@ -80,6 +93,7 @@ export class Networking {
     return (await this.#neutron.json(schema, "POST", "/floatingips", signal, { json })).floatingip;
   }
 
+  /** A floating IP that does not exist is no error. */
   async deleteFloatingIp(id: string, signal: AbortSignal): Promise<void> {
     await this.#neutron.gone(`/floatingips/${encodeURIComponent(id)}`, signal);
   }
@@ -93,6 +107,7 @@ export class Networking {
     return answer?.quota ?? null;
   }
 
+  /** Filter for resources of the own project. */
   async #own(signal: AbortSignal): Promise<{ readonly query?: Readonly<Record<string, string>> }> {
     const project = await this.#project(signal);
     return project === null ? {} : { query: { project_id: project } };

@@ -1,7 +1,11 @@
 import { CloudConfigError } from "./errors.ts";
 
-/** The credentials under `auth` in clouds.yaml; names as in keystone's API. */
+/**
+ * The credentials under `auth` in clouds.yaml; names as in keystone's API. Which ones are needed depends on the method
+ * (`authBody`).
+ */
 export interface Credential {
+  /** keystone's address, with or without a version. */
   readonly authUrl: string;
   /** `auth_type`; null: it is inferred from the keys that are present. */
   readonly type: string | null;
@@ -9,6 +13,7 @@ export interface Credential {
   readonly values: Readonly<Record<string, string>>;
 }
 
+/** Methods of keystone for the values of `auth_type`, also those with a version as openstacksdk has them. */
 const TYPES: Readonly<Record<string, "password" | "token" | "application_credential">> = {
   password: "password",
   v3password: "password",
@@ -21,18 +26,23 @@ const TYPES: Readonly<Record<string, "password" | "token" | "application_credent
 export function authBody(credential: Credential): object {
   const { values } = credential;
   const method = methodOf(credential);
+  // An application credential belongs to one project, and keystone refuses a scope with it.
   const scope = method === "application_credential" ? {} : { scope: scopeOf(values) };
   return {
     auth: { identity: { methods: [method], [method]: identityOf(method, values) }, ...scope },
   };
 }
 
-/** The v3 root of keystone, from an `auth_url` with or without version. */
+/**
+ * The v3 root of keystone, from an `auth_url` with or without version. v2.0 was removed from keystone in 2018 (Queens), so v3 is
+ * beside it.
+ */
 export function identityUrl(authUrl: string): string {
   const base = authUrl.replace(/\/+$/, "").replace(/\/v2\.0$/, "");
   return base.endsWith("/v3") ? base : `${base}/v3`;
 }
 
+/** The method of `auth_type`, otherwise the one whose keys are present. A password beside a token wins, because tokens expire. */
 function methodOf({ type, values }: Credential): "password" | "token" | "application_credential" {
   if (type === null || type === "") {
     if (values.application_credential_id !== undefined || values.application_credential_name !== undefined)
@@ -46,6 +56,7 @@ function methodOf({ type, values }: Credential): "password" | "token" | "applica
   );
 }
 
+/** The part of the body that says who logs in, under the name of the method. */
 function identityOf(method: string, values: Credential["values"]): object {
   if (method === "token") return { id: needed(values, "token") };
   if (method === "password") return { user: { ...userOf(values), password: needed(values, "password") } };
@@ -55,11 +66,13 @@ function identityOf(method: string, values: Credential["values"]): object {
   return { name: needed(values, "application_credential_name"), secret, user: userOf(values) };
 }
 
+/** A user by id, or by name, which is unique only in its domain. */
 function userOf(values: Credential["values"]): object {
   if (values.user_id !== undefined) return { id: values.user_id };
   return { name: needed(values, "username"), domain: domainOf(values, "user") };
 }
 
+/** The project, without which a token has no catalog. */
 function scopeOf(values: Credential["values"]): object {
   if (values.project_id !== undefined) return { project: { id: values.project_id } };
   if (values.project_name !== undefined)

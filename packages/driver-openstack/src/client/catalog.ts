@@ -14,12 +14,14 @@ export type ServiceName = keyof typeof SERVICES;
 
 export type Interface = "public" | "internal" | "admin";
 
+/** The catalog of a token: services with their endpoints, one per region and interface (Identity API v3, "Service catalog"). */
 export const catalogSchema = z.array(
   z.object({
     type: z.string(),
     endpoints: z.array(
       z.object({
         interface: z.string(),
+        /** Id of the region; `region` is its older name, which keystone still sends. */
         region_id: z.string().nullish(),
         region: z.string().nullish(),
         url: z.string(),
@@ -28,16 +30,21 @@ export const catalogSchema = z.array(
   }),
 );
 
+/** The services of a token's project. */
 export type Catalog = z.infer<typeof catalogSchema>;
 
 export interface Wanted {
   readonly service: ServiceName;
+  /** Null: the first endpoint of any region. */
   readonly region: string | null;
   /** The preferred interface first. */
   readonly interfaces: readonly string[];
 }
 
-/** The service's address without a trailing slash; undefined when the catalog has none in this region. */
+/**
+ * The service's address without a trailing slash; undefined when the catalog has none in this region. A newer service type counts
+ * before an older one, and then the order of the interfaces.
+ */
 export function endpointOf(catalog: Catalog, { service, region, interfaces }: Wanted): string | undefined {
   for (const type of SERVICES[service]) {
     const endpoints = catalog.filter((entry) => entry.type === type).flatMap((entry) => entry.endpoints);

@@ -5,13 +5,16 @@ import type { HttpRequest, HttpResponse } from "./transport.ts";
 export interface Fault {
   /** Type of the error, which only neutron names: "OverQuota", "IpAddressGenerationFailure". */
   readonly type: string | null;
+  /** One line, at most LONGEST characters. */
   readonly message: string;
 }
 
 /** A service answered with an error status. The message has the request id, by which operators find the request in the service's log. */
 export class ApiError extends NodeyardError {
+  /** The HTTP status, 400 or more. */
   readonly status: number;
   readonly fault: Fault;
+  /** The service's id of the request; null when the answer has none, as from a proxy. */
   readonly requestId: string | null;
 
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, response: HttpResponse) {
@@ -45,6 +48,7 @@ export class OddAnswer extends NodeyardError {
 /** The configuration does not fit the cloud: unknown cloud, region or service, or incomplete credentials. */
 export class CloudConfigError extends errorClass("openstack.configuration") {}
 
+/** Characters of a service's message that are kept: proxies answer with whole pages. */
 const LONGEST = 500;
 
 /**
@@ -73,6 +77,7 @@ function requestIdOf(headers: HttpResponse["headers"]): string | null {
   return headers["x-openstack-request-id"] ?? headers["x-compute-request-id"] ?? null;
 }
 
+/** The text of an HTML page. Title and style are left out, since the title repeats the status. */
 function plain(html: string): string {
   return html
     .replaceAll(/<(title|style)[\s\S]*?<\/\1>/g, " ")

@@ -6,13 +6,19 @@ import { ApiError, NoAnswer, OddAnswer } from "./errors.ts";
 import type { HttpRequest, Send } from "./transport.ts";
 
 export interface Token {
+  /** Value of the header `x-auth-token`. */
   readonly id: string;
   readonly catalog: Catalog;
+  /** Null for a token without a project. */
   readonly projectId: string | null;
   /** Monotonic time in milliseconds from which a new token is fetched. */
   readonly renewAt: number;
 }
 
+/**
+ * The fields of the answer that are read (Identity API v3, "Password authentication with scoped authorization"). Times are ISO
+ * 8601.
+ */
 const answerSchema = z.object({
   token: z.object({
     issued_at: z.string(),
@@ -36,7 +42,9 @@ export class Keystone {
   readonly #clock: Clock;
   readonly #credential: () => Credential;
   #token: Token | undefined;
+  /** Monotonic time of the last login, milliseconds. */
   #since = Number.NEGATIVE_INFINITY;
+  /** The login in progress, which concurrent callers share. */
   #login: Promise<Token> | undefined;
 
   constructor(parts: {
@@ -49,7 +57,10 @@ export class Keystone {
     this.#credential = parts.credential;
   }
 
-  /** A valid token. `signal` aborts the login itself, so pass one that belongs to no single caller. */
+  /**
+   * A valid token. `signal` aborts the login itself, so pass one that belongs to no single caller. Rejects with ApiError,
+   * NoAnswer, OddAnswer, CloudConfigError or the signal's reason; the next call logs in again.
+   */
   async token(signal: AbortSignal): Promise<Token> {
     if (this.#token !== undefined && this.#clock.monotonic() < this.#token.renewAt) return this.#token;
     this.#login ??= this.#authenticate(signal).finally(() => {
@@ -60,12 +71,14 @@ export class Keystone {
 
   /** Reports that a service refused the token. False: the token is so new that another one would be refused too. */
   reject(token: Token): boolean {
+    // Another caller has reported it already, so there is a new one, or will be.
     if (this.#token !== token) return true;
     if (this.#clock.monotonic() - this.#since < LEAST_MS) return false;
     this.#token = undefined;
     return true;
   }
 
+  /** One login, without retries: the calls that wait for it have their own. */
   async #authenticate(signal: AbortSignal): Promise<Token> {
     const credential = this.#credential();
     const request: HttpRequest = {
@@ -90,6 +103,7 @@ export class Keystone {
       id,
       catalog: token.catalog,
       projectId: token.project?.id ?? null,
+      // Unreadable times: a minute is short enough for any token, and does not flood keystone.
       renewAt: now + (Number.isFinite(life) ? Math.max(LEAST_MS, life * USED_SHARE) : 60_000),
     };
     return this.#token;

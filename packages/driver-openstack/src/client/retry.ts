@@ -18,13 +18,17 @@ export interface RetryDecision {
   readonly overloaded: boolean;
 }
 
+/** Tries after the first one. */
 const RETRIES = 4;
+/** First pause and longest pause between two tries without Retry-After, milliseconds. */
 const BASE_MS = 500;
 const CAP_MS = 15_000;
 /** A longer Retry-After is returned to the caller as an error instead of waiting. */
 const LONGEST_WAIT_MS = 60_000;
 
+/** Statuses with which a server may refuse to work at present. 413 was nova's answer to too many calls before 429. */
 const LATER = new Set([413, 429, 503]);
+/** Statuses after which it is unknown whether the server did something. */
 const BROKEN = new Set([500, 502, 504]);
 
 /**
@@ -36,6 +40,7 @@ export function judge(outcome: Outcome, now: number, random: Random): RetryDecis
   const asked = response === undefined ? null : retryAfter(response, now);
   const overloaded =
     response !== undefined && (response.status === 429 || (LATER.has(response.status) && asked !== null));
+  // PUT and DELETE have the same effect when they are repeated; a repeated POST could make a second server.
   const idempotent = method !== "POST" && method !== "PATCH";
   const passing = response === undefined || LATER.has(response.status) || BROKEN.has(response.status);
   const again = repeatable && (overloaded || (idempotent && passing));

@@ -10,7 +10,9 @@ import { chosenMicroversion, rangeSchema } from "./versions.ts";
 
 /** How to find a cloud's services, from clouds.yaml. */
 export interface ServiceLocation {
+  /** Null: any region. */
   readonly region: string | null;
+  /** "public", "internal", "admin"; the preferred one first. */
   readonly interfaces: readonly string[];
   /** `<service>_endpoint_override` of clouds.yaml. */
   readonly overrides: Readonly<Partial<Record<ServiceName, string>>>;
@@ -18,7 +20,7 @@ export interface ServiceLocation {
   readonly microversions: Readonly<Partial<Record<ServiceName, string>>>;
 }
 
-/** Options of a call besides method and path. */
+/** Options of a call besides method and path. `json` is the body as an object; `body` is sent as it is. */
 export interface ServiceCall extends Pick<Call, "headers" | "body" | "first" | "tryMs"> {
   readonly query?: Readonly<Record<string, string>>;
   readonly json?: object;
@@ -46,12 +48,16 @@ const MOST_PAGES = 10_000;
 
 const LINKS = z.array(z.object({ rel: z.string(), href: z.string() }));
 
-/** One service of one cloud: finds it in the catalog, negotiates the microversion, and follows the pages of listings. */
+/**
+ * One service of one cloud: finds it in the catalog, negotiates the microversion, and follows the pages of listings. All methods
+ * reject with the errors of `Session.send`; a missing service is a CloudConfigError.
+ */
 export class Service {
   readonly name: ServiceName;
   readonly #session: Session;
   readonly #place: ServiceLocation;
   readonly #microversion: SharedValue<string | null>;
+  /** Reports each try for metrics, under `resourceOf` of its path. */
   readonly #observe: DriverContext["observe"];
 
   constructor(
@@ -74,13 +80,14 @@ export class Service {
     });
   }
 
-  /** Whether the cloud has the service. */
+  /** Whether the cloud has the service. An override counts without a look at the catalog. */
   async exists(signal: AbortSignal): Promise<boolean> {
     if (this.#place.overrides[this.name] !== undefined) return true;
     const { catalog } = await this.#session.token(signal);
     return endpointOf(catalog, { ...this.#place, service: this.name }) !== undefined;
   }
 
+  /** Sends a call and checks the answer against the schema. An answer that does not fit is an OddAnswer. */
   async json<S extends z.ZodType>(
     schema: S,
     method: HttpRequest["method"],
@@ -164,6 +171,7 @@ export class Service {
     return this.#microversion.get(signal);
   }
 
+  /** Asks for the service's range of versions, unless clouds.yaml fixes one. The newest that both sides know is used. */
   async #negotiate(signal: AbortSignal): Promise<string | null> {
     const { microversion } = DIALECTS[this.name];
     if (microversion === null) return null;
@@ -182,7 +190,7 @@ export class Service {
     }
   }
 
-  /** The address of the service. Throws CloudConfigError when the catalog does not have it. */
+  /** The address of the service, with its version suffix. Throws CloudConfigError when the catalog does not have it. */
   url(token: Token): string {
     const override = this.#place.overrides[this.name]?.replace(/\/+$/, "");
     const wanted = { ...this.#place, service: this.name };
@@ -192,6 +200,10 @@ export class Service {
     return endpoint.endsWith(suffix) ? endpoint : `${endpoint}${suffix}`;
   }
 
+  /**
+   * A call with the service's address, version header and metrics. The address is made for each try, because a new token has a
+   * new catalog.
+   */
   async #call(
     method: HttpRequest["method"],
     path: string,
@@ -201,6 +213,7 @@ export class Service {
     const version = await this.microversion(signal);
     const dialect = DIALECTS[this.name].microversion;
     const words = new URLSearchParams(query).toString();
+    // Without the header a service answers as its oldest version would, which is what null stands for.
     const spoken = version === null || dialect === null ? "" : `${dialect.name} ${version}`;
     return {
       service: this.name,

@@ -23,12 +23,15 @@ export interface Call {
   readonly observe?: (result: string, ms: number) => void;
 }
 
+/** Default of `tryMs`. */
 const TRY_MS = 60_000;
+/** Time limit of a login, milliseconds. */
 const LOGIN_MS = 30_000;
 
 /**
- * One credential of one cloud: its token, its connections and its rate limit, shared by every provider that uses it. All requests go
- * through `send`. Rejects with ApiError, NoAnswer, CloudConfigError, or the signal's reason.
+ * One credential of one cloud: its token, its connections and its rate limit, shared by every provider that uses it. All requests
+ * go through `send`. Rejects with ApiError, NoAnswer, CloudConfigError, or the signal's reason. `token` and logins do not count
+ * for the rate limit.
  */
 export class Session {
   readonly limiter: RateLimiter;
@@ -36,6 +39,7 @@ export class Session {
   readonly #send: Send;
   readonly #clock: Clock;
   readonly #random: Random;
+  /** Ends logins. Calls end by their own signals. */
   readonly #closed = new AbortController();
 
   constructor(parts: {
@@ -52,7 +56,10 @@ export class Session {
     this.#random = parts.random;
   }
 
-  /** Sends a request; resolves with any answer below 400. */
+  /**
+   * Sends a request; resolves with any answer below 400. Each try waits for its turn at the rate limit. `judge` decides about
+   * retries. A 401 is repeated once with a new token.
+   */
   async send(call: Call): Promise<HttpResponse> {
     const repeatable = call.body === undefined || typeof call.body === "string";
     let loggedInAgain = false;
@@ -61,6 +68,7 @@ export class Session {
       const request = requestOf(call, token);
       const { response, failure } = await this.#try(call, request);
       if (response !== undefined && response.status < 400) {
+        // Lets a rate that overload reduced rise again.
         this.limiter.accepted();
         return response;
       }
@@ -76,7 +84,10 @@ export class Session {
     }
   }
 
-  /** As `send`, and checks the answer's body against the schema. */
+  /**
+   * As `send`, and checks the answer's body against the schema. Rejects with OddAnswer when it does not fit; the call has taken
+   * effect then.
+   */
   async json<S extends z.ZodType>(call: Call, schema: S): Promise<z.infer<S>> {
     const response = await this.send(call);
     try {
@@ -88,9 +99,11 @@ export class Session {
     }
   }
 
+  /** The present token, or that of a login, which goes on for others when this caller's signal aborts. */
   async token(signal: AbortSignal): Promise<Token> {
     signal.throwIfAborted();
     const late = () => new NoAnswer("identity", LOGIN, new Error(`not within ${LOGIN_MS} ms`));
+    // Not the caller's signal: it would end the login of all who wait for it.
     const limit = deadline(this.#clock, LOGIN_MS, late, this.#closed.signal);
     const login = this.#keystone.token(limit.signal).finally(() => limit.cancel());
     return abortable(login, signal);
@@ -100,6 +113,7 @@ export class Session {
     this.#closed.abort(reason);
   }
 
+  /** One exchange. No answer is a result, because `judge` decides whether it is repeated; only the caller's abort rejects. */
   async #try(
     call: Call,
     request: Unsent,
@@ -107,6 +121,7 @@ export class Session {
     await this.limiter.turn(call.signal, { first: call.first === true });
     const ms = call.tryMs ?? TRY_MS;
     const late = () => new NoAnswer(call.service, request, new Error(`not within ${ms} ms`));
+    // The wait for the rate limit is over, so the limit is for the exchange alone.
     const limit = deadline(this.#clock, ms, late, call.signal);
     const began = this.#clock.monotonic();
     const observe = (result: string) => call.observe?.(result, this.#clock.monotonic() - began);
@@ -125,6 +140,7 @@ export class Session {
   }
 }
 
+/** A request without the signal of its try. */
 type Unsent = Omit<HttpRequest, "signal">;
 
 function requestOf(call: Call, token: Token): Unsent {

@@ -4,6 +4,7 @@ export interface HttpRequest {
   readonly url: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** A stream is read once, so such a request is never repeated. */
   readonly body?: string | AsyncIterable<Uint8Array>;
   readonly signal: AbortSignal;
 }
@@ -21,8 +22,11 @@ export type Send = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** TLS options of a cloud; contents of files, not paths. */
 export interface TlsOptions {
+  /** False: the server's certificate is not checked. */
   readonly verify: boolean;
+  /** PEM of the authorities; null: the system's. */
   readonly ca: string | null;
+  /** PEM of a client certificate and of its key; both or neither. */
   readonly cert: string | null;
   readonly key: string | null;
 }
@@ -30,5 +34,6 @@ export interface TlsOptions {
 /** An HTTP client and its connections. */
 export interface Transport {
   readonly send: Send;
+  /** Ends all connections; requests in progress fail. */
   close(): Promise<void>;
 }

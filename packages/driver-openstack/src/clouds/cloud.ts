@@ -10,8 +10,11 @@ import { type CloudConfigPaths, flag, isMapping, type Mapping, text } from "./fi
 export interface NetworkHint {
   /** Name or id. */
   readonly name: string;
+  /** `routes_externally`; null: the file does not say, so neutron decides. */
   readonly external: boolean | null;
+  /** `nat_destination`: floating IPs are translated to addresses of this network. */
   readonly natDestination: boolean;
+  /** `default_interface`: clients reach servers by this network. */
   readonly defaultInterface: boolean;
 }
 
@@ -30,6 +33,7 @@ export interface Cloud {
   };
   /** Format of uploads: "qcow2", "raw". */
   readonly imageFormat: string;
+  /** False with `floating_ip_source: none`: the cloud has none, or their use is not wanted. */
   readonly floatingIps: boolean;
   /** Nodes are reached by their private addresses. */
   readonly private: boolean;
@@ -41,6 +45,9 @@ export interface Cloud {
   readonly rateLimit: number | null;
 }
 
+/**
+ * Prefixes of `*_endpoint_override` and `*_default_microversion`. Block storage has three, of which the first that is set counts.
+ */
 const SERVICE_KEYS: Readonly<Record<string, ServiceName>> = {
   compute: "compute",
   network: "network",
@@ -63,6 +70,7 @@ export function compileCloud(name: string, raw: Mapping, { home }: Pick<CloudCon
     throw new CloudConfigError(
       `cloud ${name}: auth_url ${authUrl} is not a URL; write one such as https://cloud.example:5000/v3`,
     );
+  // clouds.yaml is not read by a shell, but people write `~` in it.
   const path = (value: unknown) => text(value)?.replace(/^~(?=\/)/, home) ?? null;
   const rate = Number(text(raw.rate_limit));
   return {
@@ -85,6 +93,7 @@ export function compileCloud(name: string, raw: Mapping, { home }: Pick<CloudCon
   };
 }
 
+/** The values of `auth` as text, with those that stand outside of it by mistake; `auth` itself wins. */
 function authValues(raw: Mapping): Readonly<Record<string, string>> {
   const outside = Object.fromEntries(OUTSIDE_AUTH.map((key) => [key, raw[key]]));
   const auth = { ...outside, ...(isMapping(raw.auth) ? raw.auth : {}) };
@@ -99,6 +108,7 @@ function authValues(raw: Mapping): Readonly<Record<string, string>> {
   return values;
 }
 
+/** Where the cloud's services are, by region, interface and overrides. */
 function placeOf(raw: Mapping): ServiceLocation {
   const overrides: Partial<Record<ServiceName, string>> = {};
   const microversions: Partial<Record<ServiceName, string>> = {};
@@ -107,6 +117,7 @@ function placeOf(raw: Mapping): ServiceLocation {
     microversions[service] ??= text(raw[`${key}_default_microversion`])!;
   }
   const listed = Array.isArray(raw.interface) ? raw.interface : [raw.interface ?? raw.endpoint_type];
+  // keystone's v2 catalogs called the interfaces "publicURL" and so on; files still do.
   const interfaces = listed.flatMap((one) => text(one)?.replace(/URL$/, "") ?? []);
   return {
     region: text(raw.region_name) ?? null,
@@ -116,6 +127,7 @@ function placeOf(raw: Mapping): ServiceLocation {
   };
 }
 
+/** The hints about networks. An entry without a name is left out. */
 function networksOf(raw: Mapping): readonly NetworkHint[] {
   const listed = Array.isArray(raw.networks) ? raw.networks.filter(isMapping) : [];
   return listed.flatMap((network) => {

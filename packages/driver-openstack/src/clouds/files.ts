@@ -16,6 +16,7 @@ export interface CloudConfigPaths {
 
 type CloudFile = "clouds" | "secure" | "clouds-public";
 
+/** Variables that name a file directly. */
 const OVERRIDES: Readonly<Record<CloudFile, string>> = {
   clouds: "OS_CLIENT_CONFIG_FILE",
   secure: "OS_CLIENT_SECURE_FILE",
@@ -32,7 +33,10 @@ function candidates(file: CloudFile, { env, cwd, home }: CloudConfigPaths): read
   return named === undefined || named === "" ? paths : [named, ...paths];
 }
 
-/** The mapping under `key` ("clouds", "public-clouds"); empty when the file does not exist. Throws CloudConfigError. */
+/**
+ * The mapping under `key` ("clouds", "public-clouds"); empty when the file does not exist. Only the first file that exists
+ * counts: files of several folders are not merged. Throws CloudConfigError with the path.
+ */
 export function readMapping(
   file: CloudFile,
   key: string,
@@ -48,6 +52,10 @@ export function readMapping(
   return { path: null, entries: {} };
 }
 
+/**
+ * Runs `work`; its error becomes a CloudConfigError of one line: YAML errors quote several lines of the file, which may hold
+ * secrets.
+ */
 function attempt<T>(what: string, work: () => T): T {
   try {
     return work();
@@ -84,6 +92,7 @@ export function flag(value: unknown, missing: boolean): boolean {
   return !["false", "no", "off", "0", "none"].includes(word);
 }
 
+/** With underscores instead of dashes in all keys: both spellings are in use, and one file must be able to override another. */
 function normalized(mapping: Mapping): Mapping {
   return Object.fromEntries(
     Object.entries(mapping).map(([key, value]) => [

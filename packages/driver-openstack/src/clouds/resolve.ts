@@ -25,6 +25,7 @@ const AUTH = [
   "application_credential_name",
   "application_credential_secret",
 ];
+/** Variables outside of authentication that become keys of the cloud's entry. */
 const TOP = ["auth_type", "region_name", "interface", "cacert", "cert", "key"];
 
 /** The cloud and region that nodepool.yaml names for a provider. */
@@ -35,11 +36,13 @@ export interface Choice {
   readonly region: string | null;
 }
 
+/** Name of the cloud that the OS_* variables describe, as in openstacksdk. */
 const ENVIRONMENT = "envvars";
 
 /**
- * Finds the cloud in clouds.yaml, secure.yaml, the vendor's profile and the environment. Throws CloudConfigError, which says what is
- * missing in which file.
+ * Finds the cloud in clouds.yaml, secure.yaml, the vendor's profile and the environment. Throws CloudConfigError, which says what
+ * is missing in which file. Of one key, secure.yaml counts before clouds.yaml, and that before the vendor's profile; the region's
+ * values before all. Reads the files at each call.
  */
 export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
   const clouds = readMapping("clouds", "clouds", around);
@@ -49,6 +52,7 @@ export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
   for (const [name, value] of Object.entries(clouds.entries)) if (isMapping(value)) known[name] = value;
   if (fromEnvironment !== undefined) known[ENVIRONMENT] ??= fromEnvironment;
   const name = choice.cloud ?? (around.env.OS_CLOUD || undefined) ?? only(known);
+  // `hasOwn`: a cloud may not be called like a property of every object, such as "constructor".
   const own = Object.hasOwn(known, name) ? known[name] : undefined;
   if (own === undefined) {
     const where =
@@ -63,6 +67,7 @@ export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
   return compileCloud(name, inRegion(name, whole, choice.region ?? text(around.env.OS_REGION_NAME)), around);
 }
 
+/** The name of the cloud when nothing names one. Throws CloudConfigError unless exactly one is meant. */
 function only(known: Readonly<Record<string, Mapping>>): string {
   const names = Object.keys(known);
   if (names.length === 1) return names[0]!;

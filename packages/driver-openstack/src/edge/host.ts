@@ -10,6 +10,7 @@ const CHUNK = 1 << 20;
 export const thisHost: OpenstackHost = {
   around: {
     env: process.env,
+    // Read each time: relative places of clouds.yaml follow the process.
     get cwd() {
       return process.cwd();
     },
@@ -18,6 +19,7 @@ export const thisHost: OpenstackHost = {
   },
   connect,
   openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
+  // Global unicast addresses are 2000::/3 (RFC 4291, 2.4), so they begin with 2 or 3.
   hasIpv6: () =>
     Object.values(networkInterfaces())
       .flat()
@@ -27,6 +29,10 @@ export const thisHost: OpenstackHost = {
 /** The `openstack` driver. */
 export const openstackDriver = createOpenstackDriver(thisHost);
 
+/**
+ * Undefined when the file does not exist. Other errors are thrown: a file without read permission must not look like an absent
+ * one.
+ */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");

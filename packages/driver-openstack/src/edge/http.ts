@@ -4,12 +4,14 @@ import type { HttpRequest, HttpResponse, TlsOptions, Transport } from "../client
 
 /** Connections to one service at once. */
 const CONNECTIONS = 16;
+/** Time for TCP and TLS, milliseconds. */
 const CONNECT_MS = 15_000;
 
 /** An HTTP client with persistent connections. It limits only the time of connecting; callers set all other limits. */
 export function connect({ verify, ca, cert, key }: TlsOptions): Transport {
   const agent = new Agent({
     connections: CONNECTIONS,
+    // An upload or a slow listing may take longer than undici's five minutes.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: {
@@ -23,6 +25,7 @@ export function connect({ verify, ca, cert, key }: TlsOptions): Transport {
   return { send: (one) => send(agent, one), close: () => agent.destroy() };
 }
 
+/** One exchange with its whole body. Rejects with the signal's reason, or with undici's error. */
 async function send(
   agent: Agent,
   { method, url, headers, body, signal }: HttpRequest,

@@ -16,7 +16,9 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import type { Image, Images } from "../api/image.ts";
 import type { Cloud } from "../clouds/index.ts";
 
+/** Time limit of a step with one call, with its wait for the rate limit, milliseconds. */
 const CALL_MS = 120_000;
+/** Pause between two reads of an image that glance still processes, milliseconds. */
 const POLL_MS = 2_000;
 
 interface StoreParts {
@@ -28,7 +30,10 @@ interface StoreParts {
   readonly uploadMs: number;
 }
 
-/** Uploads images to glance. The tag is set in the call that creates the image, so that the image can be found whatever happens next. */
+/**
+ * Uploads images to glance. The tag is set in the call that creates the image, so that the image can be found whatever happens
+ * next. Formats: the one of clouds.yaml (`image_format`).
+ */
 export function glanceStore(parts: StoreParts): ImageStore {
   return {
     formats: [parts.cloud.imageFormat],
@@ -37,6 +42,10 @@ export function glanceStore(parts: StoreParts): ImageStore {
   };
 }
 
+/**
+ * Uploads an image, or finds the one that an earlier attempt finished. A launcher that dies in between leaves an incomplete
+ * image, which the next attempt deletes. Rejects with kind "transient" when glance has other bytes than the file.
+ */
 async function* upload(
   { glance, cloud, clock, openFile, uploadMs }: StoreParts,
   order: UploadOrder,
@@ -60,6 +69,7 @@ async function* upload(
   await glance.upload(id, streamed(openFile, order), order.size, uploadMs, signal);
   yield { step: "wait", deadlineMs: uploadMs };
   const ready = await active(glance, id, clock, signal);
+  // glance does not know the file's checksum, so only this comparison finds damaged data.
   if (matches(ready, order)) return id;
   await glance.delete(id, signal);
   throw new DriverError(
@@ -68,6 +78,7 @@ async function* upload(
   );
 }
 
+/** Deletes all images with the tag; more than one may exist after a lost answer. None is no error. */
 async function* remove(
   { glance }: StoreParts,
   tag: ImageTag,
@@ -93,6 +104,7 @@ async function imagesOf(glance: Images, tag: ImageTag, signal: AbortSignal): Pro
   });
 }
 
+/** The body of `POST /v2/images`. Later entries win: the tag over the image's metadata, and that over the vendor's properties. */
 function imageBody(cloud: Cloud, order: UploadOrder): object {
   return {
     ...cloud.imageProperties,
@@ -109,6 +121,7 @@ function imageBody(cloud: Cloud, order: UploadOrder): object {
   };
 }
 
+/** Waits until glance has processed the data. Rejects when the image ends in another state. The step's deadline is the limit. */
 async function active(glance: Images, id: string, clock: Clock, signal: AbortSignal): Promise<Image> {
   for (;;) {
     const image = await glance.get(id, signal);

@@ -22,6 +22,7 @@ export interface Inventory {
   readonly images: readonly Image[];
 }
 
+/** What the judgement of a resource needs besides the lists. */
 export interface Rules {
   readonly evidence: Evidence;
   /** Cores and RAM of a server. */
@@ -31,8 +32,11 @@ export interface Rules {
 }
 
 /**
- * The resources, with the tag of their node when there is evidence for it. Parts of an existing server are left out, because they are
- * deleted with it. A resource without evidence has no tag, so it is never deleted (rule 5).
+ * The resources, with the tag of their node when there is evidence for it. Parts of an existing server are left out, because they
+ * are deleted with it. A resource without evidence has no tag, so it is never deleted (rule 5).
+ *
+ * The lists are from different moments. A part whose server came after the list of servers must not look like a leak, which is
+ * why the caller lists servers last. The launcher's sweep decides by the tag whether the node still exists.
  */
 export function resourcesOf(all: Inventory, rules: Rules): readonly Resource[] {
   const servers = new Map(all.servers.map((server) => [server.id, server]));
@@ -46,6 +50,7 @@ export function resourcesOf(all: Inventory, rules: Rules): readonly Resource[] {
   ];
 }
 
+/** A server with its use of all quotas: its volumes, ports and floating IPs count here, so that none counts twice. */
 function instance(server: Server, ports: readonly Port[], all: Inventory, rules: Rules): Resource {
   const attached = all.volumes.filter(({ attachments }) =>
     attachments.some(({ server_id }) => server_id === server.id),
@@ -72,6 +77,7 @@ function instance(server: Server, ports: readonly Port[], all: Inventory, rules:
 function portResource(port: Port, servers: ReadonlyMap<string, Server>, rules: Rules): readonly Resource[] {
   const { device_id: device, device_owner: owner } = port;
   if (device && servers.has(device)) return [];
+  // DOWN: no host has the port plugged in.
   const orphan = device && owner?.startsWith("compute:") && port.status === "DOWN" && rules.ports;
   const tag = orphan ? rules.evidence.tagOf("instance", device) : null;
   return [{ type: "port", id: port.id, tag, resources: { ports: 1 } }];
@@ -101,6 +107,7 @@ function volumeResource(
   rules: Rules,
 ): readonly Resource[] {
   if (volume.attachments.some(({ server_id }) => servers.has(server_id))) return [];
+  // Only an idle volume can be deleted, and one in another state may be used by a client of the cloud.
   const free = volume.attachments.length === 0 && ["available", "error"].includes(volume.status);
   const tag: Tag | null = free ? rules.evidence.tagOf("volume", volume.id) : null;
   return [{ type: "volume", id: volume.id, tag, resources: { volumes: 1, "volume-gb": volume.size } }];

@@ -27,6 +27,7 @@ export function chooseFlavor(
   return named ?? `there is no flavor ${flavorName}; the cloud has ${there}`;
 }
 
+/** By id, otherwise by a name that one network only has. */
 export function chooseNetwork(networks: readonly Network[], wanted: string): Network | string {
   const byId = networks.find(({ id }) => id === wanted);
   if (byId !== undefined) return byId;
@@ -36,6 +37,7 @@ export function chooseNetwork(networks: readonly Network[], wanted: string): Net
   return byName[0] ?? `the project sees no such network; it sees ${names || "none"}`;
 }
 
+/** The only active image. Two with one name are an error, because the order of a listing says nothing about which is meant. */
 export function chooseImage(images: readonly Image[], wanted: string): Image | string {
   const active = images.filter(({ status }) => status === "active");
   if (active.length > 1) return `${active.length} images have that name; use image-id`;

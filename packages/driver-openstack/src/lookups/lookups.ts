@@ -6,10 +6,17 @@ import type { Network, Networking } from "../api/network.ts";
 import type { OpenstackLabelOwn } from "../config.ts";
 import { chooseFlavor, chooseImage, chooseNetwork } from "./choose.ts";
 
-/** How long facts of the cloud that seldom change are kept, milliseconds. After a refused create they may be outdated: call `forget`. */
+/**
+ * How long facts of the cloud that seldom change are kept, milliseconds. After a refused create they may be outdated: call
+ * `forget`. Until STALE_MS an older value is returned while a new one is loaded.
+ */
 const FRESH_MS = 60_000;
 const STALE_MS = 240_000;
 
+/**
+ * Ids of the cloud for names of the configuration. Lists are cached and shared by concurrent callers. Methods reject with kind
+ * "configuration" for a name that the cloud does not have, and with the client's errors.
+ */
 export class Lookups {
   readonly #clock: Clock;
   readonly #images: Images;
@@ -38,10 +45,12 @@ export class Lookups {
     return (await this.#flavors.get(signal)).find((flavor) => flavor.id === id);
   }
 
+  /** Zones that accept servers, sorted. */
   zones(signal: AbortSignal): Promise<readonly string[]> {
     return this.#zones.get(signal);
   }
 
+  /** Networks that the project may use. */
   networks(signal: AbortSignal): Promise<readonly Network[]> {
     return this.#networks.get(signal);
   }
@@ -73,6 +82,7 @@ export class Lookups {
     for (const shared of this.#all) shared.invalidate();
   }
 
+  /** Ends loads in progress; their callers get an error. */
   close(): void {
     for (const shared of this.#all) shared.close();
   }
@@ -81,12 +91,14 @@ export class Lookups {
     return [this.#flavors, this.#zones, this.#networks, this.#imagesByName];
   }
 
+  /** The networks in the order of `names`, which is that of the server's interfaces. */
   async #chosen(names: readonly string[], signal: AbortSignal): Promise<readonly Network[]> {
     if (names.length === 0) return [];
     const networks = await this.#networks.get(signal);
     return names.map((name) => orMissing(chooseNetwork(networks, name), `network ${name}`));
   }
 
+  /** Active images of a name, otherwise the image whose id it is. Only texts that can be an id are looked up as one. */
   async #find(name: string, signal: AbortSignal): Promise<readonly Image[]> {
     const byName = await this.#images.list({ name, status: "active" }, signal);
     if (byName.length > 0 || !/^[0-9a-f-]{32,36}$/i.test(name)) return byName;
@@ -99,6 +111,7 @@ export class Lookups {
   }
 }
 
+/** The choice, or an error of kind "configuration" with the reason that a `choose` function gave. */
 function orMissing<T>(choice: T | string, place: string): T {
   if (typeof choice === "string") throw new DriverError("configuration", `${place}: ${choice}`);
   return choice;

@@ -4,15 +4,22 @@ import type { NetworkHint } from "../clouds/index.ts";
 
 /** The facts by which a server's addresses are classified. */
 export interface Reach {
+  /** Networks that the project may use, from neutron. */
   readonly networks: readonly Network[];
+  /** `networks` of clouds.yaml. A hint wins over neutron. */
   readonly hints: readonly NetworkHint[];
   /** `private` of clouds.yaml. */
   readonly private: boolean;
+  /** `force_ipv4` of clouds.yaml: IPv6 addresses are not recorded. */
   readonly forceIpv4: boolean;
   /** This host has a routable IPv6 address. */
   readonly ipv6: boolean;
 }
 
+/**
+ * A server's addresses as they are recorded. `interfaceIp` is the one that clients connect to; null when the server has no
+ * address.
+ */
 export interface Addresses {
   readonly interfaceIp: string | null;
   readonly publicIpv4: string | null;
@@ -20,6 +27,7 @@ export interface Addresses {
   readonly publicIpv6: string | null;
 }
 
+/** An entry of nova's `addresses`. `floating`: nova's field OS-EXT-IPS:type says that it is a floating IP. */
 interface Address {
   readonly network: string;
   readonly addr: string;
@@ -49,10 +57,12 @@ export function addressesOf(
   const external = (name: string) => isExternal(name, reach);
   const v4 = all.filter(({ version }) => version === 4);
   const fixed = v4.filter(({ floating }) => !floating);
+  // A floating IP wins over a fixed address of an external network: it was made to be reached.
   const floating = floatingIp ?? v4.find((one) => one.floating)?.addr;
   const publicIpv4 = floating ?? fixed.find(({ network }) => external(network))?.addr ?? null;
   const inner = fixed.filter(({ network }) => !external(network));
   const nat = reach.hints.find(({ natDestination }) => natDestination)?.name;
+  // Among several inner networks the one to which floating IPs are translated, if clouds.yaml names it.
   const privateIpv4 = (inner.find(({ network }) => network === nat) ?? inner[0])?.addr ?? publicIpv4;
   const v6 = all.find(({ version, addr }) => version === 6 && isGlobal(addr));
   const publicIpv6 = reach.forceIpv4 ? null : (v6?.addr ?? null);
@@ -70,18 +80,26 @@ export function addressesOf(
 
 /** Whether the server is not reachable from outside and a floating IP would change that. */
 export function wantsFloatingIp(server: Pick<Server, "addresses">, reach: Reach): boolean {
+  // Clients are in the cloud's own network.
   if (reach.private) return false;
   const { publicIpv4, privateIpv4 } = addressesOf(server, reach, null);
   return publicIpv4 === null && privateIpv4 !== null && poolOfFloatingIps(reach) !== undefined;
 }
 
-/** The external network of floating IPs: the one that clouds.yaml marks as external, otherwise the first one. */
+/**
+ * The id of the external network of floating IPs: the one that clouds.yaml marks as external, otherwise the first one; undefined
+ * when there is none. Then no server gets a floating IP.
+ */
 export function poolOfFloatingIps(reach: Reach): string | undefined {
   const external = reach.networks.filter((network) => network["router:external"]);
   const hinted = reach.hints.find(({ external: yes }) => yes === true)?.name;
   return (external.find(({ name, id }) => name === hinted || id === hinted) ?? external[0])?.id;
 }
 
+/**
+ * Whether a network is reached from outside: as clouds.yaml says, otherwise neutron. Unknown networks count as internal. nova
+ * names the networks of a server, while hints may have names or ids.
+ */
 function isExternal(name: string, { networks, hints }: Reach): boolean {
   const network = networks.find((one) => one.name === name);
   const hint = hints.find((one) => one.name === name || one.name === network?.id);

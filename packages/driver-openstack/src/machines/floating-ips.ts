@@ -6,7 +6,10 @@ import { markOf, tagOfMark } from "../tags.ts";
 /** Up to this age (milliseconds) a list serves callers that changed nothing themselves. */
 const FRESH_MS = 1_000;
 
-/** Floating IPs of nodes. The mark is set in the call that creates one, and used to find it later. */
+/**
+ * Floating IPs of nodes. The mark is set in the call that creates one, and used to find it later. All methods may be repeated
+ * after a lost answer or a crash. Concurrent launches share one list of floating IPs and one of ports, each at most FRESH_MS old.
+ */
 export class FloatingIps {
   readonly #neutron: Networking;
   readonly #list: SharedValue<readonly FloatingIp[]>;
@@ -47,11 +50,12 @@ export class FloatingIps {
     return made.floating_ip_address;
   }
 
-  /** The floating IPs with the tag's mark. */
+  /** The floating IPs with the tag's mark, in the shared list: one that another process made within FRESH_MS may be missing. */
   async of(tag: Tag, signal: AbortSignal): Promise<readonly FloatingIp[]> {
     return (await this.#list.get(signal)).filter((one) => sameNode(tagOfMark(one.description), tag));
   }
 
+  /** Deletes all floating IPs with the tag's mark. One that is gone is no error. */
   async removeOf(tag: Tag, signal: AbortSignal): Promise<void> {
     for (const { id } of await this.of(tag, signal)) {
       await this.#neutron.deleteFloatingIp(id, signal);
@@ -64,6 +68,10 @@ export class FloatingIps {
     this.#ports.close();
   }
 
+  /**
+   * The port that a floating IP is attached to: the first of the server's with an IPv4 address. Rejects with kind "transient"
+   * when there is none.
+   */
   async #portOf(server: string, signal: AbortSignal): Promise<{ port: string; address: string }> {
     let ports = (await this.#ports.get(signal)).filter((port) => port.device_id === server);
     // The shared list may be older than the server, so ask for its ports directly.

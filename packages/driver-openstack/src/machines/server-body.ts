@@ -10,9 +10,11 @@ import {
 import { compareVersions } from "../client/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
 
+/** Ids of the cloud for the names of a label. */
 export interface Resolved {
   readonly flavorId: string;
   readonly imageId: string;
+  /** Empty: the cloud chooses. */
   readonly networkIds: readonly string[];
   /** Null: the oldest version. */
   readonly microversion: string | null;
@@ -21,13 +23,17 @@ export interface Resolved {
 /** From this microversion on nova requires `networks` and supports "auto". */
 const AUTO_NETWORKS = "2.37";
 
-/** The body of `POST /servers` (docs/contract/drivers.md, "OpenStack: creating a server"). */
+/**
+ * The body of `POST /servers` (docs/contract/drivers.md, "OpenStack: creating a server"). Absent settings are left out, so that
+ * the cloud's own defaults apply. A template that fails is logged.
+ */
 export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
   const { securityGroups } = order.pool.own as OpenstackPoolOwn;
   const { own } = label;
   const { networkIds, microversion, imageId } = resolved;
   const auto = microversion !== null && compareVersions(microversion, AUTO_NETWORKS) >= 0;
+  // "auto": nova takes the project's network, or has one made (Compute API, "Create Server", `networks`).
   const networks = networkIds.length > 0 ? networkIds.map((uuid) => ({ uuid })) : auto ? "auto" : undefined;
   return {
     name: order.hostname,
@@ -45,6 +51,10 @@ export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log
   };
 }
 
+/**
+ * The disk of a server that boots from a new volume (Compute API, "Create server", block_device_mapping_v2). nova deletes it with
+ * the server.
+ */
 function bootVolume(imageId: string, size: number): object {
   const volume = {
     boot_index: "0",

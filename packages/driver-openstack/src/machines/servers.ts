@@ -21,6 +21,7 @@ const GIVEN_UP_MS = 5_000;
  * time it is taken for gone, milliseconds.
  */
 const LINGERS_MS = 120_000;
+/** First pause between two reads of a single server that nova calls DELETED, milliseconds. It doubles up to SLOW_LOOK_MS. */
 const LOOK_MS = 500;
 const SLOW_LOOK_MS = 8_000;
 /** The same for a server in ERROR whose task never ends, milliseconds. */
@@ -31,6 +32,7 @@ const STUCK_MS = 60_000;
  */
 const FORGOTTEN_MS = 120_000;
 
+/** A request to delete a server, as `gone` waits for its effect. */
 interface Order {
   /** Monotonic time of the request, milliseconds. */
   readonly at: number;
@@ -38,7 +40,11 @@ interface Order {
   readonly last: boolean;
 }
 
-/** The servers of nodes: created once, found by id or tag, deleted until they are gone. */
+/**
+ * The servers of nodes: created once, found by id or tag, deleted until they are gone. Waiting uses the shared listing
+ * (docs/design/openstack.md); single servers are read only where a listing cannot decide. Errors are the client's, and
+ * DriverErrors.
+ */
 export class Servers {
   readonly #nova: Compute;
   readonly #watch: ListWatch<Server>;
@@ -69,7 +75,10 @@ export class Servers {
     });
   }
 
-  /** The tag's server in any state: by the stored id if that server has the tag, otherwise by the tag. */
+  /**
+   * The tag's server in any state: by the stored id if that server has the tag, otherwise by the tag. Waits for a create of this
+   * process that is still in progress for the tag.
+   */
   existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
     return this.#machines.existing(tag, idOf(externalId), signal);
   }
@@ -79,17 +88,24 @@ export class Servers {
     return this.#machines.find(tag, signal);
   }
 
-  /** Creates a server and returns its id. The call continues when the caller gives up. */
+  /**
+   * Creates a server and returns its id. The call continues when the caller gives up, for CREATE_MS at most, as nova continues as
+   * well. The caller must have looked for an existing server first.
+   */
   create(tag: Tag, body: object, signal: AbortSignal): Promise<string> {
     const make = async (until: AbortSignal) => {
       const id = await this.#nova.create(body, until);
+      // Ports name only the server's id. Recorded at once, because the launcher may die before it sees the server again.
       this.#evidence.record("instance", id, tag);
       return id;
     };
     return this.#machines.create(tag, make, signal);
   }
 
-  /** Resolves with the server once it is up. Rejects with the error that its fault stands for. */
+  /**
+   * Resolves with the server once it is up. Rejects with the error that its fault stands for, and with kind "not-found" when it
+   * was deleted.
+   */
   async active(id: string, place: string, signal: AbortSignal): Promise<Server> {
     const server = await this.#booted(id, place, signal);
     if (server.status === "ERROR") throw faultError(await this.#withFault(server, signal), place);
@@ -97,12 +113,14 @@ export class Servers {
     return server;
   }
 
+  /** The server when it is ACTIVE or in ERROR. */
   #booted(id: string, place: string, signal: AbortSignal): Promise<Server> {
     return this.#watch.wait(
       "active",
       id,
       ({ item: server, sure }) => {
         if (server === undefined || isGone(server)) {
+          // Listings may miss a server that is being assigned to its host.
           if (server === undefined && !sure) return undefined;
           throw new DriverError("not-found", `${place}: server ${id} was deleted while it was being made`);
         }
@@ -122,18 +140,21 @@ export class Servers {
       return (await this.#nova.server(server.id, signal)) ?? server;
     } catch (error) {
       signal.throwIfAborted();
+      // The fault only improves the message.
       if (error instanceof ApiError || error instanceof NoAnswer) return server;
       throw error;
     }
   }
 
+  /** Requests the deletion. It has begun when this resolves; `gone` waits for its end. A server that is gone is no error. */
   async delete(id: string, signal: AbortSignal): Promise<void> {
     await this.#nova.delete(id, signal);
   }
 
   /**
-   * Resolves when the server is gone and its quota is free. A deletion that nova gave up is an error, and must be requested again. `seen`:
-   * the server before the deletion.
+   * Resolves when the server is gone and its quota is free. A deletion that nova gave up is an error, and must be requested
+   * again. `seen`: the server before the deletion, which tells whether it was on a host already. The caller's signal is the only
+   * time limit.
    */
   async gone(id: string, place: string, signal: AbortSignal, seen?: Server): Promise<void> {
     let order: Order = { at: this.#clock.monotonic(), last: false };
@@ -177,6 +198,7 @@ export class Servers {
     seen: Server | undefined,
     signal: AbortSignal,
   ): Promise<"freed" | "doubtful" | "forgotten"> {
+    // Whether the server has certainly been on a host, so that complete listings show it until its end.
     let placed = seen !== undefined && seen.status !== "BUILD";
     let saidDeleted: number | undefined;
     return this.#watch.wait(
@@ -234,7 +256,9 @@ export function idOf(externalId: ExternalId | null): string | undefined {
   return typeof id === "string" && id !== "" ? id : undefined;
 }
 
-/** How long after the request a server in this state may still be deleted, milliseconds. */
+/**
+ * How long after the request a server in this state may still be deleted, milliseconds. Infinity: the step's deadline decides.
+ */
 function patience(status: string, task: string | null | undefined): number {
   if (status === "ERROR") return task ? STUCK_MS : GIVEN_UP_MS;
   return task === "deleting" ? FORGOTTEN_MS : Number.POSITIVE_INFINITY;

@@ -20,7 +20,10 @@ const CALL_MS = 120_000;
 /** Milliseconds for nova to delete a server. */
 const GONE_MS = 600_000;
 
-/** Creates the machine of an order; see `Provider.create`. */
+/**
+ * Creates the machine of an order; see `Provider.create`. Steps: find, discard (only a server in ERROR), server, wait,
+ * floating-ip (only if wanted). A continued launch finds its server by id or tag and goes on with the wait.
+ */
 export async function* createMachine(
   shop: Workshop,
   order: CreateOrder,
@@ -42,10 +45,12 @@ export async function* createMachine(
     yield { step: "server", deadlineMs: CALL_MS };
     id = await makeServer(shop, order, signal);
   }
+  // The id is saved with the yield of "wait". A launcher that dies before that finds the server by its tag.
   const saved = idOf(externalId) === id ? {} : { save: { externalId: id } };
   yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saved };
   const active = await servers.active(id, place, signal);
 
+  // Whether a floating IP is needed shows only now: nova may have chosen the network.
   const reach = await reachOf(shop, signal);
   let floatingIp: string | null = null;
   const { autoFloatingIp } = order.pool.own as OpenstackPoolOwn;
@@ -57,7 +62,10 @@ export async function* createMachine(
   return describeMachine(shop, active, addressesOf(active, reach, floatingIp));
 }
 
-/** Deletes the machine of a tag; see `Provider.remove`. */
+/**
+ * Deletes the machine of a tag; see `Provider.remove`. Steps: find, floating-ip (if the pool may have one), delete and gone (if
+ * there is a server). A call that is repeated starts from the top.
+ */
 export async function* removeMachine(
   shop: Workshop,
   tag: Tag,
@@ -112,6 +120,7 @@ async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSigna
     if (!(error instanceof ApiError && error.status === 400)) throw error;
     // A flavor, image, network or zone may have been replaced. Only fresh data shows whether it exists again.
     lookups.forget();
+    // The ids of a second attempt were fresh, so the refusal is final.
     if (order.attempt > 1) throw error;
     throw new DriverError("transient", `${shop.config.name}: ${error.message}`, { cause: error });
   }
@@ -134,6 +143,7 @@ async function imageOf(
   );
 }
 
+/** Facts of a server for the node's record (docs/contract/records.md, "Node"). */
 function describeMachine(shop: Workshop, server: Server, addresses: ReturnType<typeof addressesOf>): Machine {
   const { cloud, config } = shop;
   return {

@@ -19,12 +19,17 @@ export interface Workshop {
   readonly log: Log;
   /** This host has a routable IPv6 address. */
   readonly ipv6: boolean;
+  /**
+   * Tags of ports and volumes. In memory only when the launcher passes no store: leaked ones of an earlier process are then not
+   * deleted.
+   */
   readonly evidence: Evidence;
   readonly nova: Compute;
   readonly neutron: Networking;
   readonly cinder: BlockStorage;
   readonly glance: Images;
   readonly lookups: Lookups;
+  /** The listing of servers that all waiting steps of this provider share. */
   readonly watch: ListWatch<Server>;
   readonly servers: Servers;
   readonly floatingIps: FloatingIps;
@@ -40,6 +45,7 @@ export function workshop(
 ): Workshop {
   const { clock, log, observe } = context;
   const service = (name: ServiceName) => new Service(name, session, cloud.place, clock, observe);
+  // Known after the login: clouds.yaml may name the project by name or id, or not at all (application credentials).
   const project = async (signal: AbortSignal) => (await session.token(signal)).projectId;
   const evidence = context.evidence ?? memoryEvidence();
   const nova = new Compute(service("compute"));
