@@ -12,8 +12,6 @@ export const SERVICES = {
 /** Services that the driver looks up in the catalog. */
 export type ServiceName = keyof typeof SERVICES;
 
-export type Interface = "public" | "internal" | "admin";
-
 /** The catalog of a token: services with their endpoints, one per region and interface (Identity API v3, "Service catalog"). */
 export const catalogSchema = z.array(
   z.object({
