@@ -37,17 +37,18 @@ export class FloatingIps {
     // It lost its port, so it was never delivered. Replacing it is cheaper than finding out why.
     if (existing !== undefined) await this.#neutron.deleteFloatingIp(existing.id, signal);
     const { port, address } = await this.#portOf(server, signal);
-    const made = await this.#neutron.createFloatingIp(
-      {
-        floating_network_id: pool,
-        port_id: port,
-        fixed_ip_address: address,
-        description: markOf(tag),
-      },
-      signal,
-    );
-    this.#list.invalidate();
-    return made.floating_ip_address;
+    const request = {
+      floating_network_id: pool,
+      port_id: port,
+      fixed_ip_address: address,
+      description: markOf(tag),
+    };
+    try {
+      return (await this.#neutron.createFloatingIp(request, signal)).floating_ip_address;
+    } finally {
+      // After a lost answer as well: an older list would hide what was made from the next call, which would make a second one.
+      this.#list.invalidate();
+    }
   }
 
   /** The floating IPs with the tag's mark, in the shared list: one that another process made within FRESH_MS may be missing. */
