@@ -28,6 +28,7 @@ export function checkSize(ops: readonly Op[], limit: number): void {
   if (bytes > limit) throw new TooLarge(describe(ops), bytes, limit);
 }
 
+/** The name of a write in messages, the same for every store. */
 export function describe(ops: readonly Op[]): string {
   const first = ops[0];
   return ops.length === 1 && first !== undefined

@@ -2,7 +2,7 @@ import type { Clock } from "@nodeyard/runtime";
 import type { CallOptions, Feed, FeedOptions, Op, OpResult, Session, TreeCapabilities } from "../contract.ts";
 import { checkPath, TRUSTED } from "../engine/index.ts";
 import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
-import { checkSize, MAX_REQUEST_BYTES } from "../request-size.ts";
+import { checkSize, describe, MAX_REQUEST_BYTES } from "../request-size.ts";
 import { type Found, type Missing, type Reads, TreeCalls } from "../tree-calls.ts";
 import type { WriteEnded } from "../under-way.ts";
 import type { TreeCore } from "./core.ts";
@@ -11,15 +11,24 @@ import { CoreFeed } from "./feed.ts";
 /** A store that does not answer for this long (milliseconds) is broken, so the call fails (rule 8). */
 const DEFAULT_DEADLINE_MS = 60_000;
 
-/** One session within the process. Its ephemeral znodes are deleted when it is closed, or when the tree is next opened. */
+/**
+ * One session within the process that has the tree open: the contract without a connection. Its ephemeral znodes are deleted when it is
+ * closed, or when the tree is next opened.
+ *
+ * A call takes effect in memory at once and settles when all that it shows is durable (`release`). So its deadline and its signal end
+ * only the wait: a write that was given up may be durable later, which its outcome "unknown" says. After a failure of the store every
+ * call rejects with it, and the state of the session is "closed".
+ */
 export class SessionTree extends TreeCalls {
   readonly core: TreeCore;
   readonly capabilities: TreeCapabilities;
   readonly #clock: Clock;
+  /** Owner of the ephemeral znodes that this tree creates. */
   readonly #id: bigint;
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #feeds = new Set<CoreFeed>();
   readonly #unsubscribe: () => void;
+  /** `close` was called. Calls that wait for the disk still settle. */
   #closed = false;
 
   constructor(core: TreeCore, clock: Clock, onWrite?: (write: WriteEnded) => void) {
@@ -42,6 +51,7 @@ export class SessionTree extends TreeCalls {
     };
   }
 
+  /** Called when the tree is closed or its store fails; a session within the process has no other changes. */
   onSession(listener: (session: Session) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -66,6 +76,7 @@ export class SessionTree extends TreeCalls {
     return feed;
   }
 
+  /** A second call returns at once. Does not close the core, which other sessions may use. */
   async close(): Promise<void> {
     if (this.#closed) return;
     for (const feed of [...this.#feeds]) feed.end();
@@ -88,6 +99,7 @@ export class SessionTree extends TreeCalls {
     commit: boolean,
   ): Promise<readonly OpResult[]> {
     return this.#call({ ops }, "unknown", options, () => {
+      // All paths before anything is applied. The error has the form that `write` promises: with `commit` a CommitFailed.
       if (commit) ops.forEach(checkOpAt);
       else ops.forEach(checkOp);
       checkSize(ops, MAX_REQUEST_BYTES);
@@ -111,6 +123,7 @@ export class SessionTree extends TreeCalls {
     });
   }
 
+  /** Undefined: the znode does not exist. */
   #at(what: keyof Reads, path: string): Reads[keyof Reads] | undefined {
     // Every read waits until earlier writes are durable, so for a sync nothing else is needed.
     if (what === "sync") return true;
@@ -129,10 +142,8 @@ export class SessionTree extends TreeCalls {
     act: () => T,
   ): Promise<T> {
     const { signal, deadlineMs = DEFAULT_DEADLINE_MS } = options;
-    const named = () =>
-      "ops" in asked
-        ? `${asked.ops.length > 1 ? "commit" : asked.ops[0]?.op} ${asked.ops[0]?.path}`
-        : `${asked.what} ${asked.path}`;
+    // As RemoteTree names calls, so that messages do not depend on the store. Made only when an error needs it.
+    const named = () => ("ops" in asked ? describe(asked.ops) : `${asked.what} ${asked.path}`);
     return new Promise<T>((resolve, reject) => {
       if (this.#closed) throw new TreeClosed(named());
       if (signal?.aborted) throw new CallEnded(named(), "none", signal.reason);
@@ -147,6 +158,7 @@ export class SessionTree extends TreeCalls {
         settle = (error) => (error === undefined ? resolve(value) : reject(error));
       } catch (refusal) {
         refused = refusal as TreeError;
+        // A refusal shows the state of the tree too, so it also waits until that is durable.
         settle = (error) => reject(error ?? refusal);
       }
       let settled = false;
@@ -157,8 +169,10 @@ export class SessionTree extends TreeCalls {
         stopWaiting?.();
         settle(error);
       });
+      // `release` may call at once; then no timer is needed.
       if (settled) return;
       const giveUp = (cause?: unknown) => {
+        // The call remains listed in `calls` until `release` ends it, because later calls wait behind it.
         stopWaiting?.();
         reject(new CallEnded(named(), outcome, cause));
       };

@@ -1,4 +1,4 @@
-import type { AccessList } from "../engine/index.ts";
+import { type AccessList, parentOf } from "../engine/index.ts";
 
 /** What happened to a znode. */
 export type WatchEventType = "created" | "deleted" | "changed" | "childrenChanged";
@@ -26,7 +26,9 @@ export class WatchTable {
     persistent: new Map(),
     recursive: new Map(),
   };
+  /** The same watches by connection, for its end. */
   readonly #byWatcher = new Map<Watcher, Map<WatchKind, Set<string>>>();
+  /** Weight of each connection's watches, which its limit is about. */
   readonly #weights = new Map<Watcher, number>();
   #size = 0;
 
@@ -49,10 +51,12 @@ export class WatchTable {
     return this.#weights.get(watcher) ?? 0;
   }
 
+  /** For requests that ask or remove; never changes anything. */
   has(watcher: Watcher, kind: WatchKind, path: string): boolean {
     return this.#byWatcher.get(watcher)?.get(kind)?.has(path) ?? false;
   }
 
+  /** A second equal watch counts as one, as in ZooKeeper. The caller checks the limit first. */
   add(watcher: Watcher, kind: WatchKind, path: string): void {
     const watchers = entry(this.#tables[kind], path, () => new Set<Watcher>());
     if (watchers.has(watcher)) return;
@@ -75,6 +79,7 @@ export class WatchTable {
     return true;
   }
 
+  /** For the end of a connection. */
   removeAll(watcher: Watcher): void {
     const kinds = this.#byWatcher.get(watcher);
     if (kinds === undefined) return;
@@ -94,6 +99,7 @@ export class WatchTable {
     for (const watcher of notified) watcher.notify(type, path, acl);
   }
 
+  /** Removes one-shot watches before any event is sent, so that a watch which a client sets in reaction is not removed. */
   #take(kind: "data" | "child", path: string, notified: Set<Watcher>): void {
     const watchers = this.#tables[kind].get(path);
     if (watchers === undefined) return;
@@ -103,6 +109,7 @@ export class WatchTable {
     }
   }
 
+  /** Walks up from the path: the cost is its depth, not the number of watches. */
   #recursive(path: string, notified: Set<Watcher>): void {
     const table = this.#tables.recursive;
     for (let at = path; ; at = parentOf(at)) {
@@ -112,6 +119,7 @@ export class WatchTable {
   }
 }
 
+/** One more for each 256 characters. */
 function weight(path: string): number {
   return 1 + (path.length >> 8);
 }
@@ -122,9 +130,4 @@ function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const made = make();
   map.set(key, made);
   return made;
-}
-
-function parentOf(path: string): string {
-  const cut = path.lastIndexOf("/");
-  return cut <= 0 ? "/" : path.slice(0, cut);
 }
