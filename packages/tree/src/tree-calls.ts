@@ -25,20 +25,29 @@ export interface Reads {
   readonly sync: true;
 }
 
-/** What a read does when the znode does not exist: return undefined or reject with NoNode. */
+/**
+ * What a read does when the znode does not exist: return undefined or reject with NoNode. `stat` is how callers ask for existence, so
+ * that it alone returns undefined.
+ */
 export type Missing = "undefined" | "NoNode";
+/** What a read resolves with, by its kind and by what it does when the znode does not exist. */
 export type Found<K extends keyof Reads, M extends Missing> =
   | Reads[K]
   | (M extends "NoNode" ? never : undefined);
 
-/** The methods of the contract, built from the two that a store implements: `write` and `read`. */
+/**
+ * The methods of the contract, built from the two that a store implements: `write` and `read`. The store checks paths and sizes, counts,
+ * and rejects with the errors that the contract names; nothing is added here.
+ */
 export abstract class TreeCalls implements Tree {
   abstract readonly capabilities: TreeCapabilities;
+  /** Calls, the operations in them and the events of feeds, since the start. The stores count them. */
   readonly counters: TreeCounters & { calls: number; operations: number; events: number } = {
     calls: 0,
     operations: 0,
     events: 0,
   };
+  /** Calls without an answer, which `underWay` lists. */
   protected readonly calls: CallsUnderWay;
 
   constructor(clock: Clock, onWrite?: (write: WriteEnded) => void) {
@@ -88,6 +97,7 @@ export abstract class TreeCalls implements Tree {
     return this.read("stat", path, options, "undefined");
   }
 
+  /** Without a version the data is set whatever the version is. */
   async set(
     path: string,
     data: Uint8Array,

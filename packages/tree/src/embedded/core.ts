@@ -6,6 +6,7 @@ import { Committer, type Released } from "./committer.ts";
 import { Expiry } from "./expiry.ts";
 import type { SessionKind, SessionRow, Snapshot, Store } from "./store.ts";
 
+/** The result of a commit: CommitFailed when an operation was refused, StoreFailed after a failure of the store, SessionExpired. */
 export type Outcome =
   | { readonly error?: undefined; readonly results: readonly OpResult[] }
   | { readonly error: TreeError };
@@ -23,6 +24,7 @@ export class TreeCore {
   readonly #committer: Committer;
   readonly #expiry: Expiry;
   readonly #sessions = new Map<bigint, SessionRow>();
+  /** Open sessions by kind. The limit of sessions is for those of the wire only. */
   readonly #counts: Record<SessionKind, number> = { process: 0, wire: 0 };
   readonly #eventListeners = new Set<(events: readonly TreeEvent[]) => void>();
   readonly #sessionListeners = new Set<(id: bigint) => void>();
@@ -39,7 +41,9 @@ export class TreeCore {
     });
     this.#tree = new DataTree();
     this.#tree.load(snapshot.znodes, snapshot.zxid);
+    // Each opening of the file has its own 2^32 ids, so no id is used twice although the counter is not stored.
     this.#nextSession = (BigInt(snapshot.boot) << 32n) + 1n;
+    // Last: ending a process's session changes the tree and is written as any change.
     for (const session of snapshot.sessions) this.#adopt(session);
   }
 
@@ -108,6 +112,10 @@ export class TreeCore {
     this.#committer.release(released);
   }
 
+  /**
+   * The session counts from the next durable batch on, so its id must pass `release`, as every answer. `timeoutMs` is for wire
+   * sessions.
+   */
   openSession(kind: SessionKind, timeoutMs: number): SessionRow {
     const session: SessionRow = {
       id: this.#nextSession++,
@@ -138,6 +146,7 @@ export class TreeCore {
   /** Ends a session (on request, by timeout or after a restart) and deletes its ephemeral znodes. */
   closeSession(id: bigint): void {
     const session = this.#sessions.get(id);
+    // After a failure nothing could make the deletions durable; the next start ends the session.
     if (session === undefined || this.failure !== undefined) return;
     this.#sessions.delete(id);
     this.#counts[session.kind]--;

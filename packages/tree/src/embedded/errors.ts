@@ -20,6 +20,7 @@ export class StoreRefused extends TreeError {
   }
 }
 
+/** The error of a refusal in the main thread. `pid` is that of the process which has the folder, if it is known. */
 export function refused(
   kind: RefusalKind,
   message: string,

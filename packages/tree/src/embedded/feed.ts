@@ -13,9 +13,11 @@ export class CoreFeed implements Feed {
   readonly #core: TreeCore;
   readonly #root: string;
   readonly #options: FeedOptions;
+  /** Called for each event that is reported, for the tree's counters. */
   readonly #counted: () => void;
   readonly #synced = Promise.withResolvers<void>();
   readonly #unsubscribe: () => void;
+  /** Called once, at the end of the feed. */
   readonly #left: () => void;
   #closed = false;
 
@@ -68,6 +70,7 @@ export class CoreFeed implements Feed {
     return path.length > root.length && path[root.length] === "/" && path.startsWith(root);
   }
 
+  /** Reports what is there at the start, parents before children. Synchronous, so no event can come in between. */
   #walk(path: string): void {
     if (this.#core.stat(path) === undefined) return;
     this.#put(path, true);
@@ -90,7 +93,9 @@ export class CoreFeed implements Feed {
   /** `fresh`: the znode is new, or was deleted and created again within the commit. */
   #put(path: string, fresh: boolean): void {
     const interest = this.#options.interest(path);
+    // With interest in names alone a change of data is no news.
     if (interest === "none" || (interest === "name" && !fresh)) return;
+    // The data is copied now and not in `release`: by then a later commit may have changed the znode.
     this.#counted();
     const stat = this.#core.stat(path);
     if (interest === "name" || stat === undefined) this.#tell({ type: "put", path });
@@ -103,6 +108,7 @@ export class CoreFeed implements Feed {
     this.#tell({ type: "remove", path });
   }
 
+  /** Reports a change when it is durable. Nothing is reported after `end` or a failure of the store; `failed` gets the reason. */
   #tell(change: Change, then?: () => void, failed?: (error: Error) => void): void {
     this.#core.release((error) => {
       if (this.#closed || error !== undefined) {

@@ -49,10 +49,12 @@ const SEQUENCE_DIGITS = 10;
  */
 export class DataTree {
   readonly #znodes = new Map<string, Znode>([["/", newZnode(NOTHING, 0n, 0, 0n, undefined)]]);
+  /** Ephemeral znodes by session, so that the end of a session costs no walk over the tree. */
   readonly #owned = new Map<bigint, Set<string>>();
   #zxid = 0n;
   /** Paths that the running change altered, with their former state; undefined: the znode did not exist. `#rollBack` uses it. */
   #before = new Map<string, Znode | undefined>();
+  /** Events of the running change, in its order. A refused commit causes none. */
   #events: TreeEvent[] = [];
 
   get zxid(): bigint {
@@ -143,6 +145,7 @@ export class DataTree {
     return this.#taken();
   }
 
+  /** What the change that just ended did; the next one starts with nothing. */
   #taken(): { touched: Iterable<string>; events: readonly TreeEvent[] } {
     const taken = { touched: this.#before.keys(), events: this.#events };
     this.#before = new Map();
@@ -259,6 +262,7 @@ export class DataTree {
     return node;
   }
 
+  /** Both indexes must agree: `endSession` removes what this names. */
   #own(session: bigint, path: string): void {
     const owned = this.#owned.get(session);
     if (owned === undefined) this.#owned.set(session, new Set([path]));

@@ -22,6 +22,7 @@ function isForbidden(code: number): boolean {
   return code <= 0x9f || (code >= 0xd800 && code <= 0xf8ff) || code >= 0xfff0;
 }
 
+/** The parent of a child of the root is "/", and so is that of the root itself. */
 export function parentOf(path: string): string {
   const cut = path.lastIndexOf("/");
   return cut <= 0 ? "/" : path.slice(0, cut);

@@ -6,14 +6,19 @@ export interface ZnodeRow {
   readonly path: string;
   /** Wire clients can write null, and distinguish it from empty data. */
   readonly data: Uint8Array | null;
+  /** Zxid of the creation. */
   readonly czxid: bigint;
+  /** Zxid of the last change of the data. */
   readonly mzxid: bigint;
+  /** Zxid of the last creation or deletion of a child. */
   readonly pzxid: bigint;
   readonly ctime: number;
   readonly mtime: number;
+  /** Number of changes of the data since the creation. */
   readonly version: number;
   /** Number of children ever created. The cversion that clients see is computed from it (`statOf`). */
   readonly cversion: number;
+  /** Number of changes of the access list. */
   readonly aversion: number;
   /** Session that owns the znode; 0n for a persistent znode. */
   readonly ephemeralOwner: bigint;
@@ -21,6 +26,7 @@ export interface ZnodeRow {
   readonly acl: string | null;
 }
 
+/** The fields that memory and disk have in the same form. */
 type Kept = Omit<ZnodeRow, "path" | "acl">;
 
 /** A znode in memory: the mutable fields of its row, its access list and its children. */
@@ -29,6 +35,7 @@ export type Znode = { -readonly [Field in keyof Kept]: Kept[Field] } & {
   readonly children: Set<string>;
 };
 
+/** A znode at its creation. `now` in ms; `owner` is the session of an ephemeral znode, else 0n. */
 export function newZnode(
   data: Uint8Array | null,
   zxid: bigint,
@@ -52,6 +59,7 @@ export function newZnode(
   };
 }
 
+/** The znode of a stored row, without children, which `load` adds. */
 export function fromRow({ path: _, acl, ...kept }: ZnodeRow): Znode {
   return { ...kept, acl: acl === null ? undefined : parseAcl(acl), children: new Set() };
 }
@@ -76,6 +84,7 @@ export function toRow(path: string, node: Znode): ZnodeRow {
   };
 }
 
+/** Only rows that `toRow` wrote are read, so nothing is checked. */
 function parseAcl(text: string): AccessEntry[] {
   const entries = JSON.parse(text) as [number, string, string][];
   return entries.map(([perms, scheme, id]) => ({ perms, scheme, id }));

@@ -11,6 +11,7 @@ export interface CallInfo {
   readonly ops: readonly Op[];
 }
 
+/** For calls without a deadline of their own (rule 8). */
 const DEFAULT_DEADLINE_MS = 60_000;
 
 /** A call in progress. It ends once: by its answer, its deadline or its signal, whichever comes first. */
@@ -18,12 +19,15 @@ export class Call {
   readonly info: CallInfo;
   /** Carries out the call at the server. The returned function delivers the answer to the client. */
   readonly run: () => (() => void) | TreeError;
+  /** It left the client. From here on a write without an answer has an unknown outcome. */
   sent = false;
+  /** Monotonic milliseconds of the client. */
   sentAt = 0;
   readonly #fail: (error: TreeError) => void;
   readonly #timer: Timer;
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort: () => void;
+  /** Answered, failed, given up or forgotten: nothing more is delivered. */
   #ended = false;
 
   constructor(
@@ -44,6 +48,7 @@ export class Call {
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
+  /** For messages: the kind and the path of the first operation. */
   get what(): string {
     return `${this.info.kind} ${this.info.path}`;
   }
@@ -74,6 +79,7 @@ export class Call {
     this.fail(new CallEnded(this.what, this.outcome, cause));
   }
 
+  /** False when it ended before. The timer and the listener go with it, so that a long-lived signal does not keep dead calls. */
   #end(): boolean {
     if (this.#ended) return false;
     this.#ended = true;

@@ -8,6 +8,7 @@ import type { MemoryServer } from "./server.ts";
 export type Fault = "lose-request" | "lose-reply" | { readonly delayMs: number } | undefined;
 
 export interface MemoryPortOptions {
+  /** Name for the log of the server and for faults. Sessions of one client have the same. */
   readonly client: string;
   /** The client's clock. */
   readonly clock: Clock;
@@ -15,12 +16,15 @@ export interface MemoryPortOptions {
   readonly network: Clock;
   readonly server: MemoryServer;
   readonly capabilities: TreeCapabilities;
+  /** The server ends the session after this long without a connection. */
   readonly sessionTimeoutMs: number;
   /** Draws the time from the loss of a connection to the next one, in ms. */
   readonly reconnectMs: () => number;
   /** Draws a number from 0 to `count` - 1: the server to connect to. */
   readonly choose: (count: number) => number;
+  /** Draws the time of one message in one direction, in ms. Undefined: none, messages arrive in a microtask. */
   readonly latency: (() => number) | undefined;
+  /** Asked once for each call, when it is sent. */
   readonly fault: (call: CallInfo) => Fault;
   /** Called for every event before it is sent; true drops the event although the connection stands. */
   readonly losesEvent: () => boolean;
@@ -28,6 +32,7 @@ export interface MemoryPortOptions {
 
 /** A watch of a client. */
 export interface Watching {
+  /** It covers this path and everything beneath. */
   readonly root: string;
   readonly onEvent: (event: PortEvent) => void;
   readonly onReady: () => void;

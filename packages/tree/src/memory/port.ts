@@ -16,13 +16,22 @@ import type { Fault, MemoryPortOptions, Watching } from "./options.ts";
 import type { Replica } from "./replica.ts";
 import { Wire } from "./wire.ts";
 
-/** The client's side of a simulated connection. */
+/**
+ * The client's side of a simulated connection. Tests and the simulation put a `RemoteTree` on it, so that the code above the port is
+ * that of production and only the network and the servers are simulated.
+ *
+ * It reproduces what callers must survive: calls that are lost before or after the server applied them, lost events, servers that are
+ * behind, expired sessions, a frozen and a killed process. All time comes from `clock` and `network`, all chance from the options, so a
+ * run can be repeated.
+ */
 export class MemoryPort implements Port {
   readonly capabilities: TreeCapabilities;
   readonly #options: MemoryPortOptions;
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #watches = new Set<Watching>();
+  /** Calls without a connection, in the order in which they were made. They are sent when the next one stands. */
   #waiting: Call[] = [];
+  /** Calls that were sent and not answered. They fail when their connection ends. */
   #inFlight = new Set<Call>();
   /** Carries messages to the server. */
   #up: Wire;
@@ -34,10 +43,17 @@ export class MemoryPort implements Port {
   #seen = 0n;
   /** Number of the present connection. Messages of an earlier connection are dropped. */
   #link = 0;
+  /** Id of the present session, or of the last one after its end. */
   #id = 0n;
+  /** Grows with each session of this port. Locks of an earlier epoch are lost. */
   #epoch = 0;
   #state: SessionState = "connecting";
+  /**
+   * When the newest request that was answered was sent, monotonic milliseconds. The server has had a sign of life at that time or
+   * later.
+   */
   #lastContact = Number.NEGATIVE_INFINITY;
+  /** Ends a pause between two connections. */
   #reconnect: Timer | undefined;
   /** The test keeps the client disconnected until it calls `connect`. */
   #held = false;
@@ -49,6 +65,7 @@ export class MemoryPort implements Port {
   #arrived: (() => void)[] | undefined;
   /** What happened to the connection while the client was frozen; it learns of it when it thaws. */
   #later: "connect" | "disconnect" | "disconnect, held" | undefined;
+  /** Tree time minus the client's clock, milliseconds, as of the last answered write. */
   #offset = 0;
 
   constructor(options: MemoryPortOptions) {
@@ -79,10 +96,12 @@ export class MemoryPort implements Port {
     return () => this.#listeners.delete(listener);
   }
 
+  /** 0 before the first answered write, as with ZooKeeper: only writes show the server's time. */
   clockOffset(): number {
     return this.#offset;
   }
 
+  /** A write on an expired session is answered with SessionExpired and outcome "none". */
   write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
     const { server, clock } = this.#options;
     // Copied, because the server keeps the data and the caller may change its buffer.
@@ -126,6 +145,7 @@ export class MemoryPort implements Port {
     });
   }
 
+  /** `onReady` is called each time the watch stands, so also after each reconnect: events in between are lost. */
   watch(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void> {
     const watching: Watching = { root, onEvent, onReady, stop: undefined };
     this.#watches.add(watching);
@@ -135,6 +155,7 @@ export class MemoryPort implements Port {
       return onReady;
     };
     // A watch that is lost with its connection is set again, with all others, on the next one.
+    // The call itself reports no failure: a feed learns of a lost connection by the state of the session.
     if (this.#state === "connected") this.#call("watch", root, [], run, () => {}, undefined);
     return async () => {
       this.#watches.delete(watching);
@@ -142,12 +163,14 @@ export class MemoryPort implements Port {
     };
   }
 
+  /** Ends the session at the server at once; calls that were not answered fail with TreeClosed. A second call does nothing. */
   async close(): Promise<void> {
     if (this.#state === "closed" || this.#dead) return;
     const { server } = this.#options;
     this.#reconnect?.cancel();
     this.#cut((call) => new TreeClosed(call.what, call.outcome));
     for (const call of this.#waiting.splice(0)) call.fail(new TreeClosed(call.what));
+    // The simulated server is reached without the wire: an orderly end is not lost.
     server.end(this.#id);
     this.#become("closed");
   }
@@ -307,6 +330,7 @@ export class MemoryPort implements Port {
   }
 
   #send(call: Call): void {
+    // Its deadline or signal came first. What was not sent must not take effect later.
     if (call.ended) return;
     if (this.#state !== "connected") {
       this.#waiting.push(call);
@@ -365,6 +389,7 @@ export class MemoryPort implements Port {
     });
   }
 
+  /** Ends the connection; each call in flight fails with the error that is made for it. */
   #cut(error: (call: Call) => TreeError | undefined): void {
     for (const call of this.#sever()) {
       const why = error(call);
@@ -388,6 +413,7 @@ export class MemoryPort implements Port {
     return new Wire(this.#options.network, this.#options.latency);
   }
 
+  /** Listeners are copied, because one that is called may unsubscribe itself or others. */
   #become(state: SessionState): void {
     this.#state = state;
     const session = this.session();

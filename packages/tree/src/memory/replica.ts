@@ -33,6 +33,10 @@ export class Replica {
     return () => this.#watchers.delete(watcher);
   }
 
+  /**
+   * Sends events to the connected clients. Watches on whole subtrees report no change of children: the creation or deletion of the
+   * child says it.
+   */
   tell(events: readonly TreeEvent[]): void {
     for (const { type, path } of events) {
       if (type === "childrenChanged") continue;
@@ -48,6 +52,7 @@ export class Replica {
 export class FollowerReplica extends Replica {
   readonly #clock: Clock;
   readonly #lagMs: () => number;
+  /** Transactions that the leader applied and this server has not, in their order. Times do not decrease, so the first is due first. */
   readonly #due: { readonly at: number; readonly transaction: Transaction }[] = [];
   #timer: Timer | undefined;
 
@@ -58,12 +63,14 @@ export class FollowerReplica extends Replica {
     this.#lagMs = lagMs;
   }
 
+  /** Takes a transaction. One with a short lag still waits for those before it. */
   follow(transaction: Transaction): void {
     const at = Math.max(this.#due.at(-1)?.at ?? 0, this.#clock.monotonic() + this.#lagMs());
     this.#due.push({ at, transaction });
     if (this.#due.length === 1) this.#wait();
   }
 
+  /** Called before an answer that must not be behind: to a write, a sync and the opening of a session. */
   override catchUp(): void {
     this.#upTo(Number.POSITIVE_INFINITY);
   }

@@ -9,6 +9,7 @@ export interface AppliedWrite {
   readonly zxid: bigint;
   /** Tree time, milliseconds. */
   readonly at: number;
+  /** Name of the client whose session made the change. */
   readonly client: string;
   readonly session: bigint;
   readonly ops: readonly Op[];
@@ -17,12 +18,15 @@ export interface AppliedWrite {
   readonly sessionEnd?: true;
 }
 
+/** One list for all servers, as a ZooKeeper ensemble has one: a client may continue its session on another server. */
 interface ServerSession {
   readonly client: string;
   readonly timeoutMs: number;
+  /** Set while no client is connected; ends the session. */
   expiry: Timer | undefined;
 }
 
+/** What the leader says to a write: a refused single operation has its own error, several have a CommitFailed. */
 export type Answer =
   | { readonly error?: undefined; readonly results: readonly OpResult[] }
   | { readonly error: TreeError };
@@ -38,8 +42,10 @@ export interface FollowerOptions {
 export class MemoryServer {
   readonly #leader: Replica;
   readonly #followers: readonly FollowerReplica[];
+  /** Every change in the order of the leader; empty unless the log is kept. */
   readonly log: AppliedWrite[] = [];
   readonly #clock: Clock;
+  /** How far the servers' clock is ahead of the real one, milliseconds. */
   readonly #skewMs: number;
   readonly #keepLog: boolean;
   readonly #sessions = new Map<bigint, ServerSession>();
@@ -71,10 +77,12 @@ export class MemoryServer {
     return [this.#leader, ...this.#followers].filter(({ tree }) => tree.zxid >= zxid);
   }
 
+  /** Tree time, milliseconds since the epoch. It becomes ctime and mtime. */
   now(): number {
     return this.#clock.now() + this.#skewMs;
   }
 
+  /** Opens a session and returns its id. It uses up a zxid, as in ZooKeeper, where it is a transaction. The caller must attach it. */
   open(client: string, timeoutMs: number): bigint {
     const id = this.#nextSession++;
     this.#sessions.set(id, { client, timeoutMs, expiry: undefined });
@@ -117,6 +125,10 @@ export class MemoryServer {
     if (applied.error === undefined) this.#leader.tell(applied.events);
   }
 
+  /**
+   * Applies all operations or none, at the leader. Followers apply them after their lag; `catchUp` of the client's own server hides
+   * that from the writer.
+   */
   write(session: bigint, ops: readonly Op[]): Answer {
     const found = this.#sessions.get(session);
     if (found === undefined) return { error: new SessionExpired("a write", undefined, "none") };
@@ -124,12 +136,14 @@ export class MemoryServer {
     const applied = this.#apply({ kind: "write", ops, session, at: this.now() });
     if (applied.error !== undefined)
       return { error: ops.length === 1 ? reasonOf(applied.error) : applied.error };
+    // A commit of checks alone changes nothing, so it is not in the log.
     if (this.tree.zxid !== before)
       this.#record({ client: found.client, session, ops, results: applied.results });
     this.#leader.tell(applied.events);
     return applied;
   }
 
+  /** The leader decides; followers receive only what it accepted, so their trees pass through the same states. */
   #apply(transaction: Transaction): Applied {
     const applied = this.#leader.apply(transaction);
     if (applied.error === undefined) for (const follower of this.#followers) follower.follow(transaction);

@@ -13,7 +13,9 @@ interface Message {
 export class Wire {
   readonly #clock: Clock;
   readonly #latency: (() => number) | undefined;
+  /** Under way, in the order of sending, which is that of arrival. */
   readonly #under: Message[] = [];
+  /** When the latest message arrives, monotonic milliseconds; 0: none had to wait. */
   #last = 0;
 
   /** `latency` returns milliseconds. Without it messages arrive in a microtask, and no timer is set. */
@@ -22,6 +24,7 @@ export class Wire {
     this.#latency = latency;
   }
 
+  /** `arrive` is called once, never before `send` returns. `extraMs` delays this message and all behind it. */
   send(arrive: () => void, extraMs = 0): void {
     const now = this.#clock.monotonic();
     if (this.#latency === undefined && extraMs === 0 && this.#last === 0) {

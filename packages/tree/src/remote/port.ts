@@ -4,7 +4,7 @@ import type { TreeError } from "../errors.ts";
 
 export type PortEvent = SourceEvent;
 
-/** Exactly one of the two is given. Reads give neither when the znode does not exist. */
+/** Called once for each call. Exactly one of the two is given. Reads give neither when the znode does not exist. */
 export type Reply<T> = (error: TreeError | undefined, value: T | undefined) => void;
 
 export interface Found {
@@ -26,6 +26,7 @@ export interface Found {
 export interface Port extends Source {
   readonly capabilities: TreeCapabilities;
   session(): Session;
+  /** Called with each change of state or epoch, before calls fail because of it. Returns a function that unsubscribes. */
   onSession(listener: (session: Session) => void): () => void;
   /** Tree time minus this process's wall clock, in milliseconds. */
   clockOffset(): number;
@@ -37,6 +38,8 @@ export interface Port extends Source {
   stat(path: string, reply: Reply<Stat>, options?: CallOptions): void;
   /** Both arguments are undefined when the znode does not exist. */
   children(path: string, reply: Reply<readonly string[]>, options?: CallOptions): void;
+  /** The reply comes when every write that was acknowledged to any client before the call is visible on this connection. */
   sync(path: string, reply: Reply<true>, options?: CallOptions): void;
+  /** Ends the session, so that its ephemeral znodes go at once. Calls without an answer fail with TreeClosed. */
   close(): Promise<void>;
 }

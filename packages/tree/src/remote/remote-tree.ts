@@ -18,21 +18,34 @@ import { OwnWrites } from "./own-writes.ts";
 import type { Port, Reply } from "./port.ts";
 import { RemoteFeed } from "./remote-feed.ts";
 
+/** What is the same for every store behind a port. */
 export interface RemoteTreeOptions {
+  /** Times calls under way and delays feeds. The deadline of a call is the port's. */
   readonly clock: Clock;
+  /** Draws the moments of comparisons. */
   readonly random: Random;
   /** After a reconnect, feeds start their comparison at a random moment within this span (ms), so that not all processes read at once. */
   readonly resyncSpreadMs: number;
+  /** Called when a write ends, with its duration and result, for metrics. */
   readonly onWrite?: ((write: WriteEnded) => void) | undefined;
 }
 
-/** The contract over a connection. Stores differ only in their `Port`. */
+/**
+ * The contract over a connection, as ZooKeeper's and the simulated one. Stores differ only in their `Port`.
+ *
+ * It adds what a port does not do: it checks paths and sizes before anything is sent, names the place of a refusal, shows a write to
+ * this process's own feeds before the writer learns of its result, and counts calls. It repeats nothing: a lost write is the caller's
+ * to judge by its `outcome`.
+ */
 export class RemoteTree extends TreeCalls {
   readonly capabilities: TreeCapabilities;
   readonly #port: Port;
   readonly #options: RemoteTreeOptions;
+  /** Writes of this process without an answer. Feeds keep their events back until the reply, which has more facts than an event. */
   readonly #own = new OwnWrites();
+  /** Feeds that were not ended. A feed removes itself. */
   readonly #feeds = new Set<RemoteFeed>();
+  /** Set once `close` was called. Later calls are refused with TreeClosed, and a second `close` waits for the first. */
   #closing: Promise<void> | undefined;
 
   constructor(port: Port, options: RemoteTreeOptions) {
@@ -66,11 +79,13 @@ export class RemoteTree extends TreeCalls {
     return feed;
   }
 
+  /** May be called twice. Resolves when the port has ended the session. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
+  /** Feeds end first, so that none reads over a connection that is being closed. */
   async #close(): Promise<void> {
     for (const feed of [...this.#feeds]) feed.end();
     await this.#port.close();
@@ -169,6 +184,7 @@ function counted(
     <T>(call: CallUnderWay, reply: Reply<T>): Reply<T> =>
     (error, value) => {
       calls.end(call, error);
+      // The call is no longer listed when its caller continues, so that a caller that asks sees none of its own.
       reply(error, value);
     };
   return {

@@ -17,10 +17,12 @@ const WIRE_CODES: Readonly<Record<string, number>> = {
   "tree.session_expired": ErrorCode.sessionExpired,
 };
 
+/** A failure of the store is SYSTEMERROR: the client does not learn whether the write took effect. */
 export function wireCode(error: TreeError): number {
   return WIRE_CODES[error.code] ?? ErrorCode.systemError;
 }
 
+/** The numbers of events in ZooKeeper's protocol. */
 export const WIRE_EVENTS: Readonly<Record<WatchEventType, number>> = {
   created: EventType.nodeCreated,
   deleted: EventType.nodeDeleted,

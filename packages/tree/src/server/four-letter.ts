@@ -43,6 +43,7 @@ function version(): string {
   return `Zookeeper version: ${VERSION}\n`;
 }
 
+/** The lines that `srvr` and `stat` have in common. */
 function figures(hub: Hub): string {
   let outstanding = 0;
   for (const connection of hub.connections) outstanding += connection.outstanding;
@@ -68,16 +69,19 @@ function clients(hub: Hub, asking: Client, describe: (connection: Client) => str
   return lines;
 }
 
+/** As `stat` shows a connection. */
 function brief({ outstanding, received, sent }: Client): string {
   return `queued=${outstanding},recved=${received},sent=${sent}`;
 }
 
+/** As `cons` shows a connection: with its session, when it began (ms since the epoch) and its timeout (ms). */
 function detailed(connection: Client): string {
   const { session, since } = connection;
   if (session === undefined) return brief(connection);
   return `${brief(connection)},sid=0x${session.id.toString(16)},est=${since},to=${session.timeoutMs}`;
 }
 
+/** Settings under the names that they have in zoo.cfg; the port is -1 when only the Unix socket listens. */
 function conf(hub: Hub): string {
   const { port, limits } = hub;
   return [
@@ -90,11 +94,13 @@ function conf(hub: Hub): string {
   ].join("\n");
 }
 
+/** Sums of watches. */
 function wchs({ watches }: Hub): string {
   const { watchers, paths, size } = watches.sums();
   return `${watchers} connections watching ${paths} paths\nTotal watches:${size}\n`;
 }
 
+/** Figures as name, tab, value, which monitoring tools for ZooKeeper read. `zk_connections_cut_*` are ours. */
 function mntr(hub: Hub): string {
   const { core } = hub;
   const rows: [string, string | number][] = [

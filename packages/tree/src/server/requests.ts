@@ -16,7 +16,13 @@ const SEQUENTIAL = 2;
 /** Length field before each name in a list, in bytes. */
 const NAME_OVERHEAD = 4;
 
-/** Answers one request of a client with a session. */
+/**
+ * Answers one request of a client with a session: the one table of what this server does for each operation code of ZooKeeper's
+ * protocol.
+ *
+ * Each request gets one reply, in the order of requests, by which clients match the two; otherwise the connection is cut. Refusals are
+ * error codes of the protocol. Containers, TTL znodes and reconfiguration are answered with UNIMPLEMENTED.
+ */
 export function answer(
   hub: Hub,
   client: Client,
@@ -52,6 +58,7 @@ export function answer(
       client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.sync, { path: request.path }));
       return;
     case OpCode.closeSession:
+      // Before the reply: it is sent when the end of the session is durable, so a client that has it may rely on its locks being free.
       hub.closeSession(session.id, client);
       client.reply(xid, ErrorCode.ok);
       client.finish();
@@ -65,6 +72,7 @@ export function answer(
       return;
     case OpCode.setWatches:
     case OpCode.setWatches2:
+      // A reply with an error would leave the client without watches that it believes to have. A lost connection makes it ask again.
       if (setWatches(hub, client, request)) client.reply(xid, ErrorCode.ok);
       else client.cut("watches");
       return;
@@ -82,6 +90,7 @@ function readOther(hub: Hub, client: Client, session: SessionRow, xid: number, r
   if (request.type === OpCode.getAcl) {
     answerAcl(hub, client, xid, request.path);
   } else if (request.type === OpCode.getEphemerals) {
+    // Of this session only, as in ZooKeeper.
     const ephemerals = core.ephemerals(session.id).filter((path) => path.startsWith(request.path));
     client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, { ephemerals }));
   } else if (request.type === OpCode.whoAmI) {
@@ -98,7 +107,10 @@ type WriteRequest =
   | wire.SetAclRequest
   | wire.CheckRequest;
 
-/** Applies one operation. The reply has its own refusal as error code, unlike that of a multi. */
+/**
+ * Applies one operation. The reply has its own refusal as error code, unlike that of a multi. `commit` reports every refusal as
+ * CommitFailed, so the reason is taken out of it.
+ */
 function write(hub: Hub, client: Client, session: SessionRow, xid: number, request: WriteRequest): void {
   const op = opOf(request);
   if (typeof op === "number") {
@@ -128,6 +140,7 @@ function commit(
   for (const [index, wanted] of request.ops.entries()) {
     const op = opOf(wanted);
     if (typeof op === "number") {
+      // An operation that this server does not know. Nothing was applied yet, so the whole multi is refused at its place.
       replyRefused(client, xid, request.ops.length, index, op);
       return;
     }
@@ -138,6 +151,7 @@ function commit(
     const { index, reason } = outcome.error;
     replyRefused(client, xid, ops.length, index, wireCode(reason));
   } else if (outcome.error !== undefined) {
+    // Not about one operation: the store failed, or the session is gone.
     client.reply(xid, wireCode(outcome.error));
   } else {
     const results = outcome.results.map(multiResult);
@@ -168,7 +182,10 @@ function reasonOf(error: TreeError): TreeError {
   return error instanceof CommitFailed ? error.reason : error;
 }
 
-/** The operation of a request, or the error code that refuses it. */
+/**
+ * The operation of a request, or the error code that refuses it. Paths and rights are the tree's to check, which does it in ZooKeeper's
+ * order.
+ */
 function opOf(request: wire.MultiOpRequest | wire.SetAclRequest): TreeOp | number {
   switch (request.type) {
     case OpCode.create:
@@ -220,6 +237,7 @@ function read(hub: Hub, client: Client, xid: number, request: wire.ReadRequest):
   }
   // Only `exists` sets a watch on a missing znode.
   if (request.watch && (stat !== undefined || type === OpCode.exists)) {
+    // As in ZooKeeper `exists` and `getData` set the same watch, and both kinds of getChildren the other.
     const kind = type === OpCode.exists || type === OpCode.getData ? "data" : "child";
     if (!watch(hub, client, kind, path)) {
       client.reply(xid, ErrorCode.quotaExceeded);

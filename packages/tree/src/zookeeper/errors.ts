@@ -22,6 +22,7 @@ export interface ClientError extends Error {
   readonly outcome: Outcome;
 }
 
+/** Refusals of one operation. Their message names the path; the client's error stays as cause. */
 const REFUSALS: Readonly<Record<string, new (path: string, cause: unknown) => TreeError>> = {
   "zookeeper.no_node": NoNode,
   "zookeeper.node_exists": NodeExists,

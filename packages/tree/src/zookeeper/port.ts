@@ -20,7 +20,11 @@ const { OpCode } = wire;
 /** Share of the session timeout for which locks are trusted after the last answered request (rule 1). */
 const TRUST = 2 / 3;
 
-/** A connection to ZooKeeper servers. It uses create2 and multi, so that replies contain all that a feed needs. */
+/**
+ * A connection to ZooKeeper servers: translates operations, results and errors between the contract and the client of
+ * `@nodeyard/zookeeper`, which owns connections, sessions and deadlines. It uses create2 and multi, so that replies contain all that a
+ * feed needs.
+ */
 export class ZooKeeperPort implements Port {
   readonly capabilities: TreeCapabilities;
   readonly #client: ZooKeeper;
@@ -41,6 +45,10 @@ export class ZooKeeperPort implements Port {
     this.#source = new ClientSource(client);
   }
 
+  /**
+   * `trustedUntil` counts from when the last answered request was sent, not from its answer: the server restarted the timeout somewhere
+   * between the two.
+   */
   session(): Session {
     const { id, epoch, state, lastAnsweredSentAt, timeoutMs } = this.#client.session;
     const over = state === "closed" || state === "expired";
@@ -57,6 +65,7 @@ export class ZooKeeperPort implements Port {
     return () => this.#listeners.delete(listener);
   }
 
+  /** 0 before the first answered write. */
   clockOffset(): number {
     return this.#offset.value;
   }
@@ -100,6 +109,7 @@ export class ZooKeeperPort implements Port {
     return this.#source.watch(root, onEvent, onReady);
   }
 
+  /** Ends the session, so that its locks are free at once and not after the timeout. */
   close(): Promise<void> {
     this.#source.close();
     return this.#client.close();
@@ -126,6 +136,7 @@ export class ZooKeeperPort implements Port {
           return;
         }
         this.#learn(stat.mtime, sent);
+        // The path with its digits, if it is sequential.
         reply(undefined, op.op === "create" ? [{ op: "create", path, stat }] : [{ op: "set", stat }]);
       },
       reply,
@@ -133,6 +144,7 @@ export class ZooKeeperPort implements Port {
     );
   }
 
+  /** Sends all operations as one multi. Stats of creates are computed (`commitResults`), because the reply of a multi has none. */
   #multi(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
     const sent = readingOf(this.#clock);
     this.#submit(
@@ -145,6 +157,7 @@ export class ZooKeeperPort implements Port {
         }
         const { results } = response as { readonly results: readonly wire.MultiResult[] };
         const client = this.#client;
+        // An Error when the multi was refused: the reply itself has no error then, its results have.
         const answered = multiResults(ops, results, client.lastZxid);
         if (answered instanceof Error) {
           reply(this.#refusal(answered, ops), undefined);
@@ -197,6 +210,7 @@ export class ZooKeeperPort implements Port {
   }
 }
 
+/** The callback of the client for a reply of the port. The sizes of 0 are for a message that reads cannot cause. */
 function translated<T>(
   what: string,
   path: string,

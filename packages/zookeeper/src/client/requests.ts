@@ -12,8 +12,8 @@ export const OPEN_ACL: readonly Acl[] = [{ perms: Permission.all, scheme: "world
 
 const NO_DATA: Uint8Array = Buffer.alloc(0);
 const ANY_VERSION = -1;
-/** The server takes a TTL as 40 bits of milliseconds (the rest of the owner field marks the znode as one with a TTL). */
 const NO_OPTIONS: CreateOptions = {};
+/** The server takes a TTL as 40 bits of milliseconds (the rest of the owner field marks the znode as one with a TTL). */
 const LONGEST_TTL = 0xff_ffff_ffff;
 
 /** The request for a create. Throws BadArguments for a path or a combination of modes that every server refuses. */

@@ -12,6 +12,7 @@ import type { OnReply, OpOptions, Watch, WatchListener, WatchMode } from "../typ
 import type { ReadRequest, Request } from "../wire/messages.ts";
 import { AddWatchMode, OpCode, WatcherType } from "../wire/op-code.ts";
 
+/** The part of the client that watches need. */
 interface Submitter {
   submit<R extends Request>(request: R, onReply: OnReply<R>, options?: OpOptions): void;
 }
@@ -41,7 +42,8 @@ export function withWatch<R extends ReadRequest>(
 }
 
 /**
- * Adds a persistent watch. The listener is registered before the request is sent, so an event that arrives before the reply is not missed.
+ * Adds a persistent watch. The listener is registered before the request is sent, so an event that arrives before the reply is not
+ * missed. Rejects with BadArguments when the path has a watch of the other mode; after any error the listener is not called any more.
  */
 export function addWatch(
   client: Submitter,
@@ -76,6 +78,7 @@ export function addWatch(
         }
         watches.removePersistent(path, own);
         if (watches.modeAt(path) === undefined) {
+          // One-shot watches may have relied on the persistent watch (`withWatch`), which the server may not have.
           watches.loseOneShots(path);
           // The caller gave up waiting, so the server may still set the watch and would send events without a listener: remove it.
           if (error instanceof DeadlineExceeded || error instanceof Aborted)
@@ -100,6 +103,7 @@ export async function removeWatches(
   await forget(client, path, options);
 }
 
+/** Removes the watches of a path at the server. That there are none is no error. */
 function forget(client: Submitter, path: string, options: OpOptions | undefined): Promise<void> {
   const request: Request = { type: OpCode.removeWatches, path, watcherType: WatcherType.any };
   return new Promise((resolve, reject) => {
@@ -114,6 +118,7 @@ function forget(client: Submitter, path: string, options: OpOptions | undefined)
   });
 }
 
+/** One listener of a persistent watch. The watch at the server is removed with the last listener on its path. */
 class PersistentWatch implements Watch {
   readonly path: string;
   readonly mode: WatchMode;
@@ -135,6 +140,7 @@ class PersistentWatch implements Watch {
     this.#listener = listener;
   }
 
+  /** May be called twice. The listener is not called after this call, whatever becomes of the request. */
   async remove(options?: OpOptions): Promise<void> {
     if (!this.#watches.removePersistent(this.path, this.#listener)) return;
     await forget(this.#client, this.path, options);

@@ -11,7 +11,13 @@ import { multiReadResults, multiResults } from "./multi.ts";
 import { createRequest, multiOpRequest, versionOf } from "./requests.ts";
 import { addWatch, removeWatches, withWatch } from "./watching.ts";
 
-/** A ZooKeeper client. Every operation is pipelined: replies come in the order of the calls. */
+/**
+ * A ZooKeeper client. Every operation is pipelined: replies come in the order of the calls.
+ *
+ * Operations reject with the errors of `errors.ts`, each with a stable code and an `outcome`, which is "unknown" for a write that may
+ * have been applied. Nothing is repeated by the client: only the caller knows whether that is safe. A path or an argument that no
+ * server takes is refused with BadArguments before anything is sent.
+ */
 export class ZooKeeper implements AsyncDisposable {
   readonly #session: Session;
   /** Clock and randomness of the client. Recipes that use this client use them too, so that a simulation controls both. */
@@ -61,18 +67,22 @@ export class ZooKeeper implements AsyncDisposable {
     await this.#session.connected(options);
   }
 
+  /** The data is empty by default and the access list open. A sequential create resolves with the path that the server chose. */
   create(path: string, data?: Uint8Array, options?: Api.CreateOptions): Promise<Api.Created> {
     return this.#call(() => createRequest(path, data, options), same, options);
   }
 
+  /** Rejects with NoNode when the znode does not exist; then no watch is set, unlike with `exists`. */
   get(path: string, options?: Api.ReadOptions): Promise<Api.Data> {
     return this.#read({ type: OpCode.getData, path, watch: false }, same, options);
   }
 
+  /** Without a version the data is set whatever the version is. */
   set(path: string, data: Uint8Array, options?: Api.VersionOptions): Promise<Stat> {
     return this.#at(path, { type: OpCode.setData, path, data, version: versionOf(options) }, statOf, options);
   }
 
+  /** Rejects with NotEmpty when the znode has children. */
   delete(path: string, options?: Api.VersionOptions): Promise<void> {
     return this.#at(path, { type: OpCode.delete, path, version: versionOf(options) }, nothing, options);
   }
@@ -86,6 +96,7 @@ export class ZooKeeper implements AsyncDisposable {
     });
   }
 
+  /** Names, in no order, and the Stat of the parent. */
   children(path: string, options?: Api.ReadOptions): Promise<Api.Children> {
     return this.#read({ type: OpCode.getChildren2, path, watch: false }, same, options);
   }
@@ -116,6 +127,7 @@ export class ZooKeeper implements AsyncDisposable {
     );
   }
 
+  /** Reads several znodes with one request. A read that fails is an error in its own place. From ZooKeeper 3.6 on. */
   multiRead(ops: readonly Api.MultiReadOp[], options?: Api.OpOptions): Promise<Api.MultiReadResult[]> {
     const request = () => {
       const reads = ops.map(({ op, path }): ReadRequest => {
@@ -136,6 +148,7 @@ export class ZooKeeper implements AsyncDisposable {
     );
   }
 
+  /** Sets a watch that stays until it is removed, also over new connections and sessions. From ZooKeeper 3.6 on. */
   addWatch(
     path: string,
     mode: Api.WatchMode,
@@ -229,6 +242,7 @@ export class ZooKeeper implements AsyncDisposable {
     return this.close();
   }
 
+  /** A request about one path. */
   #at<R extends Request, T>(
     path: string,
     request: R,
@@ -241,6 +255,7 @@ export class ZooKeeper implements AsyncDisposable {
     });
   }
 
+  /** `request` makes the request within the promise, so that bad arguments reject and do not throw. */
   #call<R extends Request, T>(
     request: () => R,
     map: (response: ResponseTo<R["type"]>) => T | ZooKeeperError,
@@ -251,6 +266,7 @@ export class ZooKeeper implements AsyncDisposable {
     });
   }
 
+  /** A read, with a one-shot watch if the options have one. */
   #read<R extends ReadRequest, T>(
     request: R,
     map: (response: ResponseTo<R["type"]>) => T,
@@ -268,6 +284,7 @@ export class ZooKeeper implements AsyncDisposable {
     });
   }
 
+  /** `map` may return an error, for replies that contain refusals, as that of a multi. */
   #send<R extends Request, T>(
     request: R,
     map: (response: ResponseTo<R["type"]>) => T | ZooKeeperError,

@@ -3,6 +3,7 @@ import { connect as connectTcp, isIP, type Socket } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { Connector, Endpoint, Link, LinkHandlers, TlsOptions } from "../types.ts";
 
+/** Most bytes of one read of a socket. Frames may be longer or shorter. */
 const READ_BUFFER = 64 * 1024;
 
 /** Connects by TCP, or by TLS 1.2 and newer with a client certificate. */
@@ -13,6 +14,7 @@ export class SocketConnector implements Connector {
     this.#tls = tls;
   }
 
+  /** All addresses of a name; an address is its own. Rejects with the error of the resolver. */
   async resolve(host: string): Promise<readonly string[]> {
     if (isIP(host) !== 0) return [host];
     const found = await lookup(host, { all: true });
@@ -52,10 +54,12 @@ export class UnixConnector extends SocketConnector {
   }
 }
 
+/** Where a socket connects to. */
 type Place =
   | { readonly path: string }
   | { readonly host: string; readonly port: number; readonly noDelay: true };
 
+/** A connection without TLS. The buffer is used again after the callback, so handlers copy what they keep. */
 function openPlain(place: Place, handlers: LinkHandlers): Link {
   // One buffer for all reads of the socket: allocating a buffer per read is a good part of the cost of a small reply.
   const buffer = Buffer.allocUnsafeSlow(READ_BUFFER);
@@ -73,6 +77,7 @@ function openPlain(place: Place, handlers: LinkHandlers): Link {
   return link;
 }
 
+/** A connection with TLS. The handlers get a buffer that is theirs, which makes no difference to them. */
 function openSecure(endpoint: Endpoint, handlers: LinkHandlers, tls: TlsOptions): Link {
   // Loaded only here: node:tls takes a third of the start time of a bare Node process, and Unix sockets do not need it.
   const socket = process.getBuiltinModule("node:tls").connect(secureOptions(endpoint, tls));
@@ -82,6 +87,10 @@ function openSecure(endpoint: Endpoint, handlers: LinkHandlers, tls: TlsOptions)
   return link;
 }
 
+/**
+ * The server's certificate is checked against `serverName` or the name in the connection string, not against the address that it
+ * resolved to. An IP address is no server name (RFC 6066, section 3).
+ */
 function secureOptions(endpoint: Endpoint, tls: TlsOptions): ConnectionOptions {
   const name = tls.serverName ?? endpoint.host;
   return {
@@ -101,13 +110,16 @@ function pem(value: string | Uint8Array): string | Buffer {
   return typeof value === "string" ? value : Buffer.from(value);
 }
 
+/** One socket. It reports "opened" and "closed" at most once each, and nothing after `destroy`. */
 class SocketLink implements Link {
   readonly #socket: Socket;
   readonly #handlers: LinkHandlers;
   readonly #written: () => void;
   #opened = false;
+  /** `write` returned false, and `drained` was not called since. */
   #waiting = false;
   #over = false;
+  /** The first error, which is the cause; those that follow come of it. */
   #error: Error | undefined;
 
   constructor(socket: Socket, handlers: LinkHandlers, ready: "connect" | "secureConnect") {
@@ -138,6 +150,7 @@ class SocketLink implements Link {
     if (!this.#over) this.#handlers.received(bytes, length);
   }
 
+  /** False: the kernel has not taken everything. The caller must not change the bytes until `drained`. */
   write(bytes: Buffer): boolean {
     this.#socket.write(bytes, this.#written);
     if (this.#socket.writableLength === 0) return true;

@@ -20,6 +20,7 @@ import type { Settings } from "./settings.ts";
 
 /** More bytes than this are sent before the turn of the event loop ends, so that the server can start on them. */
 const FLUSH_BYTES = 128 * 1024;
+/** Xids are signed 32-bit numbers on the wire. */
 const LAST_XID = 0x7fffffff;
 
 /** What a channel reports to the session. */
@@ -36,14 +37,20 @@ export interface ChannelCallbacks {
   closed(cause: Error | undefined): void;
 }
 
+/** Counters of the whole client, which each of its channels adds to. */
 export type Sums = { -readonly [K in keyof Counters]: Counters[K] };
 
 /**
- * One connection: it sends the frames of one turn together and matches replies to requests in order. Of sessions it knows
- * only their frames.
+ * One connection: it sends the frames of one turn together and matches replies to requests in order. Of sessions it knows only their
+ * frames.
+ *
+ * The server answers requests in their order, so the oldest request in flight must have the xid of the next reply. A frame that is too
+ * long, cannot be read or has another xid ends the connection: nothing behind it can be trusted.
  */
 export class Channel {
+  /** Sent and not answered, the oldest first. Settled ones stay until their reply, which keeps its place in the order. */
   readonly inFlight: Ring<Pending> = new Ring();
+  /** Monotonic milliseconds, as all times here. From these two the heartbeat decides when to ping and when the server is silent. */
   lastReceivedAt: number;
   lastSentAt: number;
   /** When the last answered request was sent. Trust in locks counts from this time (rule 1). */
@@ -59,11 +66,16 @@ export class Channel {
   readonly #writer = new JuteWriter();
   readonly #reader = new JuteReader();
   readonly #flush: () => void;
+  /** A write is due at the end of this turn. */
   #scheduled = false;
+  /** Monotonic time at which this turn began: the send time of all its requests. */
   #turnAt = 0;
+  /** Of the last operation. */
   #xid = 0;
+  /** The first frame has come. It has no reply header, all others have one. */
   #shaken = false;
   #closed = false;
+  /** Halves of the zxid of the last reply that had one: numbers, because a bigint would be allocated for each reply. */
   #zxidHigh = 0;
   #zxidLow = 0;
 
@@ -119,6 +131,7 @@ export class Channel {
     return this.#turnAt;
   }
 
+  /** Sends the first frame, which has no header. */
   sendConnect(request: ConnectRequest): void {
     this.turn();
     const mark = this.#writer.beginFrame();
@@ -162,6 +175,7 @@ export class Channel {
     try {
       writeRequest(writer, chrootRequest(this.#chroot, request));
     } catch (error) {
+      // Takes the half-written frame back, so that the connection stays usable.
       writer.length = mark;
       throw error;
     }
@@ -186,10 +200,12 @@ export class Channel {
       writer.reset();
     } else {
       this.congested = true;
+      // The link still reads from this buffer.
       writer.renew();
     }
   }
 
+  /** Handles what one read of the socket brought. A reply's callback may close the channel, which stops the splitter. */
   #received(bytes: Buffer, length: number): void {
     if (this.#closed) return;
     this.lastReceivedAt = this.#settings.clock.monotonic();
@@ -239,6 +255,7 @@ export class Channel {
       throw new ProtocolError(`reply ${xid} where ${pending?.xid ?? "none"} was due`);
     }
     let response: Response | undefined;
+    // A reply that nobody waits for is not decoded.
     if (err === ErrorCode.ok && !pending.settled) {
       response = readResponse(reader, pending.request.type);
       if (this.#chroot !== "") response = unchrootResponse(this.#chroot, response);

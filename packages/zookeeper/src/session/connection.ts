@@ -28,15 +28,21 @@ export interface ConnectionCallbacks {
 
 type AuthCallback = (error: ZooKeeperError | undefined) => void;
 
-/** One connection attempt, from the first packet to the last: handshake, credentials, pings. */
+/**
+ * One connection attempt, from the first packet to the last: handshake, credentials, pings. It ends for one reason, which `over` gets:
+ * a time limit, a refusal, a broken link or a silent server. It is never used again; the dialer makes the next one.
+ */
 export class Connection {
   readonly channel: Channel;
   readonly #settings: Settings;
   readonly #endpoint: Endpoint;
   readonly #callbacks: ConnectionCallbacks;
   readonly #auth: readonly AuthInfo[];
+  /** Credentials without an answer, in the order in which they were sent, which is that of the answers. */
   readonly #authWaiting: AuthCallback[] = [];
+  /** Ends the attempt when the connection is not ready in time. Cancelled when it is. */
   readonly #limit: Timer;
+  /** Undefined until the server has answered the request for a session. */
   #heartbeat: Heartbeat | undefined;
   /** Monotonic milliseconds. */
   #connectSentAt = 0;
@@ -108,6 +114,7 @@ export class Connection {
   /** Takes the answer to the request for a session, then sends all credentials before any operation. */
   #handshake(reader: JuteReader): void {
     const response = connectResponse.read(reader);
+    // The server began to count the session's timeout after this request was sent (rule 1).
     if (response.timeOut > 0) this.channel.answeredSentAt = this.#connectSentAt;
     const refusal = this.#callbacks.welcomed(response);
     if (refusal !== undefined) {
@@ -145,6 +152,7 @@ export class Connection {
   /** One step of the SASL exchange. */
   #sasl(token: Buffer, next: (answer: string) => void): void {
     const onReply: ReplyCallback = (error, response) => {
+      // `end` fails all requests in flight, this one too.
       if (this.#over) return;
       if (error !== undefined) {
         this.end(new AuthFailed("the server refuses the SASL credentials", { cause: error }));

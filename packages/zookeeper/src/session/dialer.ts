@@ -21,8 +21,8 @@ export interface DialerCallbacks {
 }
 
 /** A connection that ended sooner than this does not reset the back-off (milliseconds). */
-/** Shortest time limit of one attempt (milliseconds). */
 const STABLE_MS = 1_000;
+/** Shortest time limit of one attempt (milliseconds). */
 const LEAST_LIMIT = 1_000;
 /** Delays vary by plus or minus this share, so that clients of a restarted server do not reconnect at the same moment. */
 const JITTER = 0.4;

@@ -5,7 +5,9 @@ import type { Credentials } from "../types.ts";
 
 /** ZooKeeper clients use this fixed service name, whatever the name of the host is. */
 const DIGEST_URI = "zookeeper/zk-sasl-md5";
+/** Count of uses of the nonce (`nc`): one, because each connection begins a new exchange. */
 const FIRST_USE = "00000001";
+/** `name=value`, the value quoted or not, up to the next comma. */
 const PAIR = /\s*([a-zA-Z0-9-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",\s]*))\s*(?:,|$)/y;
 
 export interface Answer {
@@ -26,8 +28,10 @@ export function answerChallenge(challenge: string, credentials: Credentials, cno
     );
   }
   const realm = asked.get("realm") ?? "";
+  // As raw bytes in A1, not as hexadecimal digits (RFC 2831, 2.1.2.1).
   const secret = md5(`${credentials.username}:${realm}:${credentials.password}`);
   const a1 = md5(Buffer.concat([secret, Buffer.from(`:${nonce}:${cnonce}`)])).toString("hex");
+  // The same formula for both sides; only A2 differs.
   const proof = (a2: string) => {
     const hashed = md5(a2).toString("hex");
     return md5(`${a1}:${nonce}:${FIRST_USE}:${cnonce}:auth:${hashed}`).toString("hex");
@@ -47,6 +51,7 @@ export function answerChallenge(challenge: string, credentials: Credentials, cno
   return { token: fields.join(","), serverProof: `rspauth=${proof(`:${DIGEST_URI}`)}` };
 }
 
+/** Names in lower case. Of a name that occurs twice the last value counts. Throws AuthFailed. */
 function parseDirectives(text: string): Map<string, string> {
   const found = new Map<string, string>();
   PAIR.lastIndex = 0;

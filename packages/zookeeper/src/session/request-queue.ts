@@ -19,18 +19,26 @@ const DEADLINE_GRAIN = 5;
 const LONGEST_TIMER = 2 ** 31 - 1;
 const NO_OPTIONS: OpOptions = {};
 
-/** Operations on their way to a channel: limits, deadlines, abort signals, and their failure when the channel is gone. */
+/**
+ * Operations on their way to a channel: limits, deadlines, abort signals, and their failure when the channel is gone. Every operation
+ * that `submit` takes gets one outcome. Operations are sent in the order of their calls; one that was given up while it waited is never
+ * sent.
+ */
 export class RequestQueue {
   readonly #settings: Settings;
   readonly #epoch: () => number;
   readonly #waiting: Ring<Pending> = new Ring();
   /** How many of the waiting operations were aborted or timed out. They stay in the ring until a sweep. */
   #givenUp = 0;
+  /** Undefined while there is no connection that is ready for operations. */
   #channel: Channel | undefined;
   #closed = false;
   #timer: Timer | undefined;
+  /** For when the timer is set; no live operation has an earlier deadline. */
   #earliest = Number.POSITIVE_INFINITY;
+  /** Callers of `whenIdle`, each called once. */
   #idlers: (() => void)[] = [];
+  /** Callers of `whenWritable`, each called once. */
   #writers: (() => void)[] = [];
 
   /** `epoch` returns the epoch of the current session. */
@@ -39,6 +47,7 @@ export class RequestQueue {
     this.#epoch = epoch;
   }
 
+  /** Operations that wait and were not given up. This is what `maxQueued` limits. */
   get queued(): number {
     return this.#waiting.size - this.#givenUp;
   }
@@ -135,6 +144,7 @@ export class RequestQueue {
     this.#settled();
   }
 
+  /** Why an operation cannot be taken at all; undefined when it can. */
   #refusal(pending: Pending, signal: AbortSignal | undefined): ZooKeeperError | undefined {
     if (this.#closed) return new Closed(pending.details());
     if (signal?.aborted) return new Aborted(pending.details(signal.reason));
@@ -145,6 +155,7 @@ export class RequestQueue {
     return this.queued >= limit ? new QueueFull(limit, pending.details()) : undefined;
   }
 
+  /** False: it could not be encoded and has failed. */
   #send(channel: Channel, pending: Pending): boolean {
     try {
       channel.send(pending);
@@ -155,6 +166,7 @@ export class RequestQueue {
     }
   }
 
+  /** An abort settles the operation at once. When it was sent already, its place in flight stays taken until the reply. */
   #listen(pending: Pending, signal: AbortSignal): void {
     pending.signal = signal;
     pending.onAbort = () => {
@@ -172,6 +184,7 @@ export class RequestQueue {
     this.#timer = this.#settings.clock.setTimer(wait, () => this.#expire(), { background: true });
   }
 
+  /** Fails what is past its deadline. It looks at every operation, which is why checks have a shortest distance. */
   #expire(): void {
     const now = this.#settings.clock.monotonic();
     this.#earliest = Number.POSITIVE_INFINITY;
@@ -201,6 +214,7 @@ export class RequestQueue {
     this.#settled();
   }
 
+  /** Called whenever there may be fewer operations than before. */
   #settled(): void {
     if (this.#idlers.length > 0 && this.queued === 0 && this.inFlight === 0) callAll(this.#idlers.splice(0));
     if (this.#writers.length > 0 && this.queued * 2 < this.#settings.maxQueued) {

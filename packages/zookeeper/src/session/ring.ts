@@ -1,9 +1,12 @@
+/** First size, and the size after `take`. */
 const FIRST = 64;
 
 /** A first-in, first-out queue in a circular array whose size is a power of two. `Array.shift` would be O(n). */
 export class Ring<T> {
   #items: (T | undefined)[] = new Array(FIRST).fill(undefined);
+  /** Size of the array minus 1, with which an index wraps around. */
   #mask = FIRST - 1;
+  /** Index of the oldest item. */
   #head = 0;
   #size = 0;
 
@@ -20,6 +23,7 @@ export class Ring<T> {
   shift(): T | undefined {
     if (this.#size === 0) return undefined;
     const item = this.#items[this.#head];
+    // So that the item can be collected.
     this.#items[this.#head] = undefined;
     this.#head = (this.#head + 1) & this.#mask;
     this.#size--;

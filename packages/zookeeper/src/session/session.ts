@@ -26,11 +26,18 @@ const NO_PASSWORD: Uint8Array = new Uint8Array(16);
 /** Longest wait for the answer to a closeSession (milliseconds). */
 const CLOSE_LIMIT = 5_000;
 
-/** The session of a client. It spans any number of connections; when the server expires it, a new session with the next epoch follows. */
+/**
+ * The session of a client. It spans any number of connections; when the server expires it, a new session with the next epoch follows.
+ *
+ * It decides what a lost connection means for requests (sent ones fail with ConnectionLost, waiting ones wait), for locks
+ * (`lastAnsweredSentAt`) and for watches (set again before any request). The dialer decides when and where to connect, a Connection
+ * does one attempt.
+ */
 export class Session implements SessionInfo {
   readonly queue: RequestQueue;
   readonly watches: WatchRegistry = new WatchRegistry();
   readonly board: StatusBoard;
+  /** Empty, or a path without a final "/". It precedes every path on the wire and is cut off every reply. */
   readonly chroot: string;
   readonly sums: Sums = {
     packetsSent: 0,
@@ -42,14 +49,19 @@ export class Session implements SessionInfo {
     connections: 0,
   };
   state: SessionState = "connecting";
+  /** 0n while there is no session: before the first one and after an expired one. */
   id = 0n;
+  /** Counts the sessions of this client from 1; 0 before the first. Requests that name an epoch are not sent in another one. */
   epoch = 0;
+  /** As the server decided; before the first connection what was wished. */
   timeoutMs: number;
   readOnly = false;
   readonly #settings: Settings;
   readonly #dialer: Dialer;
+  /** Credentials of the options and of `addAuth`, sent on every connection. */
   readonly #auth: AuthInfo[];
   #connection: Connection | undefined;
+  /** By which a server knows that a client may continue the session. */
   #passwd: Uint8Array = NO_PASSWORD;
   /** Whether the session can be continued on another connection. */
   #rejoinable = false;
@@ -57,6 +69,7 @@ export class Session implements SessionInfo {
   #lastZxid = 0n;
   /** Of earlier connections: monotonic milliseconds at which the last answered request was sent. */
   #answeredSentAt = Number.NEGATIVE_INFINITY;
+  /** Set once `close` was called. */
   #closing: { readonly done: () => void; readonly promise: Promise<void> } | undefined;
 
   constructor(target: ConnectionTarget, settings: Settings) {
@@ -109,6 +122,7 @@ export class Session implements SessionInfo {
         else if (state === "closed") end(cause instanceof AuthFailed ? cause : new Closed({ op: "connect" }));
         else if (cause !== undefined) last = cause;
       });
+      // Why it is not connected, for the error of a wait that ends without a connection.
       let last = this.board.current.cause;
       if (this.state === "connected") end();
       else if (this.state === "closed") end(last ?? new Closed({ op: "connect" }));
@@ -237,6 +251,7 @@ export class Session implements SessionInfo {
     if (this.#connection === connection) this.queue.attach(connection.channel);
   }
 
+  /** The zxid is that of the change from ZooKeeper 3.9 on, and -1n before. */
   #event(event: WatcherEvent, zxid: bigint): void {
     this.watches.dispatch(event.type, stripChroot(this.chroot, event.path), zxid);
   }
@@ -260,6 +275,7 @@ export class Session implements SessionInfo {
   #suspended(cause: Error): void {
     this.state = "suspended";
     this.#post(cause);
+    // After the listeners, so that they know of the suspended session when their requests fail.
     this.queue.detach((pending) => new ConnectionLost(pending.details(cause)));
   }
 
@@ -286,6 +302,7 @@ export class Session implements SessionInfo {
     const connection = this.#connection;
     this.#connection = undefined;
     this.state = "closed";
+    // Requests fail before the listeners learn of the end, and the connection goes last: closing it sends what was written.
     this.queue.close(cause);
     connection?.close();
     this.watches.expire();

@@ -7,6 +7,7 @@ import { surface } from "./pending.ts";
 /** Kinds of one-shot watches: set by getData, by exists on a missing znode, by getChildren. */
 export type OneShotKind = "data" | "exist" | "child";
 
+/** The server keeps one mode for a path and client, so all listeners on it share one. */
 interface Persistent {
   readonly mode: WatchMode;
   readonly listeners: Set<WatchListener>;
@@ -15,15 +16,24 @@ interface Persistent {
 /** Size limit of one setWatches request in bytes. A server closes the connection of a client that sends more than `jute.maxbuffer`. */
 const REATTACH_BYTES = 128 * 1024;
 
-/** The watches of this client, by path. Paths are those of the user, without the chroot. */
+/**
+ * The watches of this client, by path. Paths are those of the user, without the chroot.
+ *
+ * A server knows the watches of one connection only and sends one event for all watches of a client on a path. So the client keeps its
+ * own table: it calls each listener, sets everything again on the next connection, and tells one-shot watches when they were lost with
+ * their session.
+ */
 export class WatchRegistry {
+  /** Each fires once: its listeners are removed before they are called. */
   readonly #oneShots: Record<OneShotKind, Map<string, Set<WatchListener>>> = {
     data: new Map(),
     exist: new Map(),
     child: new Map(),
   };
   readonly #persistent = new Map<string, Persistent>();
+  /** Listeners for every event of the client. */
   readonly #all = new Set<WatchListener>();
+  /** Number of recursive watches. Without any, an event need not climb to the root. */
   #recursive = 0;
 
   addOneShot(kind: OneShotKind, path: string, listener: WatchListener): void {
@@ -38,6 +48,7 @@ export class WatchRegistry {
     return this.#persistent.get(path)?.mode;
   }
 
+  /** The caller has checked with `modeAt` that the path has no watch of the other mode. */
   addPersistent(path: string, mode: WatchMode, listener: WatchListener): void {
     const found = this.#persistent.get(path);
     if (found !== undefined) {
@@ -145,6 +156,7 @@ export class WatchRegistry {
     }
   }
 
+  /** Removed first, because a listener may set the next watch. */
   #fire(kind: OneShotKind, path: string, event: WatchEvent): void {
     const map = this.#oneShots[kind];
     if (map.size === 0) return;
@@ -162,6 +174,7 @@ export class WatchRegistry {
   }
 }
 
+/** The lists of one setWatches2 request. */
 type Part = Record<
   "dataWatches" | "existWatches" | "childWatches" | "persistentWatches" | "persistentRecursiveWatches",
   string[]
@@ -177,12 +190,14 @@ function emptyPart(): Part {
   };
 }
 
+/** In which list of the request each kind of one-shot watch belongs. */
 const LISTS: readonly (readonly [OneShotKind, keyof Part])[] = [
   ["data", "dataWatches"],
   ["exist", "existWatches"],
   ["child", "childWatches"],
 ];
 
+/** Events of the session are missing: the state of the connection says the same. */
 const TYPES = new Map<number, WatchEvent["type"]>([
   [EventType.nodeCreated, "created"],
   [EventType.nodeDeleted, "deleted"],
@@ -190,6 +205,7 @@ const TYPES = new Map<number, WatchEvent["type"]>([
   [EventType.nodeChildrenChanged, "children"],
 ]);
 
+/** An error of one listener does not keep the event from the others. */
 function notify(listeners: ReadonlySet<WatchListener>, event: WatchEvent): void {
   for (const listener of listeners) {
     try {

@@ -31,6 +31,7 @@ const MIGRATIONS: readonly string[] = [
    ALTER TABLE znode_with_acl RENAME TO znode;`,
 ];
 
+/** Kept in the file as SQLite's user_version. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Migrates an open file to the current schema in one transaction. Refuses files of a later release or of another program. */
@@ -46,6 +47,7 @@ export function migrate(db: DatabaseSync, path: string): void {
       `${path} has layout ${version}, this release reads up to ${SCHEMA_VERSION}; start the release that wrote it, or a later one`,
     );
   if (version === SCHEMA_VERSION) return;
+  // One transaction: a process that dies in between leaves the old layout and the old number.
   db.exec("BEGIN IMMEDIATE");
   try {
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
@@ -57,6 +59,7 @@ export function migrate(db: DatabaseSync, path: string): void {
   }
 }
 
+/** A number in the file's header; 0 in a new file. */
 function pragma(db: DatabaseSync, name: string): number {
   return Number(db.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }

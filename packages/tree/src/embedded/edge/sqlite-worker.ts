@@ -5,16 +5,22 @@ import { SqliteFile } from "./sqlite-file.ts";
 
 /** The thread that writes to the disk, so that fsync does not block the event loop of the main thread. */
 const input = workerData as WorkerInput;
+/** Message of the first failed commit. */
 let broken: string | undefined;
 
 function tell(message: FromWorker): void {
   parentPort?.postMessage(message);
 }
 
+/** Errors cross threads as text: their classes would be lost. */
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/**
+ * Opens the file and sends the tree as the first message, or why it could not. A refusal leaves no file open, so that another process
+ * can have it.
+ */
 function start(): void {
   let file: SqliteFile | undefined;
   try {
@@ -28,9 +34,12 @@ function start(): void {
   serve(file);
 }
 
+/** Answers messages until "close". Commits are carried out in their order, one fsync each; a backup runs beside them. */
 function serve(file: SqliteFile): void {
+  // One backup at a time.
   let copies = Promise.resolve();
   let copying = false;
+  // Commits that came during a step of the copy. They are taken between two steps and before any other message, so their order stays.
   let held: ToWorker[] = [];
   const takeHeld = (): void => {
     const messages = held;

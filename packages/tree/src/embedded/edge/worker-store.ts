@@ -5,12 +5,16 @@ import type { Snapshot, Store } from "../store.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
 import { readPid } from "./state-folder.ts";
 
+/** A message to the worker that has no answer yet. */
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: TreeError) => void;
 }
 
-/** Opens the file in a worker thread. Rejects with `StoreRefused` or `StoreFailed`. */
+/**
+ * Opens the file in a worker thread and reads the whole tree from it. `nowMs` is the wall time, from which a copied file gets its epoch.
+ * Rejects with `StoreRefused` when an operator can fix the reason, with `StoreFailed` otherwise; then no thread is left.
+ */
 export async function openWorkerStore(
   folder: string,
   path: string,
@@ -33,10 +37,15 @@ export async function openWorkerStore(
   );
 }
 
+/**
+ * The main thread's side of the worker. The worker handles messages of one type in their order, so the first waiter of a type gets the
+ * first answer, and answers need no number.
+ */
 class WorkerStore implements Store {
   readonly #worker: Worker;
   readonly #waiting: Record<ToWorker["type"], Waiter[]> = { commit: [], backup: [], close: [] };
   readonly #first = Promise.withResolvers<FromWorker>();
+  /** Why the worker ended; also set by an end that `close` asked for. Later messages are refused with outcome "none". */
   #failure: Error | undefined;
   #closed = false;
 
@@ -60,6 +69,10 @@ class WorkerStore implements Store {
     return this.#ask({ type: "backup", path });
   }
 
+  /**
+   * Returns when the file is closed and the thread is gone; a second call at once. A worker that is dead already is no error: its
+   * failure was reported to those who waited.
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -67,6 +80,7 @@ class WorkerStore implements Store {
     await this.#worker.terminate();
   }
 
+  /** Sends a message; rejects with StoreFailed. */
   #ask(message: ToWorker): Promise<void> {
     const failure = this.#failure;
     if (failure !== undefined) return Promise.reject(new StoreFailed(message.type, "none", failure));

@@ -7,6 +7,7 @@ import type { Listener, OnPeer, Peer, TcpOptions } from "../peer.ts";
 const UNIX = "unix";
 /** Longest path of a Unix socket: `sun_path` holds 108 bytes with the final zero. */
 const MAX_SOCKET_PATH = 107;
+/** For the TLS handshake alone; the connect request has its own limit in the hub's. */
 const HANDSHAKE_LIMIT_MS = 10_000;
 /** Connections above the limit that may be in a TLS handshake. Node refuses further ones. */
 const SPARE_CONNECTIONS = 64;
@@ -71,10 +72,12 @@ export async function listenTcp(
   return listener(server, `${isIP(host) === 6 ? `[${host}]` : host}:${bound}`, bound);
 }
 
+/** By the text alone: no name is resolved. */
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
+/** Resolves when the server listens; rejects with ListenRefused when it cannot. */
 function started(server: Server, name: string, listen: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (error: Error) =>
@@ -90,6 +93,9 @@ function started(server: Server, name: string, listen: () => void): Promise<void
   });
 }
 
+/**
+ * The server as its owner sees it. `close` ends all connections at once: clients continue their sessions elsewhere or after a restart.
+ */
 function listener(server: Server, address: string, port: number | undefined): Listener {
   // Raw sockets, also those in a TLS handshake, so that `close` can destroy them and need not wait for them.
   const sockets = new Set<Socket>();
@@ -108,7 +114,9 @@ function listener(server: Server, address: string, port: number | undefined): Li
   };
 }
 
+/** Makes a socket a peer, and gives its events to the handlers that `onPeer` returns; without handlers it is closed. */
 function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
+  // "close" always follows, and does the work. Without a listener an error would end the process.
   socket.on("error", () => undefined);
   let corked = false;
   const peer: Peer = {

@@ -6,7 +6,10 @@ import { OpCode } from "../../wire/op-code.ts";
 import type { Source } from "./types.ts";
 import { WatchKeeper } from "./watch-keeper.ts";
 
-/** Adapts a client to the `Source` that caches read from. One source serves any number of caches. */
+/**
+ * Adapts a client to the `Source` that caches read from. One source serves any number of caches. Replies and events come synchronously
+ * and in the order of the connection, which caches rely on.
+ */
 export class ClientSource implements Source {
   readonly #client: ZooKeeper;
   readonly #watches: WatchKeeper;
@@ -28,6 +31,7 @@ export class ClientSource implements Source {
     return this.#client.onStatus(listener);
   }
 
+  /** None of the three reads sets a watch: the one on the root covers all. */
   get(path: string, reply: Parameters<Source["get"]>[1], options?: OpOptions): void {
     this.#read({ type: OpCode.getData, path, watch: false }, (found) => found, reply, options);
   }
@@ -40,10 +44,12 @@ export class ClientSource implements Source {
     this.#read({ type: OpCode.getChildren, path, watch: false }, childrenOf, reply, options);
   }
 
+  /** One watch on the root of each cache, recursive. */
   watch(...args: Parameters<Source["watch"]>): ReturnType<Source["watch"]> {
     return this.#watches.add(...args);
   }
 
+  /** Ends the watches of this client only; the client itself stays open. */
   close(): void {
     this.#unsubscribe();
     this.#watches.close();
