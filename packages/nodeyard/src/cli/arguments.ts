@@ -1,7 +1,12 @@
 import type { Explained } from "../operations/index.ts";
 import { UsageError } from "./errors.ts";
 
+/**
+ * Nodes of one request. It keeps a misspelt count (`debian:1000000`) from asking for a whole cloud; Nodepool itself has no such
+ * limit.
+ */
 const MAX_NODES = 1_000;
+/** Milliseconds of each unit. */
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** Old clients say "high"; the number is the prefix of the request's id (docs/contract/records.md, "Node request"). */
 const PRIORITIES: Readonly<Record<string, string>> = { high: "100", normal: "200", low: "300" };
@@ -9,7 +14,10 @@ const PRIORITIES: Readonly<Record<string, string>> = { high: "100", normal: "200
 /** A number, but not as a count is written; a version as in `ubuntu:24.04` is part of a label. */
 const NO_COUNT = /:([+-]\d+|\d+e\d+|0x[\da-f]+|\d[\d_,]*[_,]\d+)$/i;
 
-/** `LABEL[:N]...` as one entry per node, in the order given. A label may itself contain colons. */
+/**
+ * `LABEL[:N]...` as one entry per node, in the order given, which is the order of the nodes in the request. A label may itself
+ * contain colons: only digits after the last colon are a count. Throws UsageError.
+ */
 export function parseLabels(words: readonly string[]): readonly string[] {
   const labels = words.flatMap((word) => {
     const counted = /^(.+):(\d+)$/.exec(word);
@@ -19,6 +27,7 @@ export function parseLabels(words: readonly string[]): readonly string[] {
       throw new UsageError(
         `${JSON.stringify(word)} is not LABEL or LABEL:N; an example: nodeyard request ubuntu-noble:2`,
       );
+    // Without this check `debian:1e3` would be a label that no pool offers, and the request would wait until its lease expires.
     const odd = NO_COUNT.exec(word)?.[1];
     if (odd !== undefined)
       throw new UsageError(
@@ -33,30 +42,41 @@ export function parseLabels(words: readonly string[]): readonly string[] {
   return labels;
 }
 
-/** The short form again: each label once, with its count. */
+/**
+ * The short form again: each label once, with its count, in the order of its first place. Labels that are interleaved lose that
+ * order.
+ */
 export function labelsText(labels: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
   return [...counts].map(([label, count]) => (count === 1 ? label : `${label}:${count}`)).join(", ");
 }
 
-/** "90s", "10m", "1h30m", "2d"; a bare number is seconds. Returns milliseconds. */
+/**
+ * "90s", "10m", "1h30m", "2d"; a bare number is seconds, as in nodepool.yaml. Returns milliseconds. Throws UsageError, also for
+ * 0: no caller has a meaning for it, and `hold --for 0` would look like "not at all" while the tree means "without limit" by it.
+ */
 export function parseDuration(text: string): number {
   const whole = /^(\d+)$/.exec(text);
   if (whole !== null) return positive(text, Number(text) * 1_000);
   const parts = [...text.matchAll(/(\d+)([smhd])/g)];
+  // The matches put together must be the whole text: "1h 30m" and "1x30m" would else pass by their valid parts.
   if (parts.length === 0 || parts.map((part) => part[0]).join("") !== text)
     throw new UsageError(`${JSON.stringify(text)} is not a duration; examples: 90s, 10m, 1h30m, 2d`);
   const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit!]!, 0);
   return positive(text, ms);
 }
 
+/** A year at most: more is a mistake in the unit. */
 function positive(text: string, ms: number): number {
   if (ms > 0 && ms <= 365 * UNITS.d!) return ms;
   throw new UsageError(`${JSON.stringify(text)} is not a duration between one second and 365 days`);
 }
 
-/** high, normal, low, or three digits of one's own. */
+/**
+ * high, normal, low, or three digits of one's own; returns three digits, with which the id of the request begins. Launchers serve
+ * requests in the order of their ids, so lower is earlier. Throws UsageError.
+ */
 export function parsePriority(text: string): string {
   const value = PRIORITIES[text] ?? text;
   if (/^\d{3}$/.test(value)) return value;
@@ -65,7 +85,11 @@ export function parsePriority(text: string): string {
   );
 }
 
-/** `HOST:PORT`, `[::1]:PORT`, or a port alone, which means loopback; `option`: whose value it is, for the error. */
+/**
+ * `HOST:PORT`, `[::1]:PORT`, or a port alone, which means loopback; `option`: whose value it is, for the error. Port 0 is
+ * allowed: the system chooses one. Nothing is resolved here; a host that does not exist fails when the daemon listens. Throws
+ * UsageError.
+ */
 export function parseAddress(text: string, option: string): { readonly host: string; readonly port: number } {
   const match = /^(?:(?:\[([^\]]+)\]|([^:[\]]+)):)?(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
@@ -76,7 +100,9 @@ export function parseAddress(text: string, option: string): { readonly host: str
   return { host: match[1] ?? match[2] ?? "127.0.0.1", port };
 }
 
-/** A node id as people type it: the zeros in front may be left out. */
+/**
+ * A node id as people type it: the zeros in front may be left out. Returns ten digits, the name of the znode. Throws UsageError.
+ */
 export function parseNodeId(text: string): string {
   if (!/^\d{1,10}$/.test(text))
     throw new UsageError(
@@ -85,10 +111,12 @@ export function parseNodeId(text: string): string {
   return text.padStart(10, "0");
 }
 
+/** Kinds that may stand before a name. `explain label` alone is therefore about a label named "label". */
 const KINDS: ReadonlySet<string> = new Set(["request", "lease", "node", "label", "image"]);
 
 /**
  * The subject of `explain`: `KIND NAME`, or a name alone. The kind of an id follows from its shape; any other name is a label.
+ * Labels that look like ids ("7") and all diskimages need their kind. Throws UsageError.
  */
 export function parseSubject(words: readonly string[]): Explained {
   const [first = "", second] = words;
@@ -100,6 +128,7 @@ export function parseSubject(words: readonly string[]): Explained {
   );
 }
 
+/** The order decides: twelve digits could be a lease or a label, and are a lease, because its ids are what commands print. */
 function kindOf(text: string): Explained["kind"] {
   if (/^[0-9a-f]{12}$/.test(text)) return "lease";
   if (/^\d{1,10}$/.test(text)) return "node";
@@ -111,6 +140,7 @@ function kindOf(text: string): Explained["kind"] {
   );
 }
 
+/** The name of the record in the tree. Ids are checked here so that no other text becomes a part of a path. */
 function idOf(kind: Explained["kind"], text: string): string {
   switch (kind) {
     case "lease":
@@ -129,6 +159,7 @@ function idOf(kind: Explained["kind"], text: string): string {
   }
 }
 
+/** Twelve hexadecimal digits in lower case, as `request` prints them. Throws UsageError. */
 export function parseLeaseId(text: string): string {
   if (!/^[0-9a-f]{12}$/.test(text))
     throw new UsageError(
@@ -137,7 +168,10 @@ export function parseLeaseId(text: string): string {
   return text;
 }
 
-/** A part of a path in the tree: it must stay one. */
+/**
+ * A name that becomes a part of a path in the tree, as of images, builds and providers: with "/" or ".." it would name another
+ * znode. Throws UsageError.
+ */
 export function parseImage(text: string): string {
   if (text === "" || text === "." || text === ".." || text.includes("/"))
     throw new UsageError(

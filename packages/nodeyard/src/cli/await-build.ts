@@ -4,13 +4,23 @@ import type { Backend, Build, BuildProgress } from "./backend/index.ts";
 import { CommandError, TimedOut } from "./errors.ts";
 import type { Session } from "./session.ts";
 
+/**
+ * Between two looks while no event comes, milliseconds. Only for what no event of the tree tells: the builder's progress and its
+ * reason.
+ */
 const LOOK_MS = 10_000;
-/** A free builder begins within this time, milliseconds; answers before it may describe the state before the request. */
+/**
+ * A free builder begins within this time, milliseconds; a reason that builders give before it may describe the state before the
+ * request.
+ */
 const BEGIN_MS = 2_000;
 
 /**
- * Waits for the first build that is not one of `before` to end. Until a build begins, prints what it waits for. Ctrl-C ends the wait, and
- * the request stays. Rejects when the image is paused, or with TimedOut.
+ * Waits for the first build that is not one of `before` to end, and resolves with it, "ready" or "failed". Until a build begins,
+ * prints what it waits for. Ctrl-C ends the process, and the request stays in the tree. Rejects with CommandError when the image
+ * is paused, with TimedOut after `timeoutMs`, or with the error of the backend.
+ * `before` comes from `requestBuild`, which read it before it wrote the request: a build that another request began in between
+ * counts as an answer, one that had begun earlier does not.
  */
 export async function awaitBuild(
   { machine, io }: Session,
@@ -28,6 +38,7 @@ export async function awaitBuild(
       const elapsed = machine.clock.monotonic() - asked;
       const isEarly = elapsed < BEGIN_MS;
       const fresh = (await backend.builds(image)).filter(({ id }) => !before.has(id));
+      // Another build may begin before this look: the first that has ended counts, whichever that is.
       const done = fresh.find(({ state }) => state === "ready" || state === "failed");
       if (done !== undefined) return done;
       const [first] = fresh;
@@ -35,6 +46,7 @@ export async function awaitBuild(
         throw new TimedOut(
           `no build of ${image} ended within ${timeoutMs / 1_000} s (--timeout); the request stands, and "nodeyard explain image ${image}" says how far it is`,
         );
+      // Builders are asked only while no build is there: each question is a write to the tree, and waits for all that answer.
       const kept = first === undefined && !isEarly ? await whatKeepsIt(backend, image) : undefined;
       const now =
         kept ?? (first === undefined ? "waiting for a builder" : await howFar(backend, image, first.id, io));
@@ -54,7 +66,7 @@ export async function awaitBuild(
   }
 }
 
-/** Why no build begins, by the builders' own word; undefined when one is about to. */
+/** Why no build begins, by the builders' own word; undefined when one is about to. Throws CommandError for a paused image. */
 async function whatKeepsIt(backend: Backend, image: string): Promise<string | undefined> {
   const { explanation: story } = await backend.explain({ kind: "image", id: image });
   const wait = story?.waits_for;
@@ -64,6 +76,7 @@ async function whatKeepsIt(backend: Backend, image: string): Promise<string | un
   return `waiting: ${wait.meaning} (${wait.code}). ${story.next}`;
 }
 
+/** For a pause that was set before or during the wait. `request`: what became of the request, in words. */
 export function imagePaused(image: string, request: string): CommandError {
   return new CommandError(
     "cli.diskimage_paused",
@@ -71,7 +84,7 @@ export function imagePaused(image: string, request: string): CommandError {
   );
 }
 
-/** The builder's report on the build; asked only when the output is a terminal. */
+/** The builder's report on the build; asked only when the output is a terminal, since asking is a write to the tree. */
 async function howFar(backend: Backend, image: string, build: string, io: Session["io"]): Promise<string> {
   const name = `building ${image}-${build}`;
   if (!io.isTerminal) return name;
@@ -79,9 +92,13 @@ async function howFar(backend: Backend, image: string, build: string, io: Sessio
   return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
 }
 
+/** Decimal, as providers and disk makers count. */
 const MB = 1_000_000;
 
-/** The progress of a build or upload in one line: phase, amount, rate and time left. */
+/**
+ * The progress of a build or upload in one line: phase, amount, rate and time left. "1:05: upload; 120 of 900 MB, 4.2 MB/s, 3:05
+ * left".
+ */
 export function progressText({
   phase,
   bytes,
@@ -100,6 +117,7 @@ function megabytes(bytes: number): string {
   return (bytes / MB).toFixed(0);
 }
 
+/** Minutes without limit, so that a build of two hours reads "120:00". */
 function minutes(ms: number): string {
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;

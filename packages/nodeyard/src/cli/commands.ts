@@ -1,16 +1,21 @@
 import type { Command } from "commander";
 import type { Session } from "./session.ts";
 
-/** Gives a command its arguments, options and action. */
+/**
+ * Gives a command its arguments, options and action. Called once per process, before the command line is parsed. Actions throw;
+ * `main` turns what they throw into a line on stderr and an exit code.
+ */
 export type Define = (command: Command, session: Session) => void;
 
+/** A command before it is loaded. A quick start knows only these entries: `nodeyard list` must not load what a launcher needs. */
 export interface CommandEntry {
+  /** Names of Nodepool's commands are kept where there is one, so that scripts and habits work on. */
   readonly name: string;
   /** Its line in the help of the whole. */
   readonly summary: string;
   /** Loads the command; called only when it runs or its help is printed. */
   readonly load: () => Promise<Define>;
-  /** Whether it has to see all other commands. */
+  /** Whether it has to see all other commands. Then all are loaded, which is slow. */
   readonly whole?: true;
 }
 

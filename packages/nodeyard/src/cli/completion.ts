@@ -8,6 +8,7 @@ export const COMPLETIONS = { bash, zsh, fish } as const;
 /** A shell that completes commands. */
 export type Shell = keyof typeof COMPLETIONS;
 
+/** Marks in the script of bash, where a word of this text stands for "complete as files", "as folders" and "not at all". */
 const FILES = "@files";
 const FOLDERS = "@folders";
 const ANYTHING = "@anything";
@@ -37,6 +38,7 @@ function bash(program: Described): string {
     if (typeof value === "object") return value.join(" ");
     return value === "file" ? FILES : value === "folder" ? FOLDERS : ANYTHING;
   };
+  // The script walks the words before the cursor once: `at` is the command so far, `kind` what an option's value completes to.
   const commands = all(program);
   const steps = commands
     .slice(1)
@@ -86,6 +88,7 @@ complete -F _nodeyard nodeyard
 `;
 }
 
+/** One function per command, called by the one above it, as zsh's own completions are written (zshcompsys(1), "_arguments"). */
 function zsh(program: Described): string {
   const action = (value: Completed) => {
     if (typeof value === "object") return `(${value.join(" ")})`;
@@ -126,6 +129,10 @@ if [[ $funcstack[1] == _nodeyard ]]; then _nodeyard "$@"; else compdef _nodeyard
 `;
 }
 
+/**
+ * One line per option and word, each with a condition: fish has no notion of inner commands. `__nodeyard_at` finds the command so
+ * far.
+ */
 function fish(program: Described): string {
   const word = (text: string) => `'${text.replaceAll(/[\\']/g, "\\$&")}'`;
   const values = (value: Completed | null) => {

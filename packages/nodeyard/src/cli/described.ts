@@ -6,12 +6,14 @@ export type Completed = "file" | "folder" | readonly string[] | undefined;
 export interface DescribedOption {
   /** `-c, --config <file>` */
   readonly term: string;
+  /** `-c` and `--config`, the short one first, where there are both. */
   readonly flags: readonly string[];
   readonly text: string;
   /** What its value completes to; null for an option without a value. */
   readonly value: Completed | null;
 }
 
+/** A positional argument. `value` as of options: what its words complete to. */
 export interface DescribedArgument {
   readonly name: string;
   readonly text: string;
@@ -24,6 +26,7 @@ export interface Described {
   /** Beneath the program: `["sliverd", "keys"]`; empty for the program itself. */
   readonly path: readonly string[];
   readonly usage: string;
+  /** The line of the help of the command above it. */
   readonly summary: string;
   readonly arguments: readonly DescribedArgument[];
   /** Without the options of the program, which every command accepts unless it has its own option of that name. */
@@ -33,7 +36,10 @@ export interface Described {
   readonly commands: readonly Described[];
 }
 
-/** Describes a command and those beneath it. Afterwards its help cannot be printed. */
+/**
+ * Describes a command and those beneath it. All have to be loaded. Afterwards the help of these commands cannot be printed:
+ * commander offers no other way to read the texts that follow it.
+ */
 export function describe(command: Command, path: readonly string[] = []): Described {
   const help = command.createHelp();
   return {

@@ -3,16 +3,19 @@ import { errorClass, NodeyardError } from "@nodeyard/runtime";
 /** A wrong command line: exit code 2, where every other failure is 1. */
 export class UsageError extends errorClass("cli.usage") {}
 
-/** A valid command that failed. */
+/**
+ * A valid command that failed: exit code 1. Its `code` is for programs and docs/reference/errors.md; the message names the
+ * remedy.
+ */
 export class CommandError extends NodeyardError {}
 
-/** The wait took longer than `--timeout`. */
+/** The wait took longer than `--timeout`: exit code 124, as of timeout(1). */
 export class TimedOut extends errorClass("cli.timeout") {}
 
-/** `run` and `shell` had no node to run anything on. */
+/** `run` and `shell` had no node to run anything on: exit code 125, since any other may be the command's. */
 export class NoNode extends errorClass("cli.no_node") {}
 
-/** A signal ended the waiting. */
+/** A signal ended the waiting. The lease is given back unless it is to be kept. */
 export class Interrupted extends errorClass("cli.interrupted") {}
 
 /** A command that has printed its error already; only the exit code is left to set. */
@@ -34,6 +37,7 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   125: "`run` and `shell` got no node; when they did, their code is that of ssh: the command's own, or 255 without a connection",
 };
 
+/** The exit code for what a command threw; 1 for everything that has none of its own. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommandFailed) return error.exitCode;
   if (error instanceof UsageError) return 2;

@@ -4,7 +4,7 @@ import type { Backend } from "./backend/index.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Session } from "./session.ts";
 
-/** Limits a list to rows that have one of the values of each filter. */
+/** Limits a list to rows that have one of the values of each filter; absent: any. The values of one filter are alternatives. */
 export interface Filters {
   readonly state?: readonly string[];
   readonly provider?: readonly string[];
@@ -14,7 +14,7 @@ export interface Filters {
 
 type Filter = keyof Filters;
 
-/** Keys of rows that a filter looks at, the first that a row has. */
+/** Keys of rows that a filter looks at, the first that a row has: each list calls its labels differently. */
 const KEYS: Readonly<Record<Filter, readonly string[]>> = {
   state: ["state"],
   provider: ["provider"],
@@ -60,11 +60,13 @@ export async function filtered(
   return left;
 }
 
+/** The values of a row that a filter compares; a list of labels is several values. Empty for a row that lacks the key. */
 function valuesOf(row: Row, name: Filter): readonly unknown[] {
   const key = KEYS[name].find((one) => row[one] !== undefined);
   return key === undefined ? [] : [row[key]].flat();
 }
 
+/** Throws CommandError unless a launcher knows the name: a pool or label without rows is right, a misspelt one is not. */
 async function demandName(
   session: Session,
   backend: Backend,

@@ -14,26 +14,31 @@ import type { Session } from "./session.ts";
 export interface LeaseOptions {
   /** Milliseconds, waiting included. */
   readonly for: number;
+  /** Three digits; lower is served first. */
   readonly priority: string;
   /** For the nodes to be ready, milliseconds. */
   readonly timeout?: number;
 }
 
-/** The wait for a lease ends this long after its expiry even if no launcher reports the end, milliseconds. */
+/**
+ * The wait for a lease ends this long after its expiry even if no launcher reports the end, milliseconds. Launchers end leases
+ * that have expired; the slack lets their end, which comes as an event, be seen first.
+ */
 const EXPIRY_SLACK_MS = 10_000;
 
-/** A lease that was asked for, and how its nodes are waited for. */
+/** A lease that was asked for, and how its nodes are waited for. Valid until the `use` that got it has ended. */
 export interface Asked {
   readonly lease: Lease;
-  /** From now on signals are the caller's to hear. */
+  /** From now on signals are the caller's to handle: without another listener they end the process. */
   ignoreSignals(): void;
   /** Resolves with the granted lease. Rejects when it fails, or is not granted within `timeout` milliseconds, or at a signal. */
   granted(timeout: number | undefined, onChange?: (progress: LeaseProgress) => void): Promise<Lease>;
 }
 
 /**
- * Asks for nodes, and calls `use` with the lease. Until that has ended, the first signal makes `granted` reject and a second one ends the
- * process.
+ * Asks for nodes, and calls `use` with the lease. Until that has ended, the first signal makes `granted` reject and a second one
+ * ends the process. Rejects as the request or `use` does; the lease is then the caller's to give back, since only it knows
+ * whether it is to be kept.
  */
 export async function askAndUse(
   session: Session,
@@ -85,7 +90,10 @@ export async function awaitNodes(
   }
 }
 
-/** Releases a lease, waits for the result as long as a person would, and prints it. */
+/**
+ * Releases a lease, waits for the result as long as a person would, and prints it. Never rejects: it runs when something else has
+ * failed already, and a lease that could not be released expires.
+ */
 export async function giveBack({ io, machine }: Session, backend: Backend, lease: Lease): Promise<void> {
   const { id, expires } = lease;
   try {
@@ -112,6 +120,7 @@ function listen(machine: Machine): { readonly interrupted: Promise<never>; ignor
   return { interrupted: promise, ignore };
 }
 
+/** `interrupted` rejects at the first signal; `onChange` gets each step of the lease. */
 interface Follow {
   readonly interrupted: Promise<never>;
   readonly onChange: (progress: LeaseProgress) => void;
@@ -137,6 +146,7 @@ async function arrival(
   try {
     const ended = await abortable(Promise.race([interrupted, following.ended]), limit.signal);
     if (ended.state === "granted") return ended;
+    // A failed lease is kept in the tree until it expires, for who asks why; this command has said why.
     await backend.release(lease.id);
     throw new CommandError(
       "cli.declined",

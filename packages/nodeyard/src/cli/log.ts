@@ -11,12 +11,18 @@ import {
 import { UsageError } from "./errors.ts";
 import type { Session } from "./session.ts";
 
+/** The descriptor. */
 const STDERR = 2;
 
-/** The log of a process that stays: commands that come and go have none. */
+/**
+ * The log of a process that stays: commands that come and go have none. Throws UsageError for a level or a file that cannot be
+ * used.
+ */
 export function logOf({ io, options, machine }: Session): ProcessLog {
   const { debug, logFormat, logLevel, logFile } = options();
   const levels: LogLevels = { ...(debug === true && { all: "debug" }), ...levelsOf(logLevel ?? "") };
+  // Where stderr is systemd's journal, its priorities and fields are used; elsewhere, as in a container, lines of JSON, which
+  // collectors take.
   const usual = (): LogFormat => {
     if (io.isTerminal || logFile !== undefined) return "text";
     return isJournald(STDERR, machine.env.JOURNAL_STREAM) ? "journald" : "json";
@@ -29,7 +35,7 @@ export function logOf({ io, options, machine }: Session): ProcessLog {
   }
 }
 
-/** `debug`, `driver=debug,tree=warn`. Throws UsageError. */
+/** `debug`, `driver=debug,tree=warn`; a level without an area is for all that are not named. Throws UsageError. */
 export function levelsOf(text: string): LogLevels {
   const parts = text.split(",").filter((part) => part !== "");
   return Object.fromEntries(

@@ -6,7 +6,10 @@ import { type Described, describe } from "./described.ts";
 import { CommandFailed, EXIT_CODES, exitCodeOf } from "./errors.ts";
 import type { GlobalOptions, Io, Session } from "./session.ts";
 
-/** Runs one command line, without the program's own name, and returns the exit code. Never rejects. */
+/**
+ * Runs one command line, without the program's own name, and returns the exit code. Never rejects. Called once by
+ * bin/nodeyard.ts, and by tests with an `io` and a `machine` of their own: nothing here touches the process.
+ */
 export async function main(words: readonly string[], io: Io, machine: Machine): Promise<number> {
   const run = async (quick: boolean) => {
     const program = await createProgram({ io, machine }, { quick });
@@ -25,6 +28,7 @@ export async function main(words: readonly string[], io: Io, machine: Machine): 
   }
 }
 
+/** Prints an error in one line, unless its thrower has, and returns the exit code. `debug`: with the stack. */
 async function codeOf(error: unknown, io: Io, debug: boolean): Promise<number> {
   // Commander has said it already. 0 is for help and version that were asked for; without a command help is a failure.
   if (error instanceof CommanderError) {
@@ -87,6 +91,7 @@ class Inherited {
 
   /** Lets a command and its subcommands accept the global options for which they have no option of their own. */
   add(command: Command): void {
+    // A command's own option of that name wins: `--state` of lists is a filter.
     const names = new Set(command.options.map(({ long }) => long));
     for (const option of globalOptions()) {
       if (names.has(option.long)) continue;
@@ -96,10 +101,12 @@ class Inherited {
     for (const inner of command.commands) this.add(inner);
   }
 
+  /** The command that runs, as soon as it is known. Its parents' options count, too. */
   from(command: Command): void {
     this.#command = command;
   }
 
+  /** The values given after the command, of which the innermost counts. Those before it are the program's own. */
   values(): GlobalOptions {
     const values: Record<string, unknown> = {};
     for (let command = this.#command; command !== null; command = command.parent)

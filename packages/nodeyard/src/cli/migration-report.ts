@@ -2,7 +2,10 @@ import type { ValidationResult } from "../config/index.ts";
 import { plain } from "../listing/index.ts";
 import type { MoveSurvey } from "../operations/index.ts";
 
-/** The report for an operator who plans a move from Nodepool, in Markdown. */
+/**
+ * The report for an operator who plans a move from Nodepool, in Markdown. `survey`: what the tree has, or why it was not read;
+ * null: it was not to be. Always all sections of the file, so that a missing one is not taken for an oversight.
+ */
 export function migrationReport(
   file: string,
   { findings, providers, differences, lostLabels }: Omit<ValidationResult, "exitCode">,
@@ -49,6 +52,7 @@ function treeSections(survey: MoveSurvey | string | null): readonly string[] {
   );
 }
 
+/** "None." rather than nothing: the reader looks for what the section would say. */
 function section(title: string, items: readonly string[]): string {
   return `## ${title}\n\n${items.length === 0 ? "None.\n" : items.map((item) => `- ${plain(item)}\n`).join("")}`;
 }

@@ -2,7 +2,10 @@ import { openConfig } from "../process/index.ts";
 import { CommandError } from "./errors.ts";
 import { filesOf, type Session } from "./session.ts";
 
-/** What the configuration says of an image; undefined when none is named. Throws CommandError when it has no such image. */
+/**
+ * What the configuration says of an image; undefined when none is named with `-c`: the default file is not read for it. Throws
+ * CommandError when it has no such image.
+ */
 export async function configuredImage(session: Session, image: string) {
   if (session.options().config === undefined) return undefined;
   const { config } = await openConfig(filesOf(session), session.machine);

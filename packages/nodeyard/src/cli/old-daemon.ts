@@ -4,7 +4,10 @@ import { claimPidFile, readText } from "../process/index.ts";
 import { UsageError } from "./errors.ts";
 import type { GlobalOptions, Session } from "./session.ts";
 
-/** Options of nodepool-launcher and nodepool-builder that Nodeyard has otherwise. */
+/**
+ * Options of nodepool-launcher and nodepool-builder that Nodeyard has otherwise: debug, foreground, pid file, logging
+ * configuration.
+ */
 export interface OldOptions {
   readonly d?: boolean;
   readonly f?: boolean;
@@ -12,6 +15,7 @@ export interface OldOptions {
   readonly l?: string;
 }
 
+/** Units and scripts that start Nodepool's daemons work unchanged with a link of the old name (bin/nodeyard.ts). */
 export function addOldOptions(command: Command): Command {
   return command
     .option("-d", "as --debug; an option of Nodepool's daemons, as the next three")
@@ -24,7 +28,7 @@ export function addOldOptions(command: Command): Command {
 export interface OldDaemon {
   readonly session: Session;
   readonly warnings: readonly string[];
-  /** Removes the pid file. */
+  /** Removes the pid file. To be called once, whatever happens after the start. */
   end(): void;
 }
 
@@ -39,6 +43,7 @@ export function oldDaemon(session: Session, { d, f, p, l }: OldOptions): OldDaem
     ...(d !== true && own.logLevel === undefined && levels !== undefined && { logLevel: levels }),
     ...(own.logFile === undefined && file !== undefined && { logFile: file }),
   };
+  // Without -d and -f Nodepool's daemon goes to the background. A start that names a pid file may rely on that.
   const background =
     p !== undefined && d !== true && f !== true
       ? [
@@ -49,6 +54,7 @@ export function oldDaemon(session: Session, { d, f, p, l }: OldOptions): OldDaem
   return { session: { ...session, options: () => options }, warnings: [...warnings, ...background], end };
 }
 
+/** Python's names of levels (logging, "Logging Levels") as the log's; CRITICAL has no equal. */
 const LEVELS: Readonly<Record<string, string>> = {
   DEBUG: "debug",
   INFO: "info",
@@ -58,6 +64,7 @@ const LEVELS: Readonly<Record<string, string>> = {
   CRITICAL: "error",
 };
 
+/** What is read of a logger of the file; anything else in it has no effect. */
 interface Logger {
   readonly level?: string;
   readonly handlers?: readonly string[];
@@ -66,6 +73,7 @@ interface Logger {
 /** Level and file of the logger "nodepool", else of the root, as Python's logging.config.dictConfig has them. */
 function oldLogging(path: string): { levels?: string; file?: string; warnings: readonly string[] } {
   const text = readText(path, "the logging configuration");
+  // Nodepool takes any other file as INI, for logging.config.fileConfig.
   if (!/\.(ya?ml|json)$/.test(path))
     return {
       warnings: [
@@ -89,6 +97,7 @@ function oldLogging(path: string): { levels?: string; file?: string; warnings: r
   };
 }
 
+/** JSON is YAML. Throws UsageError where the text is no mapping. */
 function mapping(path: string, text: string): Record<string, unknown> {
   try {
     const value: unknown = parse(text);

@@ -5,6 +5,7 @@ import type { LeaseProgress } from "../operations/index.ts";
 export class Progress {
   readonly #say: (line: string) => void;
   readonly #elapsedMs: () => number;
+  /** The last line of each subject, by its name: a change back and forth is shown, a repetition is not. */
   readonly #shown = new Map<string, string>();
 
   constructor(say: (line: string) => void, elapsedMs: () => number) {
@@ -24,6 +25,7 @@ export class Progress {
 
   /** A tree that went away is worth a line: everything said before may be old. */
   connection(state: string): void {
+    // The first connection is no news.
     if (state === "connected" && !this.#shown.has("connection")) return;
     const text = state === "connected" ? "is back" : "is lost; waiting for it to come back";
     if (state !== "closed") this.#show("connection", text);

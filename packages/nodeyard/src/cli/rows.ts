@@ -2,6 +2,7 @@ import type { Lease, NodeRecord } from "@nodeyard/model";
 import { ageIn, type Column, columns, type Row } from "../listing/index.ts";
 import { labelsText } from "./arguments.ts";
 
+/** The table of `list --leases`. `--json` has the lists of labels and nodes whole. */
 export const leaseColumns: readonly Column[] = [
   ...columns({ Lease: "id", State: "state", Owner: "owner" }),
   // A lease of a thousand nodes is one line that can be read.
@@ -11,6 +12,7 @@ export const leaseColumns: readonly Column[] = [
   ...columns({ "Time Left": "time_left" }),
 ];
 
+/** A row of that table. `now`: milliseconds of the tree. */
 export function leaseRow(lease: Lease, now: number, ages: "text" | "seconds" = "text"): Row {
   return {
     id: lease.id,
@@ -42,6 +44,7 @@ export function sshLine(node: Login): string | undefined {
 export function sshWords(node: Login): readonly string[] | undefined {
   const { interfaceIp, connectionPort, username } = node;
   if (interfaceIp === null || typeof connectionPort !== "number") return undefined;
+  // A record may lack the type: then the port is that of SSH.
   if (node.connectionType !== null && node.connectionType !== "ssh") return undefined;
   const target = username === null ? interfaceIp : `${username}@${interfaceIp}`;
   const port = connectionPort === 22 ? [] : ["-p", String(connectionPort)];

@@ -6,13 +6,13 @@ import type { LogFormat } from "../telemetry/index.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { patiently } from "./patience.ts";
 
-/** Where a command writes. */
+/** Where a command writes and asks. Output for programs goes to `out`, everything else to `err`. */
 export interface Io {
   out(text: string): void;
   err(text: string): void;
   /** Whether stderr is a terminal: people read the log there, not machines. */
   readonly isTerminal: boolean;
-  /** Asks the user and returns the answer; undefined: the input is no terminal. */
+  /** Asks the user and returns the answer; undefined: the input ended without one. */
   ask(question: string): Promise<string | undefined>;
   /** Columns for help texts. */
   readonly columns: number;
@@ -20,8 +20,10 @@ export interface Io {
 
 /** Options that stand before the command. */
 export interface GlobalOptions {
+  /** Path of nodepool.yaml; absent: the state folder names the tree. */
   readonly config?: string;
   readonly secure?: string;
+  /** Path of the state folder. */
   readonly state?: string;
   readonly debug?: boolean;
   readonly logFormat?: LogFormat;
@@ -34,16 +36,18 @@ export interface GlobalOptions {
 export interface Session {
   readonly io: Io;
   readonly machine: Machine;
+  /** Those of the command that runs; known only from its action on. */
   readonly options: () => GlobalOptions;
 }
 
+/** The state folder, which need not exist. Throws UsageError for `--state ""`, as an unset variable in a script leaves it. */
 export function stateOf({ machine, options }: Session): string {
   if (options().state === "")
     throw new UsageError('--state "" names no folder; an example: --state .nodeyard');
   return stateFolder({ option: options().state, ...machine });
 }
 
-/** The configuration to run by: `-c`, else where the old launcher keeps it. */
+/** The configuration to run by: `-c`, else where Nodepool's launcher keeps it. Neither file need exist. */
 export function filesOf({ options }: Session): ConfigFiles {
   const { config = DEFAULT_CONFIG, secure } = options();
   return secure === undefined ? { path: config } : { path: config, securePath: secure };
@@ -56,7 +60,10 @@ export function placeOf(session: Session): TreeLocation {
   return { stateFolder: stateOf(session), files: filesOf(session) };
 }
 
-/** The API that commands are to use: NODEYARD_URL, with NODEYARD_TOKEN or NODEYARD_TOKEN_FILE, unless options name the tree. */
+/**
+ * The API that commands are to use: NODEYARD_URL, with NODEYARD_TOKEN or NODEYARD_TOKEN_FILE, unless options name the tree.
+ * NODEYARD_STATE does not count as such an option. Throws ProcessError for a token file that cannot be read.
+ */
 export function addressOf({
   options,
   machine: { env },
@@ -77,7 +84,10 @@ function needsTree(): CommandError {
   );
 }
 
-/** Runs `command` with a connection to the tree, and closes it in any case. `drivers`: for the check of a configuration with `-c`. */
+/**
+ * Runs `command` with a connection to the tree, and closes it in any case. `drivers`: for the check of a configuration with `-c`.
+ * Rejects with CommandError where NODEYARD_URL names an API, with ProcessError where no tree answers within ten seconds.
+ */
 export async function withTree<T>(
   session: Session,
   command: (handles: OperationHandles) => Promise<T>,
@@ -95,7 +105,7 @@ export async function withTree<T>(
   }
 }
 
-/** Where the state folder is looked for, first match first. Its name is short: a Unix socket's path holds 107 bytes. */
+/** What decides on the state folder. Its name is short: a Unix socket's path holds 107 bytes (unix(7)). */
 export interface StateFolderInput {
   /** `--state`. */
   readonly option: string | undefined;
@@ -114,6 +124,7 @@ export function stateFolder({ option, env, home, isRoot }: StateFolderInput): st
   return xdg?.startsWith("/") ? `${xdg}/nodeyard` : `${home}/.local/state/nodeyard`;
 }
 
+/** An empty variable counts as unset, as in a shell's `${NAME:-default}`. */
 function given(value: string | undefined): string | undefined {
   return value === "" ? undefined : value;
 }

@@ -5,6 +5,7 @@ type ImageLines = NonNullable<Explanation["image"]>;
 
 /** Builds with their uploads, the newest first, and what each builder makes of the image. `now`: tree time, milliseconds. */
 export function imageText({ builds, builders }: ImageLines, now: number): string[] {
+  // Two builders on one host are told apart by their members' names.
   const several = new Set(builders.map(({ member }) => member)).size > 1;
   return [
     ...(builds.length === 0 ? [] : ["", "Builds:", ...builds.flatMap((build) => buildText(build, now))]),
@@ -14,6 +15,7 @@ export function imageText({ builds, builders }: ImageLines, now: number): string
   ];
 }
 
+/** A build in one line, its uploads beneath. */
 function buildText(
   { id, state, since, builder, formats, trial, nodes, uploads }: ImageLines["builds"][number],
   now: number,
@@ -31,6 +33,7 @@ function buildText(
   ];
 }
 
+/** What one builder says of its work: `next_try` is ISO 8601, null where only an event wakes it. */
 function builderText(
   { host, member, work, provider, code, meaning, facts, next_try }: ImageLines["builders"][number],
   several: boolean,

@@ -18,6 +18,10 @@ export function poolsText(pools: readonly PoolLine[], shown: Wait, now: number, 
   ];
 }
 
+/**
+ * `several`: more than one launcher answered, so each line names its member. `columns`: of the terminal; long reasons are
+ * wrapped.
+ */
 function poolText(line: PoolLine, shown: Wait, several: boolean, now: number, columns: number): string[] {
   const { code, meaning, facts, outlook, position, waiting, since = null, estimate, no_estimate: why } = line;
   const place = position === null ? "" : `, position ${position} of ${waiting}`;

@@ -1,5 +1,6 @@
 import { span } from "@nodeyard/client/steps";
 
+/** Items of a list that are still shown whole. */
 const MANY = 8;
 /** The last moment that has a date, milliseconds (ECMA-262, "Time Values and Time Range"). */
 const LAST_MS = 8.64e15;
@@ -23,6 +24,10 @@ export function factRow(facts: Readonly<Record<string, unknown>>, now: number): 
     .join(", ");
 }
 
+/**
+ * A fact for people. Objects become their values, numbers and flags with their names. Empty: nothing is known, and the fact is
+ * not shown.
+ */
 export function valueText(key: string, value: unknown, now: number): string {
   if (value === null || value === undefined) return "";
   const ms = momentOf(key, value);
@@ -32,6 +37,7 @@ export function valueText(key: string, value: unknown, now: number): string {
     return Object.entries(value)
       .map(([inner, each]) => {
         const text = valueText(inner, each, now);
+        // A number or "yes" without its name says nothing; a text does.
         return typeof each === "number" || typeof each === "boolean" ? `${inner} ${text}` : text;
       })
       .filter(Boolean)

@@ -8,6 +8,7 @@ import { waterfall } from "./waterfall.ts";
 
 type Wait = NonNullable<Explanation["waits_for"]>;
 
+/** What the text depends on besides the explanation. */
 export interface StoryContext {
   /** The journal of this machine. */
   readonly journal: string;
@@ -17,7 +18,10 @@ export interface StoryContext {
   readonly columns: number;
 }
 
-/** The story for people. */
+/**
+ * The story for people, in the order of what they ask: what it is, why it waits, what is next, when, who says so, and how it came
+ * to this. Control characters are replaced at the end, because names and reasons come from outside.
+ */
 export function storyText(story: Explanation, { journal, now, columns }: StoryContext): string {
   const { kind, id, state, since, about, waits_for: waitsFor, next, pools, steps } = story;
   const known =
@@ -55,6 +59,7 @@ function historyText(
   ];
 }
 
+/** The reason with its source, where that is weaker than a launcher's word. */
 function waitText(
   { meaning, code, since, facts, source }: Wait,
   { journal }: Explanation,

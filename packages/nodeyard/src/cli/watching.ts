@@ -4,10 +4,13 @@ import type { Session } from "./session.ts";
 
 /** The time between two prints, milliseconds; faster changes could not be read. */
 const PAUSE_MS = 1_000;
-/** A lost event delays, never loses. */
+/** Between two prints while no event comes, milliseconds: a lost event delays, never loses, and ages go on. */
 const RESYNC_MS = 30_000;
 
-/** Calls `print` now and after changes of any of `what`, until a signal ends it, which is no failure. */
+/**
+ * Calls `print` now and after changes of any of `what`, until a signal ends it, which is no failure. Rejects as `print` does.
+ * Changes that come during a print lead to one more.
+ */
 export async function watching(
   { machine }: Session,
   backend: Backend,

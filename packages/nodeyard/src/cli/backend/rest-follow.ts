@@ -14,17 +14,24 @@ export function followByEvents(
   youngest: string,
   onChange: (progress: LeaseProgress) => void,
 ): Following {
+  /** Ends the stream of events when the caller closes it. */
   const over = new AbortController();
   const ended = Promise.withResolvers<Lease>();
+  // The caller may still be busy when it rejects; Node.js would end the process for a rejection that nothing handles.
   ended.promise.catch(() => {});
   const gone = () =>
     new LeaseError("lease.gone", `lease ${asked.id} was released or has expired before its nodes arrived`);
   const nodes = new Map<string, ReturnType<typeof progressNode>>();
   let progress: LeaseProgress = { lease: asked, request: undefined, nodes };
 
+  /**
+   * A lease that is missing in a complete list is over. That can be judged only at `synced`: after a `gap` the server sends every
+   * row again, and the lease may be among the last.
+   */
   async function read(): Promise<void> {
     let isThere = false;
-    // Rows without a key pass its filter: the one is of nodes, the other of requests and leases.
+    // Rows without a key pass its filter: `label` is of nodes, `labels` of requests and leases. Without them a busy yard would
+    // send every change.
     const labels = [...new Set(asked.labels)].join(",");
     const query = { kinds: "lease,request,node", label: labels, labels };
     for await (const event of client.events(query, { signal: over.signal })) {
@@ -35,7 +42,7 @@ export function followByEvents(
     }
   }
 
-  /** Whether it is the lease itself. */
+  /** Takes a row that exists; returns whether it is the lease itself. */
   function put(event: Put): boolean {
     if (event.kind === "node") nodeIs(event.row);
     else if (event.kind === "request" && event.id === asked.request) {
@@ -56,6 +63,7 @@ export function followByEvents(
     else if (lease.state === "released") ended.reject(gone());
   }
 
+  /** A node that is not allocated to the request any more is no longer shown; other nodes have never been. */
   function nodeIs(row: RowOf<"list_nodes">): void {
     if (row.id <= youngest) return;
     if (row.allocated_to === asked.request) nodes.set(row.id, progressNode(row));
@@ -73,6 +81,7 @@ export function followByEvents(
   return {
     ended: ended.promise,
     async close() {
+      // Rejects first: an abort of the stream ends `read` with another error, and the first rejection is the one that counts.
       const error = new LeaseError("lease.not_followed", `lease ${asked.id} is no longer followed`);
       ended.reject(error);
       over.abort(error);
@@ -84,6 +93,7 @@ export function followByEvents(
 /** Follows a node by the events of a server until it is gone. */
 export function goneByEvents(client: Client, id: string): Gone {
   const over = new AbortController();
+  // As for a lease: that the node is missing can be judged only when all rows have come.
   async function read(): Promise<void> {
     let isThere = false;
     for await (const event of client.events({ kinds: "node", id }, { signal: over.signal })) {

@@ -15,11 +15,12 @@ function ageOf(since: string | null, now: number, ages: Ages): string | number |
   return ms === null ? null : ageIn(ages, (now - ms) / 1_000);
 }
 
-/** As `listing` has a node. */
+/** A server's row of a node as `listing` has it: `AZ` and "locked" are spelled as in Nodepool's tables, which scripts parse. */
 export function nodeRowOf({ az, locked, since, ...row }: RowOf<"list_nodes">, now: number, ages: Ages): Row {
   return { ...row, AZ: az, locked: locked ? "locked" : "unlocked", age: ageOf(since, now, ages) };
 }
 
+/** A server's row of a request. Ages of requests are always seconds: the table has no column for them, only `--json`. */
 export function requestRowOf({ labels, since, created, ...row }: RowOf<"list_requests">, now: number): Row {
   const seconds = msOf(created ?? since);
   return {
@@ -30,6 +31,7 @@ export function requestRowOf({ labels, since, created, ...row }: RowOf<"list_req
   };
 }
 
+/** A server's row of a build. Its progress is left out: the table of builds has none. */
 export function buildRowOf(
   { since, progress: _, ...row }: RowOf<"list_builds">,
   now: number,
@@ -38,6 +40,7 @@ export function buildRowOf(
   return { ...row, age: ageOf(since, now, ages) };
 }
 
+/** A server's row of an upload. The old names: `id` is of the build. */
 export function uploadRowOf(
   { build, upload, since, progress: _, ...row }: RowOf<"list_uploads">,
   now: number,
@@ -46,7 +49,7 @@ export function uploadRowOf(
   return { ...row, id: build, upload_id: upload, age: ageOf(since, now, ages) };
 }
 
-/** As builders say it. */
+/** The progress of a build: a server's seconds as the milliseconds that builders report. */
 export function progressOf(row: NonNullable<RowOf<"list_builds">["progress"]>): BuildProgress {
   const ms = (seconds: number) => seconds * 1_000;
   return {
@@ -59,18 +62,18 @@ export function progressOf(row: NonNullable<RowOf<"list_builds">["progress"]>): 
   };
 }
 
-/** By image, then the newest first. */
+/** By image, then the newest first: the order of `listBuilds`, since a server sorts by id. */
 export function compareBuilds(a: RowOf<"list_builds">, b: RowOf<"list_builds">): number {
   return compareText(a.image, b.image) || (msOf(b.since) ?? 0) - (msOf(a.since) ?? 0);
 }
 
-/** By image, build, provider and number. */
+/** By image, build, provider and number: the order of `listUploads`. */
 export function compareUploads(a: RowOf<"list_uploads">, b: RowOf<"list_uploads">): number {
   const keys = ["image", "build", "provider", "upload"] as const;
   return keys.reduce((order, key) => order || compareText(a[key], b[key]), 0);
 }
 
-/** As the tree has a lease. */
+/** A server's row of a lease as the tree has a lease: times are milliseconds of the tree. */
 export function leaseOf(row: LeaseRow): Lease {
   const { heartbeat_seconds: heartbeat, created, expires, until, ...rest } = row;
   return {
@@ -82,6 +85,7 @@ export function leaseOf(row: LeaseRow): Lease {
   };
 }
 
+/** A server's row for the login to a node, by the names of its record. */
 export function accessOf(row: RestAccess): NodeAccess {
   return {
     id: row.id,

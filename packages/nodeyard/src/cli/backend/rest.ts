@@ -19,6 +19,7 @@ import {
   uploadRowOf,
 } from "./rest-rows.ts";
 
+/** The kinds of events by which a server reports changes of each list. */
 const KINDS: Readonly<Record<Watched, string>> = {
   nodes: "node",
   requests: "request",
@@ -26,10 +27,13 @@ const KINDS: Readonly<Record<Watched, string>> = {
   images: "image",
 };
 
-/** For the server to write all records of images, milliseconds: each is a call of the tree. */
+/** For the server to write all records of images, milliseconds: it writes them to the tree one after the other. */
 const IMPORT_MS = 600_000;
 
-/** Commands on a Nodeyard behind its API. */
+/**
+ * Commands on a Nodeyard behind its API. The server judges rights: a call that the token does not allow rejects with CallRefused.
+ * The clock is this machine's, and only for ages.
+ */
 export function restBackend(client: Client, clock: Clock): Backend {
   return {
     now: () => clock.now(),
@@ -56,6 +60,8 @@ export function restBackend(client: Client, clock: Clock): Backend {
     },
     watch(what, onChange) {
       const over = new AbortController();
+      // A stream that ends for good is no error here: what watches also looks again from time to time, and that call reports the
+      // server.
       const reading = notify(client, what, over.signal, onChange).catch(() => {});
       return {
         close() {
@@ -66,7 +72,8 @@ export function restBackend(client: Client, clock: Clock): Backend {
     },
 
     async request({ labels, forMs, priority, tenant }) {
-      // A user sees only its own nodes; then no older node is listed.
+      // Nodes that exist before the request are no progress of it. As on the tree, only younger ones are shown while it waits. A
+      // user sees only its own nodes; then no older node is listed.
       const newest = client.call("list_nodes", { query: { sort: "-id", limit: 1, fields: "id" } });
       const youngest = (await newest).items[0]?.id ?? "";
       const body = {
@@ -89,6 +96,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
     onConnection: () => () => {},
 
     async hold(id, { comment: why, forSeconds }) {
+      // Without `for_seconds` the node is held until max-hold-age; the route refuses 0.
       const body = { why, ...(forSeconds > 0 ? { for_seconds: forSeconds } : {}) };
       await client.call("hold_node", { path: { id }, body });
     },
@@ -97,6 +105,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
     untilGone: (id) => goneByEvents(client, id),
     erase: (id, force) => client.call("erase_provider", { path: { id }, body: { force } }),
     async requestBuild(id) {
+      // First the builds, then the request: the other way round a build that answers it at once would count as old.
       const before = await buildsOf(client, id);
       await client.call("build_image", { path: { id } });
       return new Set(before.map((build) => build.id));
@@ -134,6 +143,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
   };
 }
 
+/** Reads all pages of a list: a server sends at most a thousand rows at once. */
 async function rowsOf(
   client: Client,
   clock: Clock,
@@ -179,7 +189,10 @@ async function buildsOf(client: Client, image: string) {
   return rows.map((row) => ({ ...row, id: row.id.slice(image.length + 1) }));
 }
 
-/** As the labels name them, which every role may list. */
+/**
+ * Pools as the labels name them, which every role may list; the list of pools itself is for operators. A pool without labels is
+ * missing.
+ */
 async function poolsOf(client: Client): Promise<readonly ServedPool[]> {
   const found = new Map<string, ServedPool & { readonly labels: string[] }>();
   for (const { label, pools } of await all(client.list("list_labels")))
@@ -192,6 +205,7 @@ async function poolsOf(client: Client): Promise<readonly ServedPool[]> {
   return [...found.values()];
 }
 
+/** Runs until `signal` aborts, then resolves or rejects; rejects when the server cannot be reached for about a minute. */
 async function notify(
   client: Client,
   what: readonly Watched[],
@@ -208,6 +222,7 @@ async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
+/** Undefined for an answer 404: there is no such thing, or the caller may not see it, which a server does not tell apart. */
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

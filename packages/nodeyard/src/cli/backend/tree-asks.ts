@@ -11,7 +11,10 @@ import type { Backend } from "./backend.ts";
 // What commands ask of launchers and builders. A file of its own, loaded by these commands alone: it brings the schemas of the answers.
 export { imageWork };
 
-/** `explain` on the tree: what the members answer, and what the journal of this machine has. */
+/**
+ * `explain` on the tree: what the members answer, and what the journal of this machine has. The members that are silent are noted
+ * here, because a subject that nobody knows has no story to name them in.
+ */
 export async function explainByTree(
   handles: OperationHandles,
   journal: string,

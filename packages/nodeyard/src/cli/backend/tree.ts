@@ -39,6 +39,7 @@ import {
 import { leaseRow } from "../rows.ts";
 import type { Ages, Backend, ListName, Rows, Watched } from "./backend.ts";
 
+/** The paths beneath which each list changes. */
 const ROOTS: Readonly<Record<Watched, string>> = {
   nodes: paths.nodes,
   requests: paths.requests,
@@ -46,7 +47,10 @@ const ROOTS: Readonly<Record<Watched, string>> = {
   images: paths.images,
 };
 
-/** Commands on the tree itself. `journal`: the file of this machine. */
+/**
+ * Commands on the tree itself. `journal`: the file of this machine, which `explain` reads too. Whoever reaches the tree may do
+ * everything: rights are checked by servers alone.
+ */
 export function treeBackend(handles: OperationHandles, journal: string): Backend {
   const { tree } = handles;
   return {
@@ -89,6 +93,7 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
     },
 
     async request(options) {
+      // Before the lease is written: a node that a launcher makes for it at once is younger than this one.
       const youngest = await youngestNode(handles);
       const lease = await askForNodes(handles, options);
       return { lease, follow: (onChange) => followLease(handles, lease, youngest, onChange) };
@@ -122,6 +127,7 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
   };
 }
 
+/** Reads the tree itself on each call. The time is taken after the records: the age of one that changed meanwhile would be negative. */
 async function list(handles: OperationHandles, name: ListName, ages: Ages): Promise<Rows> {
   switch (name) {
     case "nodes": {

@@ -4,7 +4,11 @@ import { addressOf, type Session, stateOf, withTree } from "../session.ts";
 import type { Backend } from "./backend.ts";
 import { treeBackend } from "./tree.ts";
 
-/** Runs `command` on the API that NODEYARD_URL names, else on the tree, and ends the connection whatever happens. */
+/**
+ * Runs `command` on the API that NODEYARD_URL names, else on the tree, and ends the connection whatever happens. Rejects as
+ * `command` does, and with the error of the connection. Each way is loaded only when it is taken, which keeps the start of a
+ * command short.
+ */
 export async function withBackend<T>(
   session: Session,
   command: (backend: Backend) => Promise<T>,

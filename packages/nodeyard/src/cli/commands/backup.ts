@@ -9,6 +9,7 @@ interface Options {
   readonly json?: boolean;
 }
 
+/** `nodeyard backup`: the file is written whole or not at all, and an existing one is replaced only by a whole one. */
 export function defineBackup(command: Command, session: Session): void {
   command
     .argument("<path>", "file to write; only you can read it")
@@ -21,6 +22,7 @@ export function defineBackup(command: Command, session: Session): void {
     });
 }
 
+/** `nodeyard restore`: of an embedded tree only, and of one that no process holds. */
 export function defineRestore(command: Command, session: Session): void {
   command
     .argument("<path>", "file that backup wrote")

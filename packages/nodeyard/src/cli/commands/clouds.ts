@@ -18,6 +18,7 @@ interface LeaksOptions {
   readonly json?: boolean;
 }
 
+/** "A Sweep Would": what a launcher's sweep would decide by the same records and the same answer of the cloud. */
 const leakColumns: readonly Column[] = [
   { heading: "Provider", key: "provider" },
   { heading: "What", key: "kind" },
@@ -28,6 +29,7 @@ const leakColumns: readonly Column[] = [
   { heading: "Because", key: "why" },
 ];
 
+/** `nodeyard leaks`: reads only. A provider that could not be asked makes exit code 1, after the others were shown. */
 export function defineLeaks(command: Command, session: Session): void {
   command
     .option("--provider <name>", "only this provider of the configuration")
@@ -43,6 +45,7 @@ const imageColumns: readonly Column[] = [
   { heading: "What", key: "kind" },
 ];
 
+/** `nodeyard alien-image-list`: images of others, without Nodeyard's tag, are not listed. */
 export function defineAlienImages(command: Command, session: Session): void {
   command
     .argument("[provider]", "only this provider of the configuration")
@@ -75,7 +78,7 @@ async function surveyHere(session: Session, what: SurveyOf, only: string | undef
   );
 }
 
-/** Undefined: no address is given. */
+/** The survey of the launcher at NODEYARD_URL, which has the credentials. Undefined: no address is given. */
 async function surveyByAddress(
   session: Session,
   what: SurveyOf,

@@ -32,10 +32,13 @@ const LOGGER = "nodepool.cmd.config_validator";
 
 interface ValidateOptions {
   readonly strict?: boolean;
+  /** False: --no-files. */
   readonly files: boolean;
   readonly json?: boolean;
   readonly migration?: boolean;
+  /** False: --no-tree. */
   readonly tree: boolean;
+  /** Folder for the two files of `--split`. */
   readonly split?: string;
 }
 
@@ -73,6 +76,7 @@ async function validate(
     io.err(`${timestamp(machine.clock.now())} ${level} ${LOGGER}: ${plain(text)}\n`);
   say("INFO", `validating ${path}`);
   const read = await readConfig({ path }, { env: machine.env, drivers: await validatorDrivers() });
+  // A file that cannot be read at all is one finding, so that its report has the same form as any other.
   const result: ValidationResult =
     "unreadable" in read
       ? {
@@ -94,6 +98,7 @@ async function validate(
   const survey = migration && tree && "input" in read ? await surveyOf(session, read.input, result) : null;
   if (json) printJson(io, { ...jsonOf(path, result), ...treeJson(survey) });
   else if (migration && !("unreadable" in read)) io.out(migrationReport(path, result, survey));
+  // Only a valid file is split: its parts would have the same errors, at other lines.
   if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
   if (split === undefined || !("input" in read)) return;
   for (const written of splitInto(split, read.input, result)) say("INFO", `wrote ${written}`);
@@ -106,9 +111,11 @@ async function surveyOf(
   { exitCode, providers }: ValidationResult,
 ): Promise<MoveSurvey | string> {
   if (exitCode !== 0) return "the file is not valid";
+  // Without the drivers that are missing here the file could not be loaded, and the report is most wanted then.
   const drivers = anyDriver();
   const { config } = loadConfig({ ...input, drivers });
   if (config === undefined) return "no launcher can load the file";
+  // Of all providers, those that this installation could serve: the others stay with Nodepool, and their nodes are left alone.
   const installed = new Set(providers.flatMap(({ name, isServed }) => (isServed ? [name] : [])));
   try {
     return await withTree(session, (handles) => surveyMove(handles, config, installed), drivers);
@@ -117,6 +124,7 @@ async function surveyOf(
   }
 }
 
+/** No keys at all without `--migration`. Where the tree was not read, `tree` is null and `tree_problem` says why. */
 function treeJson(survey: MoveSurvey | string | null): object {
   if (survey === null) return {};
   return typeof survey === "string" ? { tree: null, tree_problem: survey } : { tree: survey };
@@ -134,12 +142,14 @@ function splitInto(folder: string, input: ConfigInput, { providers }: Validation
     path: join(folder, isServed ? "nodeyard.yaml" : "nodepool.yaml"),
     text: withProviders(input, (index) => providers[index]?.isServed === isServed),
   }));
+  // Both are looked for before one is written: half a split would be worse than none.
   const taken = parts.find(({ path }) => fileExists(path));
   if (taken !== undefined)
     throw new CommandError(
       "cli.split_taken",
       `${taken.path} is there already; name another folder with --split`,
     );
+  // Undefined: the text cannot be cut by whole lines, as in flow style or with an anchor that the other part needs.
   const texts = parts.map(({ text }) => text);
   if (texts.includes(undefined))
     throw new CommandError(
@@ -167,6 +177,7 @@ function summaryOf({ exitCode, findings, isLoadable, providers, lostLabels }: Va
   ];
 }
 
+/** The last line, for people: what the exit code says, and whether a launcher could load the file. */
 function verdictOf(exitCode: number, findings: readonly Finding[], isLoadable: boolean): string {
   const errors = count(findings, "error");
   if (exitCode !== 0) return `not valid: ${errors} ${errors === 1 ? "error" : "errors"}`;
@@ -174,6 +185,7 @@ function verdictOf(exitCode: number, findings: readonly Finding[], isLoadable: b
   return "valid for Nodepool's validator, but no launcher here can load it; --strict fails for that";
 }
 
+/** Keys are never renamed. File, severity and source of differences are left out: all have the same. */
 function jsonOf(file: string, result: ValidationResult) {
   const { exitCode, findings, isLoadable, providers, differences, lostLabels } = result;
   return {

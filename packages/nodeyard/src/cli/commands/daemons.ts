@@ -17,6 +17,7 @@ import { addOldOptions, type OldOptions, oldDaemon } from "../old-daemon.ts";
 import { filesOf, type Session, stateOf } from "../session.ts";
 import { linkOf } from "./dashboard.ts";
 
+/** Options of `up`: the ZooKeeper protocol over TCP is offered by it alone, since the other daemons hold no tree. */
 interface UpOptions extends WebappOptions {
   readonly listen?: { readonly host: string; readonly port: number };
   readonly tlsCert?: string;
@@ -49,14 +50,17 @@ export function defineUp(command: Command, session: Session): void {
   });
 }
 
-/** Prints the page's address with a one-time link, on a terminal only: a log would keep the link. */
+/**
+ * Prints the page's address with a one-time link, on a terminal only: a log would keep the link. No page is no reason to stop:
+ * without a TCP address there is none.
+ */
 async function showPage(session: Session): Promise<void> {
   if (!session.io.isTerminal) return;
   const link = await linkOf(stateOf(session), session.machine.hostname).catch(() => undefined);
   if (link !== undefined) session.io.out(`The page, by a link that is good once: ${link.url}\n`);
 }
 
-/** `nodeyard launcher` */
+/** `nodeyard launcher`: on ZooKeeper, or as a client of a Nodeyard on the same state folder. */
 export function defineLauncher(command: Command, session: Session): void {
   addWebappOptions(addOldOptions(command), "webapp of the configuration, else 0.0.0.0:8005").action(
     (options: WebappOptions) =>
@@ -79,6 +83,7 @@ export function defineBuilder(command: Command, session: Session): void {
     .option("--upload-workers <n>", "concurrent uploads; default: 4", count);
   addWebappOptions(command, "nowhere").action(
     ({ buildWorkers, uploadWorkers, ...options }: BuilderOptions) => {
+      // Absent rather than undefined: the builder's own defaults hold then.
       const workers = { ...(buildWorkers && { buildWorkers }), ...(uploadWorkers && { uploadWorkers }) };
       return run(session, options, { configured: "never", socket: false }, async (wish, log, stopping) => {
         const running = await startBuilder({ ...wish, ...workers }, session.machine, log, stopping);
@@ -91,7 +96,10 @@ export function defineBuilder(command: Command, session: Session): void {
 /** What every daemon is started with. */
 type DaemonWish = Pick<Parameters<typeof startLauncher>[0], "stateFolder" | "files" | "front">;
 
-/** Runs a daemon until it is stopped, and logs `text` when it is up. Rejects with CommandFailed unless it ended in good order. */
+/**
+ * Runs a daemon until it is stopped, and logs `text` when it is up. Rejects with CommandFailed unless it ended in good order, and
+ * with the error of the start. A start that a signal aborts is a stop in good order.
+ */
 async function run(
   session: Session,
   options: WebappOptions,
@@ -102,6 +110,7 @@ async function run(
     stopping: AbortSignal,
   ) => Promise<{ readonly running: Stoppable; readonly facts: object; readonly text: string }>,
 ): Promise<void> {
+  // First: a pid file of a process that runs ends the command before anything is opened.
   const old = oldDaemon(session, options);
   try {
     const log = logOf(old.session);
@@ -112,6 +121,7 @@ async function run(
       const { running, facts, text } = await start(wish, log, stopping);
       if (!stopping.aborted) log.info(facts, text);
       return running;
+      // The log writes in the background; without this the lines that say why a daemon ended could be lost.
     }).finally(() => log.flush());
     if (exitCode !== 0) throw new CommandFailed(exitCode);
   } finally {
@@ -119,6 +129,10 @@ async function run(
   }
 }
 
+/**
+ * Where ZooKeeper clients are let in by TCP; undefined: nowhere. Throws UsageError where only a part of TLS is named, or TLS
+ * without an address. Whether an address may go without TLS is judged by the server of the tree.
+ */
 function tcpOf({ listen, tlsCert, tlsKey, tlsCa }: UpOptions): TcpOptions | undefined {
   const given = [tlsCert, tlsKey, tlsCa].filter((file) => file !== undefined).length;
   if (given === 0) return listen;
@@ -141,10 +155,11 @@ function count(text: string): number {
 interface WebappOptions extends OldOptions {
   /** False: --no-webapp. */
   readonly webapp?: { readonly host: string; readonly port: number } | false;
+  /** Path of the file with the token, never the token: arguments of a process are readable by everybody on the machine. */
   readonly webappToken?: string;
 }
 
-/** Shorter ones could be guessed. */
+/** Characters. Shorter ones could be guessed: 16 hexadecimal digits are 64 bits. */
 const MIN_TOKEN = 16;
 
 /** `unless`: where it listens without the option, for the help. */
@@ -162,7 +177,10 @@ function addWebappOptions(command: Command, unless: string): Command {
     );
 }
 
-/** Throws UsageError for a token that is none. */
+/**
+ * Where the process can be looked at, as the command line wants it; undefined: nowhere, by --no-webapp. Throws UsageError for a
+ * token that is none.
+ */
 function frontWish(
   { webapp, webappToken }: WebappOptions,
   unless: Pick<FrontWish, "configured" | "socket">,

@@ -4,7 +4,7 @@ import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";
 
-/** `nodeyard dashboard` */
+/** `nodeyard dashboard`: only for who may use the socket in the state folder, so the operator of that machine. */
 export function defineDashboard(command: Command, session: Session): void {
   command
     .option("--json", "an object on stdout: url, expires")
@@ -22,6 +22,7 @@ export function defineDashboard(command: Command, session: Session): void {
  */
 export async function linkOf(stateFolder: string, hostname: string) {
   const socket = `${stateFolder}/${HTTP_SOCKET}`;
+  // An answer of the process, or the error why there is none.
   const why = await (isSocket(socket)
     ? askSocket(socket, "/v1/session/tickets", "POST")
     : Promise.reject(new Error("there is no such socket"))

@@ -26,7 +26,7 @@ import { printJson } from "../listing.ts";
 import { logOf } from "../log.ts";
 import { filesOf, placeOf, type Session, stateOf, withTree } from "../session.ts";
 
-/** The result of one check. */
+/** The result of one check, in the order of the checks: each is a line, and an object of `--json`. */
 interface Diagnosis {
   readonly check: string;
   readonly ok: boolean;
@@ -34,11 +34,12 @@ interface Diagnosis {
   readonly text: string;
 }
 
+/** Resolves with what was found right; rejects with what is wrong and what to do. */
 type Look = () => Promise<string>;
 
-/** From this difference on, deletion by age is suspended (docs/design/time.md). */
+/** From this difference on, deletion by age is suspended (docs/design/time.md); milliseconds. */
 const MAX_SKEW_MS = 30_000;
-/** A tree that cannot be written stops everything. */
+/** A tree that cannot be written stops everything, so both have to be left: bytes for small disks, the share for large ones. */
 const MIN_FREE_BYTES = 512 * 1024 * 1024;
 const MIN_FREE_SHARE = 0.02;
 
@@ -67,12 +68,18 @@ export function defineDoctor(command: Command, session: Session): void {
     });
 }
 
+/**
+ * From the machine outwards: configuration, disk, process, keys, ports, then the tree, and what needs it. A check whose subject
+ * does not exist is left out: a machine without a configuration may only run commands. Without a tree the rest could only repeat
+ * that.
+ */
 async function lookAtMachine(
   session: Session,
   look: (check: string, at: Look) => Promise<boolean>,
 ): Promise<void> {
   const state = stateOf(session);
   const hasConfig = placeOf(session).files !== undefined || fileExists(DEFAULT_CONFIG);
+  // Clouds are asked by this configuration, so only when it can be loaded as a whole.
   const isRight = hasConfig && (await look("configuration", () => configuration(session)));
   if (fileExists(state)) await look("disk", () => disk(state));
   const socket = `${state}/${HTTP_SOCKET}`;
@@ -101,6 +108,7 @@ async function lookAtMachine(
     );
 }
 
+/** Strict: warnings of the validator are errors of a launcher that is to load the file. The first is shown, the rest counted. */
 async function configuration(session: Session): Promise<string> {
   const files = filesOf(session);
   const read = await readConfig(files, { env: session.machine.env, drivers: new Drivers(loadModule) });
@@ -122,6 +130,7 @@ async function all(looks: readonly Look[]): Promise<string> {
   return ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])).join("; ");
 }
 
+/** Undefined for a file that cannot be loaded; the check of the configuration has said why. */
 async function configOf(session: Session): Promise<Config | undefined> {
   const opened = await openConfig(filesOf(session), session.machine, anyDriver()).catch(() => undefined);
   return opened?.config;
@@ -166,6 +175,7 @@ function portsOf(config: Config | undefined, isRunning: boolean): readonly Look[
       () => undefined,
       (error: unknown) => messageOf(error),
     );
+    // A free port is right before the start, and wrong while the daemon runs: then it did not open it.
     if (closed === undefined && !isRunning) return `webapp ${place} is free`;
     if (closed === undefined)
       throw new Error(
@@ -182,6 +192,7 @@ function portsOf(config: Config | undefined, isRunning: boolean): readonly Look[
   return [...servers, webapp];
 }
 
+/** The state folder's disk: the tree and the journal are written there. Rejects when it is nearly full. */
 async function disk(folder: string): Promise<string> {
   const { bytes, share } = freeSpace(folder);
   const left = `${Math.floor(bytes / 1024 / 1024)} MiB (${Math.floor(share * 100)} %) free for ${folder}`;
@@ -189,6 +200,7 @@ async function disk(folder: string): Promise<string> {
   throw new Error(`only ${left}: free disk space, or move the state folder`);
 }
 
+/** What the process on the state folder says of its own readiness (`/ready`). */
 async function daemon(socket: string): Promise<string> {
   if (!isSocket(socket)) throw new Error(`${socket} is no socket: remove it, and restart the daemon`);
   const { status, text } = await askSocket(socket, "/ready").catch((error: unknown) => {
@@ -198,10 +210,14 @@ async function daemon(socket: string): Promise<string> {
   throw new Error(`the daemon is not ready: ${text.trim()}; see its log`);
 }
 
-/** Compares the clock with the tree's, which the server stamps on each new znode. */
+/**
+ * Compares the clock with the tree's, which the server stamps on each new znode. The middle between question and answer is
+ * compared: half the round trip is the most by which the result can be wrong.
+ */
 async function clock({ tree, clock }: OperationHandles): Promise<string> {
   const asked = clock.now();
   const { path, stat } = await tree.create("/nodeyard/doctor-", undefined, {
+    // A number of its own, so that two doctors do not meet; ephemeral, so that one that is killed leaves nothing.
     sequential: true,
     ephemeral: true,
   });
@@ -213,6 +229,7 @@ async function clock({ tree, clock }: OperationHandles): Promise<string> {
   throw new Error(`${text}: set both by NTP (chronyc tracking)`);
 }
 
+/** Launchers of Nodepool count, too: they also serve requests. */
 async function launchers({ tree }: OperationHandles): Promise<string> {
   const pools = await registeredPools(tree);
   const hosts = new Set(pools.map(({ hostname }) => hostname));
@@ -221,6 +238,10 @@ async function launchers({ tree }: OperationHandles): Promise<string> {
   throw new Error("no launcher has registered a pool, so every request waits: start one, or see its log");
 }
 
+/**
+ * Lists the resources of each cloud whose machines carry tags, which proves its address and credentials. Differences with the
+ * records are only counted: sweeps judge them.
+ */
 async function clouds(session: Session, handles: OperationHandles): Promise<string> {
   const drivers = new Drivers(loadModule);
   const { config } = await openConfig(filesOf(session), session.machine, drivers);

@@ -11,6 +11,7 @@ interface EraseOptions {
   readonly json?: boolean;
 }
 
+/** `nodeyard erase`: of the tree only. The question is worded as Nodepool's, and scripts answer it. */
 export function defineErase(command: Command, session: Session): void {
   command
     .argument("<provider>", "name of a provider, configured or not", parseImage)
@@ -29,6 +30,7 @@ async function erase(
 ): Promise<void> {
   if (force !== true) {
     const { served_by: serving } = await backend.providerRecords(provider);
+    // Its launchers would write new records while the old ones go (docs/contract/operations.md, "Erase").
     if (serving.length > 0)
       throw new CommandError(
         "cli.provider_served",
@@ -36,6 +38,7 @@ async function erase(
       );
     io.err("\nWARNING! This action is not reversible!\n");
     const answer = await io.ask(`Erase ZooKeeper data for provider ${plain(provider)}? [N/y] `);
+    // Without a terminal there is no answer, and nothing is erased.
     if (answer?.toLowerCase() !== "y") {
       io.err("Aborting. No data erased.\n");
       throw new CommandFailed(1);

@@ -7,6 +7,7 @@ import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
 import { storyText } from "../story.ts";
 
+/** `nodeyard explain`: changes nothing but the znode of its question, which it removes. */
 export function defineExplain(command: Command, session: Session): void {
   command
     .argument(
@@ -32,6 +33,7 @@ export function defineExplain(command: Command, session: Session): void {
     });
 }
 
+/** For a name that nobody knows: it says who was asked, since a launcher that did not answer may know it. */
 function nothingKnown({ kind, id }: Explained, journal: string, silent: string): CommandError {
   switch (kind) {
     case "label":

@@ -7,7 +7,7 @@ import { printJson } from "../listing.ts";
 import { configuredImage, demandKnown } from "../names.ts";
 import type { Session } from "../session.ts";
 
-/** Above any build-timeout: its default is 8 hours. */
+/** Milliseconds; above any build-timeout: its default is 8 hours. */
 const DAY_MS = 86_400_000;
 
 interface BuildOptions {
@@ -17,6 +17,7 @@ interface BuildOptions {
   readonly json?: boolean;
 }
 
+/** `nodeyard image-build`: without `--wait` it ends when the request stands in the tree. */
 export function defineImageBuild(command: Command, session: Session): void {
   command
     .argument("<image>", "name of a diskimage", parseImage)
@@ -28,6 +29,7 @@ export function defineImageBuild(command: Command, session: Session): void {
     )
     .option("--json", "an object on stdout: image, build and state")
     .action(async (image: string, options: BuildOptions) => {
+      // Before the tree is opened: a configuration that is named and lacks the image is a mistake that nothing else would report.
       const configured = await configuredImage(session, image);
       if (configured?.paused)
         throw new CommandError(
@@ -48,6 +50,7 @@ async function ask(
   const known = await backend.image(image);
   demandKnown(session, known !== undefined, image);
   const paused = known?.paused === true;
+  // Nothing to wait for: refused before a request is left behind that would start a build at the end of the pause.
   if (paused && wait) throw imagePaused(image, "nothing was requested");
   const before = await backend.requestBuild(image);
   if (paused)

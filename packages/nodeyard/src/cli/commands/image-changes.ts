@@ -12,6 +12,7 @@ interface JsonOption {
   readonly json?: boolean;
 }
 
+/** All four parts of the path are needed: numbers of uploads repeat for each build and provider. */
 interface UploadOptions extends JsonOption {
   readonly provider: string;
   readonly image: string;
@@ -27,11 +28,16 @@ export function defineImageUnpause(command: Command, session: Session): void {
   pausing(command, session, false);
 }
 
+/**
+ * Idempotent, both ways. The pause is a znode of the image (docs/contract/tree.md, "Paths of the contract"), which Nodepool's
+ * builders obey, too.
+ */
 function pausing(command: Command, session: Session, paused: boolean): void {
   command
     .argument("<image>", "name of a diskimage", parseImage)
     .option("--json", "an object on stdout: image, paused")
     .action(async (image: string, { json }: JsonOption) => {
+      // Rejects when a configuration was named that does not have it.
       await configuredImage(session, image);
       await withBackend(session, async (backend) => {
         demandKnown(session, (await backend.image(image)) !== undefined, image);
@@ -42,6 +48,7 @@ function pausing(command: Command, session: Session, paused: boolean): void {
     });
 }
 
+/** `nodeyard dib-image-delete`: marks the record and ends; builders delete files and uploads when they can. */
 export function defineDibImageDelete(command: Command, session: Session): void {
   command
     .argument("<id>", 'IMAGE-BUILD, as "nodeyard dib-image-list" shows it', parseBuild)
@@ -52,6 +59,7 @@ export function defineDibImageDelete(command: Command, session: Session): void {
     });
 }
 
+/** `nodeyard image-delete`: the newest build is uploaded again when it was of that. To prevent it, delete the build. */
 export function defineImageDelete(command: Command, session: Session): void {
   command
     .requiredOption("--provider <name>", "name of the provider", parseImage)
@@ -79,6 +87,7 @@ function parseBuild(text: string): Build {
   return { image: parseImage(text.slice(0, dash)), build: parseImage(text.slice(dash + 1)) };
 }
 
+/** `nodeyard export-image-data`: for a restore of the tree, so that images that stand in clouds are not forgotten there. */
 export function defineExport(command: Command, session: Session): void {
   command
     .argument("<path>", "file to write")
@@ -94,6 +103,7 @@ export function defineExport(command: Command, session: Session): void {
     );
 }
 
+/** `nodeyard import-image-data`: the whole file is checked before the first record is written. */
 export function defineImport(command: Command, session: Session): void {
   command
     .argument("<path>", "file that export-image-data wrote")

@@ -5,6 +5,7 @@ import { printJson, printSkipped } from "../listing.ts";
 import { demandProvider } from "../names.ts";
 import type { Session } from "../session.ts";
 
+/** `nodeyard info`: with Nodepool's two tables first, which scripts parse; what Nodeyard adds comes after them. */
 export function defineInfo(command: Command, session: Session): void {
   command
     .argument("<provider>", "name of a provider")
@@ -14,8 +15,10 @@ export function defineInfo(command: Command, session: Session): void {
         const { io } = session;
         const { skipped, ...found } = await backend.providerRecords(provider);
         const { images, nodes: rows, backing_nodes: backings, served_by: servedBy, unreadable } = found;
+        // A provider without anything may be a misspelt name, and only then its name is worth a look at the configuration.
         if (images.length + rows.length + backings.length + servedBy.length === 0)
           await demandProvider(session, () => backend.providers(), provider);
+        // Columns that Nodepool does not have appear only where there is something in them.
         const slotted = rows.some((row) => row.slot !== null);
         if (json === true) {
           printJson(io, {

@@ -17,7 +17,7 @@ import { leaseColumns } from "../rows.ts";
 import type { Session } from "../session.ts";
 import { watching } from "../watching.ts";
 
-/** What a list shows. */
+/** What a list shows: rows with all their keys, of which `columns` are printed. */
 interface Table extends Rows {
   readonly columns: readonly Column[];
   /** Keys that only `--json` shows. */
@@ -31,7 +31,10 @@ interface ListOptions extends Filters {
   readonly watch?: boolean;
 }
 
-/** Gives a command `--json`, `--watch` and an action that prints what `read` finds. */
+/**
+ * Gives a command `--json`, `--watch` and an action that prints what `read` finds. `what`: the changes after which `--watch`
+ * prints again.
+ */
 function list(
   command: Command,
   session: Session,
@@ -47,6 +50,7 @@ function list(
         const print = async () => {
           const { rows, columns, skipped, ...more } = await read(backend, json ? "seconds" : "text", options);
           const chosen = await filtered(session, backend, rows, options);
+          // Home, then clear (ECMA-48): only for eyes. A file or a program gets one list after the other.
           if (options.watch === true && session.io.isTerminal && !json) session.io.out("\u001b[H\u001b[2J");
           printRows(session.io, chosen, columns, { json, ...more });
           printSkipped(session.io, skipped);
@@ -57,13 +61,14 @@ function list(
     );
 }
 
-/** `nodeyard list` */
+/** `nodeyard list`: Nodepool's table of nodes, or Nodeyard's of leases. */
 export function defineList(command: Command, session: Session): void {
   command
     .option("--detail", "all columns of nodes")
     .addOption(
       new Option("--leases", "list leases instead of nodes").conflicts(["detail", "provider", "pool"]),
     );
+  // Of both lists: which one is meant is not known while options are parsed. A state of the other one gives an empty list.
   const states = [...nodeStates, "waiting", "granted", "released"];
   addFilters(command, ["state", "provider", "pool", "label"], states);
   list(command, session, "nodes", async (backend, ages, { detail, leases }) => {
@@ -76,7 +81,7 @@ export function defineList(command: Command, session: Session): void {
   });
 }
 
-/** `nodeyard request-list` */
+/** `nodeyard request-list`: answered requests are gone from the tree as soon as their requestors have taken the nodes. */
 export function defineRequestList(command: Command, session: Session): void {
   addFilters(command, ["state", "label"], requestStates);
   list(command, session, "requests", async (backend, ages) => ({

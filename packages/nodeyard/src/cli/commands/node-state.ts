@@ -8,7 +8,7 @@ import { printRows } from "../listing.ts";
 import { patiently } from "../patience.ts";
 import type { Session } from "../session.ts";
 
-/** A cloud that needs longer to delete a machine has a problem. */
+/** Default of `delete --now`, milliseconds. A cloud that needs longer to delete a machine has a problem. */
 const DELETED_MS = 600_000;
 
 interface JsonOption {
@@ -23,9 +23,11 @@ interface DeleteOptions extends JsonOption {
 
 interface HoldOptions extends JsonOption {
   readonly comment?: string;
+  /** Milliseconds; absent: until max-hold-age. */
   readonly for?: number;
 }
 
+/** `nodeyard delete`: marks the record, and with `--now` also waits. The machine is deleted by a launcher in both cases. */
 export function defineDelete(command: Command, session: Session): void {
   command
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
@@ -54,10 +56,12 @@ async function deleteNow(
   id: string,
   timeoutMs: number,
 ): Promise<void> {
-  // A record that cannot be read is removed.
+  // A record that cannot be read is removed. It is read before the change: afterwards the record may be gone before its provider
+  // is known.
   const node = await backend.node(id, "seconds").catch(() => undefined);
   await backend.deleteNodeNow(id);
   const provider = node?.provider ?? null;
+  // The mark stays: a launcher that serves the provider later deletes it. But waiting for that would only end by --timeout.
   if (provider !== null && !(await backend.pools()).some((pool) => pool.provider === provider))
     throw new CommandError(
       "cli.provider_not_served",
@@ -71,10 +75,12 @@ async function deleteNow(
   try {
     await inTime(machine.clock, timeoutMs, following.done, late);
   } finally {
+    // Whether the connection ends well does not matter any more: the result is known.
     await patiently(machine.clock, following.close()).catch(() => {});
   }
 }
 
+/** `nodeyard hold`: allowed in the states that the record's table of states allows; else the error names the state. */
 export function defineHold(command: Command, session: Session): void {
   command
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)

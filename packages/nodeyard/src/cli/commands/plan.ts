@@ -16,8 +16,10 @@ import { printJson } from "../listing.ts";
 import { filesOf, type Session, stateOf } from "../session.ts";
 
 interface PlanOptions {
+  /** Seconds since the epoch. */
   readonly since?: number;
   readonly days?: number;
+  /** Files; absent: the journal of the state folder. */
   readonly demand?: readonly string[];
   readonly record?: string;
   readonly seed: number;
@@ -83,6 +85,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
   if (options.json === true)
     printJson(session.io, { requests: demand.requests.length, ...compared, assumed });
   else session.io.out(textOf(demand.requests.length, compared.rows, assumed));
+  // After the output, so that `--json` has the list that the error speaks of.
   const { length } = compared.lost;
   if (length > 0)
     throw new CommandError(
@@ -91,6 +94,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
     );
 }
 
+/** The requests to play, from files or the journal. Throws CommandError where there are none. */
 function demandOf(session: Session, { since, days, demand: files }: PlanOptions) {
   const book = new DemandBook();
   const journal = `${stateOf(session)}/${JOURNAL}`;
@@ -104,6 +108,7 @@ function demandOf(session: Session, { since, days, demand: files }: PlanOptions)
         `${problem}; name the state folder of a launcher with --state, or a file with --demand`,
       );
   } else for (const file of files) book.read(file, readText(file, "--demand"));
+  // Days count back from the last request, not from today: a recorded week is still that week months later.
   const last = book.demand().requests.at(-1);
   const demand = book.demand(since ?? (last?.at ?? 0) - (days ?? 7) * DAY_S);
   if (demand.requests.length > 0) return demand;
@@ -124,6 +129,7 @@ function progress({ io, machine: { clock } }: Session, name: string): (part: num
   };
 }
 
+/** One line per provider and label: today's figure, an arrow, the planned one. "-": nothing was served, so there is no wait. */
 function textOf(requests: number, rows: readonly PlanRow[], assumed: readonly string[]): string {
   const cells = rows.map(({ provider, label, today, planned }) => {
     const pair = (of: (figures: PlanRow["today"]) => string | number) => `${of(today)} -> ${of(planned)}`;
@@ -157,6 +163,7 @@ function textOf(requests: number, rows: readonly PlanRow[], assumed: readonly st
   return `${requests} requests, today -> planned; nodes, cores and RAM at most at once\n${renderTable(head, cells)}${notes}`;
 }
 
+/** Seconds since the epoch. Throws InvalidArgumentError, which commander prints with the option's name. */
 function sinceOf(text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) throw new InvalidArgumentError("write a time as in 2026-01-31T10:00Z.");

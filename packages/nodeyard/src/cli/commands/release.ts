@@ -5,11 +5,15 @@ import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
 
+/**
+ * `nodeyard release`: all that exist are released, then the unknown ones are an error. Idempotent: released twice is released.
+ */
 export function defineRelease(command: Command, session: Session): void {
   command
     .argument("<lease...>", 'ids of leases, as "nodeyard list --leases" shows them')
     .option("--json", "an array of objects on stdout: lease, outcome (released or unknown)")
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
+      // All are checked before one is released: a misspelt id must not leave the command half done.
       const ids = [...new Set(words.map(parseLeaseId))];
       return withBackend(session, async (backend) => {
         const released: { readonly lease: string; readonly outcome: "released" | "unknown" }[] = [];
@@ -34,6 +38,7 @@ interface RetireOptions {
   readonly json?: boolean;
 }
 
+/** `nodeyard retire`: for a backing node that behaves badly. Its slots in use are used to their end. */
 export function defineRetire(command: Command, session: Session): void {
   command
     .argument("<node>", "id of a node with a slot, or of the backing node itself", parseNodeId)

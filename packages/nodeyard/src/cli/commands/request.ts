@@ -12,6 +12,7 @@ import type { Session } from "../session.ts";
 
 interface RequestOptions extends LeaseOptions {
   readonly wait?: boolean;
+  /** With `--wait`: a wait that is given up leaves the lease, for a later `list --leases` or `release`. */
   readonly keep?: boolean;
   readonly json?: boolean;
 }
@@ -20,7 +21,7 @@ const HOUR_MS = 3_600_000;
 /** Launchers decline a label that no pool offers within this time, milliseconds. */
 const DECLINE_MS = 5_000;
 
-/** Options of whatever leases nodes. */
+/** Options of `request`, `run` and `shell`, which lease nodes. Times are milliseconds when they are parsed. */
 export function addLeaseOptions(command: Command): Command {
   return command
     .addOption(
@@ -40,6 +41,7 @@ export function addLeaseOptions(command: Command): Command {
     );
 }
 
+/** `nodeyard request`: without `--wait` it prints the lease's id and ends; the nodes come, or the lease expires. */
 export function defineRequest(command: Command, session: Session): void {
   addLeaseOptions(command)
     .argument("<label...>", "LABEL or LABEL:N, for instance ubuntu-noble:2 arm-board")
@@ -95,6 +97,9 @@ async function unlessDeclined(session: Session, backend: Backend, { lease, grant
   );
 }
 
+/**
+ * The nodes with the line that logs in to each. Rejects when their records cannot be read; the caller then gives the lease back.
+ */
 async function printGranted(
   session: Session,
   backend: Backend,
@@ -116,6 +121,7 @@ async function printGranted(
   io.out(`release with: nodeyard release ${lease.id}\n`);
 }
 
+/** Keys are never renamed. Without `--wait` there are no nodes yet. */
 function printLease({ io }: Session, lease: Lease, nodes: readonly object[]): void {
   const { id, state, owner, labels, request, expires } = lease;
   printJson(io, {

@@ -13,6 +13,7 @@ interface RunOptions extends LeaseOptions {
   readonly identity?: string;
 }
 
+/** `nodeyard run`: BatchMode, because a question of ssh would wait for an answer while the lease runs. */
 export function defineRun(command: Command, session: Session): void {
   define(command)
     .argument("<command...>", "what to run there, after --; each word arrives as it is given")
@@ -21,6 +22,7 @@ export function defineRun(command: Command, session: Session): void {
     );
 }
 
+/** `nodeyard shell`: ssh may ask for a passphrase here, as it may not in `run`. */
 export function defineShell(command: Command, session: Session): void {
   define(command).action((label: string, options: RunOptions) => onNode(session, label, options, ["-t"], []));
 }
@@ -29,6 +31,7 @@ function define(command: Command): Command {
   return addLeaseOptions(command)
     .option("--identity <file>", "private key to log in with; default: what ssh finds")
     .argument("<label>", "label of the node", (text: string) => {
+      // "debian:2" is refused: ssh runs on one node.
       const [label, ...more] = parseLabels([text]);
       if (more.length > 0)
         throw new UsageError(`${JSON.stringify(text)}: one node only; request more with "nodeyard request"`);
@@ -56,6 +59,7 @@ async function onNode(
   const code = await withBackend(session, (backend) =>
     leaseAndRun(session, backend, label, options, [...sshOptions], words),
   ).catch((error: unknown) => {
+    // It has exit code 124, as of `timeout`; any other error before ssh runs has 125 (docs/reference/exit-codes.md).
     if (error instanceof TimedOut) throw error;
     // Any other code could be the command's.
     throw new NoNode(messageOf(error), { cause: error });
@@ -74,7 +78,8 @@ async function leaseAndRun(
   let code = 0;
   await askAndUse(session, backend, [label], options, async (asked) => {
     const lease = await awaitNodes(session, backend, asked, options);
-    // From here on signals are for ssh, and the lease is given back when that has ended.
+    // From here on signals are for ssh, and the lease is given back when that has ended. This listener is added before the other
+    // one is dropped: without any, a signal would end the process and leave the lease.
     const ignore = session.machine.onSignal(() => {});
     try {
       asked.ignoreSignals();
@@ -91,6 +96,7 @@ async function leaseAndRun(
         "-o",
         `UserKnownHostsFile=${knownHosts.file}`,
         "-o",
+        // The keys were read when the node was made: another one is not the node that was leased.
         "StrictHostKeyChecking=yes",
         ...LIMITS,
       );

@@ -11,6 +11,7 @@ import { type Session, stateOf } from "../session.ts";
 import { controlKeyOf, makeKeys } from "./sliverd-keys.ts";
 import { addSliverdStatus, CONTROL_SOCKET, operator } from "./sliverd-status.ts";
 
+/** How a machine is reached, and what is printed. `timeout` is a duration as people write it, for the error's text. */
 interface LoginOptions {
   readonly port?: string;
   readonly identity?: string;
@@ -20,12 +21,14 @@ interface LoginOptions {
   readonly timeout: string;
 }
 
+/** What the machine is to become. `node`: its name in documents; absent: its host name. */
 interface WishOptions {
   readonly node?: string;
   readonly backEnd: "account" | "container";
   readonly sliverdConfig?: string;
 }
 
+/** What is copied to it. Absent: the programs of this installation and the Node.js that runs here. */
 interface ProgramOptions {
   readonly bundle?: string;
   readonly nodeRuntime?: string;
@@ -41,6 +44,7 @@ interface UninstallOptions extends LoginOptions, ProgramOptions {
   readonly local?: boolean;
 }
 
+/** `sliverd install`, `status`, `uninstall` and `settings`. All work is in the driver's package; here are only words. */
 export function addSliverdHosts(sliverd: Command, session: Session): void {
   programs(wishes(login(sliverd.command("install"))))
     .description(
@@ -71,7 +75,7 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
 type Operator = Awaited<ReturnType<typeof operator>>;
 
 const HOST = { name: "[host]", description: "[USER@]HOST, as for ssh" };
-/** Of a command that asks a sliver manager and nothing else of its machine. */
+/** For `status`, which asks a sliver manager and nothing else of its machine. */
 const OR_HERE = {
   name: "[host]",
   description: `[USER@]HOST, as for ssh, or the path of the socket of this machine's sliver manager; default: ${CONTROL_SOCKET}`,
@@ -87,6 +91,7 @@ function way(command: Command, timeout: string, host = HOST): Command {
 }
 
 function login(command: Command): Command {
+  // Time to copy the programs with a Node.js binary over a slow line, and to install packages.
   return way(command, "15m")
     .option("--identity <file>", "private key to log in with")
     .option("--dry-run", "only list what would change")
@@ -121,13 +126,14 @@ function bundleOf(
   });
 }
 
-/** Exactly one of a host and `--local` is needed. Throws UsageError. */
+/** The machine to work on: exactly one of a host and `--local` is needed. Throws UsageError. */
 function remoteOf(tools: Operator, host: string | undefined, options: InstallOptions | UninstallOptions) {
   if ((host === undefined) !== (options.local === true))
     throw new UsageError("which machine? name a host, or give --local for this one");
   return host === undefined ? tools.localRemote : tools.sshRemote(loginOf(host, options));
 }
 
+/** Needs no keys: also a machine can be cleaned whose launcher is gone. */
 function uninstall(session: Session, host: string | undefined, options: UninstallOptions): Promise<void> {
   return within(session, options, async (signal) => {
     const tools = await operator();
@@ -139,11 +145,14 @@ function uninstall(session: Session, host: string | undefined, options: Uninstal
   });
 }
 
+/** Idempotent: what is right already is not changed, and `changes` is empty then. */
 function install(session: Session, host: string | undefined, options: InstallOptions): Promise<void> {
   return within(session, options, async (signal) => {
     const { installPackages = false } = options;
     const tools = await operator();
     const remote = remoteOf(tools, host, options);
+    // On one machine, launcher and host share the state folder, so that its keys can be made here. For another host they must
+    // exist: all launchers need the same ones.
     if (options.local === true && options.dryRun !== true) await makeKeys(session, true);
     const settings = await settingsOf(session, options, { installPackages });
     const enrolled = await tools.installSliverd({
@@ -158,6 +167,7 @@ function install(session: Session, host: string | undefined, options: InstallOpt
     tell(session, enrolled, options);
     if (options.local === true && options.json !== true && options.dryRun !== true)
       session.io.out(providerText(enrolled.node, sliverPaths(stateOf(session)).signingKeys));
+    // A dry run must not succeed where the machine lacks packages that the installation would not install.
     if (options.dryRun === true && enrolled.missingPackages.length > 0)
       throw new CommandError(
         "cli.missing_packages",
@@ -166,7 +176,7 @@ function install(session: Session, host: string | undefined, options: InstallOpt
   });
 }
 
-/** What the launcher's configuration needs, to be copied. */
+/** What the launcher's configuration needs, to be copied. Amounts are examples, MiB. */
 function providerText(node: string, signingKeys: string): string {
   return `in nodepool.yaml:
 labels:
@@ -184,6 +194,9 @@ providers:
 `;
 }
 
+/**
+ * The document by which a machine enrols: public keys and the wish, nothing secret. Rejects when the launcher has no keys yet.
+ */
 async function settingsOf(
   session: Session,
   { node, backEnd, sliverdConfig }: WishOptions,
@@ -212,6 +225,7 @@ function jsonObject(path: string): Record<string, unknown> {
   throw new UsageError(`${path} holds no JSON object`);
 }
 
+/** The login for ssh. Throws UsageError for a port that is none. */
 function loginOf(host: string, { port, identity, sshConfig }: LoginOptions): SshLogin {
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535))
     throw new UsageError(`--port ${JSON.stringify(port)} is not a port`);
@@ -223,6 +237,7 @@ function loginOf(host: string, { port, identity, sshConfig }: LoginOptions): Ssh
   };
 }
 
+/** Runs `work` with a signal that aborts after `--timeout`; rejects with CommandError then. */
 async function within(
   { machine }: Session,
   { timeout }: { readonly timeout: string },
@@ -237,6 +252,7 @@ async function within(
   }
 }
 
+/** What was, or would be, changed. Texts come from the machine, so they are printed without control characters. */
 function tell({ io }: Session, enrolled: Enrolled, { dryRun, json }: LoginOptions): void {
   if (json === true) return printJson(io, enrolled);
   const { node, changes, notes } = enrolled;

@@ -26,6 +26,7 @@ const columns: readonly Column[] = [
 ];
 const JSON_OPTION = ["--json", "an array of objects on stdout: key, use, keySet, until, public"] as const;
 
+/** `sliverd keys`: files only; neither tree nor host is contacted. Hosts learn of a new key by their next document. */
 export function addSliverdKeys(sliverd: Command, session: Session): void {
   const keys = sliverd
     .command("keys")
@@ -57,13 +58,17 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
     .option(...JSON_OPTION)
     .action(({ overlap, ...output }: Output & { readonly overlap: string }) => {
       const places = sliverPaths(stateOf(session));
+      // `parseDuration` knows no 0.
       const seconds = overlap === "0" ? 0 : parseDuration(overlap) / 1_000;
       const now = Math.floor(session.machine.clock.now() / 1_000);
       show(session, rotateSigningKeysFile(places.signingKeys, { now, overlap: seconds }), places, output);
     });
 }
 
-/** Where there are some it rejects, or, with `keep`, they stay. */
+/**
+ * Makes the launcher's keys in the state folder. Where there are some it rejects, or, with `keep`, they stay: new ones would lock
+ * the launcher out of every host that trusts the old ones.
+ */
 export async function makeKeys(session: Session, keep = false): Promise<SigningKeys> {
   const state = stateOf(session);
   makeStateFolder(state);
@@ -76,6 +81,7 @@ export async function makeKeys(session: Session, keep = false): Promise<SigningK
   return made;
 }
 
+/** Undefined only when the file does not exist: a file that cannot be read is no reason to make new keys. */
 function readSigningKeysIfAny(path: string): SigningKeys | undefined {
   try {
     return readSigningKeys(path);
@@ -103,7 +109,7 @@ function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPaths
   printRows(io, [...signing, control], columns, { json: json === true });
 }
 
-/** `type base64`. */
+/** The public half of the key that logs in to hosts, as `type base64`, without its comment. */
 export function controlKeyOf({ controlKey }: SliverPaths): string {
   return readText(`${controlKey}.pub`, "the control key").trim().split(" ").slice(0, 2).join(" ");
 }

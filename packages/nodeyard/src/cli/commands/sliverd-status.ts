@@ -18,14 +18,20 @@ const columns: readonly Column[] = [
 /** The default socket on which a sliver manager listens for the operator of its machine. */
 export const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
 
-/** What acts on sliver hosts comes with their driver, which nothing else of the program loads by name. */
+/**
+ * What acts on sliver hosts comes with their driver, which nothing else of the program loads by name. Loaded only by these
+ * commands.
+ */
 export const operator = () => import("@nodeyard/driver-sliver/operator");
 
 interface StatusOptions {
   readonly json?: boolean;
 }
 
-/** `login` takes what every command has that goes to a machine; `within` its deadline. */
+/**
+ * `sliverd status`. `loginOf` makes the login of the options that every command has which goes to a machine; `within` applies
+ * their deadline.
+ */
 export function addSliverdStatus<Options extends StatusOptions>(
   command: Command,
   session: Session,
@@ -52,6 +58,7 @@ export function addSliverdStatus<Options extends StatusOptions>(
     );
 }
 
+/** A client of the sliver manager: by its socket, for a path, or over SSH with the control key. */
 async function clientOf<Options>(
   session: Session,
   host: string,

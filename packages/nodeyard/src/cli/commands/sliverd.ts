@@ -5,7 +5,10 @@ import type { Session } from "../session.ts";
 import { addSliverdHosts } from "./sliverd-hosts.ts";
 import { addSliverdKeys } from "./sliverd-keys.ts";
 
-/** Machines that are divided into slivers: the keys that they believe, and how they come to. */
+/**
+ * `nodeyard sliverd`: the sliver manager, what acts in its slivers, and the keys and machines of a launcher. The first part runs
+ * the manager's own program, as root, so that its package is needed only on sliver hosts.
+ */
 export function defineSliverd(sliverd: Command, session: Session): void {
   addRun(sliverd);
   addExec(sliverd);
@@ -65,6 +68,7 @@ interface InSliver {
   readonly config: string;
 }
 
+/** Arguments of a command that acts on one sliver of this machine. */
 function inSliver(command: Command, what: string): Command {
   return command
     .argument("<sliver>", "its name, or the id of its node")
@@ -83,6 +87,7 @@ function addExec(sliverd: Command): void {
     );
 }
 
+/** Runs the sliver manager's program with these words; its exit code becomes this command's. */
 async function ended(words: readonly string[]): Promise<void> {
   const exitCode = await runSliverd(words);
   if (exitCode !== 0) throw new CommandFailed(exitCode);

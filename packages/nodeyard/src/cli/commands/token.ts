@@ -6,6 +6,7 @@ import { withBackend } from "../backend/index.ts";
 import { printJson, printRows, printSkipped } from "../listing.ts";
 import type { Session } from "../session.ts";
 
+/** Labels and tenants that are absent mean none for a user, and all for the other roles. */
 interface CreateOptions {
   readonly role: ApiRole;
   readonly label?: readonly string[];
@@ -15,6 +16,7 @@ interface CreateOptions {
   readonly json?: boolean;
 }
 
+/** Milliseconds: 90 days, so that a forgotten token ends by itself. */
 const DEFAULT_MS = 90 * 86_400_000;
 
 const tokenColumns = columns({
@@ -27,7 +29,7 @@ const tokenColumns = columns({
   "Created By": "created_by",
 });
 
-/** `nodeyard token` */
+/** `nodeyard token create`, `list` and `revoke`. Processes that serve the API learn of a change by the tree's events. */
 export function defineToken(command: Command, session: Session): void {
   addCreate(command.command("create").description("make a token and print it: it is shown once"), session);
   command
@@ -57,6 +59,7 @@ export function defineToken(command: Command, session: Session): void {
     );
 }
 
+/** The token alone goes to stdout, so that it can be redirected to a file; the remark goes to stderr. */
 function addCreate(command: Command, session: Session): void {
   const several = (value: string, before: readonly string[] = []) => [...before, value];
   command
@@ -86,6 +89,7 @@ function addCreate(command: Command, session: Session): void {
     );
 }
 
+/** A row without the hash. `now`: the time that expiry is judged by, milliseconds of the tree. */
 function tokenRow(token: Omit<Token, "hash" | "created">, now: number, ages: "text" | "seconds"): Row {
   const { name, role, labels, tenants, expires, revoked } = token;
   const state = revoked !== null ? "revoked" : expires <= now ? "expired" : "valid";

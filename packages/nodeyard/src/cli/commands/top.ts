@@ -10,6 +10,7 @@ interface TopOptions {
   readonly json?: boolean;
 }
 
+/** `nodeyard top`: the lists in numbers, again after changes. */
 export function defineTop(command: Command, session: Session): void {
   command
     .option("--once", "print it once")
@@ -46,6 +47,7 @@ async function overview(backend: Backend): Promise<Overview> {
     backend.pools(),
     ...(["nodes", "requests", "leases"] as const).map((name) => backend.list(name, "seconds")),
   ]);
+  // Served providers without nodes, too: "0" says more than a missing line.
   const names = new Set([
     ...pools.map(({ provider }) => provider),
     ...nodes!.rows.map(({ provider }) => String(provider ?? "")),
@@ -63,6 +65,7 @@ async function overview(backend: Backend): Promise<Overview> {
   };
 }
 
+/** Rows by state. */
 function counts(rows: readonly Row[]): Counts {
   const found: Record<string, number> = {};
   for (const { state } of rows) found[String(state)] = (found[String(state)] ?? 0) + 1;
