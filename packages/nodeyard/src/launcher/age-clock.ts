@@ -14,7 +14,9 @@ const AGREE = 3;
 export class AgeClock {
   readonly #handles: { readonly clock: Clock; readonly tree: Tree };
   readonly #stored = new StoredTimes();
+  /** The time by both clocks when this process began: shows whether the local clock was set before `start`. */
   readonly #begun: { readonly wall: number; readonly steady: number };
+  /** A trusted tree time, and the monotonic time at which it was read: from these two the time goes on while the clock is in doubt. */
   #anchor: number;
   #anchorMono: number;
   /** How far the clock was off at the last sweep, and how many sweeps agree on it. Undefined: it is trusted. */
@@ -27,7 +29,7 @@ export class AgeClock {
     this.#begun = { wall: handles.clock.now(), steady: this.#anchorMono };
   }
 
-  /** Milliseconds of tree time. */
+  /** Milliseconds of tree time. Each call looks for a jump, so time is also watched between sweeps. */
   now(): number {
     const real = treeNow(this.#handles);
     const steady = this.#steady();
@@ -37,6 +39,7 @@ export class AgeClock {
     return this.#doubt === undefined ? real : steady;
   }
 
+  /** The present by both clocks, for reading stored times. */
   moment(): Moment {
     return { now: this.now(), steady: this.#handles.clock.monotonic(), trusted: this.trusted };
   }
@@ -101,6 +104,7 @@ export class AgeClock {
     this.#doubt = undefined;
   }
 
+  /** Tree time by the monotonic clock alone. */
   #steady(): number {
     return this.#anchor + this.#handles.clock.monotonic() - this.#anchorMono;
   }

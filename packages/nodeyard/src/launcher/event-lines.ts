@@ -20,6 +20,7 @@ function fieldsOf(
   { event, request, node, facts, record }: JournalEvent,
   { nodes, requests }: Pick<View, "nodes" | "requests">,
 ): Pick<JournalEvent, "event"> {
+  // The event's own record comes first: a node that was just deleted is not in the view any more.
   const of = record ?? (node === undefined ? undefined : nodes.byId.get(node)?.record);
   const wanted =
     request ?? (typeof facts.request === "string" ? facts.request : of?.allocatedTo) ?? undefined;
@@ -70,13 +71,14 @@ export function noteUse(
     });
 }
 
-/** How long a node was in use, for estimates after a restart. */
+/** How long a node was in use, for estimates after a restart. Read back by `Timings.recall`. */
 function usedFor({ state, stateTime }: NodeRecord, after: NodeRecord): object {
   if (state !== "in-use" || stateTime === null || after.stateTime === null) return {};
   const ms = Math.round(Math.max(0, after.stateTime - stateTime) * 1_000);
   return { label: after.type.join(","), ms };
 }
 
+/** Whether the launcher pool that made a node still has a component. */
 function isRegistered({ components }: Pick<View, "components">, pool: string | null): boolean {
   for (const { record } of components.values()) if (record.id === pool) return true;
   return false;

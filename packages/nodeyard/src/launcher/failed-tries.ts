@@ -20,6 +20,7 @@ export class FailedTries {
     return tries;
   }
 
+  /** Failures of the row so far; 0 for a key of which nothing failed. */
   count(key: string): number {
     return this.#byKey.get(key)?.failed ?? 0;
   }

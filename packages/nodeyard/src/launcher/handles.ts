@@ -28,15 +28,20 @@ export interface OpenProvider {
   readonly config: ProviderConfig;
   readonly driver: Driver;
   readonly provider: Provider;
-  /** Work in progress with this provider; after a replacement the provider is closed when the work has ended. */
+  /**
+   * Work in progress with this provider; after a replacement the provider is closed when the work has ended. Members remove
+   * themselves.
+   */
   readonly work: Set<Promise<unknown>>;
 }
 
 /** One pool of an open provider, as controllers need it. */
 export interface ServingPool {
+  /** `<provider>/<pool>`, see `poolKey`. */
   readonly key: string;
   /** Launcher-pool id. */
   readonly id: string;
+  /** The pool's name within its provider. */
   readonly name: string;
   readonly open: OpenProvider;
 }

@@ -17,7 +17,9 @@ import type { Ledgers } from "./limits/ledger.ts";
 
 /** What code needs that writes records under their locks. */
 export interface RecordHandles extends Handles {
+  /** Locks of nodes and requests, and whether they may still be acted upon. */
   readonly fence: Fence;
+  /** Counts every change of a node record against the limits that it concerns. */
   readonly ledgers: Ledgers;
 }
 
@@ -40,6 +42,7 @@ const nodeKind: RecordKind<NodeRecord, NodePatch> = {
     ours.provider === theirs.provider,
 };
 
+/** A request is pinned by its state, what it asks for, and who has declined it: Zuul may change its priority while it is served. */
 const requestKind: RecordKind<RequestRecord, RequestPatch> = {
   decode: decodeRequest,
   encode: encodeRequest,
@@ -51,6 +54,10 @@ const requestKind: RecordKind<RequestRecord, RequestPatch> = {
     ours.nodeTypes.every((label, index) => label === theirs.nodeTypes[index]),
 };
 
+/**
+ * A node record for writing; each write goes through the ledgers. `record` and `version` may be the view's, since the first write
+ * checks them.
+ */
 export function heldNode(
   context: RecordHandles,
   held: Held,
@@ -68,6 +75,7 @@ export function heldNode(
   });
 }
 
+/** The same for a request, whose record takes nothing of a limit. */
 export function heldRequest(
   context: RecordHandles,
   held: Held,

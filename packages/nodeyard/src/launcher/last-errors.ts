@@ -6,6 +6,7 @@ import type { View } from "../view/index.ts";
 /** Kept of each provider: the journal has all of them. */
 const KEPT = 10;
 
+/** `at` is wall time of this process, milliseconds; `kind` is the DriverError's, where the event has one. */
 type ProviderError = ProviderStanding["errors"][number];
 const ERRORS: ReadonlySet<JournalEventName> = new Set(["node.launch-failed", "node.delete-failed"]);
 

@@ -13,13 +13,17 @@ const DAY_MS = 86_400_000;
 /** What `recall` reads. */
 export const TIMING_EVENTS: readonly JournalEventName[] = ["node.ready", "node.returned"];
 
-/** How long launches took lately, and how long users kept nodes. In memory; after a restart read back from the journal. */
+/**
+ * How long launches took lately, and how long users kept nodes. In memory; after a restart read back from the journal. A row is a ring
+ * of the newest values; forecasts draw from it.
+ */
 export class Timings {
   /** Milliseconds, by pool and label. */
   readonly #launches = new Map<string, number[]>();
   /** Milliseconds, by label. */
   readonly #uses = new Map<string, number[]>();
 
+  /** `pool` is a pool's key. */
   launched(pool: string, label: string, ms: number): void {
     note(this.#launches, `${pool} ${label}`, ms, LAUNCHES);
   }
@@ -33,6 +37,7 @@ export class Timings {
     if (event.type !== "node" || event.before?.record.state !== "in-use") return;
     const { type, stateTime } = event.before.record;
     const until = event.after?.record.state === "in-use" ? null : (event.after?.record.stateTime ?? null);
+    // Without times in the record nothing is known; a record that changes within its use, such as its comment, ends nothing.
     if (until === null || stateTime === null || type[0] === undefined) return;
     this.used(type[0], Math.max(0, until - stateTime) * 1_000);
   }
@@ -61,6 +66,7 @@ export class Timings {
   }
 }
 
+/** Appends a value and drops the oldest. Beyond so many keys everything is forgotten, rather than kept for ever. */
 function note(known: Map<string, number[]>, key: string, value: number, most: number): void {
   if (known.size >= REMEMBERED && !known.has(key)) known.clear();
   const values = known.get(key) ?? [];
@@ -69,6 +75,7 @@ function note(known: Map<string, number[]>, key: string, value: number, most: nu
   if (values.length > most) values.shift();
 }
 
+/** Puts older values before those that are known, and keeps the newest `most`. */
 function putBefore(
   known: Map<string, number[]>,
   before: ReadonlyMap<string, readonly number[]>,

@@ -7,11 +7,13 @@ import type { Handles } from "./handles.ts";
 const KEEP_MS = 8 * 3_600_000;
 /** Parents removed in one sweep, at most: the rest is for the next one. */
 const PER_SWEEP = 4_096;
+/** Requests in flight, at most: a sweep must not hold up the work of the launcher. */
 const AT_ONCE = 32;
 
 /**
  * Removes lock parents of requests that were deleted long ago, oldest first, so that a sweep reads no more znodes than it removes. The
- * lock parent of an unreadable request stays. Contenders are never deleted here: each ends with the session of its owner.
+ * lock parent of an unreadable request stays. Contenders are never deleted here: each ends with the session of its owner. Called every
+ * minute by each launcher; a znode that another one removed counts as removed.
  */
 export async function removeLockParents(handles: Handles): Promise<void> {
   const { tree, view, ages } = handles;
@@ -35,6 +37,7 @@ async function removeIfOld({ tree, ages }: Handles, name: string): Promise<boole
   try {
     await tree.delete(parent);
   } catch (error) {
+    // Refused: a contender is there, or another launcher removed it. The next sweep looks again.
     if (!(error instanceof TreeError) || error.outcome === "unknown") throw error;
   }
   return true;

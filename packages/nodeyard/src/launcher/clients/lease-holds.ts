@@ -7,10 +7,11 @@ import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts"
 import { lockNode } from "../nodes/node-lock.ts";
 
 /**
- * Sets a node `in-use` under a contender that outlives every session; repeated, it finds the contender of the first call. Returns false
- * when the node is gone or belongs to another request. The durable contender is created behind our session's contender, and the node is
- * set in use only when no other contender stands between the two, since that client would get the lock next. Each commit checks that
- * the lease still exists: the process that ends a lease removes only the holds that exist by then.
+ * Sets a node `in-use` under a contender that outlives every session; repeated, it finds the contender of the first call. Returns
+ * false when the node is gone or belongs to another request. The durable contender is created behind our session's contender, and the
+ * node is set in use only when no other contender stands between the two, since that client would get the lock next. Each commit
+ * checks that the lease still exists: the process that ends a lease removes only the holds that exist by then. Throws Busy while
+ * another client holds the lock or stands in line; the caller tries again later.
  */
 export async function holdNode(
   context: RecordHandles,

@@ -16,9 +16,10 @@ import type { RecordHandles } from "../held-records.ts";
 import { Busy, giveBack, holdNode, nodesOf } from "./lease-holds.ts";
 
 /**
- * Holds nodes for clients that have no session with the tree: durable contenders named after the lease keep everyone
- * else away, and at expiry or release any launcher returns the nodes. Level-triggered: each wake compares lease, request and
- * nodes as they are, so that it may be cut off anywhere and entered again by any launcher.
+ * Holds nodes for clients that have no session with the tree: durable contenders named after the lease keep everyone else away, and at
+ * expiry or release any launcher returns the nodes. Level-triggered: each wake compares lease, request and nodes as they are, so that
+ * it may be cut off anywhere and entered again by any launcher. Every launcher runs one, without election: races end in a refused
+ * commit, and the loser looks again.
  */
 export class LeaseKeeper {
   readonly #context: RecordHandles;
@@ -36,6 +37,7 @@ export class LeaseKeeper {
     }));
   }
 
+  /** Only wakes the leases that an event concerns; nothing is decided from the event itself. */
   onEvent(event: ViewEvent): void {
     if (event.type === "own" && event.path.startsWith(`${LEASES}/`)) {
       const id = event.path.slice(LEASES.length + 1);
@@ -53,6 +55,7 @@ export class LeaseKeeper {
     for (const path of own.keys()) {
       if (path.startsWith(`${LEASES}/`)) this.#controllers.wake(path.slice(LEASES.length + 1));
     }
+    // Nodes that are held for a lease that is gone.
     for (const id of nodes.byLock.get("locked")) {
       const lease = leaseIdOf(nodes.byId.get(id)?.record.requestor ?? null);
       if (lease !== undefined && !own.has(leasePath(lease))) this.#controllers.wake(lease);
@@ -72,6 +75,7 @@ export class LeaseKeeper {
   #failed(id: string, error: unknown, attempt: number): number {
     const { log, random } = this.#context;
     const pause = backoff(random, attempt, 500, 60_000);
+    // After five failures in a row it was not only a lost race.
     const overtaken = error instanceof FenceLost || error instanceof CommitFailed || error instanceof Busy;
     const level = overtaken && attempt < 5 ? "debug" : "warn";
     const facts = { lease: id, attempt, retryMs: Math.round(pause), error: messageOf(error) };
@@ -89,10 +93,13 @@ export class LeaseKeeper {
     if (lease === undefined) return undefined;
     const { ages } = this.#context;
     const left = this.#left(lease);
+    // Set by its client, or by a launcher that stopped before it had taken back the nodes.
     if (lease.state === "released") return this.#end(lease, entry);
+    // After a jump of the clock no lease ends by time until the time is known again.
     if (left <= 0 && ages.trusted) return this.#expire(lease, entry);
     if (lease.state === "waiting") await this.#grant(lease, entry);
     // Clocks are read in fractions: without a whole millisecond it would wake at the very moment, over and over.
+    // Overdue, and the clock is not trusted: looked at again with each sweep anyway.
     return left > 0 ? Math.ceil(left) : 60_000;
   }
 
@@ -140,6 +147,7 @@ export class LeaseKeeper {
     this.#senseless.delete(id);
     ages.forget(leasePath(id));
     for (const request of [...view.requests.byRequestor.get(leaseRequestor(id))]) {
+      // The tree has the last word: the view may show the request before its lease.
       if ((await tree.stat(leasePath(id))) !== undefined) return;
       await this.#withdraw(id, request);
       log.info({ lease: id, request }, "deleted a request whose lease is gone");
@@ -167,6 +175,10 @@ export class LeaseKeeper {
     await orUndefined(this.#context.tree.delete(paths.request(request)));
   }
 
+  /**
+   * Holds all nodes of a fulfilled request, then grants the lease and deletes the request in one commit: from there on only the lease
+   * names the nodes. Repeated after a crash, it finds the holds that were made.
+   */
   async #grant(lease: Lease, entry: OwnEntry): Promise<void> {
     const { tree, log, journal } = this.#context;
     const request = this.#requestOf(lease);
@@ -194,6 +206,9 @@ export class LeaseKeeper {
     });
   }
 
+  /**
+   * Ends a lease that gets no nodes. Its record stays until it expires or its client releases it, so that the client sees the failure.
+   */
   async #fail(lease: Lease, entry: OwnEntry, request: RequestEntry): Promise<void> {
     const failed: Lease = { ...lease, state: "failed" };
     await this.#context.tree.commit([

@@ -15,8 +15,9 @@ import type { RequestEntry, ViewEvent } from "../../view/index.ts";
 import type { Handles } from "../handles.ts";
 
 /**
- * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose
- * request it is shows in its event id, which is noted before the request is written: a lost reply orphans nothing.
+ * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose request it is
+ * shows in its event id, which is noted before the request is written: a lost reply orphans nothing. How many requests are made and
+ * when is the scheduler's decision (scheduler/min-ready.ts).
  */
 export class MinReady {
   readonly #context: Handles;
@@ -33,11 +34,15 @@ export class MinReady {
     }));
   }
 
-  /** Writes `count` one-node requests of priority 900 that end with this session (docs/contract/launcher.md, "min-ready"). */
+  /**
+   * Writes `count` one-node requests of priority 900 that end with this session (docs/contract/launcher.md, "min-ready"). Rejects with
+   * the first error; requests that were written remain, and count as asked for.
+   */
   async request(label: string, count: number): Promise<void> {
     await Promise.all(Array.from({ length: count }, () => this.#write(label)));
   }
 
+  /** One request. After an unknown outcome its event id stays noted, because the request may exist. */
   async #write(label: string): Promise<void> {
     const { tree, random } = this.#context;
     const eventId = hexId(random);
@@ -65,6 +70,7 @@ export class MinReady {
     }
   }
 
+  /** Requests of other launchers are theirs to end. */
   onEvent(event: ViewEvent): void {
     if (event.type === "request" && this.#own.has(event.after?.record.eventId ?? ""))
       this.#controllers.wake(event.id);
@@ -94,6 +100,7 @@ export class MinReady {
   }
 }
 
+/** How the record of a node is found: in the view, or in the tree. */
 type Look = (
   context: Handles,
   id: string,
@@ -121,6 +128,7 @@ async function retireMinReady(context: Handles, entry: RequestEntry): Promise<vo
   await orUndefined(context.tree.delete(remove.path));
 }
 
+/** The writes that free those nodes of the request which are still its own. */
 async function freeAll(context: Handles, entry: RequestEntry, look: Look): Promise<readonly Op[]> {
   const free: Op[] = [];
   for (const id of entry.record.nodes) {

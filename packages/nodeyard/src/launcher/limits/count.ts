@@ -13,7 +13,7 @@ import { type ScopeKey, sumsOf } from "./holdings.ts";
 
 type Known = Partial<NodeFields>;
 
-/** What all nodes take of limits. */
+/** What all nodes take of limits. Made from the view, or from records that were just read, and not changed after that. */
 export class Count {
   readonly #sums: ReadonlyMap<ScopeKey, Resources>;
   readonly #unreadable: readonly Known[];
@@ -36,7 +36,10 @@ export class Count {
     return may.reduce((sum: Resources, { resources }) => add(sum, { instances: 1, ...resources }), {});
   }
 
-  /** What a ledger should say that says `sum`. */
+  /**
+   * What a ledger should say that says `sum`. With unreadable nodes the answer depends on `sum`: the ledger is not lowered below it,
+   * because they were counted when they were made.
+   */
   rightFor(sum: Resources, scope: ScopeKey): Resources {
     const least = this.least(scope);
     if (this.more(scope) === undefined) return least;
@@ -45,6 +48,7 @@ export class Count {
   }
 }
 
+/** Whether a node of which only `known` can be read may take of a scope. A member that cannot be read may be anything. */
 function mayCount(known: Known, scope: ScopeKey): boolean {
   const space = scope.indexOf(" ");
   const [kind, name] = [scope.slice(0, space), scope.slice(space + 1)];

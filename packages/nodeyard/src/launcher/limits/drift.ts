@@ -12,6 +12,7 @@ export interface Drift {
   readonly fence: SetOp;
 }
 
+/** A ledger that moves during so many attempts is left for the next resync. */
 const ATTEMPTS = 8;
 /** Ids are sequential: so many that may be made before the reads arrive are read as well. */
 const AHEAD = 16;
@@ -55,7 +56,9 @@ export async function measureDrift(
     const moved: ScopeKey[] = [];
     for (const [index, scope] of open.entries()) {
       const [from, to] = [before[index], after[index]];
+      // No ledger: it is made right when it is first needed.
       if (from === undefined || to === undefined) continue;
+      // The transaction of the last write; a version could repeat if the znode was deleted and made again.
       if (from.stat.mzxid !== to.mzxid) moved.push(scope);
       else {
         const recorded = decodeLedger(from.data, []);

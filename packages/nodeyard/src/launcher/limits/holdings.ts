@@ -5,12 +5,14 @@ import { poolKey } from "../../view/index.ts";
 /** What limits are counted for. One text each: `pool <provider>/<pool>`, `provider <name>`, `tenant <name>`. */
 export type ScopeKey = string;
 
+/** The scope keys of the three kinds. */
 export const scopeOf = {
   pool: (key: string): ScopeKey => `pool ${key}`,
   provider: (name: string): ScopeKey => `provider ${name}`,
   tenant: (name: string): ScopeKey => `tenant ${name}`,
 } as const;
 
+/** The members of a record that decide what it takes. */
 type Counted = Pick<NodeRecord, "provider" | "pool" | "tenantName" | "state" | "allocatedTo" | "resources">;
 
 /** How much of each scope's limits a record takes, as long as it exists; as the scheduler counts (scheduler/nodes.ts). */

@@ -4,10 +4,14 @@ import { CommitFailed, type Op, type OpResult, requestBytes, type Tree, TreeErro
 import type { ScopeKey } from "./holdings.ts";
 import { encodeLedger, type Ledger, ledgerPath } from "./ledger-znode.ts";
 
-/** A limit is used up by the nodes of all Nodeyard launchers. */
+/**
+ * A limit is used up by the nodes of all Nodeyard launchers. The scheduler has planned with a view that did not show them yet; the
+ * request is planned again.
+ */
 export class LimitReached extends NodeyardError {
   readonly scope: ScopeKey;
   readonly resource: string;
+  /** What the ledger said when it refused, before the refused amount. */
   readonly used: number;
 
   constructor(scope: ScopeKey, resource: string, limit: number, used: number) {
@@ -26,10 +30,12 @@ export interface Posting {
   readonly limit: Resources | undefined;
 }
 
+/** One commit of a caller that waits for its turn. */
 interface Entry {
   readonly postings: readonly Posting[];
   readonly ops: readonly Op[];
   readonly settle: PromiseWithResolvers<readonly OpResult[]>;
+  /** How often a commit with it was refused because another launcher had written a ledger. */
   attempts: number;
 }
 
@@ -37,6 +43,7 @@ interface Entry {
 const BATCH = 64;
 /** Bytes that the set of one ledger is counted for, well above what its sum and its path take. */
 const SET_BYTES = 2_048;
+/** Refusals for a moved ledger after which an entry is given up. */
 const ATTEMPTS = 10;
 
 /**
@@ -49,8 +56,11 @@ export class LedgerCache {
   readonly #tree: Tree;
   readonly #handles: { readonly clock: Clock; readonly random: Random };
   readonly #read: (scopes: readonly ScopeKey[]) => Promise<readonly Ledger[]>;
+  /** Ledgers as this process last read or wrote them. An entry is removed when it may be out of date. */
   readonly #known = new Map<ScopeKey, Ledger>();
+  /** First come, first served, but for entries that are tried again, which come first. */
   #queue: Entry[] = [];
+  /** Whether `#work` runs; one at a time. */
   #busy = false;
   /** The most entries of the next commit: fewer after a commit was refused for its size, as a long chroot may cause. */
   #most = BATCH;
@@ -143,6 +153,7 @@ export class LedgerCache {
     return { batch, sums, stale };
   }
 
+  /** Commits a batch with the new sums of its ledgers, each under the version that was read. */
   async #commit(batch: readonly Entry[], sums: ReadonlyMap<ScopeKey, Resources>): Promise<void> {
     const ops = batch.flatMap((entry) => entry.ops);
     const scopes = [...sums.keys()];
@@ -183,6 +194,7 @@ export class LedgerCache {
       for (const { settle } of batch) settle.reject(error);
       return;
     }
+    // The operations of the entries come first, then the sets of the ledgers: one of those means that another launcher wrote.
     const moved = error.index >= own;
     if (moved) for (const scope of scopes) this.#known.delete(scope);
     let at = 0;
@@ -192,6 +204,7 @@ export class LedgerCache {
       at += entry.ops.length;
       if (index >= 0 && index < entry.ops.length) entry.settle.reject(new CommitFailed(index, error.reason));
       else if (moved && ++entry.attempts > ATTEMPTS) entry.settle.reject(error);
+      // Entries before and after the culprit were refused with it and are innocent.
       else again.push(entry);
     }
     this.#queue.unshift(...again);

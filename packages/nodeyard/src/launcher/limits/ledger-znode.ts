@@ -9,6 +9,7 @@ const ROOT = "/nodeyard/limits";
  * another one is refused.
  */
 export const REPAIRS = ROOT;
+/** Version of the format, in the member `v`. */
 const VERSION = 1;
 /** Part of each such write. */
 export const REPAIRED: SetOp = {

@@ -37,9 +37,11 @@ const BELIEVED_MS = 1_000;
  */
 export class Ledgers {
   readonly #handles: LedgerHandles;
+  /** The finite limits of each scope that has some; what is not here is not counted. */
   readonly #limits = new Map<ScopeKey, Resources>();
   /** When a ledger was last found to say what exists, monotonic ms. */
   readonly #right = new Map<ScopeKey, number>();
+  /** Corrections under way by scope, so that many refusals of one moment cause one. */
   readonly #repairing = new Map<ScopeKey, Promise<ReadonlySet<ScopeKey>>>();
   readonly #cache: LedgerCache;
 
@@ -58,6 +60,7 @@ export class Ledgers {
     this.#set(scopeOf.provider(name), quota);
   }
 
+  /** Replaces the limits of all tenants. A change holds from the next commit on; nothing is taken back. */
   setTenants(limits: ReadonlyMap<string, Resources>): void {
     for (const scope of this.#limits.keys()) {
       const tenant = scopeOf.tenant("");
@@ -108,6 +111,7 @@ export class Ledgers {
     if (off.length > 0) await this.#repair(off);
   }
 
+  /** Sets the limits of a scope, or stops counting for it. */
   #set(scope: ScopeKey, limits: Resources): void {
     const finite = Object.entries(limits).filter(([, limit]) => Number.isFinite(limit));
     if (finite.length > 0) this.#limits.set(scope, Object.fromEntries(finite));
@@ -123,10 +127,12 @@ export class Ledgers {
     );
   }
 
+  /** The resources that are limited, and so must be in the ledger. */
   #names(scope: ScopeKey): readonly string[] {
     return Object.keys(this.#limits.get(scope) ?? {});
   }
 
+  /** The parts of a commit that concern ledgers. Empty where no scope with a limit is touched: then the commit needs no ledger. */
   #postings(
     before: NodeRecord | undefined,
     after: NodeRecord | undefined,

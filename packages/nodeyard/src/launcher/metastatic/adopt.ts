@@ -21,7 +21,8 @@ export type Adopted = "adopted" | "later" | "none";
 
 /**
  * Takes a delivered node as a backing node. Durable lock, record, slots folder and the end of the request are one commit, so that a
- * crash cannot leave a locked node without an owner.
+ * crash cannot leave a locked node without an owner. Rejects with FenceLost or CommitFailed when this launcher does not own the
+ * provider any more, or the node changed; nothing is adopted then.
  */
 export async function adopt(
   context: RecordHandles,
@@ -39,12 +40,14 @@ export async function adopt(
     await context.tree.commit([end, fence]);
     return "none";
   }
+  // From here on every way out releases the lock, or deletes it in the commit.
   const { held } = node;
   const fresh = await readHeld(context, node).catch(async (error: unknown) => {
     await context.fence.release(held);
     throw error;
   });
   const { record } = fresh;
+  // Another client took or changed the node. The request is of no use, and a new one is made where slots still lack.
   if (record.allocatedTo !== request.id || record.state !== "ready") {
     await context.fence.release(held);
     await context.tree.commit([end, fence]);
@@ -62,12 +65,14 @@ export async function adopt(
         {
           op: "create",
           path: `${held.parent}/${hexId(context.random)}__lock__`,
+          // The data by which every launcher knows whose backing node it is (docs/contract/locks.md, "Persistent contenders").
           data: Buffer.from(owner),
           sequential: true,
         },
         set,
         { op: "create", path: slotsFolder(node.id), data: encodeFolder(provider) },
         end,
+        // After the durable contender stands: in between nobody else can come first.
         { op: "delete", path: held.contender },
         fence,
       ],
@@ -109,6 +114,7 @@ export async function askForBacking(
       nodeTypes: [backingLabel],
       requestor: backingOwner(provider),
       requestorData: { nodeyard: { label, token: eventId } },
+      // A ready node of the label is as good as a new one.
       reuse: true,
       eventId,
       createdTime: null,

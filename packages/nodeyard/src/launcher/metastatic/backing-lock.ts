@@ -36,7 +36,8 @@ export async function ownContender(
 
 /**
  * Lets a backing node take slots that another kind of launcher left: folder and a claim for each node that lives on it, in one commit.
- * False when its lock is not ours.
+ * False when its lock is not ours. Rejects with CommitFailed when a record has changed since the view showed it; the next
+ * reconciliation tries again.
  */
 export async function openBacking(
   context: RecordHandles,
@@ -55,6 +56,8 @@ export async function openBacking(
   for (const [node, slot] of [...context.view.slots.placedOn(backing.id)].sort(([a], [b]) =>
     a < b ? -1 : 1,
   )) {
+    // Two nodes in one slot, as other launchers can leave them: the second has a claim of its own, so that the folder is not empty
+    // before both are gone.
     const name = numbers.has(slot) ? spareName(node) : slot;
     numbers.add(slot);
     ops.push(
@@ -71,7 +74,10 @@ export async function openBacking(
   return true;
 }
 
-/** Writes down that a backing node takes no more slots. False when its lock is not ours. */
+/**
+ * Writes down that a backing node takes no more slots. False when its lock is not ours. The record tells other kinds of launchers,
+ * which do not know of the folder's marker.
+ */
 export async function markFailed(
   context: RecordHandles,
   provider: string,
@@ -118,7 +124,10 @@ export async function releaseBacking(
   return true;
 }
 
-/** Removes the folder of a backing node, where there is one. */
+/**
+ * Removes the folder of a backing node, where there is one. ZooKeeper deletes no znode with children, so its marker goes first, and a
+ * claim makes the commit fail.
+ */
 export function folderEnd({ view: { slots } }: Pick<RecordHandles, "view">, backing: string): Op[] {
   const folder = slotsFolder(backing);
   return [

@@ -13,7 +13,10 @@ import { retireBacking } from "../../operations/index.ts";
 import type { Backing } from "../../view/index.ts";
 import type { Handles } from "../handles.ts";
 
-/** The backing nodes of a provider, as its driver sees them. */
+/**
+ * The backing nodes of a provider, as its driver sees them. `uses` reads the tree and rejects with a TreeError, also for a node
+ * without a slots folder; `retire` writes, and the others read the view.
+ */
 export function backingsOf({ view, tree }: Pick<Handles, "view" | "tree">, provider: string): Backings {
   const nodes = (ids: Iterable<string>) =>
     [...ids].flatMap((id) => {
@@ -44,6 +47,9 @@ export function backingsOf({ view, tree }: Pick<Handles, "view" | "tree">, provi
   };
 }
 
+/**
+ * A backing node as drivers get it. `launched` is in seconds; the port is that of SSH where the record names none, or not as a number.
+ */
 export function backingNode({ id, data, entry }: Backing): BackingNode {
   const { interfaceIp, connectionPort, hostKeys } = entry.record;
   const { label, slots, launched } = data;
@@ -51,14 +57,18 @@ export function backingNode({ id, data, entry }: Backing): BackingNode {
   return { id, host: interfaceIp, port, hostKeys, label, slots, launched };
 }
 
+/** The record's `driver_data`, which has the notes that the driver gave for the slot. */
 function notesOf({ driverData }: NodeRecord): Readonly<Record<string, unknown>> {
   return typeof driverData === "object" && driverData !== null ? (driverData as Record<string, unknown>) : {};
 }
 
-/** States of a node that a client uses or an operator may look at. */
+/** States of a node that a client uses or an operator may look at. A node in `deleting` may still run its job's last processes. */
 const IN_USE: ReadonlySet<string> = new Set(["in-use", "used", "hold", "deleting"]);
 
-/** One read of the tree, because the view may be behind. Call `sync` first when reading several. */
+/**
+ * One read of the tree, because the view may be behind. Call `sync` first when reading several. "between": neither idle nor used, as
+ * while it is being made or handed over.
+ */
 export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
   const found = await orUndefined(tree.get(paths.node(id)));
   if (found === undefined) return "between";

@@ -13,12 +13,16 @@ import type { OwnerAction } from "./plan.ts";
 export interface OwnerParts {
   readonly context: RecordHandles;
   readonly provider: string;
+  /** How the labels of the provider are cut into slots; empty for one that only drains. */
   readonly labels: ReadonlyMap<string, SlotSettings>;
   /** Treats a node as no backing node of this provider until its record changes. */
   readonly disown: (backing: Backing) => void;
 }
 
-/** Does one thing of a plan; `fence` demands that we still are the owner. "later": not possible at the moment. */
+/**
+ * Does one thing of a plan; `fence` demands that we still are the owner. "later": not possible at the moment. Rejects with what the
+ * tree or the fence says; the controller plans the action again after a pause.
+ */
 export async function carryOut(
   parts: OwnerParts,
   action: OwnerAction,
@@ -37,6 +41,7 @@ export async function carryOut(
       return "done";
     case "adopt": {
       const { label, request } = action;
+      // A label that is not configured any more: its node is adopted only to be given back.
       const use = { label, slots: labels.get(label)?.slots ?? 1 };
       const adopted = await adopt(context, provider, request, use, fence);
       if (adopted === "adopted") count("adopted");
@@ -67,6 +72,7 @@ export async function carryOut(
   }
 }
 
+/** All at once. When one fails, the next plan asks for what is still missing. */
 async function askAll(
   { context, provider, labels }: OwnerParts,
   label: string,
@@ -78,13 +84,17 @@ async function askAll(
   await Promise.all(Array.from({ length: count }, ask));
 }
 
+/** Without its lock a node is not ours to write, whatever its record says. */
 function disown({ context, provider, disown }: OwnerParts, backing: Backing): void {
   disown(backing);
   const facts = { provider, node: backing.id };
   context.log.warn(facts, "a node's record names this provider as its user, but its lock does not");
 }
 
-/** Python launchers lock a node before they write its record. One that died in between left a ready node that is locked for ever. */
+/**
+ * Python launchers lock a node before they write its record. One that died in between left a ready node that is locked for ever.
+ * Called with each full comparison: a backing node says `in-use`, so nothing uses a ready one that has our contender.
+ */
 export async function unlockForgotten(
   { context, provider, labels }: OwnerParts,
   fence: () => CheckOp,

@@ -17,6 +17,8 @@ export async function reclaim(context: RecordHandles, id: string, fence: CheckOp
   const place = entry && slotPlace(entry.record);
   if (place === undefined) return;
   const { backing, slot } = place;
+  // The place is claimed by another node: this one gets a claim under a spare name, so that its backing node is not given back under
+  // it.
   const name = context.view.slots.claimsOn(backing).has(String(slot)) ? spareName(id) : slot;
   await context.tree.commit([
     { op: "check", path: paths.node(id), version: entry!.version },
@@ -38,6 +40,7 @@ export async function dropClaim(
   fence: CheckOp,
 ): Promise<void> {
   const { path, node } = claim;
+  // A claim that names no node is an operator's to delete (`senselessClaims`).
   if (node === null) return;
   // The view may show the claim before the record, and the server that we are connected to may be behind.
   await tree.sync(path);

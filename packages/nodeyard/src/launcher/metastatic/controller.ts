@@ -29,13 +29,15 @@ const nothing: ReadonlyMap<string, SlotSettings> = new Map();
 /**
  * Manages the backing nodes of one metastatic provider: requests them, adopts the delivered nodes, and releases empty ones. Of several
  * launchers only the elected one does this, and each of its commits checks that it is still elected. Level-triggered: it compares the
- * wanted state with the actual one whenever something of the provider changes, and every minute.
+ * wanted state with the actual one whenever something of the provider changes, and every minute. Which slot a node gets is the
+ * scheduler's decision, and claims are made by the launches themselves.
  */
 export class BackingController {
   readonly #parts: OwnerParts;
   readonly #context: RecordHandles;
   readonly #open: OpenProvider;
   readonly #provider: string;
+  /** By label of the slots; from the configuration that the provider was opened with. */
   readonly #labels: ReadonlyMap<string, SlotSettings>;
   readonly #election: Election;
   /** Steady milliseconds at which the last slot of a backing node became free. */
@@ -48,8 +50,12 @@ export class BackingController {
   readonly #disowned = new Map<string, number>();
   /** Paths of claims that name no node and have been logged. */
   #senseless: ReadonlySet<string> = new Set();
-  /** Whether the next reconciliation compares all claims with all records. */
+  /**
+   * Whether the next reconciliation compares all claims with all records. Set at the start, with a new leadership, and after changes
+   * by other programs.
+   */
   #compare = true;
+  /** Set while the driver compares slivers with slots. */
   #comparing: AbortController | undefined;
   /** Pauses of failed actions, by action. */
   readonly #retries = new Map<string, { readonly at: number; readonly attempt: number }>();
@@ -83,7 +89,7 @@ export class BackingController {
     this.#controller.wake(GATHER_MS);
   }
 
-  /** Resolves when work in progress has ended or was abandoned. Another owner may be elected then. */
+  /** Resolves when work in progress has ended or was abandoned. Another owner may be elected then. Repeated calls have no effect. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -203,6 +209,7 @@ export class BackingController {
     const { view, ages, clock } = this.#context;
     if (view.complete && this.#isDrained()) this.#drained?.();
     if (!view.complete || !this.#election.leading) return undefined;
+    // Reset before the first `await`: a change that comes meanwhile asks for another comparison.
     const compare = this.#compare;
     this.#compare = false;
     const { requests } = view;
@@ -211,6 +218,7 @@ export class BackingController {
       view,
       provider: this.#provider,
       backings: this.#backings(),
+      // Without labels nothing is requested, and every backing node counts as closed.
       labels: this.#drained === undefined ? this.#labels : nothing,
       requests: owned.map((id) => requests.byId.get(id)!),
       lastUsed: (id) => this.#usedAt(id),
@@ -230,6 +238,7 @@ export class BackingController {
     const changed = due.some(({ type }) => type === "drop" || type === "reclaim");
     // A comparison that changed something is repeated. Without events, one is made now and then, in case an event was lost.
     if (compare ? changed : nextAt - clock.monotonic() > RESYNC_MS) this.#compare = true;
+    // The controller itself looks every minute, so a time further away or Infinity does no harm.
     return Math.min(nextAt - clock.monotonic(), this.#nextRetry());
   }
 

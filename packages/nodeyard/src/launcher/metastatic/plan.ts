@@ -89,7 +89,8 @@ interface Draft {
 
 /**
  * Compares the wanted backing nodes of one metastatic provider with those that it has. Pure and level-triggered: work that a crash
- * interrupted shows as a difference, in this process or in the next owner.
+ * interrupted shows as a difference, in this process or in the next owner. Called by BackingController at each reconciliation; costs
+ * as much as the provider has backing nodes and requests, and with `compare` also claims and nodes.
  */
 export function planOwner(facts: OwnerFacts): OwnerPlan {
   const draft: Draft = { actions: [], nextAt: Number.POSITIVE_INFINITY };
@@ -146,6 +147,7 @@ function balance(
   asked: readonly RequestEntry[],
   draft: Draft,
 ): void {
+  // Launches of all launchers that have a record and no slot, each counted once.
   const wanted = facts.view.slots.wanting(facts.provider, label);
   if (wanted === 0 && asked.length === 0) return;
   const coming = asked.length * settings.slots;
@@ -199,6 +201,7 @@ function planBackings(facts: OwnerFacts, draft: Draft): void {
   const { slots, unreadable } = facts.view;
   for (const backing of facts.backings) {
     const { id, data, entry } = backing;
+    // Without a folder no slot can be claimed. One whose lock is missing is not ours, whatever its record says.
     if (entry.record.state === "in-use" && entry.contenders.length > 0 && !slots.folders.has(id)) {
       draft.actions.push({ type: "open", backing });
       continue;
@@ -208,6 +211,7 @@ function planBackings(facts: OwnerFacts, draft: Draft): void {
   }
   const ours = new Set(facts.backings.map(({ id }) => id));
   for (const [id, provider] of slots.folders) {
+    // A backing node with an unreadable record may still be there, so its folder stays.
     if (provider !== facts.provider || ours.has(id) || unreadable.nodes.has(id)) continue;
     if (slots.isEmpty(id)) draft.actions.push({ type: "close", backing: id });
     else recycle(facts, id, `its backing node ${id} is gone`, draft);
@@ -232,6 +236,7 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
   const settings = labels.get(data.label);
   const closed = closedBecause(slots.facts(id)!, settings, ageOf(id, data.launched * 1000));
   const launched = now - ageOf(id, data.launched * 1000);
+  // One millisecond later, when the age is above the limit and not equal to it.
   if (closed === undefined && settings !== undefined) noteAge(launched + settings.maxAgeMs + 1, now, draft);
   if (!slots.isEmpty(id)) {
     if (closed !== undefined)
@@ -243,12 +248,14 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
     draft.actions.push({ type: "release", backing, why: closed });
     return;
   }
+  // `closed` is undefined, so the label is configured.
   const at = Math.max(facts.lastUsed(id) + settings!.graceMs, launched + settings!.minRetentionMs);
   if (at > now) lookAt(draft, at);
   else if (agesTrusted)
     draft.actions.push({ type: "release", backing, why: "it is empty and grace-time is over" });
 }
 
+/** Looks again when a backing node becomes too old; Infinity: it never does. */
 function noteAge(at: number, now: number, draft: Draft): void {
   if (Number.isFinite(at) && at > now) lookAt(draft, at);
 }
@@ -272,6 +279,7 @@ function planClaims({ view, provider, backings }: OwnerFacts, draft: Draft): voi
     for (const claim of slots.claimsOn(backing).values()) {
       if (claim.node === null || unreadable.nodes.has(claim.node)) continue;
       const record = nodes.byId.get(claim.node)?.record;
+      // The record is what counts: a claim without one is dropped, and a record without a claim gets one.
       if (record?.provider === provider && agrees(claim, slotPlace(record))) continue;
       stale.add(claim.path);
       draft.actions.push({ type: "drop", claim });

@@ -26,17 +26,24 @@ const SCAN = "scan";
 
 /** What a launch works on: a locked `building` record, for a request whose lock we hold. */
 export interface Launch {
+  /**
+   * The pool as it was when the request was accepted; a reload may have replaced its provider, which stays open for work in progress.
+   */
   readonly pool: ServingPool;
+  /** Locked by this process, so its record does not change under the launch but for fields that no decision depends on. */
   readonly request: HeldRequest;
   readonly node: HeldNode;
+  /** As the configuration of the pool has it. */
   readonly label: LabelConfig;
   /** For the first try, where the node needs a slot and one was free when it was planned. */
   readonly slot?: PlannedSlot | undefined;
 }
 
 /**
- * One attempt: the steps of the driver, then the scan, all within `launch-timeout`; each is reported to `onStep`. Resolves with the fields
- * of the record that describe the machine. Rejects with DriverError, FenceLost or ImageGone, or with the reason of `parent`.
+ * One attempt: the steps of the driver, then the scan, all within `launch-timeout`; each is reported to `onStep`. Resolves with the
+ * fields of the record that describe the machine. Rejects with DriverError, FenceLost or ImageGone, or with the reason of `parent`.
+ * Called by `launchNode` once per attempt, with a permit of the scheduler. A machine that a rejected attempt left is the caller's to
+ * remove.
  */
 export async function attemptLaunch(
   context: LaunchHandles,
@@ -52,7 +59,9 @@ export async function attemptLaunch(
       "timeout",
       `node ${node.id} was not up within ${config.launchTimeoutMs} ms (launch-timeout)`,
     );
+  // One limit for all steps together: steps have their own, but a driver that makes progress for ever ends here.
   const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
+  // Made before the first `await`, so that the stack dump shows an attempt that hangs before its first step.
   const trace = new StepTrace(context, { node: node.id, of: "launch", attempt }, node.record);
   try {
     const order = orderFor(context, launch, attempt, await imageOf(context, launch, attempt));
@@ -112,7 +121,10 @@ export function tagOf(context: LaunchHandles, pool: ServingPool, node: HeldNode)
   };
 }
 
-/** The image of this attempt: since the last attempt a new upload may have become ready, or the upload may have been deleted. */
+/**
+ * The image of this attempt: since the last attempt a new upload may have become ready, or the upload may have been deleted. Throws
+ * ImageGone. The record is written first, since it says which image a crashed launch was booting.
+ */
 async function imageOf(
   context: LaunchHandles,
   { pool, node, label }: Launch,
@@ -123,6 +135,7 @@ async function imageOf(
   return externalId;
 }
 
+/** What the driver gets to make the machine. Its host name is the contract's (docs/contract/drivers.md, "State-machine adapters"). */
 function orderFor(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,
@@ -158,7 +171,10 @@ function requestFacts({ id, record }: HeldRequest): RequestFacts {
   };
 }
 
-/** Host keys of the machine, once it answers; none are read where the driver knows them or the label does not check them. */
+/**
+ * Host keys of the machine, once it answers; none are read where the driver knows them or the label does not check them. Rejects with
+ * a DriverError of kind "host-key" or "timeout" when the machine does not answer as it should within `boot-timeout`.
+ */
 async function scanned(
   context: LaunchHandles,
   { pool, label }: Launch,
@@ -184,6 +200,8 @@ async function scanned(
 
 /** The fields of a node's record that describe its machine (docs/contract/records.md, "What is written when"). */
 function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
+  // With `use-internal-ip` clients connect to the private address; IPv4 goes before IPv6, and a machine with neither keeps the
+  // driver's choice.
   const internal =
     pool.open.config.pools.find((candidate) => candidate.name === pool.name)?.useInternalIp === true;
   const address =

@@ -4,7 +4,10 @@ import { isDrawn, NodeyardError } from "@nodeyard/runtime";
 import { type ImageUploadEntry, isNewer, type View } from "../../view/index.ts";
 import type { Handles, ServingPool } from "../handles.ts";
 
-/** The image that a launch was planned with has no ready upload any more; the launch is planned again. */
+/**
+ * The image that a launch was planned with has no ready upload any more; the launch is planned again. It counts as no failure of the
+ * label or the image.
+ */
 export class ImageGone extends NodeyardError {
   constructor(image: string, provider: string) {
     super("launcher.image_gone", `diskimage ${image} has no ready upload at provider ${provider} any more`);
@@ -15,6 +18,7 @@ export class ImageGone extends NodeyardError {
 export interface BootImage {
   /** Null where the cloud knows the image by the name that the label gives, and for labels without one. */
   readonly externalId: ExternalId | null;
+  /** What is written into the node's record: `image_id` is the path of the upload, or the cloud image's name, and how to log in. */
   readonly patch: Pick<NodePatch, "imageId" | "username" | "pythonPath" | "shellType">;
 }
 
@@ -51,6 +55,7 @@ export function bootImage(
 
 /** The facts of a launch that decide which upload it boots. */
 interface LaunchKey {
+  /** Its digits decide whether the launch tries a build on trial, so all launchers would decide the same for one node. */
   readonly nodeId: string;
   /** From 1. */
   readonly attempt: number;
@@ -68,10 +73,12 @@ export function chooseUpload(
 ): ImageUploadEntry | undefined {
   const newest = images.get(image)?.ready.get(provider);
   const canary = canaryIn(own, image);
+  // The usual case: no trial, so the view's own choice counts.
   if (newest === undefined || canary === undefined) return newest;
   const ready = [...images.uploads(image)].filter(
     (upload) => upload.provider === provider && upload.record.state === "ready",
   );
+  // The proven build. A rolled back one is no candidate and not stable, and so is launched only when nothing else is ready.
   const stable = newestOf(
     ready.filter(({ build }) => build !== canary.candidate && !canary.rejected.includes(build)),
   );
@@ -80,14 +87,16 @@ export function chooseUpload(
   return (tries ? (candidate ?? stable) : (stable ?? candidate)) ?? newest;
 }
 
-/** Undefined for an image without trials, and where its record cannot be read: then the newest build is launched. */
+/**
+ * The trial of an image. Undefined for an image without one, and where its record cannot be read: then the newest build is launched.
+ */
 export function canaryIn(own: View["own"], image: string): Canary | undefined {
   const entry = own.get(canaryPath(image));
   if (entry === undefined) return undefined;
   try {
     return decodeCanary(image, entry.data);
   } catch {
-    // Its builder says so.
+    // The builder of the image reports it.
     return undefined;
   }
 }

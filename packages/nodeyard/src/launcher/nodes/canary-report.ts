@@ -8,7 +8,11 @@ import { canaryIn } from "./boot-image.ts";
 /** The most tries to write a record that other launchers write at the same time. */
 const TRIES = 5;
 
-/** Whether a node boots a build on trial, or one that failed it. Its failure counts for the trial only, not for label or zone. */
+/**
+ * Whether a node boots a build on trial, or one that failed it. Its failure counts for the trial only, not for label or zone.
+ * `imageId`: the path of an upload in the tree, whose fourth and sixth parts are image and build; a cloud image's name has no such
+ * parts.
+ */
 export function isUnproven({ view }: Pick<Handles, "view">, imageId: string | null): boolean {
   const [, , , image, , build] = imageId?.split("/") ?? [];
   const canary = image === undefined ? undefined : canaryIn(view.own, image);
@@ -28,12 +32,15 @@ export async function tellCanary(
   const [, , , image, , build] = imageId?.split("/") ?? [];
   if (image === undefined || build === undefined) return;
   const known = canaryIn(view.own, image);
+  // Without a candidate nothing is compared, and a build that was rolled back is out of the comparison.
   if (known === undefined || known.candidate === null || known.rejected.includes(build)) return;
   try {
     for (let attempt = 1; attempt <= TRIES; attempt++) {
       const { data, stat } = await tree.get(canaryPath(image));
       const canary = decodeCanary(image, data);
+      // A new trial has begun since the launch was planned, and this launch belongs to the old one.
       if (canary.candidate !== known.candidate) return;
+      // Builds that are not on trial are what the candidate is compared with.
       const side = build === canary.candidate ? "candidate" : "stable";
       const tallies = { ...canary.tallies, [side]: withBoot(canary.tallies[side], bootMs) };
       try {

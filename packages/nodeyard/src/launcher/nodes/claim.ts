@@ -11,8 +11,9 @@ import { lockNode } from "./node-lock.ts";
 const REMEMBERED = 10_000;
 
 /**
- * Locks a ready node and gives it to a request. Returns undefined when the node is taken, has changed or does not answer; the request is
- * planned again then. A static node that does not answer has been sent to its deletion when this returns.
+ * Locks a ready node and gives it to a request. Returns undefined when the node is taken, has changed or does not answer; the request
+ * is planned again then. A static node that does not answer has been sent to its deletion when this returns. Rejects only when the
+ * tree cannot be asked for the lock.
  */
 export async function claimNode(
   context: RequestHandles,
@@ -24,6 +25,7 @@ export async function claimNode(
   const entry = context.view.nodes.byId.get(id);
   if (entry === undefined || entry.record.state !== "ready" || entry.record.allocatedTo !== null)
     return undefined;
+  // Judged once more under the lock: the view may be behind, and another launcher may have had the node between plan and lock.
   const node = await lockNode(context, id);
   if (typeof node === "string") return undefined;
   try {
@@ -31,8 +33,10 @@ export async function claimNode(
       await context.fence.release(node.held);
       return undefined;
     }
+    // Before the node is allocated: a dead static host needs no write that takes it back.
     if (!(await isAlive(context, pool, node, signal))) return undefined;
     const { record } = request;
+    // Only now may the machine change for its user, since a driver that prepares a machine asks whose node it is.
     await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
     if (!(await isReady(context, pool, node, request.id, signal))) return undefined;
     const facts = { request: request.id };
@@ -45,7 +49,7 @@ export async function claimNode(
   }
 }
 
-/** Whether the machine of a ready node answers; drivers without the capability `probes` are not asked. */
+/** Whether the machine of a ready node answers. Drivers without the capability `probes` are not asked; static hosts are, each time. */
 async function isAlive(
   context: RequestHandles,
   pool: ServingPool,
@@ -55,6 +59,7 @@ async function isAlive(
   const { driver, provider } = pool.open;
   if (!driver.capabilities.probes) return true;
   const { record } = node;
+  // A record holds no key of the inventory, so the host is found by the three facts that identify it.
   const item = provider
     .inventory()
     .find(
@@ -82,6 +87,7 @@ async function isReady(
 ): Promise<boolean> {
   let why: string | undefined;
   try {
+    // A rejection means that the launch was cancelled, not that the machine is bad: the node becomes free again.
     why = await handOver(context, pool, node, signal);
   } catch (error) {
     await node.write({ allocatedTo: null });
@@ -89,6 +95,7 @@ async function isReady(
   }
   if (why === undefined) return true;
   const { times = 0 } = context.handOversFailed.get(request) ?? {};
+  // All counts start again: a request that meets bad machines only fails some tries later.
   if (context.handOversFailed.size > REMEMBERED) context.handOversFailed.clear();
   context.handOversFailed.set(request, { times: times + 1, why });
   await takeOutDead(context, node, why);
@@ -99,6 +106,7 @@ async function isReady(
 async function takeOutDead(context: RequestHandles, node: HeldNode, why: string): Promise<void> {
   const facts = { host: node.record.hostname, why };
   context.journal.write({ event: "node.dead", node: node.id, facts, record: node.record });
+  // Throws FenceLost: the probe may have taken longer than the session lived, and the node may be another launcher's by now.
   context.fence.demand(node.held);
   await node.write({ state: "deleting", allocatedTo: null }, (set) => [
     set,
@@ -127,6 +135,7 @@ export async function handOver(
     const { externalId } = node.record;
     const [tag, step] = [tagOf(context, pool, node), { signal: limit.signal, externalId }];
     await abortable(handover.ready(tag, step), limit.signal);
+    // How a machine is reached may expire, as tokens for pods do; its user gets a fresh one.
     const access = await (handover.access && abortable(handover.access(tag, step), limit.signal));
     if (access !== undefined) await node.write({ connectionPort: access });
     return undefined;

@@ -6,7 +6,7 @@ import type { Handles, OpenProvider } from "../handles.ts";
 
 /** For the cloud to hand a console over, milliseconds. */
 const READ_MS = 30_000;
-/** The end of a console is what tells. */
+/** The most of a console that is kept, from its end: the last lines say why a boot stopped. */
 const MOST_CHARS = 16_384;
 const MOST_LINES = 200;
 
@@ -15,6 +15,7 @@ export function consoleTail(text: string): Pick<ConsoleEnd, "lines" | "cut"> {
   const end = text.slice(-MOST_CHARS);
   const lines = end
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+    // Escape sequences of terminals: colours, cursor movements. The rest of the control characters goes line by line.
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "")
     .split(/\r\n|[\r\n]/)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
@@ -50,6 +51,10 @@ export async function keepConsole(
   }
 }
 
+/**
+ * Null: the machine has no console now. Rejects with the driver's error, with a DriverError of kind "timeout", or with the signal's
+ * reason.
+ */
 async function readConsole(
   clock: Clock,
   consoles: Console,

@@ -8,12 +8,14 @@ import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
 import type { NodeHandles } from "./handles.ts";
 
-/** Most looks for a record whose creation was not answered. */
+/** Most looks for a record whose creation was not answered; with the pauses between them they take 76 s. */
 const LOOKS = 20;
 
 /**
- * Makes the record of a node to be launched: `init` alone (its id comes from the tree), then lock and `building` in one
- * commit (docs/contract/locks.md, "First by construction"). The record stands, with our tag, before the cloud is called.
+ * Makes the record of a node to be launched: `init` alone (its id comes from the tree), then lock and `building` in one commit
+ * (docs/contract/locks.md, "First by construction"). The record stands, with our tag, before the cloud is called. Rejects with
+ * ImageGone, LimitReached, FenceLost, or the TreeError of a call. A record that exists by then has no lock, and is deleted as any that
+ * was left behind (docs/contract/launcher.md, "What is deleted unlocked").
  */
 export async function createNode(
   context: NodeHandles,
@@ -25,6 +27,7 @@ export async function createNode(
   const { config } = pool.open;
   // Throws when there is no image to boot: better before the record exists than after.
   bootImage(context, pool, label, { nodeId: "0", attempt: 1 });
+  // One-time: the record is found by it when the reply is lost.
   const token = hexId(context.random);
   const init = newNode(
     {
@@ -44,6 +47,7 @@ export async function createNode(
     },
     treeSeconds(context),
   );
+  // A commit that is refused costs a round trip; a lost lock is mostly known without one.
   context.fence.demand(request.held);
   const id = await createRecord(context, pool, request, init, token);
   const { provider, az } = init;
@@ -88,12 +92,14 @@ async function createRecord(
   } catch (error) {
     if (isRequestLost(error, 1)) throw new FenceLost(`lock ${request.held.contender}`, error);
     if (!(error instanceof TreeError) || error.outcome !== "unknown") throw error;
+    // The view is asked instead of the tree: it has an index by request, while the tree would have to be read whole.
     for (let look = 0; look < LOOKS && context.tree.session().epoch === epoch; look++) {
       await sleep(context.clock, Math.min(5_000, 100 * 2 ** look));
       if (!context.view.complete || context.tree.session().state !== "connected") continue;
       await context.tree.sync(paths.nodes);
       const found = findByToken(context, request.id, token);
       if (found !== undefined) return found;
+      // By now the event of a record that was made has arrived: the commit was not applied.
       if (look > 2) break;
     }
     throw new FenceLost("the reply to the creation of a node record was lost", error);
@@ -111,7 +117,10 @@ function findByToken(context: NodeHandles, request: string, token: string): stri
   return undefined;
 }
 
-/** Whether a commit was refused because the request's contender, which the operation at `index` checks, is gone. */
+/**
+ * Whether a commit was refused because the request's contender, which the operation at `index` checks, is gone. Nobody makes nodes for
+ * a request that it does not hold.
+ */
 function isRequestLost(error: unknown, index: number): boolean {
   return error instanceof CommitFailed && error.index === index && error.reason.code === "tree.no_node";
 }
@@ -135,11 +144,13 @@ async function lockBuilding(
     },
     treeSeconds(context),
   );
+  // Version 0: nobody has written the record since it was created.
   const set = { op: "set", path: paths.node(id), data: encodeNode(building), version: 0 } as const;
   const check = { op: "check", path: request.held.contender } as const;
   const locked = await context.fence.lockFresh(paths.nodeLock(id), [set, check]).catch((error: unknown) => {
     throw isRequestLost(error, 3) ? new FenceLost(`lock ${request.held.contender}`, error) : error;
   });
+  // A lock parent that is there already means that another client was quicker, so ours would not be first by construction.
   if (locked === "exists") throw new FenceLost(`node ${id}: someone else locked it first`);
   const version = (locked.results[0] as Extract<OpResult, { op: "set" }>).stat.version;
   return heldNode(context, locked.held, id, building, version);

@@ -8,7 +8,10 @@ import type { NodeHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
 import { removeMachine } from "./remove-machine.ts";
 
-/** Rounds of clearing contenders that others left under the lock, at most. */
+/**
+ * Rounds of clearing contenders that others left under the lock, at most. Each round removes what the one before found; new contenders
+ * may come in between.
+ */
 const CLEAR_ROUNDS = 5;
 
 /** "skipped": locked by someone, or no longer to be deleted. "failed": to be tried again. */
@@ -31,8 +34,9 @@ const GOING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Deletes a node: lock, `deleting`, the machine, then record and lock in one commit. A crash anywhere leaves a record
- * that the next sweep finds again.
+ * Deletes a node: lock, `deleting`, the machine, then record and lock in one commit. A crash anywhere leaves a record that the next
+ * sweep finds again. `expected`: the state for which the deletion was decided. Rejects only for what `lockNode` and `release` reject
+ * with.
  */
 export async function deleteNode(
   context: NodeHandles,
@@ -77,6 +81,7 @@ function tagOf({ installation }: NodeHandles, { id, record }: HeldNode): Tag {
   return { installation, provider: record.provider ?? "", pool: record.pool ?? "", nodeId: id };
 }
 
+/** Removes the machine. Rejects while its provider is not open here; the deletion is then tried again. */
 async function unmake(
   context: NodeHandles,
   node: HeldNode,
@@ -96,7 +101,10 @@ async function unmake(
   await work;
 }
 
-/** `deleted`, contender, lock and record go in one commit; contenders of late comers are cleared away first. */
+/**
+ * `deleted`, contender, lock and record go in one commit; contenders of late comers are cleared away first. Rejects with the error of
+ * the commit, after too many rounds or for another refusal; the record then stays `deleting`.
+ */
 async function removeRecord(context: NodeHandles, node: HeldNode): Promise<void> {
   const parent = node.held.parent;
   const data = encodeNode(changeNode(node.record, { state: "deleted" }, treeSeconds(context)));

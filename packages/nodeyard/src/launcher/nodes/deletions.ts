@@ -18,6 +18,7 @@ const BUSY_MS = 1_000;
 export class Deletions {
   readonly #context: NodeHandles;
   readonly #tryNow: (node: string) => void;
+  /** Failed deletions in a row, by node. In memory: after a restart the pauses begin short again, but for dead letters. */
   readonly #tries = new FailedTries();
 
   /** `tryNow` is called when the pause of a node is over before its time. */
@@ -34,6 +35,7 @@ export class Deletions {
     live: LiveTask,
   ): Promise<number | undefined> {
     const outcome = await this.#try(node, expected, signal, live);
+    // Aborted by our own stop or a lost session: that is no failure of the provider.
     if (outcome.result === "failed") return signal.aborted ? 0 : this.#failed(node, outcome.error);
     if (outcome.result === "skipped") return BUSY_MS;
     this.#tries.end(node);
@@ -68,6 +70,7 @@ export class Deletions {
     }));
   }
 
+  /** Counts and reports the failure. Resolves with the pause before the next try, milliseconds. */
   async #failed(node: string, error: string): Promise<number> {
     const { view, ages, clock, log, journal, random } = this.#context;
     const provider = view.nodes.byId.get(node)?.record.provider ?? null;
@@ -88,6 +91,7 @@ export class Deletions {
     return pause;
   }
 
+  /** Several launchers may try the same node; the first dead letter stands, and is no error for the others. */
   async #mark(letter: DeadLetter): Promise<void> {
     const { tree, counters, journal, log } = this.#context;
     const { node, provider, attempts, error } = letter;
@@ -103,6 +107,7 @@ export class Deletions {
     }
   }
 
+  /** A mark that cannot be deleted now is deleted by the sweep. */
   async #unmark(node: string): Promise<void> {
     const path = deadLetterPath(node);
     if (!this.#context.view.own.has(path)) return;
@@ -112,6 +117,7 @@ export class Deletions {
   }
 }
 
+/** The node of a dead letter, by its path; undefined for another path. */
 function nodeOf(path: string): string | undefined {
   return path.startsWith(`${DEAD_LETTERS}/`) ? path.slice(DEAD_LETTERS.length + 1) : undefined;
 }

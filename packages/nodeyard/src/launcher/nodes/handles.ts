@@ -12,14 +12,17 @@ export interface NodeHandles extends RecordHandles {
   readonly installation: string;
   /** Open providers, by name. */
   readonly providers: ReadonlyMap<string, OpenProvider>;
-  /** The driver step in progress for each node, by node id. */
+  /** The driver step in progress for each node, by node id. Written by StepTrace, read for `explain`. */
   readonly stepsUnderWay: Map<string, StepUnderWay>;
 }
 
 /** For launches. */
 export interface LaunchHandles extends NodeHandles {
+  /** Waits until a machine answers, and reads its host keys. */
   readonly scan: Scanner;
+  /** Asks the scheduler whether a launch may begin, and records how it ended. */
   readonly launches: Launches;
+  /** Durations of launches, for forecasts. */
   readonly timings: Timings;
   /** Pools being served, by key. */
   readonly pools: ReadonlyMap<string, ServingPool>;
@@ -33,6 +36,9 @@ export interface LaunchHandles extends NodeHandles {
 
 /** For what serves requests. */
 export interface RequestHandles extends LaunchHandles {
-  /** Ready nodes in a row that could not be handed over to a request, by its id. */
+  /**
+   * Ready nodes in a row that could not be handed over to a request, by its id. Removed when the request ends here or is gone; bounded
+   * in claim.ts.
+   */
   readonly handOversFailed: Map<string, { readonly times: number; readonly why: string }>;
 }

@@ -21,7 +21,10 @@ type LaunchOutcome =
   | { readonly result: "ready" }
   | { readonly result: "failed" | "aborted"; readonly why: string };
 
-/** Most attempts to remove what a failed launch left before the next launch. */
+/**
+ * Most attempts to remove what a failed launch left before the next launch. More would keep the client waiting; the deletion of the
+ * record tries for as long as it takes.
+ */
 const REMOVALS = 3;
 
 /** After errors of these kinds the launch ends without another attempt, because another pool may have room; the request is planned again. */
@@ -35,8 +38,9 @@ const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient",
 
 /**
  * Makes the machine of a locked `building` record and checks that it answers. Repeats a failed try as often as the provider's settings
- * say while the breaker of the offering is closed, and removes what a failed try made before the next one. Without quota or capacity it
- * gives up at once, and the request is planned again.
+ * say while the breaker of the offering is closed, and removes what a failed try made before the next one. Without quota or capacity
+ * it gives up at once, and the request is planned again. Rejects with FenceLost, ImageGone or the signal's reason; the record then
+ * stays `building`, and the machine goes with it.
  */
 export async function launchNode(
   context: LaunchHandles,
@@ -52,6 +56,7 @@ export async function launchNode(
   const began = treeNow(context);
   const stopwatch = new LaunchWatch(context, launch);
   for (let attempt = 1; ; attempt++) {
+    // Each attempt asks anew: since the last one the offering may have closed, or the label may have spent its budget.
     const permit = await begun(context, launch, attempt > 1, signal);
     if (permit instanceof LaunchRefused) return give(node, "aborted", permit);
     const tried = context.clock.monotonic();
@@ -61,6 +66,7 @@ export async function launchNode(
     context.journal.write({ event: "node.launching", node: id, facts: attempts, record });
     try {
       const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
+      // The record first: when it cannot be written, the launch has not succeeded, whatever the machine says.
       await node.write({ ...ready, state: "ready" });
       stopwatch.ended("ready");
       await context.launches.records.succeeded(permit);
@@ -81,6 +87,7 @@ export async function launchNode(
       return { result: "ready" };
     } catch (thrown) {
       const error = fenceOf(thrown);
+      // These say nothing of the place or the label, so no failure is counted.
       if (error instanceof FenceLost || error instanceof ImageGone || signal.aborted) {
         stopwatch.brokeOff(error, signal);
         await context.launches.records.leave(permit);
@@ -89,6 +96,7 @@ export async function launchNode(
       stopwatch.ended(kindOf(error));
       const kind = await failed(context, launch, attempt, permit, error, signal);
       if (REPLANNED.has(kind)) return give(node, "aborted", error);
+      // A wrong configuration is wrong at the next attempt, too.
       if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
       // The machine could not be removed. The record keeps its id and is deleted together with it; the request gets a new record.
       if (!(await cleared(context, launch, attempt, signal))) return give(node, "aborted", error);
@@ -130,6 +138,7 @@ async function failed(
   const { config } = pool.open;
   const kind = kindOf(error);
   if (kind === "unexpected") context.counters.add("launcher.unexpected", 1, { place: "launch" });
+  // At once, so that other launches at this provider wait instead of being refused as well.
   if (kind === "quota") context.quotaRefused(config.name);
   const facts = {
     node: node.id,
@@ -143,6 +152,7 @@ async function failed(
   const { id, record } = node;
   context.journal.write({ event: "node.launch-failed", node: id, request: request.id, facts, record });
   const isSilent = UNANSWERED.has(kind);
+  // A build on trial that does not boot is the build's fault: it must not close the offering for proven builds.
   if (isSilent && isUnproven(context, node.record.imageId)) await context.launches.records.leave(permit);
   else await context.launches.records.failed(permit, { kind, error: messageOf(error) });
   if (isSilent) await tellCanary(context, node.record.imageId, undefined);
@@ -198,7 +208,9 @@ const LEASES_ASK = "Nodeyard:lease";
 class LaunchWatch {
   readonly #context: Pick<LaunchHandles, "clock" | "counters">;
   readonly #launch: Launch;
+  /** When the first attempt began; undefined before. Monotonic milliseconds, as `#since`. */
   #began: number | undefined;
+  /** The step under way; "" before the first of an attempt. It is a dimension of the metric, so a failure shows where it happened. */
   #step = "";
   #since = 0;
   /** Milliseconds that each step of the attempt took. */
@@ -225,6 +237,7 @@ class LaunchWatch {
     this.#step = step;
   }
 
+  /** Milliseconds by step of the attempt so far, that under way included. */
   get steps(): Readonly<Record<string, number>> {
     this.at(this.#step);
     return this.#steps;

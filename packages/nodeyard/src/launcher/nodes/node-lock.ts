@@ -6,7 +6,8 @@ import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts"
 
 /**
  * Takes a node's lock without waiting and without creating the node's own path. The record comes from the view; the first write checks
- * its version, and reads the record when it has changed. A record that has become unreadable counts as "busy".
+ * its version, and reads the record when it has changed. A record that has become unreadable counts as "busy". "busy": a contender is
+ * before us. "gone": neither path nor record is there. Rejects with a TreeError.
  */
 export async function lockNode(context: RecordHandles, id: string): Promise<HeldNode | "busy" | "gone"> {
   const held = await context.fence.lock(paths.nodeLock(id));
@@ -26,7 +27,10 @@ export async function lockNode(context: RecordHandles, id: string): Promise<Held
   return "gone";
 }
 
-/** Sends an unallocated ready node to its deletion, unless a request gets it first. */
+/**
+ * Sends an unallocated ready node to its deletion, unless a request gets it first. Never rejects for a lost race: another client has
+ * the node then, or the next comparison sends it again.
+ */
 export async function takeOut(context: RecordHandles, id: string, why: string): Promise<void> {
   const node = await lockNode(context, id);
   if (typeof node === "string") return;
@@ -61,7 +65,10 @@ export async function deallocateNode(context: RecordHandles, id: string): Promis
   }
 }
 
-/** Whether no launcher hands nodes to the request any more: while it is `requested` none does, because it becomes `pending` first. */
+/**
+ * Whether no launcher hands nodes to the request any more: while it is `requested` none does, because it becomes `pending` first. Read
+ * from the tree, because freeing a node of a live request would give it to two.
+ */
 async function isForgotten({ tree }: RecordHandles, request: string): Promise<boolean> {
   const found = await orUndefined(tree.get(paths.request(request)));
   return found === undefined || decodeRequest(request, found.data).state === "requested";

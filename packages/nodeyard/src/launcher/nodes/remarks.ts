@@ -22,6 +22,7 @@ export async function takeRemark(
 ): Promise<void> {
   const { view, tree, journal, ages } = handles;
   const remark = { at: Math.round(ages.now()), text };
+  // The record is gone, or not seen yet. Nobody could read a remark on it, and the sweep would remove it.
   if (!view.nodes.byId.has(node))
     return journal.write({ event: "node.remark", node, facts: { remark: text } });
   await putRemark(handles, node, remark);
@@ -51,6 +52,7 @@ export async function sweepRemarks(handles: RemarkHandles): Promise<void> {
   }
 }
 
+/** The clients of slots see their own nodes only, so the remark stands on each of them. An older remark never replaces a newer one. */
 async function putOnSlots(handles: RemarkHandles, backing: string, remark: Remark): Promise<void> {
   const { own } = handles.view;
   for (const node of nodesIn(handles.view, backing)) {
@@ -67,7 +69,10 @@ function nodesIn({ slots, nodes }: Pick<View, "slots" | "nodes">, backing: strin
   return [...all].filter((node) => nodes.byId.has(node));
 }
 
-/** It is a record of its own, because the node's record belongs to the holder of its lock. */
+/**
+ * It is a record of its own, because the node's record belongs to the holder of its lock. Only the last remark is stored; all of them
+ * are in the journal. Never rejects.
+ */
 async function putRemark(handles: RemarkHandles, node: string, remark: Remark): Promise<void> {
   const { tree, view, log, journal } = handles;
   const record = view.nodes.byId.get(node)?.record;

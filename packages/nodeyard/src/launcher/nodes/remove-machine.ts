@@ -10,7 +10,10 @@ import { StepTrace, type TraceSubject } from "./step-trace.ts";
 /** One attempt to delete, at most, milliseconds (docs/contract/launcher.md, "Attempts and deletions"). */
 const ATTEMPT_MS = 600_000;
 
-/** Unmakes the machine of a tag, with everything that was made for it, under the lock of its node. Rejects with a DriverError or FenceLost. */
+/**
+ * Unmakes the machine of a tag, with everything that was made for it, under the lock of its node. Rejects with a DriverError or
+ * FenceLost. A machine that is gone already is no error. Called for deletions, and between two attempts of a launch.
+ */
 export async function removeMachine(
   context: NodeHandles,
   open: OpenProvider,
@@ -32,6 +35,7 @@ export async function removeMachine(
       clock: context.clock,
       signal: limit.signal,
       externalId: node.record.externalId,
+      // A removal makes nothing that would have to be found again.
       save: async () => {},
       onStep: ({ step, deadlineMs, remark }) => {
         trace.begin(step, deadlineMs);
@@ -46,6 +50,7 @@ export async function removeMachine(
     });
     trace.end();
   } catch (error) {
+    // The step runner wraps what ended the steps; callers treat a lost lock otherwise than a failure of the cloud.
     const cause = fenceOf(error);
     trace.end(messageOf(cause));
     throw cause;

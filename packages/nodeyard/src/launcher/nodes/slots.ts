@@ -32,11 +32,16 @@ import type { HeldNode } from "../held-records.ts";
 import { backingNode } from "../metastatic/backings.ts";
 import type { LaunchHandles, NodeHandles } from "./handles.ts";
 
+/** One commit to the tree, at most, milliseconds. */
 const CLAIM_MS = 60_000;
 
-/** Slots that launches wait for, and the scheduler's answers. */
+/**
+ * Slots that launches wait for, and the scheduler's answers. One launch waits per node. Who gets which slot is the scheduler's
+ * decision; this only carries question and answer.
+ */
 export class SlotAnswers {
   readonly #push: (event: SchedulerEvent) => void;
+  /** By node id. */
   readonly #waiting = new Map<string, PromiseWithResolvers<PlannedSlot>>();
 
   constructor(push: (event: SchedulerEvent) => void) {
@@ -73,6 +78,7 @@ export class SlotAnswers {
     }
   }
 
+  /** Called with the scheduler's answer: a slot, or why there will be none. The launch may have ended meanwhile. */
   take(action: Extract<Action, { type: "slot" }>): void {
     const answer = this.#waiting.get(action.node);
     this.#waiting.delete(action.node);
@@ -92,7 +98,10 @@ export class SlotAnswers {
   }
 }
 
-/** The steps of a launch that needs a slot: first the claim of a slot, then the steps of the driver. */
+/**
+ * The steps of a launch that needs a slot: first the claim of a slot, then the steps of the driver. Driver errors and FenceLost pass
+ * through. A claim that was made is not freed here: the removal of the machine frees it.
+ */
 export async function* createInSlot(
   context: LaunchHandles,
   open: OpenProvider,
@@ -108,6 +117,7 @@ export async function* createInSlot(
   if (context.view.slots.claimsOf(node.id).length > 0)
     yield* removeFromSlot(context, open, node, order.tag, step);
   const want = { request: request.id, node: node.id, provider: config.name, label: label.name };
+  // Ends with a slot, with the scheduler's refusal, or with the signal of the launch.
   for (let attempt = 0; ; attempt++) {
     yield { step: "backing-node", deadlineMs: config.launchTimeoutMs };
     const place = (attempt === 0 ? planned : undefined) ?? (await context.slots.next(want, step.signal));
@@ -116,6 +126,7 @@ export async function* createInSlot(
       yield { step: "slot", deadlineMs: CLAIM_MS };
       claimed = await claim(context, node, place, pool, config.name, notes);
     } finally {
+      // Also after an error, or the scheduler would keep the slot for a launch that has ended.
       if (!claimed) context.slots.lost(place);
     }
     if (claimed) break;
@@ -128,7 +139,10 @@ export async function* createInSlot(
   return yield* provider.create({ ...order, slot }, step);
 }
 
-/** The steps of a removal: the slot is free once nothing of the node is left there. */
+/**
+ * The steps of a removal: the slot is free once nothing of the node is left there. The order matters: freed earlier, the next node in
+ * the slot would meet the sliver of this one.
+ */
 export async function* removeFromSlot(
   context: NodeHandles,
   { config, provider }: OpenProvider,
@@ -142,6 +156,7 @@ export async function* removeFromSlot(
   count(context, config.name, "freed", await freeSlot(node, claims));
 }
 
+/** Whether the slot is the node's now. False when the backing node has changed since the choice; the scheduler then chooses again. */
 async function claim(
   context: LaunchHandles,
   node: HeldNode,
@@ -190,6 +205,8 @@ export async function claimSlot(
     ]);
     return "claimed";
   } catch (error) {
+    // HeldRecord turns a refused commit into FenceLost. Index 1 is the backing node's version, 2 the claim: in both cases our lock is
+    // still good.
     const refusal = (error as { cause?: unknown }).cause;
     if (
       error instanceof FenceLost &&

@@ -6,7 +6,7 @@ import type { NodeHandles } from "./handles.ts";
 /** Steps of one try that are reported, at most: the rest is counted. */
 const MOST = 64;
 
-/** A step in progress; `began` is tree time, milliseconds. */
+/** A step in progress; `began` is tree time, milliseconds. Shown by `explain` while the step runs. */
 export interface StepUnderWay extends TraceSubject {
   readonly step: string;
   readonly began: number;
@@ -31,8 +31,14 @@ export class StepTrace {
   readonly #context: TraceContext;
   readonly #subject: TraceSubject;
   readonly #record: NodeRecord | undefined;
+  /** The step under way. `began` is tree time for people, `mono` the monotonic time by which its duration is measured. */
   #current: { readonly step: string; readonly began: number; readonly mono: number } | undefined;
+  /** The entry in the stack dump; each step sets when it counts as stuck. */
   readonly #live: LiveTask;
+  /**
+   * Steps that are in the journal; steps after the first 64 only count into `#unreported`, unless the attempt ends in them with an
+   * error.
+   */
   #reported = 0;
   #unreported = 0;
 
@@ -45,7 +51,7 @@ export class StepTrace {
     this.#live = context.live.begin({ kind: "machine", name, site: "launcher/nodes/step-trace.ts" });
   }
 
-  /** `withinMs`: how long it may take. */
+  /** `withinMs`: how long it may take. The same name again continues the step, and only its time limit starts anew. */
   begin(step: string, withinMs?: number): void {
     this.#live.at(step, withinMs);
     if (this.#current?.step === step) return;

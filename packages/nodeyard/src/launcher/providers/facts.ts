@@ -1,6 +1,7 @@
 import { learnFacts, type ProviderHandles } from "./providers.ts";
 import type { Served } from "./served.ts";
 
+/** Between two reads while nothing is unusual, milliseconds. */
 const FACTS_MS = 300_000;
 /** The shortest time between two reads of the quota, after a refusal or while a request waits for it, milliseconds. */
 export const ASK_MS = 2_000;
@@ -9,7 +10,10 @@ const UNSETTLED_MS = 10_000;
 /** A provider whose facts could not be read is asked again after this, milliseconds. */
 export const FAILING_MS = 30_000;
 
-/** Reads the facts of an open provider again, since quotas change without an event. False when the provider has been replaced or closed. */
+/**
+ * Reads the facts of an open provider again, since quotas change without an event. False when the provider has been replaced or
+ * closed. Rejects with the driver's error; the old facts stay in force.
+ */
 export async function refreshFacts(context: ProviderHandles, served: Served): Promise<boolean> {
   const { config, open, stop } = served;
   // What took its place has facts of its own.
@@ -24,6 +28,7 @@ export async function refreshFacts(context: ProviderHandles, served: Served): Pr
     throw error;
   }
   served.failing = undefined;
+  // The ledger of the provider has the new limit before the scheduler plans with it.
   context.ledgers.setProvider(config.name, served.facts.local.quota);
   return true;
 }

@@ -7,6 +7,7 @@ import type { Handles } from "../handles.ts";
 /** Launchers of another kind serve a provider that launchers of one kind alone may serve. */
 export class ForeignLauncher extends errorClass("launcher.foreign_launcher") {}
 
+/** Each Nodeyard process has a znode here whose name ends in its session id (`announceMember`). Python launchers have none. */
 const MEMBERS = "/nodeyard/members";
 /** A Nodeyard launcher is recognized by its member znode, which may appear after its pool: look again after this time, milliseconds. */
 const LOOK_MS = 3_000;
@@ -22,12 +23,16 @@ export async function refuseForeign(handles: Registered, provider: string): Prom
   if (foreign.length > 0) throw foreignError(provider, foreign);
 }
 
-/** Calls `onForeign` when a launcher of another kind begins to serve a provider of ours. */
+/**
+ * Calls `onForeign` when a launcher of another kind begins to serve a provider of ours. `onForeign` may be called more than once. A
+ * tree that cannot be read is asked again; meanwhile the provider is served.
+ */
 export function foreignWatch(
   handles: Handles,
   provider: string,
   onForeign: (why: Error) => void,
 ): { close(): void } {
+  // When a pool of the provider last appeared or changed, monotonic milliseconds. Its member may follow up to 3 s later.
   let seen = handles.clock.monotonic();
   const controller = new Controller(handles, {
     name: `other launchers of ${provider}`,
@@ -61,7 +66,10 @@ export function foreignWatch(
   };
 }
 
-/** Registered pools of a provider whose session no Nodeyard member has. */
+/**
+ * Registered pools of a provider whose session no Nodeyard member has. Resolves with their launcher-pool ids, or with the host where a
+ * pool has no id. Rejects when the tree does not answer.
+ */
 async function foreignPools({ tree, view }: Registered, provider: string): Promise<readonly string[]> {
   const pools = [...view.components.values()].filter(
     ({ kind, record }) => kind === "pool" && record.providerName === provider && record.state !== "stopped",
@@ -72,6 +80,7 @@ async function foreignPools({ tree, view }: Registered, provider: string): Promi
     Promise.all(pools.map(({ key }) => tree.stat(`${paths.components}/${key}`))),
   ]);
   return pools.flatMap(({ record }, index) => {
+    // The ZooKeeper session that made the pool's component; members carry the same number in hexadecimal.
     const owner = owners[index]?.ephemeralOwner;
     // A component without a session is left over from a dead launcher.
     if (owner === undefined || owner === 0n) return [];

@@ -9,8 +9,9 @@ import { lockNode, takeOut } from "../nodes/node-lock.ts";
 import { probeInTime } from "./probe.ts";
 import { planSlots } from "./slots.ts";
 
-/** Hosts contacted at once. */
+/** Hosts contacted at once. Configurations have thousands of hosts, and each probe holds a connection until its time is over. */
 const PROBES_AT_ONCE = 32;
+/** The slow comparison, and the longest pause before a host that did not answer is asked again, milliseconds. */
 const RESYNC_MS = 60_000;
 /** Changes that come together are handled together. */
 const GATHER_MS = 20;
@@ -50,6 +51,7 @@ export class InventoryKeeper {
     this.#election = new Election(context, `inventory:${open.config.name}`, () => this.wake());
   }
 
+  /** Called when the pools of the provider are registered. */
   start(): void {
     this.#election.start();
     this.wake();
@@ -60,6 +62,7 @@ export class InventoryKeeper {
     this.#controller.wake(GATHER_MS);
   }
 
+  /** Ends the leadership and resolves when no probe or write is under way. */
   async close(): Promise<void> {
     const ended = this.#controller.close();
     await this.#election.close();
@@ -73,6 +76,7 @@ export class InventoryKeeper {
     return next.length === 0 ? undefined : Math.min(...next);
   }
 
+  /** Compares and acts once. Resolves with the pause until a host that did not answer is due. */
   async #reconcile(stop: AbortSignal): Promise<number | undefined> {
     const { view } = this.#context;
     // The leader probes hosts that did not answer; a launcher that no longer leads forgets its pauses.
@@ -166,12 +170,14 @@ export class InventoryKeeper {
     const { connection } = item;
     const pool = this.#open.config.pools.find((candidate) => candidate.name === item.pool);
     for (const slot of slots) {
+      // A probe may outlast the leadership; the commit below demands it for certain.
       if (!this.#election.leading) return;
       const record = newNode(
         {
           state: "ready",
           provider: this.#open.config.name,
           pool: item.pool,
+          // The value that Nodepool's static driver writes.
           launcher: "static driver",
           type: [...item.labels],
           externalId: machine.externalId,
@@ -205,6 +211,7 @@ export class InventoryKeeper {
     const node = await lockNode(context, id);
     if (typeof node === "string") return;
     const { state, allocatedTo, pool } = node.record;
+    // Its user got it in between; the record is updated when it is registered again.
     if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
     const { connection } = item;
     const patch =

@@ -34,7 +34,10 @@ export function leakSweep(context: ProviderHandles, open: OpenProvider): Control
 class LeakSweep {
   readonly #context: ProviderHandles;
   readonly #open: OpenProvider;
-  /** Machines without a record in the last sweep. A record that the view did not show yet is there by the next sweep. */
+  /**
+   * Machines without a record in the last sweep. A record that the view did not show yet is there by the next sweep. Kept in this
+   * process: after a restart a leaked machine stays one sweep longer.
+   */
   #suspects: ReadonlySet<string> = new Set();
   /** Nodes without a machine in the last sweep. */
   #missing: ReadonlySet<string> = new Set();
@@ -74,6 +77,7 @@ class LeakSweep {
   async #removeLeaked(resources: readonly Resource[], signal: AbortSignal): Promise<void> {
     const { view, log, counters } = this.#context;
     const { name } = this.#open.config;
+    // Judged after the listing, like the records themselves.
     const unreadable = view.unreadable.ofProvider(name);
     if (unreadable.length > 0) return this.#suspend(unreadable);
     this.#suspendedBy = "";
@@ -98,9 +102,11 @@ class LeakSweep {
   #suspend(unreadable: readonly UnreadableEntry[]): void {
     const { log, counters } = this.#context;
     const provider = this.#open.config.name;
+    // What was suspected must be seen by two sweeps again once the records can be read.
     this.#suspects = new Set();
     counters.add("launcher.sweeps_suspended", 1, { provider });
     const records = unreadable.map(({ path }) => path).sort();
+    // One line of the log for the same records, not one a minute.
     if (records.join() === this.#suspendedBy) return;
     this.#suspendedBy = records.join();
     log.error(
@@ -109,9 +115,11 @@ class LeakSweep {
     );
   }
 
+  /** Deletes one resource. A failure is logged, and the next sweep tries again: the resource stays suspected. */
   async #remove(resource: Resource, signal: AbortSignal): Promise<void> {
     const { log, counters, journal } = this.#context;
     const { name } = this.#open.config;
+    // Before each deletion: the session may have ended since the sweep began.
     if (!mayAct(this.#context)) return;
     try {
       await this.#open.provider.removeResource(resource, signal);
@@ -136,6 +144,7 @@ class LeakSweep {
     const context = { installation, provider: name, asked, previous: this.#missing };
     const gone = vanished(entries, resources, context);
     this.#missing = gone.suspects;
+    // Those that are left are still suspected by the next sweep.
     for (const entry of gone.nodes.slice(0, VANISHED_AT_ONCE)) await this.#takeOut(entry, signal);
   }
 
@@ -175,7 +184,10 @@ async function reconcileUses(
   }
 }
 
-/** One synchronization, and one read for each of the provider's own nodes. */
+/**
+ * One synchronization, and one read for each of the provider's own nodes. Asked for by the driver, with the tags of the machines that
+ * it has.
+ */
 async function usesOf(
   { tree, installation }: ProviderHandles,
   provider: string,

@@ -15,8 +15,12 @@ export const METASTATIC = "metastatic";
 export class LeftProviders {
   readonly #context: Handles;
   readonly #isKnown: (provider: string) => boolean;
+  /** Serves the provider without pools until nothing of it is left. */
   readonly #drain: (provider: string) => Promise<void>;
-  /** Since when no launcher has served the provider, monotonic milliseconds. */
+  /**
+   * Since when no launcher has served the provider, monotonic milliseconds. In this process only: a launcher that starts waits for the
+   * whole time again.
+   */
   readonly #since = new Map<string, number>();
 
   /** `isKnown`: it is in the configuration, or is being drained. */

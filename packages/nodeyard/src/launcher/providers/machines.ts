@@ -19,6 +19,7 @@ export class SliverMachines {
     this.#clock = clock;
   }
 
+  /** Waits for the slowest provider, at most as long as one may take; a provider that fails appears with its error. */
   list(): Promise<readonly ProviderMachines[]> {
     this.#look ??= Promise.all([...this.#providers.values()].flatMap((open) => this.#of(open) ?? [])).finally(
       () => {
@@ -43,6 +44,7 @@ export class SliverMachines {
     return slivers.flatMap((sliver) => (sliver.node === node ? sliver.remarks : []));
   }
 
+  /** The result of a look if it comes within `ms`, else undefined. The look itself goes on. */
   async #soon<T>(look: Promise<T>, ms: number): Promise<T | undefined> {
     const slow = Promise.withResolvers<undefined>();
     const timer = this.#clock.setTimer(ms, () => slow.resolve(undefined), { background: true });

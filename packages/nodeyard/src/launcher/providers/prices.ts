@@ -6,7 +6,7 @@ import type { RecordHandles } from "../held-records.ts";
 /** A price is worth no more of a launch than this, milliseconds. */
 const ANSWER_MS = 10_000;
 
-/** What machines of a label are bought as; their label where the driver does not say it. */
+/** What machines of a label are bought as; their label where the driver does not say it. The key of offerings and of price lists. */
 export function typeOf({ provider }: Pick<OpenProvider, "provider">, label: LabelConfig): string {
   return provider.offers?.types?.of(label) ?? label.name;
 }
@@ -48,6 +48,7 @@ export async function labelPrices(
   handles: Pick<RecordHandles, "clock" | "log">,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Price>> {
+  // With several zones the price may differ, so the cloud is asked without a zone.
   const [zone = null, ...others] = availabilityZones;
   const az = others.length === 0 ? zone : null;
   const prices = await Promise.all(
@@ -59,7 +60,7 @@ export async function labelPrices(
   return new Map(prices.flat());
 }
 
-/** What an hour of several nodes costs together; null where a price is missing, or one is in another currency. */
+/** What an hour of several nodes costs together; null where a price is missing, or one is in another currency. Empty: null. */
 export function sumOf(prices: readonly (Price | undefined)[]): Price | null {
   const [first] = prices;
   if (first === undefined) return null;

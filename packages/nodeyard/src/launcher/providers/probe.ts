@@ -4,7 +4,10 @@ import { type Clock, deadline, inTime, messageOf, NodeyardError } from "@nodeyar
 /** A look at a host, at most: drivers have shorter limits of their own (a host's `timeout`). */
 const PROBE_MS = 120_000;
 
-/** A probe that ends, whatever the driver does with its signal. No answer is the answer "no". */
+/**
+ * A probe that ends, whatever the driver does with its signal. No answer is the answer "no". Rejects only with the reason of `parent`,
+ * when that has aborted.
+ */
 export async function probeInTime(
   clock: Clock,
   provider: Provider,

@@ -32,6 +32,7 @@ const ANSWER_MS = 60_000;
 /** The facts of a provider that the scheduler needs. */
 export interface ProviderFacts {
   readonly local: LocalProvider;
+  /** Without ids: these are given when the pools are registered. */
   readonly pools: readonly Omit<LocalPool, "id">[];
   /** What an hour of one node costs, by pool and label; without what is not known. */
   readonly prices: ReadonlyMap<string, ReadonlyMap<string, Price>>;
@@ -39,10 +40,12 @@ export interface ProviderFacts {
   readonly unsettled: boolean;
 }
 
-/** For what serves providers. */
+/** For what serves providers. They are the launcher's handles, and what drivers are given besides. */
 export interface ProviderHandles extends RecordHandles {
   readonly scan: Scanner;
+  /** UUID that the tags of our machines carry; drivers and sweeps tell our machines from others by it. */
   readonly installation: string;
+  /** Remembers for which node a resource without a tag was made; absent: each driver remembers for as long as the process lives. */
   readonly evidence?: Evidence;
   /** Folder of this process for what outlives it, handed to drivers. */
   readonly stateFolder?: string;
@@ -64,7 +67,10 @@ export type CloudHandles = Pick<
   | "journal"
 > & { readonly ages: Pick<AgeClock, "now"> };
 
-/** Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. */
+/**
+ * Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. All calls of the provider go
+ * through layers that end with their signal and time them. A provider that opens after the deadline is closed.
+ */
 export async function openProvider(
   driver: Driver,
   config: ProviderConfig,
@@ -78,6 +84,7 @@ export async function openProvider(
     installation: handles.installation,
     log: handles.log,
     observe: observeApi(handles.counters, config.name),
+    // A driver may see machines of other installations, too; remarks on those are not ours to store.
     remark: ({ installation, nodeId }, text, leaves = false) => {
       if (installation === handles.installation) void takeRemark(handles, nodeId, text, leaves);
     },
@@ -97,6 +104,7 @@ export async function openProvider(
   return { config, driver, provider, work: new Set() };
 }
 
+/** The error for a driver that did not answer; `abortOnSignal` counts calls that end with it. */
 export function silent(provider: string, what: string, ms = ANSWER_MS): NodeyardError {
   return new NodeyardError(
     "launcher.provider_silent",
@@ -104,7 +112,10 @@ export function silent(provider: string, what: string, ms = ANSWER_MS): Nodeyard
   );
 }
 
-/** Asks the cloud for its quota and for what each label takes. A label that can never work is left out with its reason. */
+/**
+ * Asks the cloud for its quota and for what each label takes. A label that can never work is left out with its reason. Called when a
+ * provider is opened, then every few minutes (facts.ts). Rejects with the driver's error, or with `silent` after a minute.
+ */
 export async function learnFacts(
   open: OpenProvider,
   handles: CloudHandles,
@@ -113,6 +124,7 @@ export async function learnFacts(
   const { config, driver } = open;
   const limit = deadline(handles.clock, ANSWER_MS, () => silent(config.name, "quota and labels"), parent);
   try {
+    // Static hosts have no quota; their number is the inventory's.
     const limits = driver.capabilities.launches ? await open.provider.quota(limit.signal) : {};
     const { quota, unsettled } = await freeQuota(open, limits, handles, limit.signal);
     const readAt = Math.round(handles.ages.now());
@@ -175,6 +187,7 @@ async function freeQuota(
   const { byId } = view.nodes;
   // A machine that is deleted during the listing may still be listed. It is not used by others.
   const before = new Set(byId.keys());
+  // By the ids in records before and after the call: a record may get its machine's id, or go, while the cloud answers.
   const made = machinesOf(byId.values(), config.name);
   const listed = await provider.list(signal);
   for (const id of machinesOf(byId.values(), config.name)) made.add(id);
@@ -184,6 +197,7 @@ async function freeQuota(
     if (ours && (before.has(tag.nodeId) || view.hasNode(tag.nodeId))) continue;
     unsettled ||= ours;
     for (const [name, amount] of Object.entries(resources)) {
+      // A resource that the cloud does not limit stays unlimited, whatever others use of it.
       if (free[name] !== undefined) free[name] = Math.max(0, free[name] - amount);
     }
   }
@@ -198,6 +212,10 @@ function machinesOf(nodes: Iterable<NodeEntry>, provider: string): Set<string> {
   return ids;
 }
 
+/**
+ * The facts of one pool. A label of which the driver says that it cannot work is left out; other errors reject, and the whole is tried
+ * again.
+ */
 async function poolFacts(
   { config, driver, provider }: OpenProvider,
   pool: ProviderConfig["pools"][number],
@@ -260,6 +278,7 @@ async function zonesOf(
   return (await provider.offers?.zones?.list(pool, signal)) ?? [];
 }
 
+/** Every machine takes one instance, whether the driver says so or not. */
 async function need(
   provider: Provider,
   label: Parameters<Provider["need"]>[0],
@@ -268,6 +287,7 @@ async function need(
   return { instances: 1, ...(await provider.need(label, signal)) };
 }
 
+/** Number of slots of static hosts in the pool that have a label, by label. */
 function countInventory(provider: Provider, pool: string): Map<string, number> {
   const slots = new Map<string, number>();
   for (const item of provider.inventory()) {

@@ -13,16 +13,22 @@ import type { ProviderFacts, ProviderHandles } from "./providers.ts";
 /** A provider of the configuration, whether or not it is open. */
 export interface Served {
   readonly config: ProviderConfig;
+  /** Aborted when it is replaced, removed or closed: the controller and calls of the provider under way end. */
   readonly stop: AbortController;
   /** Ids of its pools that stand in the registry or may. */
   readonly registered: string[];
+  /** Undefined before the first success, and while it is suspended. */
   open: OpenProvider | undefined;
+  /** Set together with `open`; replaced at each refresh. */
   facts: ProviderFacts | undefined;
+  /** This and the next three run only where the driver has the capability, from registration on. */
   inventory: InventoryKeeper | undefined;
   backings: BackingController | undefined;
   leaks: Controller | undefined;
   foreign: { close(): void } | undefined;
-  /** After a suspension: resolves when the work with the provider has ended. It is not opened again before. */
+  /**
+   * After a suspension: resolves when its pools are out of the registry and its controllers have ended. It is not opened again before.
+   */
   leaving: Promise<void> | undefined;
   /** Opens the provider, then refreshes its facts. */
   readonly controller: Controller;
@@ -47,6 +53,7 @@ export function closedCode(error: unknown): VerdictCode {
     : "provider.failing";
 }
 
+/** A provider that is not open yet. `controllerOf` gets a function, since the controller and what it works on refer to each other. */
 export function newServed(
   config: ProviderConfig,
   controllerOf: (served: () => Served) => Controller,
@@ -71,6 +78,7 @@ export function newServed(
 
 /** A provider that cannot be served as it is configured. */
 export interface ClosedProvider {
+  /** As configured. */
   readonly name: string;
   /** The provider is still served by its former configuration; the new one is not in force. */
   readonly goesOn: boolean;
@@ -79,7 +87,9 @@ export interface ClosedProvider {
   readonly code: VerdictCode;
   /** Tree time, milliseconds. */
   readonly since: number;
+  /** Tree time, milliseconds. */
   readonly nextTry: number;
+  /** The message of the last error, for people. */
   readonly error: string;
 }
 
@@ -92,7 +102,10 @@ export function closedOf(all: Iterable<Served>, goesOn: boolean): readonly Close
   });
 }
 
-/** The open providers as the scheduler sees them. */
+/**
+ * The open providers as the scheduler sees them. A provider without facts has none here, and so gets no plans. Drained providers are
+ * listed without pools: their nodes are still looked after.
+ */
 export function localsOf(
   all: Iterable<Served>,
   serving: ReadonlyMap<string, ServingPool>,
@@ -113,6 +126,7 @@ export function localsOf(
 /** Who this process is, for the records it writes. */
 export interface Identity {
   readonly hostname: string;
+  /** Part of the launcher-pool id, as with Nodepool. */
   readonly fqdn: string;
   readonly version: string;
 }
@@ -128,6 +142,7 @@ export async function registerPools(
 ): Promise<readonly ServingPool[]> {
   const pools: ServingPool[] = [];
   for (const pool of learnt.pools) {
+    // A new id each time: a pool with a new configuration has not declined what the former one declined.
     const id = launcherPoolId({
       fqdn: identity.fqdn,
       provider: config.name,
@@ -144,13 +159,14 @@ export async function registerPools(
     };
     registered.push(id);
     await registration.register(id, poolComponent(facts));
+    // The caller takes back what is registered by now.
     stop.signal.throwIfAborted();
     pools.push({ key: pool.key, id, name: pool.name, open });
   }
   return pools;
 }
 
-/** Takes away all of it that stands in the registry or may. */
+/** Takes away all of it that stands in the registry or may. May be called again; a second call finds nothing. */
 export async function unregisterPools(registration: Registration, { registered }: Served): Promise<void> {
   await Promise.all(registered.splice(0).map((id) => registration.unregister(id)));
 }
@@ -193,7 +209,10 @@ export function isExclusive({ capabilities }: Pick<Driver, "capabilities">): boo
   return capabilities.inventory || capabilities.backing === true;
 }
 
-/** Takes its pools out of the registry, and closes it when the work under way has ended, or after `graceMs` under it. */
+/**
+ * Takes its pools out of the registry, and closes it when the work under way has ended, or after `graceMs` under it. The last call of
+ * the provider here is its `close`. Resolves before that when work under way is waited for.
+ */
 export async function leave(
   context: Pick<ProviderHandles, "clock" | "log" | "counters">,
   registration: Registration,

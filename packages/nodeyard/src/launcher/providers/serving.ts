@@ -30,8 +30,11 @@ import {
  * served by its former configuration until the new one could be opened.
  */
 export class Serving {
+  /** Pools that requests may be accepted for, by key. Changed only here; the other parts hold this same map. */
   readonly pools = new Map<string, ServingPool>();
+  /** Open providers by name: those of the pools, and drained ones, whose nodes are still deleted. */
   readonly providers = new Map<string, OpenProvider>();
+  /** By name, one for each configured provider, open or not. */
   readonly #served = new Map<string, Served>();
   /** Providers that replace an open one as soon as their own pools are registered. */
   readonly #replacements = new Map<string, Served>();
@@ -43,6 +46,9 @@ export class Serving {
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
   readonly #left: LeftProviders;
+  /**
+   * Changes of the configuration and drains follow each other, so that none meets a provider that another is moving between the maps.
+   */
   #applying: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
@@ -95,6 +101,7 @@ export class Serving {
     return agree ? { perHour: perHour / slots, currency } : undefined;
   }
 
+  // A suspended provider is in `#served` with no `open`, like one that was never opened.
   /** Providers that could not be opened as they are configured, or are suspended. */
   closed(): readonly ClosedProvider[] {
     return [...closedOf(this.#served.values(), false), ...closedOf(this.#replacements.values(), true)];
@@ -112,12 +119,17 @@ export class Serving {
     return this.#left.sweep();
   }
 
+  /** Runs `work` after all that came before it. Rejects with the error of `work`, which stops nothing that comes after. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#applying.then(work);
     this.#applying = next.catch(() => {});
     return next;
   }
 
+  /**
+   * What is not configured any more is drained, and what is configured again while it is drained starts anew. Resolves when the rest
+   * has been begun, with a promise for each first try.
+   */
   async #begin(configs: readonly ProviderConfig[]): Promise<readonly Promise<unknown>[]> {
     const wanted = new Set(configs.map(({ name }) => name));
     const gone = [...this.#replacements.values(), ...this.#served.values()];
@@ -145,6 +157,7 @@ export class Serving {
     if (served?.open !== undefined) served.controller.wake(ASK_MS);
   }
 
+  /** Shows other launchers whether the pool's queue is blocked (docs/contract/launcher.md, "A full pool"). */
   setPaused(key: string, paused: boolean): void {
     const pool = this.pools.get(key);
     if (pool !== undefined) void this.#registration.update(pool.id, { paused });
@@ -160,6 +173,7 @@ export class Serving {
     ]);
   }
 
+  /** Closes all providers without waiting for their work; `unregister` and the end of the tasks come before. */
   async close(): Promise<void> {
     this.#stopped = true;
     const all = [this.#replacements, this.#served, this.#draining].flatMap((map) => [...map.values()]);
@@ -186,6 +200,7 @@ export class Serving {
     await left;
   }
 
+  /** One controller opens the provider and then keeps its facts fresh, so that the two never run at once. */
   #new(config: ProviderConfig): Served {
     return newServed(
       config,
@@ -199,6 +214,7 @@ export class Serving {
     );
   }
 
+  /** Returns when to look again, milliseconds; undefined: not before it is woken. */
   async #look(served: Served): Promise<number | undefined> {
     if (served.stop.signal.aborted) return undefined;
     if (served.open === undefined) return this.#tryOpen(served);
@@ -210,12 +226,14 @@ export class Serving {
   async #tryOpen(served: Served): Promise<number> {
     const { config, stop } = served;
     const context = this.#context;
+    // After a suspension: its pools are out of the registry and its controllers have ended before it is open a second time.
     await served.leaving;
     const open = await this.#open(config, stop.signal);
     let before: Served | undefined;
     try {
       const facts = await learnFacts(open, context, stop.signal);
       stop.signal.throwIfAborted();
+      // After this the launcher accepts requests for it, and the provider that it replaces gets no new ones.
       before = await this.#register(served, open, facts);
     } catch (error) {
       await unregisterPools(this.#registration, served);
@@ -229,6 +247,7 @@ export class Serving {
 
   async #open(config: ProviderConfig, signal: AbortSignal): Promise<OpenProvider> {
     const driver = await this.#driverOf(config.driver);
+    // Before anything is opened: a driver for static hosts would begin to register them.
     if (isExclusive(driver)) await refuseForeign(this.#context, config.name);
     return openProvider(driver, config, this.#context, signal);
   }
@@ -240,6 +259,7 @@ export class Serving {
     const { random, log, ages } = this.#context;
     const pause = open === undefined ? backoff(random, attempt, 1_000, 60_000) : FAILING_MS;
     const now = Math.round(ages.now());
+    // The time of the first failure in a row, which `explain` shows.
     const since = served.failing?.since ?? now;
     const code = open === undefined ? closedCode(error) : "provider.failing";
     served.failing = { code, since, error: messageOf(error), nextTry: now + Math.round(pause) };

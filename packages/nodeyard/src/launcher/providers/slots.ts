@@ -17,9 +17,9 @@ export interface SlotPlan {
 const GIVEN_UP: ReadonlySet<string> = new Set(["building", "deleting", "deleted"]);
 
 /**
- * Compares an inventory with the records of its provider. Pure. A record without a usable slot number takes the first empty slot of its
- * host; records past the last slot are deleted once they are free. An unreadable record occupies each slot that it may belong to,
- * because its user may have the host (rule 1).
+ * Compares an inventory with the records of its provider, all hosts with all nodes. Pure. A record without a slot number takes the
+ * first empty slot of its host; records past the last slot are deleted once they are free. An unreadable record occupies each slot
+ * that it may belong to, because its user may have the host (rule 1).
  */
 export function planSlots(
   items: readonly InventoryItem[],
@@ -38,6 +38,7 @@ export function planSlots(
       item.connection.port,
     );
     const placed = place(item, byHost.get(key) ?? []);
+    // What is left in the map at the end belongs to hosts that are not configured.
     byHost.delete(key);
     unwanted.push(...placed.excess);
     const empty = placed.slots.flatMap((node, slot) => {
@@ -54,6 +55,7 @@ export function planSlots(
   return { register, deregister: unwanted.filter(isFree).map((node) => node.id), update, doubtful };
 }
 
+/** Records by the host that they name, oldest first: of two with one slot number the older keeps it. */
 function groupByHost(nodes: readonly NodeEntry[]): Map<string, NodeEntry[]> {
   const byHost = new Map<string, NodeEntry[]>();
   for (const node of [...nodes].sort((a, b) => (a.id < b.id ? -1 : 1))) {
@@ -66,6 +68,7 @@ function groupByHost(nodes: readonly NodeEntry[]): Map<string, NodeEntry[]> {
   return byHost;
 }
 
+/** Gives each record of a host its slot. `slots` has one member for each slot of the host; `excess` are the records that get none. */
 function place(
   item: InventoryItem,
   nodes: readonly NodeEntry[],
@@ -87,6 +90,7 @@ function place(
   const excess: NodeEntry[] = [];
   for (const node of homeless) {
     const empty = slots.indexOf(undefined);
+    // A record whose number is taken or too large is one too many, and gets no other slot.
     if (empty >= 0 && node.record.slot === null) slots[empty] = node;
     else excess.push(node);
   }
@@ -116,10 +120,12 @@ function mayHave(
   return typeof slot !== "number" || slot === at;
 }
 
+/** May be changed or deleted without asking anybody: no request has it, and nobody locks it. */
 function isFree({ record, contenders }: NodeEntry): boolean {
   return record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
 }
 
+/** As text that no name can imitate: a slash or colon in a host's name must not join two hosts. */
 function hostKey(host: string | null, username: string | null, port: unknown): string {
   return JSON.stringify([host, username, port]);
 }

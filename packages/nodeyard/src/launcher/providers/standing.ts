@@ -6,7 +6,10 @@ import type { Loop } from "../loop.ts";
 import type { LauncherConfig } from "../options.ts";
 import type { Serving } from "./serving.ts";
 
-/** Every configured provider as this launcher has it: with the sums and facts by which the scheduler decides. */
+/**
+ * Every configured provider as this launcher has it: with the sums and facts by which the scheduler decides. Read by the API, the
+ * metrics and the questions of other processes. Never waits: the facts are those that were read last.
+ */
 export function providerStandings(
   { providers }: Pick<LauncherConfig, "providers">,
   serving: Pick<Serving, "providers" | "locals" | "closed">,
@@ -17,6 +20,7 @@ export function providerStandings(
   const { providers: locals } = serving.locals();
   return providers.map(({ name, driver, maxConcurrency, pools }) => {
     const [open, local] = [serving.providers.get(name), locals.get(name)];
+    // The error of the new configuration comes first, since that is what is to be served.
     const failing = closed.get(name) ?? local?.failing;
     const pace = open?.provider.offers?.pace?.now();
     return {

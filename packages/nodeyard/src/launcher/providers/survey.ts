@@ -31,8 +31,9 @@ export interface Difference {
 }
 
 /**
- * What two sweeps of a provider would do if both saw this listing. `nodes` must be read after the listing began, at `asked` (tree time,
- * milliseconds). `unreadable`: nodes whose records cannot be read. Pure.
+ * What two sweeps of a provider would do if both saw this listing. `nodes` must be read after the listing began, at `asked` (tree
+ * time, milliseconds). `unreadable`: nodes whose records cannot be read. Pure. What a running launcher would do is shown with the same
+ * functions, so the answer to "nodeyard leaks" cannot differ from the deletions.
  */
 export function survey(
   provider: string,
@@ -45,6 +46,7 @@ export function survey(
   const suspending = unreadable.filter((node) => mayBeOf(node.known, provider)).map(({ path }) => path);
   const known = new Set(nodes.filter(({ record }) => record.provider === provider).map(({ id }) => id));
   const context = { installation, provider, previous: new Set<string>() };
+  // As if this were the first sweep, and then the second one with the same listing.
   const { suspects } = leaked(resources, known, context);
   const { remove, braked, wouldRemove } = leaked(resources, known, { ...context, previous: suspects });
   const going = new Set(remove);
@@ -91,6 +93,7 @@ export function survey(
   return found;
 }
 
+/** Limits for a person who waits for the answer, milliseconds. */
 const OPEN_MS = 60_000;
 const LIST_MS = 120_000;
 
@@ -116,6 +119,7 @@ export async function listResources(
     OPEN_MS,
     opening,
     () => silent(OPEN_MS),
+    // Opened after the deadline: nobody uses it any more.
     (late) => void close(late),
   );
   const limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
@@ -178,6 +182,7 @@ export function vanished(
     if (!offered || externalId === null || (ready >= asked && ready <= asked + LISTED_MS)) continue;
     if (tags.has(id) || ids.has(idText(externalId))) continue;
     if (shapes.size > 0 && !shapes.has(shapeOf(externalId))) continue;
+    // Also the time, so that a node that was used and is ready again needs two sweeps of its own.
     const key = `${id} ${record.stateTime} ${idText(externalId)}`;
     suspects.add(key);
     if (previous.has(key)) gone.push(entry);
@@ -185,6 +190,7 @@ export function vanished(
   return { suspects, nodes: gone };
 }
 
+/** Text, or the names of an object's members: ids of one driver have one form. */
 function shapeOf(id: ExternalId): string {
   return typeof id === "string" ? "text" : Object.keys(id).sort().join();
 }

@@ -9,8 +9,9 @@ import type { RequestHandles } from "../nodes/handles.ts";
 type NotHeld = "busy" | "changed" | "gone";
 
 /**
- * Takes a request's lock and, in the same commit where that is safe, writes `pending`: one round trip for a request that
- * was never locked before (docs/contract/locks.md, "First by construction").
+ * Takes a request's lock and, in the same commit where that is safe, writes `pending`: one round trip for a request that was never
+ * locked before (docs/contract/locks.md, "First by construction"). When it rejects, the lock is released or goes with its session.
+ * "busy" also means that this process may not act now.
  */
 export async function lockAndAccept(
   context: RequestHandles,
@@ -24,6 +25,7 @@ export async function lockAndAccept(
   const locked = await lockFresh(context, id, [
     { op: "set", path: paths.request(id), data: encodeRequest(pending), version: entry.version },
   ]);
+  // It was locked before: by a launcher that put it back or declined, or by Zuul when it changed the priority.
   if (locked === "exists") {
     const request = await lockRequest(context, id);
     if (typeof request === "string") return request;
@@ -66,14 +68,17 @@ export async function lockRequest(
   let held = await lockExisting(context, id);
   if (held === "gone") {
     const made = await lockFresh(context, id, [{ op: "check", path: paths.request(id) }]);
+    // `lockFresh` with a check of the request's path creates no lock parent for a request that is gone.
     if (made === "gone" || made === "changed" || made === "busy") return made;
     held = made === "exists" ? await lockExisting(context, id) : made.held;
   }
+  // The lock parent came and went between two calls; the plan is made anew.
   if (held === "gone") return "busy";
   if (held === "busy") return held;
   const entry = context.view.requests.byId.get(id);
   if (entry !== undefined && !fresh) return heldRequest(context, held, id, entry.record, entry.version);
   try {
+    // Not in the view, or not trusted to be as new as the lock.
     const found = await orUndefined(context.tree.get(paths.request(id)));
     if (found !== undefined)
       return heldRequest(context, held, id, decodeRequest(id, found.data), found.stat.version);
@@ -103,6 +108,7 @@ async function lockFresh(
       mayAct(context) ? context.fence.lockFresh(paths.requestLock(id), more) : "busy",
     );
   } catch (error) {
+    // Index 0 is the lock parent, 1 the contender; what follows is the caller's check or write of the request.
     if (!(error instanceof CommitFailed) || error.index < 2) throw error;
     return error.reason.code === "tree.no_node" ? "gone" : "changed";
   }

@@ -6,14 +6,16 @@ import { lockNode } from "../nodes/node-lock.ts";
 import { lockRequest } from "./accept.ts";
 import type { Handled } from "./handler.ts";
 
+/** The operation that gives a lock back as part of a commit. */
 const unlock = (held: { readonly held: { readonly contender: string } }): Op => ({
   op: "delete",
   path: held.held.contender,
 });
 
 /**
- * Delivers a whole nodeset in one commit: first the node locks are released, then the request becomes `fulfilled`, then its own lock is
- * released. So a client that sees `fulfilled` finds the nodes unlocked (docs/contract/write-order.md, "Finishing a request").
+ * Delivers a whole nodeset in one commit: first the node locks are released, then the request becomes `fulfilled`, then its own lock
+ * is released. So a client that sees `fulfilled` finds the nodes unlocked (docs/contract/write-order.md, "Finishing a request").
+ * Rejects with FenceLost when the request or one of the locks is gone; nothing is delivered then.
  */
 export async function fulfil(request: HeldRequest, nodes: readonly HeldNode[]): Promise<void> {
   await request.write({ state: "fulfilled", nodes: nodes.map((node) => node.id) }, (set) => [
@@ -28,6 +30,7 @@ export async function releaseNodes(context: RecordHandles, nodes: readonly HeldN
   await Promise.all(nodes.map((node) => releaseNode(context, node)));
 }
 
+/** Never rejects for a lock or a connection that is lost: the node is unlocked with the session, and a sweep frees it. */
 async function releaseNode(context: RecordHandles, node: HeldNode): Promise<void> {
   try {
     if (node.record.allocatedTo === null) await context.fence.release(node.held);
@@ -39,7 +42,10 @@ async function releaseNode(context: RecordHandles, node: HeldNode): Promise<void
   }
 }
 
-/** Puts an accepted request back for another plan, without a decline. */
+/**
+ * Puts an accepted request back for another plan, without a decline. Rejects with FenceLost or a TreeError; the request then stays
+ * `pending`, and any launcher resets it once it is unlocked.
+ */
 export async function putBack(request: HeldRequest): Promise<void> {
   await request.write({ state: "requested" }, (set) => [set, unlock(request)]);
 }
@@ -79,8 +85,8 @@ export function everyoneDeclined(
 }
 
 /**
- * A pending request whose lock can be had has lost its handler: its nodes are taken back, and it is put back for another
- * plan (docs/contract/launcher.md, "Lost requests"). `declined_by` stays.
+ * A pending request whose lock can be had has lost its handler: its nodes are taken back, and it is put back for another plan
+ * (docs/contract/launcher.md, "Lost requests"). `declined_by` stays. Rejects with the error of the commit, and its lock is released.
  */
 export async function resetLost(context: RecordHandles, id: string): Promise<Handled> {
   const request = await lockRequest(context, id, true);
