@@ -1,25 +1,24 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { killedAt, loopsIn, POINTS, SCRIPT } from "./killed.ts";
 import { buildProcesses, ImageSite, until } from "./site.ts";
 
-let site: ImageSite | undefined;
-afterEach(() => site?.close());
-
-test.each(Array.from({ length: POINTS }, (_, point) => [point] as const))(
+// Each point mostly waits, for the build and for sweeps: several at once, Vitest's `maxConcurrency`. The limit is of its waits together;
+// with the storms of kills beside it two cores are slow.
+test.for(Array.from({ length: POINTS }, (_, point) => point))(
   "killed at point %i",
-  async (point) => {
-    site = new ImageSite(SCRIPT);
+  { concurrent: true, timeout: 400_000 },
+  async (point, context) => {
+    const site = new ImageSite(SCRIPT);
+    context.onTestFinished(() => site.close());
     await killedAt(site, point);
   },
-  // Its waits together; with the storms of kills beside it two cores are slow.
-  400_000,
 );
 
 test.skipIf(process.getuid?.() !== 0)(
   "a loop device outlives the builder, and goes with its next start",
   async () => {
-    site = new ImageSite(`${SCRIPT}\nsleep 60`);
-    const own = site;
+    const own = new ImageSite(`${SCRIPT}\nsleep 60`);
+    onTestFinished(() => own.close());
     const first = await own.up();
     await until(() => loopsIn(own.folder).length === 1, "the build has a loop device", first);
     await first.kill("SIGKILL");

@@ -44,8 +44,9 @@ export async function killedAt(own: ImageSite, point: number): Promise<void> {
 }
 
 async function isSettled(own: ImageSite): Promise<boolean> {
-  const builds = await own.builds();
-  const uploads = await own.uploads();
+  // Before anything is listed, since a listing starts a process.
+  if (own.work().length > 0 || loopsIn(own.folder).length > 0) return false;
+  const [builds, uploads] = await Promise.all([own.builds(), own.uploads()]);
   const listed = builds.flatMap(({ id }) => [`${id}.build`, `${id}.raw`]);
   return (
     builds.every(({ state }) => state === "ready") &&
