@@ -3,8 +3,8 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { secondTry } from "../../tools/suites/second-try.ts";
 
 const ALL = ["packages/*/test/**/lxc-*.test.ts"];
-/** They measure how the kernel divides the machine, or take of it what they can: nothing else may run meanwhile. */
-const MEASURES = "attacks flood io loans memory neighbours nesting network shares ten".split(" ");
+/** They measure how the kernel divides the machine: nothing else may run meanwhile. */
+const MEASURES = "flood io loans neighbours network shares ten".split(" ");
 const ALONE = MEASURES.map((name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`);
 
 function project(name: string, include: readonly string[], exclude: readonly string[] = []) {

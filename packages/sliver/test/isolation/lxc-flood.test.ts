@@ -6,6 +6,6 @@ describe.skipIf(whyNot() !== undefined)("the neighbour of a flood", { timeout: 1
   const kept = neighbours();
 
   test("keeps the network that it was promised", async () => {
-    expect(await kept([ATTACKS.flood], SEND)).toBeGreaterThan(KEPT);
+    expect(await kept([ATTACKS.flood], SEND, KEPT)).toBeGreaterThan(KEPT);
   });
 });

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COMPUTE, IMPORT, NESTED, neighbours, PODMAN, SEND, ULIMITS, WITHIN } from "./machine/neighbours.ts";
+import { IMPORT, PODMAN, ULIMITS } from "./machine/neighbours.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf } from "./machine/slivers.ts";
 
@@ -44,16 +44,5 @@ describe.skipIf(whyNot() !== undefined)("containers in a sliver", { timeout: 300
     expect(asRoot(1, `${run} 'exec tail /dev/zero'`).status).toBe(137);
     expect(asRoot(2, "unshare --user true").status).not.toBe(0);
     expect(asRoot(2, "unshare --mount true").status).not.toBe(0);
-  });
-});
-
-describe.skipIf(whyNot() !== undefined)("the neighbour of busy containers", { timeout: 400_000 }, () => {
-  const kept = neighbours(true);
-
-  test.each([
-    ["CPU", COMPUTE],
-    ["network", SEND],
-  ])("keeps the %s that it was promised, within 5 %%", async (_, work) => {
-    expect(await kept([NESTED, NESTED], work)).toBeGreaterThan(WITHIN);
   });
 });

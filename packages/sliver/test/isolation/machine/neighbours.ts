@@ -12,7 +12,7 @@ import { worldSite } from "./world-site.ts";
 export const KEPT = 0.9;
 /** The same, where neighbours have a core's worth of time to be measured in: what slivers promise. */
 export const WITHIN = 0.95;
-/** Times that its work is measured without and with the attacker, in turn. */
+/** Times that its work is measured without attackers, once for a file; and with them, at most. */
 const ROUNDS = 3;
 /** Seconds of each measurement. */
 const MEASURED = 3;
@@ -82,16 +82,20 @@ const NESTING = { memoryCap: 262_144, pids: 400, disk: 400_000, connections: 50 
  * A sliver and its attackers on one machine for the tests of a `describe`; what is returned measures, with an attacker for each attack.
  * `nesting`: attackers have the class of that name and this machine's programs, and are the root of their slivers.
  */
-export function neighbours(nesting = false): (attacks: readonly string[], work: string) => Promise<number> {
+export function neighbours(
+  nesting = false,
+): (attacks: readonly string[], work: string, enough: number) => Promise<number> {
   const site = worldSite({ outbound: { device: WORLD_DEVICE }, weight: WEIGHT });
   let backEnd: LxcBackEnd;
   const { signal } = new AbortController();
+  /** By work: the most that the neighbour does of it alone. */
+  const undisturbed = new Map<string, number>();
   beforeAll(() => {
     backEnd = site.real.backEnd(nesting ? "account" : "container");
   });
 
-  /** What the neighbour does beside the attackers, as a part of what it does alone, in one run. */
-  async function kept(attacks: readonly string[], work: string): Promise<number> {
+  /** What the neighbour does beside the attackers, as a part of what it does alone: more than `enough`, or the best of all rounds. */
+  async function kept(attacks: readonly string[], work: string, enough: number): Promise<number> {
     // One core for all. The neighbour never gets more than it is promised, so that without an attacker it has that.
     const rspecs = {
       [NEIGHBOUR]: { cpuGuarantee: 400, cpuCap: 400, netGuarantee: 20_000_000, netCap: 20_000_000 },
@@ -99,34 +103,55 @@ export function neighbours(nesting = false): (attacks: readonly string[], work: 
     };
     const [own, ...others] = configsOf(site.real.key, rspecs, [0]);
     const hostile = others.map((config) => (nesting ? { ...config, nesting } : config));
-    await bringUp(backEnd, [own!, ...hostile]);
-    const alone: number[] = [];
-    const beside: number[] = [];
     const measure = async () => {
       const said = await inSliver(site.real, NEIGHBOUR, work);
       expect(said).toMatch(/^\d+$/);
       return Number(said);
     };
-    for (let round = 0; round < ROUNDS; round++) {
+    await bringUp(backEnd, [own!, ...hostile]);
+    let most = undisturbed.get(work) ?? 0;
+    if (most === 0) {
       await Promise.all(hostile.map((config) => backEnd.stop(config, signal)));
-      alone.push(await measure());
+      for (let round = 0; round < ROUNDS; round++) most = Math.max(most, await measure());
       await Promise.all(hostile.map((config) => backEnd.start(config, signal)));
-      const over = new AbortController();
-      const attackers = attacks.map((script, at) => attack(hostile[at]!, script, over.signal));
-      // An attacker that gives up fails the test, also while others are waited for.
-      const failed = Promise.race(attackers.map(({ done }) => done.then(() => new Promise<never>(() => {}))));
-      failed.catch(() => undefined);
-      try {
-        if (nesting) await Promise.race([failed, Promise.all(attackers.map(({ began }) => began))]);
-        await Promise.race([failed, pause(WARM)]);
-        beside.push(await Promise.race([failed, measure()]));
-      } finally {
-        over.abort();
-        await Promise.allSettled(attackers.map(({ done }) => done));
-      }
+      undisturbed.set(work, most);
     }
-    // The least disturbed of each: what else runs on the machine only takes, and a neighbour without protection loses in every round.
-    return Math.max(...beside) / Math.max(...alone);
+    // The least disturbed measurement of each counts: what else runs on the machine only takes, and a neighbour without protection loses
+    // in every round. So a round that is good enough is the last.
+    let best = 0;
+    for (let round = 0; round < ROUNDS && best <= enough; round++) {
+      if (round > 0) await restart(hostile);
+      best = Math.max(best, (await besides(hostile, attacks, measure)) / most);
+    }
+    // A machine that has become slower since is measured anew at a second try.
+    if (best <= enough) undisturbed.delete(work);
+    return best;
+  }
+
+  async function restart(hostile: readonly SliverConfig[]): Promise<void> {
+    await Promise.all(hostile.map((config) => backEnd.stop(config, signal)));
+    await Promise.all(hostile.map((config) => backEnd.start(config, signal)));
+  }
+
+  /** What `measure` says while the attacks are at their worst. */
+  async function besides(
+    hostile: readonly SliverConfig[],
+    attacks: readonly string[],
+    measure: () => Promise<number>,
+  ): Promise<number> {
+    const over = new AbortController();
+    const attackers = attacks.map((script, at) => attack(hostile[at]!, script, over.signal));
+    // An attacker that gives up fails the test, also while others are waited for.
+    const failed = Promise.race(attackers.map(({ done }) => done.then(() => new Promise<never>(() => {}))));
+    failed.catch(() => undefined);
+    try {
+      if (nesting) await Promise.race([failed, Promise.all(attackers.map(({ began }) => began))]);
+      await Promise.race([failed, pause(WARM)]);
+      return await Promise.race([failed, measure()]);
+    } finally {
+      over.abort();
+      await Promise.allSettled(attackers.map(({ done }) => done));
+    }
   }
 
   /**
