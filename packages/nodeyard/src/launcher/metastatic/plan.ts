@@ -234,10 +234,11 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
     return;
   }
   const settings = labels.get(data.label);
-  const closed = closedBecause(slots.facts(id)!, settings, ageOf(id, data.launched * 1000));
-  const launched = now - ageOf(id, data.launched * 1000);
+  const age = ageOf(id, data.launched * 1000);
+  const closed = closedBecause(slots.facts(id)!, settings, age);
+  const launched = now - age;
   // One millisecond later, when the age is above the limit and not equal to it.
-  if (closed === undefined && settings !== undefined) noteAge(launched + settings.maxAgeMs + 1, now, draft);
+  if (closed === undefined && settings !== undefined) lookAt(draft, launched + settings.maxAgeMs + 1);
   if (!slots.isEmpty(id)) {
     if (closed !== undefined)
       recycle(facts, id, `its backing node ${id} gets no new slots: ${closed}`, draft);
@@ -251,13 +252,7 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
   // `closed` is undefined, so the label is configured.
   const at = Math.max(facts.lastUsed(id) + settings!.graceMs, launched + settings!.minRetentionMs);
   if (at > now) lookAt(draft, at);
-  else if (agesTrusted)
-    draft.actions.push({ type: "release", backing, why: "it is empty and grace-time is over" });
-}
-
-/** Looks again when a backing node becomes too old; Infinity: it never does. */
-function noteAge(at: number, now: number, draft: Draft): void {
-  if (Number.isFinite(at) && at > now) lookAt(draft, at);
+  else draft.actions.push({ type: "release", backing, why: "it is empty and grace-time is over" });
 }
 
 /** Deletes idle nodes on the backing node, which would keep it for ever. Nodes that a request has stay. */

@@ -102,7 +102,7 @@ async function lockFresh(
   context: RecordHandles,
   id: string,
   more: Parameters<RecordHandles["fence"]["lockFresh"]>[1],
-): Promise<Exclude<Awaited<ReturnType<RecordHandles["fence"]["lockFresh"]>>, never> | NotHeld> {
+): Promise<Awaited<ReturnType<RecordHandles["fence"]["lockFresh"]>> | NotHeld> {
   try {
     return await withRoot(context.tree, paths.requestsLock, async () =>
       mayAct(context) ? context.fence.lockFresh(paths.requestLock(id), more) : "busy",

@@ -97,10 +97,7 @@ export async function resetLost(context: RecordHandles, id: string): Promise<Han
   }
   try {
     await Promise.all([...context.view.nodes.byRequest.get(id)].map((node) => takeBack(context, id, node)));
-    await request.write({ state: "requested", nodes: [] }, (set) => [
-      set,
-      { op: "delete", path: request.held.contender },
-    ]);
+    await request.write({ state: "requested", nodes: [] }, (set) => [set, unlock(request)]);
   } catch (error) {
     await context.fence.release(request.held);
     throw error;
@@ -118,7 +115,5 @@ async function takeBack(context: RecordHandles, request: string, id: string): Pr
   const { state, allocatedTo } = node.record;
   if (allocatedTo !== request) return context.fence.release(node.held);
   const patch = state === "init" ? { state: "deleting" as const, allocatedTo: null } : { allocatedTo: null };
-  await node
-    .write(patch, (set) => [set, { op: "delete", path: node.held.contender }])
-    .catch(() => context.fence.release(node.held));
+  await node.write(patch, (set) => [set, unlock(node)]).catch(() => context.fence.release(node.held));
 }
