@@ -12,8 +12,8 @@ export function observeApi(counters: Counters, provider: string): NonNullable<Dr
 }
 
 /**
- * Closes a driver or provider. A driver may come from a third party: when its `close` fails or does not end in time, that is logged and
- * the caller continues (rule 8).
+ * Closes a driver or provider. A driver may come from a third party: when its `close` fails or does not end in time, that is logged
+ * and the caller continues (rule 8). Never rejects.
  */
 export async function closeQuietly(
   { clock, log, counters }: { readonly clock: Clock; readonly log: Log; readonly counters?: Counters },

@@ -3,6 +3,7 @@ import type { Live, LiveTask, Log } from "../telemetry/index.ts";
 
 /** No controller rests longer than this, milliseconds: a clock may jump, and a timer has a largest time. */
 const LONGEST_MS = 3_600_000;
+/** Pauses after failures of a controller that has neither a resync nor `failed`, milliseconds. */
 const RETRY_MS = 500;
 const RETRY_MOST_MS = 60_000;
 
@@ -45,8 +46,10 @@ export class Controller {
   #timer: Timer | undefined;
   /** When it looks next, monotonic milliseconds. */
   #next = Number.POSITIVE_INFINITY;
+  /** From the decision to look until the look has ended. Wakes in this time only move `#next`. */
   #busy = false;
   #running: Promise<void> | undefined;
+  /** Failures in a row. */
   #failures = 0;
 
   constructor(handles: ControllerHandles, spec: ControllerSpec, onRest: () => void = () => {}) {
@@ -57,7 +60,7 @@ export class Controller {
     this.#task.rests();
   }
 
-  /** Begins its resyncs, of which the first comes after as long as any other. */
+  /** Begins its resyncs. The first comes after a whole pause, so a controller that should look at once is woken, too. */
   start(): void {
     this.wake(this.#resync());
   }
@@ -90,6 +93,7 @@ export class Controller {
     await this.#running;
   }
 
+  /** Milliseconds until the next resync; Infinity: it has none. */
   #resync(): number {
     const { resyncMs } = this.#spec;
     return resyncMs === undefined ? Number.POSITIVE_INFINITY : jitter(this.#handles.random, resyncMs);
@@ -160,6 +164,7 @@ export class KeyedController {
     this.#specOf = specOf;
   }
 
+  /** Makes the controller of the key if there is none, and wakes it. */
   wake(key: string): void {
     this.#of(key)?.wake();
   }
@@ -182,6 +187,7 @@ export class KeyedController {
     return controller;
   }
 
+  /** It rests without a time to look again, so it is not needed until it is woken. */
   #end(key: string): void {
     const controller = this.#open.get(key);
     this.#open.delete(key);

@@ -7,6 +7,7 @@ import { type Fence, FenceLost, type Held } from "./fence.ts";
 /** How long a caller waits for a complete view of the tree, milliseconds. */
 const WHOLE_MS = 60_000;
 
+/** What the decision needs: lock, connection, picture of the tree. */
 interface Parts {
   readonly fence: Fence;
   readonly tree: Tree;

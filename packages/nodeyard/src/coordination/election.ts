@@ -4,6 +4,7 @@ import { contenderPrefix, type Entry, enter, holderOf, withdraw } from "@nodeyar
 import { Controller, type ControllerHandles } from "./controller.ts";
 import { FenceLost } from "./fence.ts";
 
+/** Before standing again after a failure, milliseconds. */
 const RETRY_MS = 5_000;
 /** A lost event delays, never loses: now and then the line is compared. */
 const RESYNC_MS = 60_000;
@@ -21,7 +22,11 @@ export interface ElectionSite {
   readonly data: Uint8Array;
 }
 
-/** Leadership among launchers for one name, by a session-bound contender. Followed through a feed, never polled. */
+/**
+ * Leadership among launchers for one name, by a session-bound contender. Followed through a feed, never polled. Losing and winning are
+ * reported by `onChange`; a session that may be lost ends the leadership without a call, so ask `leading` or `check` before each
+ * write.
+ */
 export class Election {
   readonly #context: Handles;
   readonly #parent: string;
@@ -29,6 +34,7 @@ export class Election {
   /** The contenders that the feed reported, and nothing else: it does not report the end of a contender that it never reported. */
   readonly #names = new Set<string>();
   #feed: Feed | undefined;
+  /** Our contender and the session that made it; undefined: we do not stand. */
   #own: { readonly name: string; readonly epoch: number } | undefined;
   /** Our contender. All attempts use one prefix, so that a contender whose creation was not answered is recognized as ours. */
   readonly #entry: Entry;
@@ -37,6 +43,7 @@ export class Election {
   /** It stands while we are not in the line, and compares the line otherwise. */
   readonly #controller: Controller;
   #unsubscribe: () => void = () => {};
+  /** What `onChange` reported last. */
   #led = false;
 
   /** `at`: a name of ours, or a place that is known to others. */
@@ -86,6 +93,7 @@ export class Election {
     return { op: "check", path: `${this.#parent}/${this.#own.name}` };
   }
 
+  /** Begins to stand and to follow the line. Call it once. */
   start(): void {
     const { tree } = this.#context;
     this.#feed = tree.feed(this.#parent, {
@@ -132,6 +140,7 @@ export class Election {
     await settledWithin(clock, LEAVE_MS, gone);
   }
 
+  /** Calls `onChange` when the answer of `leading` is another than last time. */
   #tell(): void {
     const leads = this.leading;
     if (leads === this.#led) return;

@@ -14,13 +14,17 @@ import { contenderPrefix, leave, withdraw } from "@nodeyard/zookeeper";
 
 /** A lock that we hold: the contender's path is what fenced writes check. */
 export interface Held {
+  /** Path of the lock, below which contenders stand. */
   readonly parent: string;
   readonly contender: string;
   /** Epoch of the session that made it; in another epoch it is worth nothing. */
   readonly epoch: number;
 }
 
-/** The right to act was lost: the session ended, the lock is gone, or the record was changed by others. */
+/**
+ * The right to act was lost: the session ended, the lock is gone, or the record was changed by others. The caller stops without
+ * undoing anything that others may own by now.
+ */
 export class FenceLost extends NodeyardError {
   constructor(what: string, cause?: unknown) {
     super("launcher.fence_lost", `lost the right to act: ${what}`, { cause });
@@ -40,6 +44,10 @@ export class Fence {
   readonly #tree: Tree;
   readonly #clock: Clock;
   readonly #random: Random;
+  /**
+   * Difference of the two clocks at the last call. It grows while the machine is suspended: Linux's monotonic clock stands still then
+   * (clock_gettime(2)).
+   */
   #wallMinusMono: number;
   /** After a suspected suspension: the trust that was in force then no longer counts. */
   #distrusted: number | undefined;
@@ -61,6 +69,10 @@ export class Fence {
     if (!this.holds(held)) throw new FenceLost(`lock ${held.contender}`);
   }
 
+  /**
+   * Whether the session surely lives: the time for which its last answer is trusted is not over, and this process was not suspended
+   * since.
+   */
   sessionTrusted(): boolean {
     const session = this.#tree.session();
     const mono = this.#clock.monotonic();
@@ -132,7 +144,7 @@ export class Fence {
     }
   }
 
-  /** Releases the lock; repeats the release when the connection breaks. */
+  /** Releases the lock; repeats the release when the connection breaks. A lock that is gone is no error. */
   release(held: Held): Promise<void> {
     return leave(lineOf(this.#tree), held.contender, {});
   }

@@ -5,8 +5,10 @@ import { isInterrupted } from "./interrupted.ts";
 
 /** How to read, change and write one kind of record. */
 export interface RecordKind<R, P> {
+  /** Throws for data that is no such record. */
   decode(id: string, data: Uint8Array): R;
   encode(record: R): Uint8Array;
+  /** The record with `patch`; times in it are tree time, seconds. */
   change(record: R, patch: P, nowSeconds: number): R;
   /** Whether a record that another client has written still agrees with ours in the fields on which our work is based. */
   sameGround(ours: R, theirs: R): boolean;
@@ -31,6 +33,7 @@ export class HeldRecord<R, P> {
   readonly #tree: Tree;
   readonly #clock: Clock;
   readonly #commit: (before: R, after: R, ops: readonly Op[]) => Promise<unknown>;
+  /** As it stands in the tree under `#version`, as far as this process knows. */
   #record: R;
   #version: number;
 
@@ -67,7 +70,10 @@ export class HeldRecord<R, P> {
     return this.#version;
   }
 
-  /** Writes `patch`, with `around(set)` as the commit (default: check of our contender, then the set). */
+  /**
+   * Writes `patch`, with `around(set)` as the commit (default: check of our contender, then the set). Rejects with FenceLost when lock
+   * or record are not ours any more, and with a TreeError for other refusals. Calls of one record must follow each other.
+   */
   async write(
     patch: P,
     around: (set: Op) => readonly Op[] = (set) => [{ op: "check", path: this.held.contender }, set],
@@ -109,6 +115,7 @@ export class HeldRecord<R, P> {
     }
   }
 
+  /** Tree time, seconds. */
   #now(): number {
     return (this.#clock.now() + this.#tree.clockOffset()) / 1000;
   }
@@ -158,6 +165,7 @@ export class HeldRecord<R, P> {
     throw new FenceLost(`${this.path} could not be read`, cause);
   }
 
+  /** Takes over what another client wrote. Throws FenceLost when that changed what our work is based on. */
   #adopt(data: Uint8Array, version: number): void {
     let theirs: R;
     try {

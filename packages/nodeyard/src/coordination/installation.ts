@@ -5,8 +5,9 @@ import { ignoreExisting, orUndefined, SessionExpired, type Tree, TreeError } fro
 export const LAYOUT = 1;
 
 /**
- * Makes or reads what belongs to the installation as a whole: its UUID (every resource we make carries it) and the layout
- * version. The UUID is made once; all launchers of one tree share it.
+ * Makes or reads what belongs to the installation as a whole: its UUID (every resource we make carries it) and the layout version. The
+ * UUID is made once; all launchers of one tree share it. Rejects with a TreeError: `launcher.newer_layout`,
+ * `launcher.bad_installation`, or that of a call. May be repeated.
  */
 export async function openInstallation(tree: Tree, random: Random): Promise<string> {
   await tree.create("/nodeyard").catch(ignoreExisting);
@@ -22,7 +23,7 @@ export async function openInstallation(tree: Tree, random: Random): Promise<stri
   return idIn(text);
 }
 
-/** The UUID, if there is one; makes nothing. */
+/** The UUID, if there is one; makes nothing. For commands, which must not turn an empty tree into an installation. */
 export async function findInstallation(tree: Tree): Promise<string | undefined> {
   const found = await orUndefined(tree.get("/nodeyard/installation"));
   return found && idIn(Buffer.from(found.data).toString());
@@ -57,6 +58,7 @@ export async function announceMember(tree: Tree, member: string, version: string
   throw new SessionExpired(`the announcement of ${member}`);
 }
 
+/** The text of a znode, made with `text` where there is none: of several processes at once the first decides. */
 async function ensure(tree: Tree, path: string, text: string): Promise<string> {
   await tree.create(path, Buffer.from(text)).catch(ignoreExisting);
   return Buffer.from((await tree.get(path)).data).toString();

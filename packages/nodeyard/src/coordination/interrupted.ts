@@ -12,6 +12,7 @@ export function isInterrupted(error: unknown): error is TreeError {
   return error instanceof TreeError && CODES.has(error.code);
 }
 
+/** Retries, whose pauses are half a minute together. */
 const ATTEMPTS = 12;
 
 /**

@@ -19,8 +19,10 @@ export class Membership {
   readonly #handles: ControllerHandles & { readonly tree: Tree };
   readonly #identity: MemberIdentity;
   readonly #registration: Registration;
+  /** `lost`: the session has ended. `renewed`: everything stands again in a new one. */
   readonly #on: { readonly lost?: () => void; readonly renewed: () => void };
   readonly #renewal: Controller;
+  /** The session in which this process was announced last. */
   #epoch: number;
   #registered = false;
   #unsubscribe: () => void = () => {};
@@ -61,10 +63,12 @@ export class Membership {
     return this.#registered;
   }
 
+  /** Makes the folders of the registry; before the view starts to follow them. */
   prepare(): Promise<void> {
     return retryInterrupted(this.#handles, () => this.#registration.prepare());
   }
 
+  /** Announces the member and registers its component, then follows the session. Rejects when the tree refuses or stays away. */
   async begin(): Promise<void> {
     const { tree } = this.#handles;
     this.#epoch = tree.session().epoch;
@@ -76,6 +80,7 @@ export class Membership {
     this.#registered = tree.session().epoch === this.#epoch && tree.session().state !== "expired";
   }
 
+  /** Also for its side effect: the reply tells the tree's time. */
   announce(): Promise<void> {
     return announceMember(this.#handles.tree, this.name, this.#identity.version);
   }

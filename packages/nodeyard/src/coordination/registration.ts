@@ -16,9 +16,13 @@ const LEAVE_MS = 2_000;
 
 /** A znode under /nodepool/components with the offers of one pool or builder of this process. */
 interface Registered {
+  /** What the znode should say; changed before the tree is asked. */
   record: ComponentRecord;
+  /** Of its znode; "" before the first creation, and another one in each session. */
   path: string;
+  /** Of the znode as this process wrote it last. */
   version: number;
+  /** The session in which the znode stands; -1: in none. */
   epoch: number;
   /** The epoch in which its creation was tried last. */
   tried: number;
@@ -48,6 +52,7 @@ export class Registration {
   readonly #handles: RegistrationHandles;
   readonly #log: Log;
   readonly #hostname: string;
+  /** By the name under which they were registered: a pool's id, or the kind of the process. */
   readonly #components = new Map<string, Registered>();
 
   constructor(handles: RegistrationHandles, hostname: string) {
@@ -67,6 +72,10 @@ export class Registration {
     }
   }
 
+  /**
+   * Resolves when the component stands. Rejects when it cannot be created; it is then tried again with the next session, unless the
+   * caller unregisters it.
+   */
   async register(name: string, record: ComponentRecord): Promise<void> {
     const component: Registered = {
       record,
@@ -103,6 +112,7 @@ export class Registration {
     );
   }
 
+  /** Resolves when the component is gone, after two seconds at most. Never rejects; a name that is not registered is no error. */
   async unregister(name: string): Promise<void> {
     const component = this.#components.get(name);
     if (component === undefined) return;
@@ -126,16 +136,19 @@ export class Registration {
     await orUndefined(tree.delete(path));
   }
 
+  /** Runs `work` after all other work on the component. */
   #enqueue(component: Registered, work: () => Promise<void>): Promise<void> {
     const next = component.tail.then(work);
     component.tail = next.catch(() => {});
     return next;
   }
 
+  /** Names of what is registered, or is to be. */
   names(): readonly string[] {
     return [...this.#components.keys()];
   }
 
+  /** Makes the znode in the current session, or takes over the one that an unanswered attempt made. */
   async #create(component: Registered): Promise<void> {
     await retryInterrupted(this.#handles, async () => {
       const { tree } = this.#handles;
@@ -175,6 +188,7 @@ export class Registration {
     return undefined;
   }
 
+  /** The record changes at once, so that a new session begins with it even if the write fails. */
   async #change(component: Registered, patch: Partial<ComponentRecord>): Promise<void> {
     const next = changeComponent(component.record, patch);
     if (Buffer.compare(encodeComponent(next), encodeComponent(component.record)) === 0) return;

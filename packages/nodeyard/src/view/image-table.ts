@@ -8,9 +8,11 @@ import {
 import type { ImageFacts, ImageUploadEntry, ViewEvent } from "./entries.ts";
 
 interface Image {
+  /** By build id. */
   readonly builds: Map<string, ImageBuildRecord>;
   /** By `<build>/<provider>/<number>`. */
   readonly uploads: Map<string, ImageUploadEntry>;
+  /** Whether the znode `pause` of the image stands; `requested`: whether `request-build` does. */
   paused: boolean;
   requested: boolean;
 }
@@ -20,6 +22,7 @@ export interface UploadAt {
   readonly image: string;
   readonly build: string;
   readonly provider: string;
+  /** The upload's number, as ten digits. */
   readonly upload: string;
 }
 
@@ -29,6 +32,7 @@ export interface UploadAt {
  */
 export class ImageTable {
   readonly #images = new Map<string, Image>();
+  /** What `#images` says, for each image that has anything; made anew with each change. */
   readonly #facts = new Map<string, ImageFacts>();
 
   /** Undefined for an image of which the tree knows nothing. */
@@ -50,6 +54,7 @@ export class ImageTable {
     return this.#images.get(image)?.requested ?? false;
   }
 
+  /** In all states and at all providers. */
   uploads(image: string): Iterable<ImageUploadEntry> {
     return this.#images.get(image)?.uploads.values() ?? [];
   }
@@ -61,10 +66,12 @@ export class ImageTable {
     return this.#change(image, ({ builds }) => builds.set(build, record));
   }
 
+  /** Undefined: nothing of the image was known before or is now. */
   removeBuild(image: string, build: string): ViewEvent | undefined {
     return this.#change(image, ({ builds }) => builds.delete(build));
   }
 
+  /** As `putBuild`, for an upload. */
   putUpload(at: UploadAt, data: Uint8Array): ViewEvent | undefined {
     if (data.length === 0) return this.removeUpload(at);
     const record = decodeImageUpload(at.upload, data);
@@ -88,6 +95,7 @@ export class ImageTable {
     });
   }
 
+  /** Applies a change and describes the image anew; an image of which nothing is left is forgotten. */
   #change(image: string, change: (known: Image) => void): ViewEvent | undefined {
     const known = this.#images.get(image) ?? {
       builds: new Map(),
@@ -138,6 +146,7 @@ export function isNewer(a: ImageUploadEntry, b: ImageUploadEntry): boolean {
   return `${a.build}/${a.record.id}` > `${b.build}/${b.record.id}`;
 }
 
+/** Records of old builders may lack the time; they count as the oldest. */
 function timeOf({ stateTime }: ImageUploadRecord): number {
   return stateTime ?? 0;
 }

@@ -27,10 +27,12 @@ export class MultiIndex {
     return this.#ids.get(key) ?? none;
   }
 
+  /** How many ids stand under `key`. */
   count(key: string): number {
     return this.#ids.get(key)?.size ?? 0;
   }
 
+  /** Keys with at least one id. */
   keys(): IterableIterator<string> {
     return this.#ids.keys();
   }

@@ -13,6 +13,7 @@ export function poolOf(key: string): readonly [provider: string, pool: string] {
   return [decodeURIComponent(key.slice(0, slash)), key.slice(slash + 1)];
 }
 
+/** Names of providers are free text; those of pools come last in the key and need no escape. */
 function escaped(name: string): string {
   return /[%/]/.test(name) ? name.replaceAll("%", "%25").replaceAll("/", "%2F") : name;
 }
@@ -20,9 +21,12 @@ function escaped(name: string): string {
 /** Nodes and their locks, with indexes. Lock contenders are kept apart, so that they may come before the record. */
 export class NodeTable {
   readonly byId = new Map<string, NodeEntry>();
+  /** Ids under the values of a member of the record; a node without a provider is under "". */
   readonly byState = new MultiIndex();
   readonly byProvider = new MultiIndex();
+  /** Under `poolKey` of provider and pool. */
   readonly byPool = new MultiIndex();
+  /** Under each of its labels. */
   readonly byLabel = new MultiIndex();
   /** By the request that a node is allocated to. */
   readonly byRequest = new MultiIndex();
@@ -30,6 +34,7 @@ export class NodeTable {
   readonly byLock = new MultiIndex();
   /** Paths without data: left behind by a locker that came too late. */
   readonly ghosts = new Set<string>();
+  /** By node id; also of nodes without a readable record. */
   readonly #contenders = new Map<string, readonly string[]>();
 
   /**
@@ -46,6 +51,7 @@ export class NodeTable {
     return this.#replace({ id, record, version, contenders: this.#contenders.get(id) ?? noContenders });
   }
 
+  /** Its contenders stay until each of them is reported gone. */
   remove(id: string): ViewEvent | undefined {
     this.ghosts.delete(id);
     const before = this.byId.get(id);
@@ -55,6 +61,7 @@ export class NodeTable {
     return { type: "node", id, before };
   }
 
+  /** Undefined when nothing changes, or the node has no record yet: its entry will have the contender. */
   putContender(id: string, name: string): ViewEvent | undefined {
     const now = this.#contenders.get(id) ?? noContenders;
     if (now.includes(name)) return undefined;
@@ -104,6 +111,7 @@ function lockKey(entry: NodeEntry | undefined): string | undefined {
   return entry !== undefined && entry.contenders.length > 0 ? "locked" : undefined;
 }
 
+/** Most changes keep the same labels, and comparing them is cheaper than four changes of sets. */
 function sameLabels(a: NodeRecord | undefined, b: NodeRecord | undefined): boolean {
   if (a?.type === b?.type) return true;
   return (

@@ -1,6 +1,9 @@
 import type { UploadAt } from "./image-table.ts";
 
-/** Where a path of the tree belongs in the view; anything else is "other". */
+/**
+ * Where a path of the tree belongs in the view; anything else is "other". "other" is a path below `/nodeyard`, or one that no part of
+ * the view knows.
+ */
 export type ParsedPath =
   | { readonly kind: "node"; readonly id: string }
   | { readonly kind: "contender"; readonly id: string; readonly name: string }
@@ -66,6 +69,7 @@ function findPlace(path: string): ParsedPath {
  */
 function imagePlace(parts: readonly string[]): ParsedPath {
   const [, , , image = "", builds, build, providers, provider, images, upload] = parts;
+  // The cases go from the shortest path to the longest; what has an unexpected name on the way is a lock, of which nothing is read.
   if (parts.length === 4) return imageFolder;
   if (builds === "pause") return parts.length === 5 ? { kind: "image-pause", image } : other;
   if (builds === "request-build") return parts.length === 5 ? { kind: "image-request", image } : other;

@@ -6,6 +6,7 @@ import { MultiIndex } from "./multi-index.ts";
 export class RequestTable {
   readonly byId = new Map<string, RequestEntry>();
   readonly byState = new MultiIndex();
+  /** Under "" where a request names none. By it min-ready requests, leases and backing requests are found. */
   readonly byRequestor = new MultiIndex();
 
   /** Takes a record's bytes. Throws a RecordError when it is unreadable. A path with empty data is no request. */
@@ -18,6 +19,7 @@ export class RequestTable {
     return { type: "request", id, before, after };
   }
 
+  /** Undefined when there was no such request. */
   remove(id: string): ViewEvent | undefined {
     const before = this.byId.get(id);
     if (before === undefined) return undefined;

@@ -16,12 +16,14 @@ import { MultiIndex } from "./multi-index.ts";
 export interface Backing {
   readonly id: string;
   readonly provider: string;
+  /** Its `user_data`: label and number of slots, owner, and whether it failed. */
   readonly data: BackingData;
   readonly entry: NodeEntry;
 }
 
 /** A znode that says which node has a slot. */
 export interface SlotClaim {
+  /** Of the claim's znode, `/nodeyard/slots/<backing node>/<name>`. */
   readonly path: string;
   readonly backing: string;
   /** The slot's number, or `spareName` of its node. */
@@ -46,14 +48,21 @@ export class SlotTable {
   readonly retired = new Set<string>();
   /** Backing nodes by the provider of their slots. */
   readonly byProvider = new MultiIndex();
+  /** Launches without a slot, by provider and label. */
   readonly #wanting = new MultiIndex();
+  /** All nodes by id, since a claim may come before or after the node that it names. */
   readonly #nodes = new Map<string, NodeEntry>();
+  /** By backing node, then by the claim's name. */
   readonly #claims = new Map<string, Map<string, SlotClaim>>();
+  /** By the node that claims. */
   readonly #claimsOf = new Map<string, Set<SlotClaim>>();
   /** Nodes whose record names a backing node and that use it, with their slot. */
   readonly #placed = new Map<string, Map<string, number>>();
 
-  /** Takes what changed, and returns the ids of the backing nodes whose facts it may have changed. */
+  /**
+   * Takes what changed, and returns the ids of the backing nodes whose facts it may have changed. The view calls it before its
+   * listeners, so that these find the table up to date. Costs as much as the change, not as the tree.
+   */
   take(event: ViewEvent): readonly string[] {
     if (event.type === "node") return this.#takeNode(event.id, event.before, event.after);
     if (event.type !== "own") return [];
@@ -77,10 +86,12 @@ export class SlotTable {
     return this.backings.has(backing) ? [backing] : [];
   }
 
+  /** By name; unreadable ones included. */
   claimsOn(backing: string): ReadonlyMap<string, SlotClaim> {
     return this.#claims.get(backing) ?? noClaims;
   }
 
+  /** One in the usual case. More mean that a launch was interrupted between two attempts, or another program wrote. */
   claimsOf(node: string): readonly SlotClaim[] {
     return [...(this.#claimsOf.get(node) ?? [])];
   }
@@ -95,6 +106,7 @@ export class SlotTable {
     return this.#wanting.count(lineKey(provider, label));
   }
 
+  /** Whether nothing says that one of its slots is taken: neither a claim nor a record. */
   isEmpty(backing: string): boolean {
     return this.claimsOn(backing).size === 0 && this.placedOn(backing).size === 0;
   }
@@ -152,6 +164,7 @@ export class SlotTable {
     return true;
   }
 
+  /** Empty maps go, or each backing node that ever was would leave one. */
   #leave(node: string, backing: string): void {
     const placed = this.#placed.get(backing);
     placed?.delete(node);
@@ -179,6 +192,7 @@ export class SlotTable {
       this.#claimsOf.set(claim.node, (this.#claimsOf.get(claim.node) ?? new Set()).add(claim));
     if (claims.size === 0) this.#claims.delete(backing);
     else this.#claims.set(backing, claims);
+    // A claim decides whether its node still wants a slot.
     for (const node of new Set([before?.node, claim?.node])) {
       const entry = this.#nodes.get(node ?? "");
       if (entry !== undefined) this.#noteWanting(entry.id, entry, entry);
@@ -186,10 +200,12 @@ export class SlotTable {
   }
 }
 
+/** The slot that a node's record says it has, in states in which that is true. */
 function placeOf(entry: NodeEntry | undefined): SlotPlace | undefined {
   return entry !== undefined && HAS.has(entry.record.state) ? slotPlace(entry.record) : undefined;
 }
 
+/** Slots of one provider and label are interchangeable, so launches wait for any of them. Such a node has one label. */
 function wantKey({ record }: NodeEntry): string {
   return lineKey(record.provider ?? "", record.type[0] ?? "");
 }
@@ -201,7 +217,10 @@ function lineKey(provider: string, label: string): string {
 const noClaims: ReadonlyMap<string, SlotClaim> = new Map();
 const nobody: ReadonlyMap<string, number> = new Map();
 
-/** Whether a claim is the one that its node's record names. */
+/**
+ * Whether a claim is the one that its node's record names. Only such a claim may be freed by the node, and a claim that agrees with no
+ * record is dropped by the provider's owner.
+ */
 export function agrees(claim: SlotClaim, place: SlotPlace | undefined): boolean {
   if (place?.backing !== claim.backing) return false;
   return claim.name === String(place.slot) || claim.name === spareName(claim.node ?? "");

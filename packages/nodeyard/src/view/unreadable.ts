@@ -10,6 +10,7 @@ export class UnreadableTable {
   /** By id of the node. */
   readonly nodes = new Map<string, UnreadableEntry>();
 
+  /** Also for a record that was unreadable before, whose data changed. */
   put(after: UnreadableEntry): ViewEvent {
     const before = this.byPath.get(after.path);
     this.byPath.set(after.path, after);
@@ -17,6 +18,7 @@ export class UnreadableTable {
     return { type: "unreadable", path: after.path, before, after };
   }
 
+  /** The record can be read again, or is gone. Undefined: it was readable. */
   remove(path: string): ViewEvent | undefined {
     const before = this.byPath.get(path);
     if (before === undefined) return undefined;

@@ -17,11 +17,17 @@ export interface ViewOptions {
   readonly random: Random;
   readonly log: Log;
   readonly counters: Counters;
-  /** Time between two comparisons of the whole view with the tree, milliseconds. */
+  /**
+   * Time between two comparisons of the whole view with the tree, milliseconds. Absent: a minute. Each is varied, so that launchers do
+   * not all read at once.
+   */
   readonly resyncMs?: number;
 }
 
-/** Folders of Nodeyard whose records the view reads with their data; of other paths below `/nodeyard` it knows nothing. */
+/**
+ * Folders of Nodeyard whose records the view reads with their data; of other paths below `/nodeyard` it knows nothing. Below each of
+ * them every znode is one record, which the code that owns it decodes.
+ */
 const DATA = [
   "/nodeyard/leases/",
   "/nodeyard/slots/",
@@ -36,7 +42,7 @@ const DATA = [
   "/nodeyard/logins/",
 ];
 
-/** Ephemeral, and so without children. */
+/** Ephemeral, and so without children. Asking for their children would cost a read for each question. */
 const LEAVES = "/nodeyard/asks/";
 
 const SKIPPED =
@@ -44,6 +50,7 @@ const SKIPPED =
 
 type Listener = (event: ViewEvent) => void;
 
+/** One feed each: a gap below one of them costs a comparison of that part only. */
 const ROOTS = [
   "/nodepool/nodes",
   "/nodepool/requests",
@@ -53,14 +60,17 @@ const ROOTS = [
 ] as const;
 
 /**
- * The indexed copy of the tree in memory. It only reads. Listeners are called synchronously and in the order in which they were added. A
- * write of this process is in the view before the promise of the write resolves.
+ * The indexed copy of the tree in memory. It only reads. Listeners are called synchronously and in the order in which they were added.
+ * A write of this process is in the view before the promise of the write resolves. A listener must not throw: the others would miss
+ * the event. Built once per process, and handed to all that read the tree.
  */
 export class View {
   readonly nodes = new NodeTable();
   readonly requests = new RequestTable();
+  /** By `<kind>/<name of the znode>`. */
   readonly components = new Map<string, ComponentEntry>();
   readonly images = new ImageTable();
+  /** By path: the records of DATA, not decoded. */
   readonly own = new Map<string, OwnEntry>();
   readonly unreadable = new UnreadableTable();
   readonly slots = new SlotTable();
@@ -69,6 +79,7 @@ export class View {
   readonly #feeds = new Map<string, Feed>();
   /** Roots that are not synced since their last gap. */
   readonly #open = new Set<string>(ROOTS);
+  /** Aborted by `close`, so that a comparison that ends later sets no timer. */
   readonly #stop = new AbortController();
   #timer: { cancel(): void } | undefined;
 
@@ -81,7 +92,10 @@ export class View {
     return this.#open.size === 0;
   }
 
-  /** Starts to follow the tree; resolves when the view is complete for the first time. */
+  /**
+   * Starts to follow the tree; resolves when the view is complete for the first time. Until then `complete` is false, while events
+   * come already. Rejects when a feed is closed before.
+   */
   async start(): Promise<void> {
     for (const root of ROOTS) {
       this.#feeds.set(
@@ -91,6 +105,7 @@ export class View {
           descend: (path) => mayHold(parsePath(path).kind) && !path.startsWith(LEAVES),
           only: onlyBelow,
           onChange: (change) => this.#take(root, change),
+          // Reads in flight at once: a large tree is read at a start within seconds.
           concurrency: 1024,
         }),
       );
@@ -104,12 +119,16 @@ export class View {
     return this.nodes.byId.has(id) || this.unreadable.nodes.has(id);
   }
 
+  /** Returns a function that ends the calls. Events that are being delivered may still reach the listener. */
   onEvent(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Compares the view, or the part below one root, with the tree. When it resolves, the view has all writes from before the call. */
+  /**
+   * Compares the view, or the part below one root, with the tree. When it resolves, the view has all writes from before the call.
+   * Rejects when the view is closed or a read fails; the view then is what it was.
+   */
   async resync(root?: (typeof ROOTS)[number]): Promise<void> {
     const feeds = [...this.#feeds].filter(([each]) => root === undefined || each === root);
     await Promise.all(feeds.map(([, feed]) => feed.resync()));
@@ -159,6 +178,7 @@ export class View {
     }
   }
 
+  /** Reports `complete` when the first root opens or the last one closes, and not for the others. */
   #setOpen(root: string, open: boolean): void {
     const was = this.complete;
     if (open) this.#open.add(root);
@@ -179,6 +199,7 @@ export class View {
       const { code = "unknown" } = error as { code?: string };
       return this.#keepUnread(place, change, code, messageOf(error));
     }
+    // First the record, then that it can be read again: it is in one of the two tables at any moment.
     this.#emit(event);
     if (stat !== undefined) this.#emit(this.unreadable.remove(path));
   }
@@ -188,6 +209,7 @@ export class View {
     if (place.kind === "contender") return this.nodes.putContender(place.id, place.name);
     if (place.kind === "image-pause") return this.images.setPaused(place.image, true);
     if (place.kind === "image-request") return this.images.setRequested(place.image, true);
+    // The feed reports a name that it need not read.
     if (data === undefined || stat === undefined) return undefined;
     switch (place.kind) {
       case "node":
@@ -267,6 +289,7 @@ export class View {
     this.#options.counters.add("view.records_skipped", 1, { kind: place.kind, code });
     this.#options.log.warn({ path, code, error: why }, SKIPPED);
     const kind = place.kind as UnreadableEntry["kind"];
+    // Of a node that was unreadable before, too: what was known of it is still true.
     const former =
       kind === "node" ? (this.nodes.byId.get(id)?.record ?? this.unreadable.nodes.get(id)?.known) : {};
     const known = kind === "node" ? { ...former, ...readableNode(data!) } : {};
@@ -304,14 +327,19 @@ function mayHold(kind: ParsedPath["kind"]): boolean {
   return HOLDING.has(kind);
 }
 
-/** The only children of interest, where the rest need not be listed: limits, elections and members of `/nodeyard` are not in the view. */
+/**
+ * The only children of interest, where the rest need not be listed: limits, elections and members of `/nodeyard` are not in the view.
+ * A folder with thousands of foreign children costs nothing.
+ */
 const ONLY: Partial<Record<ParsedPath["kind"], readonly string[]>> = {
   node: ["lock"],
   "image-build": ["providers"],
   "image-provider": ["images"],
 };
+/** Names of the folders of DATA below `/nodeyard`. */
 const OWN: readonly string[] = DATA.map((root) => root.split("/")[2]!);
 
+/** The children of a path that the feed should list; undefined: all of them. */
 function onlyBelow(path: string): readonly string[] | undefined {
   return path === "/nodeyard" ? OWN : ONLY[parsePath(path).kind];
 }
