@@ -21,23 +21,32 @@ declare module "fastify" {
   }
 }
 
-/** The time for a whole request to arrive, milliseconds; slower clients are disconnected. */
+/**
+ * The time for a whole request to arrive, milliseconds; slower clients are disconnected, so that none holds a connection by
+ * sending slowly.
+ */
 const REQUEST_MS = 10_000;
+/** Without a request on a connection that is kept, milliseconds. */
 const IDLE_MS = 5_000;
 /** Without a byte in either direction while an answer is under way, milliseconds: who does not read keeps no connection. */
 const STALLED_MS = 60_000;
-/** No request of ours is longer. */
+/** The longest body, in bytes, unless the route names a limit of its own: only an import of image records needs more. */
 const BODY_BYTES = 64 * 1024;
+/** Of one listener; more are closed at once. Streams of events are limited to a quarter of it, so that calls always get through. */
 const MAX_CONNECTIONS = 256;
-/** Characters of a name in a path. */
+/** Characters of a part of a path. Names of providers and builds may be long; the router's own limit is 100. */
 const MAX_PARAMETER = 1_000;
 
-/** The HTTP interface, which does not listen yet. It knows nothing but `sources`. */
+/**
+ * The HTTP interface of one listener, which does not listen yet. It knows nothing but `parts.sources`, and asks them anew for
+ * each request. `door`: what kind of listener it is, which decides on the caller's rights.
+ */
 export function createApp(parts: AppParts, door: Door): FastifyInstance {
   const { log } = parts;
   const app = fastify({
     logger: false,
     exposeHeadRoutes: false,
+    // A stop does not wait for clients that keep a connection.
     forceCloseConnections: true,
     requestTimeout: REQUEST_MS,
     connectionTimeout: STALLED_MS,
@@ -89,6 +98,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
 
 /** Answers bytes that are no valid HTTP request; their path is unknown. */
 function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
+  // Nobody reads an answer any more.
   if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
   const status =
     error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
@@ -101,6 +111,7 @@ function refuseBytes(error: Error & { readonly code?: string }, socket: Socket):
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`);
 }
 
+/** An error outside of REST v1, in the form of the old server. */
 function fail(request: FastifyRequest, reply: FastifyReply, status: number, message: string): FastifyReply {
   const { type, text } = problem(status, message, request.headers.accept);
   // As bytes: to text a charset would be added that the old server does not name.

@@ -1,12 +1,15 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { constants, deflateRawSync } from "node:zlib";
 
-/** Whether the client can unpack gzip. */
+/** Whether the client can unpack gzip. A weight of 0 means that it does not (RFC 9110 section 12.4.2). */
 export function takesGzip(headers: IncomingHttpHeaders): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(String(headers["accept-encoding"] ?? ""));
 }
 
-/** Begins a stream in gzip; any number of texts from `packed` follow. */
+/**
+ * Begins a stream in gzip (RFC 1952 section 2.3: deflate, no name, no time, unknown system); any number of texts from `packed`
+ * follow.
+ */
 export const GZIP_HEADER: Uint8Array = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
 /**

@@ -12,22 +12,29 @@ import type { Issuers } from "./v1/issuers.ts";
 
 type Handles = Omit<AppParts, "answers" | "hub" | "address" | "issuers">;
 
-/** Different answers that are kept for a second, at most. */
+/** Different answers that are kept for a second, at most: with `fields` a client can ask for as many as it likes. */
 const MAX_ANSWERS = 128;
 
-/** Where to listen. */
+/** Where to listen. `token`: what clients have to present there; absent: none, and then they see less (api/http/caller.ts). */
 export type ListenAddress =
   | { readonly socket: string }
   | { readonly host: string; readonly port: number; readonly token?: string; readonly tls?: TlsFiles };
 
-/** The HTTP interface of a process, at any number of places. */
+/**
+ * The HTTP interface of a process, at any number of places, which share answers, events and issuers. Made by `Front` before the
+ * process knows anything; it serves 503 until then.
+ */
 export class HttpApi {
   readonly #handles: Handles;
   readonly #answers: ShortCache<Body>;
+  /** Made when the first client follows, or when clients of an earlier process may come back. */
   #hub: EventHub | undefined;
+  /** The class, once the server's modules are loaded; undefined: nothing listens. */
   #Hub: typeof EventHub | undefined;
   #issuers: Issuers | undefined;
+  /** Kept for the first `listen`, which makes the issuers. */
   #trusted: readonly IssuerConfig[] = [];
+  /** Listeners by address, as `listen` returned it. */
   readonly #apps = new Map<string, { readonly app: FastifyInstance; readonly tls: TlsFiles | undefined }>();
 
   constructor(handles: Handles) {
@@ -70,7 +77,10 @@ export class HttpApi {
     return new Hub(view, { clock, random, ...(file && { stored: { file, log: this.#handles.log } }) });
   }
 
-  /** From now on the tokens of these issuers count. */
+  /**
+   * From now on the tokens of these issuers count, and of no other. Sessions by the tokens of an issuer that is gone or changed
+   * have ended.
+   */
   trust(issuers: readonly IssuerConfig[]): void {
     this.#trusted = issuers;
     this.#issuers?.configure(issuers);
@@ -82,13 +92,14 @@ export class HttpApi {
       if (tls !== undefined) (app.server as unknown as TlsServer).setSecureContext(readTls(tls));
   }
 
-  /** Closes a listener and its connections. */
+  /** Closes a listener and its connections. An unknown address is none of ours, or closed already: nothing happens. */
   async leave(address: string): Promise<void> {
     const open = this.#apps.get(address);
     this.#apps.delete(address);
     await open?.app.close();
   }
 
+  /** Ends streams first, and then all listeners. */
   async close(): Promise<void> {
     this.#hub?.close();
     await Promise.all([...this.#apps.keys()].map((address) => this.leave(address)));

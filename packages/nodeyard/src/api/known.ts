@@ -19,7 +19,7 @@ import type { ShortCache } from "./http/short-cache.ts";
 import type { EventHub } from "./v1/event-hub.ts";
 import type { Issuers } from "./v1/issuers.ts";
 
-/** The result of a recorded demand under a configuration; `problem` says why it could not be computed. */
+/** The result of a recorded demand under a configuration, from planning/; `problem` says why it could not be computed, for people. */
 export type ConfigPlan =
   | {
       readonly requests: number;
@@ -31,7 +31,10 @@ export type ConfigPlan =
   /** Another one is being made. */
   | "busy";
 
-/** What the process knows, as soon as it knows anything. */
+/**
+ * What the process knows, as soon as it knows anything. The view may be incomplete while the tree is away: `view.complete` says
+ * so.
+ */
 export interface Known {
   readonly view: View;
   readonly handles: OperationHandles;
@@ -112,8 +115,12 @@ export interface Sources {
   checkConfig(text: string): Promise<readonly Finding[]>;
   /** Takes up to a minute. Undefined: the process keeps no journal. */
   planConfig(text: string, days: number): Promise<ConfigPlan | undefined>;
-  /** What clouds have that no record stands for (`nodeyard leaks`, `alien-image-list`); undefined: no launcher runs in this process. */
+  /**
+   * What clouds have that no record stands for (`nodeyard leaks`, `alien-image-list`); undefined: no launcher runs in this
+   * process. `only`: name of a provider; undefined: all. Rejects with ProcessError.
+   */
   survey?(what: "leaks" | "images", only: string | undefined): Promise<Survey | undefined>;
+  /** For Prometheus. Waits five seconds at most for sliver machines. */
   metrics(): Promise<Page>;
   /** Undefined: the process keeps no journal, and so changes nothing. */
   audit(): Audit | undefined;

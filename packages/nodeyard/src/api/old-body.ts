@@ -4,11 +4,12 @@ import type { Known } from "./known.ts";
 import type { OldList } from "./old-lists.ts";
 import { redacted } from "./redacted.ts";
 
-/** The query of a request for a list. */
+/** The query of a request for a list, as it was understood. */
 export interface Query {
   readonly json: boolean;
-  /** Keys; undefined: all columns. */
+  /** Keys of columns; undefined: all columns. */
   readonly fields: ReadonlySet<string> | undefined;
+  /** Only this node; undefined: all. An id that does not exist gives an empty list. */
   readonly nodeId: string | undefined;
   readonly visibility: Visibility;
 }
@@ -19,7 +20,10 @@ export function fieldsOf(text: string | null): ReadonlySet<string> | undefined {
   return names.length === 0 ? undefined : new Set(names);
 }
 
-/** The same for the same answer: names in another order, twice, or of no column make no second one. */
+/**
+ * The key of an answer in the cache: names in another order, twice, or of no column make no second answer. The visibility is part
+ * of it: callers with fewer rights must not get the answer of others.
+ */
 export function keyOf(path: string, list: OldList, { json, fields, nodeId, visibility }: Query): string {
   const keys = columnsOf(list, json, fields).map(({ key }) => key);
   return JSON.stringify([path, json, visibility, nodeId ?? null, keys]);
@@ -28,7 +32,10 @@ export function keyOf(path: string, list: OldList, { json, fields, nodeId, visib
 /** Rows between two pauses: a long list must not keep the launcher from its work. */
 const AT_ONCE = 100;
 
-/** A table, or an array of objects. `pause` is awaited between rows, so that other work of the process continues. */
+/**
+ * A table, or an array of objects, by the columns of `list`. `pause` is awaited between rows, so that other work of the process
+ * continues. Rejects with NotReady where the list needs a tree that is away.
+ */
 export async function oldBody(
   list: OldList,
   known: Known,
@@ -42,6 +49,7 @@ export async function oldBody(
   return gather(rows, columns, pause);
 }
 
+/** Makes the body of rows; each row is made when it is read, so that a long list is never whole in memory twice. */
 type Gather = (
   rows: Iterable<Row>,
   columns: readonly Column[],
@@ -63,6 +71,7 @@ const gatherTable: Gather = async (rows, columns, pause) => {
   return `${lines.join("\n")}\n`;
 };
 
+/** The items, with a pause after each hundred. */
 async function* slowly<T>(items: Iterable<T>, pause: () => Promise<void>): AsyncGenerator<T> {
   let left = AT_ONCE;
   for (const item of items) {

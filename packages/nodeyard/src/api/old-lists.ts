@@ -21,7 +21,10 @@ import type { View } from "../view/index.ts";
 import { NotReady } from "./errors.ts";
 import type { Known } from "./known.ts";
 
-/** A list of the old web application: its columns in their order, and its rows. */
+/**
+ * A list of the old web application: its columns in their order, and its rows. Column order, names and ages are those of
+ * Nodepool: programs parse them.
+ */
 export interface OldList {
   readonly columns: readonly Column[];
   /** Keys that only JSON has. */
@@ -101,6 +104,7 @@ function labels({ components }: View): readonly string[] {
   return sorted(new Set(pools.flatMap(({ record }) => record.supportedLabels)));
 }
 
+/** JSON has seconds since the epoch, tables an age in words. */
 function agesIn(json: boolean): AgeFormat {
   return json ? "epoch" : "text";
 }
@@ -109,6 +113,7 @@ function sorted(names: Iterable<string>): readonly string[] {
   return [...names].sort();
 }
 
+/** Keys are compared as one text, as paths of the tree are. */
 function sortedBy<T>(items: readonly T[], keyOf: (item: T) => readonly string[]): readonly T[] {
   const keyed = items.map((item) => [keyOf(item).join("/"), item] as const);
   return keyed.sort(([a], [b]) => compareText(a, b)).map(([, item]) => item);

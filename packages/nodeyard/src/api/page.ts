@@ -13,7 +13,7 @@ const HEADERS = {
   "x-content-type-options": "nosniff",
   vary: "accept-encoding",
 };
-/** Name of the route, as the router has it. */
+/** Names of the routes, as the router has them. They need no token: a browser has none before the user logs in. */
 export const PAGE_PATHS: ReadonlySet<string> = new Set(["/", "/assets/:name"]);
 
 /** Serves the files of the page (docs/design/page.md). They are public: all data on the page comes from REST v1. */
@@ -39,6 +39,7 @@ async function readFiles(): Promise<ReadonlyMap<string, PageFile>> {
   return new Map((await readPage()).map((file) => [file.path, file]));
 }
 
+/** Packed ahead: the files are the same for all, and packing each time would cost the launcher. */
 function sendFile(file: PageFile, { headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
   // index.html names the other files: a browser asks whether it still is the same, and never mixes two releases.
   const cache = file.immutable ? "public, max-age=31536000, immutable" : "no-cache";

@@ -3,7 +3,7 @@ import type { Row } from "../listing/index.ts";
 /** Replaces a value that the caller may not see; that it exists is no secret. */
 export const REDACTED = "redacted";
 
-/** What jobs and drivers write for themselves, passwords included. */
+/** Keys of what jobs and drivers write for themselves, passwords included. */
 const SECRET = ["comment", "user_data", "driver_data"] as const;
 
 /** A node's row without its secrets. */

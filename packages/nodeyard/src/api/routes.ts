@@ -10,12 +10,14 @@ import { type OldList, oldLists } from "./old-lists.ts";
 
 const JSON_TYPE = "application/json";
 const TEXT_TYPE = "text/plain; charset=UTF-8";
+/** All that the old server answered, and answered alike. */
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+/** The body of `/live` and `/ready`, without a line end, whatever type is asked for. */
 const OK = Buffer.from("OK");
 /** Paths that need no token. */
 export const HEALTH: ReadonlySet<string> = new Set(["/live", "/ready"]);
 
-/** All that can be asked for. */
+/** All endpoints outside of REST v1 and the page. */
 export function addRoutes(app: FastifyInstance, parts: AppParts): void {
   addOldLists(app, parts);
   addHealth(app, parts);
@@ -40,6 +42,7 @@ function addOldLists(app: FastifyInstance, { clock, sources, answers }: AppParts
         nodeId: path === "/node-list" ? (search.get("node_id") ?? undefined) : undefined,
         visibility: request.visibility,
       };
+      // Pages that refresh each second share one table, which may have thousands of rows.
       const body = await answers.get(keyOf(path, list, query), () => compute(list, query));
       return sendBody(request, reply, body);
     });
@@ -58,6 +61,7 @@ function addHealth(app: FastifyInstance, { clock, sources }: AppParts): void {
   const add = (path: string, missing: () => string | undefined) =>
     anyMethod(app, path, async (request, reply) => {
       const why = missing();
+      // Answered with 503.
       if (why !== undefined) throw new NotReady(why);
       return sendBody(request, reply, ok(request.headers.accept));
     });
@@ -90,7 +94,10 @@ function addWork(app: FastifyInstance, { sources }: AppParts): void {
   });
 }
 
-/** `GET /api/v1/backup`: the whole tree, the credentials in its records included: for the owner's socket alone. */
+/**
+ * `GET /api/v1/backup`: the whole tree, the credentials in its records included: for the owner's socket alone. The length is
+ * announced, so that a copy that breaks off is noticed.
+ */
 export function addBackup(app: FastifyInstance, { sources }: AppParts): void {
   app.get(BACKUP_PATH, async (_, reply) => {
     const copy = await sources.backup?.();

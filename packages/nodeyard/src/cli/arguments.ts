@@ -100,9 +100,7 @@ export function parseAddress(text: string, option: string): { readonly host: str
   return { host: match[1] ?? match[2] ?? "127.0.0.1", port };
 }
 
-/**
- * A node id as people type it: the zeros in front may be left out. Returns ten digits, the name of the znode. Throws UsageError.
- */
+/** A node id as people type it: the zeros in front may be left out. Returns ten digits, the name of the znode. Throws UsageError. */
 export function parseNodeId(text: string): string {
   if (!/^\d{1,10}$/.test(text))
     throw new UsageError(

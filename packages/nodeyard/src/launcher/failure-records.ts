@@ -461,9 +461,7 @@ function opsOf(
   return [{ op: "set", path, data, version }, ...ended];
 }
 
-/**
- * Whether the change of an unanswered write is in the tree. A deletion may also have been another launcher's, with the same result.
- */
+/** Whether the change of an unanswered write is in the tree. A deletion may also have been another launcher's, with the same result. */
 function isWritten(
   found: Found | undefined,
   sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number },

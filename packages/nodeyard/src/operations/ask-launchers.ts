@@ -5,7 +5,7 @@ import type { OperationHandles } from "./handles.ts";
 /** A provider as the launcher on that host serves it. */
 export type LauncherStanding = ProviderStanding & { readonly launcher: string };
 
-/** The machines of which the nodes of a provider are slivers. */
+/** The machines of which the nodes of a provider are slivers, as its launcher reached them just now. */
 export interface ProviderMachines {
   readonly provider: string;
   /** Why it could not be asked; null: it was. */
@@ -16,7 +16,11 @@ export interface ProviderMachines {
 /** How long launchers have to answer, milliseconds: a person waits. */
 const WITHIN_MS = 3_000;
 
-/** Asks all launchers for the state of a provider. Launchers of another release, or too slow ones, are left out. Never rejects. */
+/**
+ * Asks all launchers for the state of a provider. Launchers of another release, or too slow ones, are left out: their hosts are
+ * registered, so the caller can name who is missing. Never rejects. Costs one znode for the question and one for each answer,
+ * which are deleted.
+ */
 export async function askProvider(
   handles: OperationHandles,
   provider: string,

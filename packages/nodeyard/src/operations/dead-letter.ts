@@ -2,7 +2,10 @@ import { DEAD_LETTERS, type DeadLetter, deadLetterPath, decodeDeadLetter } from 
 import { orUndefined } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 
-/** The dead letter of a node: why its machine cannot be deleted. Undefined: the node has none. */
+/**
+ * The dead letter of a node: why its machine cannot be deleted. Undefined: the node has none. Written and removed by launchers
+ * (docs/design/deletion.md).
+ */
 export async function readDeadLetter(
   { tree }: OperationHandles,
   node: string,
@@ -11,7 +14,7 @@ export async function readDeadLetter(
   return found && decodeDeadLetter(node, found.data);
 }
 
-/** Nodes that are marked. */
+/** Ids of nodes that have one. */
 export async function listDeadLetters({ tree }: OperationHandles): Promise<ReadonlySet<string>> {
   return new Set((await orUndefined(tree.children(DEAD_LETTERS))) ?? []);
 }

@@ -6,7 +6,10 @@ import { providerInfo } from "./provider-info.ts";
 
 /** How long to wait for a node's lock, milliseconds; a client that holds it longer works with the node. */
 const LOCK_WAIT_MS = 1_000;
-/** The most tries to remove a path beneath which others create znodes. */
+/**
+ * The most tries to remove a path beneath which others create znodes: then a daemon with that provider runs, and it would never
+ * end.
+ */
 const TRIES = 10;
 
 /** The records that `erase` removed, and those that it left. */
@@ -20,8 +23,9 @@ export interface Erased {
 }
 
 /**
- * Removes the uploads and nodes of a provider from the tree, and deletes nothing in the cloud. `locked`: also nodes that a client has
- * locked. Records that others create during this call stay (docs/contract/operations.md, "Erase").
+ * Removes the uploads and nodes of a provider from the tree, and deletes nothing in the cloud. `locked`: also nodes that a client
+ * has locked. Records that others create during this call stay (docs/contract/operations.md, "Erase"). Not one commit: a call
+ * that is cut off is completed by the next. Rejects with TreeError.
  */
 export async function eraseProvider(
   handles: OperationHandles,
@@ -35,6 +39,7 @@ export async function eraseProvider(
     uploads += found.uploads.length;
     await removeWhole(tree, `${paths.imageProviders(found.image, found.build)}/${provider}`);
   }
+  // Nodes whose record cannot be read are matched by the fields that can.
   const { items, skipped } = await listNodes(handles);
   const [nodes, kept]: [string[], string[]] = [[], []];
   for (const { record } of items.filter((item) => item.record.provider === provider)) {
@@ -48,11 +53,12 @@ export async function eraseProvider(
   return { uploads, nodes, kept };
 }
 
-/** A node whose record cannot be read. */
+/** A node whose record cannot be read: nothing can be written to it, so it is only removed. */
 interface Unreadable {
   readonly id: string;
 }
 
+/** False: a client has its lock. The lock is taken, so that no launcher takes the node in between. */
 async function eraseUnlocked(handles: OperationHandles, record: NodeRecord | Unreadable): Promise<boolean> {
   const { tree, clock, random } = handles;
   const waits = { clock, random, createParent: "parent-only", deadlineMs: LOCK_WAIT_MS } as const;
@@ -60,6 +66,7 @@ async function eraseUnlocked(handles: OperationHandles, record: NodeRecord | Unr
     // It goes with the node.
     await lock(tree, paths.nodeLock(record.id), waits);
   } catch (error) {
+    // Another process has removed the node meanwhile.
     if (error instanceof TreeError && error.code === "tree.no_node") return true;
     if (error instanceof TreeError && error.code === "tree.lock_timeout") return false;
     throw error;
@@ -76,11 +83,12 @@ async function eraseNode(handles: OperationHandles, record: NodeRecord | Unreada
     await orUndefined(tree.set(path, encodeNode(deleted)));
   }
   await removeWhole(tree, path);
+  // A mark without its node would count as a deletion that is stuck.
   await orUndefined(tree.delete(deadLetterPath(record.id)));
   return true;
 }
 
-/** Removes a znode and all that is beneath it. Gone already: nothing. */
+/** Removes a znode and all that is beneath it, deepest first, as ZooKeeper demands. Gone already: nothing. */
 async function removeWhole(tree: Tree, path: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     for (const name of (await orUndefined(tree.children(path))) ?? [])

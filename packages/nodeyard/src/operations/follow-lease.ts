@@ -12,10 +12,10 @@ import { type Change, type Feed, orUndefined } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { LeaseError } from "./request.ts";
 
-/** Progress of a lease that waits for its nodes. */
+/** Progress of a lease that waits for its nodes, as its records have it. */
 export interface LeaseProgress {
   readonly lease: Lease;
-  /** Absent before it is written, and after the nodes were handed over. */
+  /** Undefined before its record was seen, and after the nodes were handed over, when requests are deleted. */
   readonly request: Pick<RequestRecord, "id" | "state" | "declinedBy"> | undefined;
   /** Nodes made or taken for it so far, by id. */
   readonly nodes: ReadonlyMap<string, Pick<NodeRecord, "id" | "state" | "type" | "provider" | "pool">>;
@@ -25,12 +25,14 @@ export interface LeaseProgress {
 export interface Following {
   /** Resolves with the lease when it is granted or has failed; rejects when it is taken back before, or by `close`. */
   readonly ended: Promise<Lease>;
+  /** Ends the feeds. Twice is safe. `ended` rejects then, unless it has settled. */
   close(): Promise<void>;
 }
 
 /**
- * Follows a lease by events. Of the nodes only those are read that are younger than `firstNode`: older ones that are
- * reused for it appear when it is granted.
+ * Follows a lease by events, from its record, its request and the records of nodes. Of the nodes only those are read that are
+ * younger than `firstNode`: older ones that are reused for it appear when it is granted, and reading all of them would cost as
+ * much as a list. `onChange` may be called again without a change.
  */
 export function followLease(
   { tree }: Pick<OperationHandles, "tree">,
@@ -76,6 +78,7 @@ export function followLease(
   }
 
   function removed(path: string): void {
+    // A launcher deletes the record of a lease that has ended.
     if (path === places.lease) ended.reject(gone(asked.id));
     else if (path === places.request) progress = { ...progress, request: undefined };
     else if (nodes.delete(nameOf(path))) onChange(progress);
@@ -103,7 +106,10 @@ export function followLease(
   };
 }
 
-/** The youngest node there is, or "" when there is none. */
+/**
+ * The id of the youngest node there is, or "" when there is none. Ids are sequence numbers of one counter, so a later node is
+ * greater.
+ */
 export async function youngestNode({ tree }: Pick<OperationHandles, "tree">): Promise<string> {
   const ids = (await orUndefined(tree.children(paths.nodes))) ?? [];
   return [...ids].sort().at(-1) ?? "";

@@ -3,14 +3,17 @@ import type { Tree } from "@nodeyard/tree";
 
 /** Nodes that are waited for by events. */
 export interface FollowedNodes {
-  /** Resolves when none is left; rejects by `close` before. */
+  /** Resolves when none is left; rejects by `close` before, and when the feed ends for good. */
   readonly done: Promise<void>;
   /** Nodes that are not in the wanted state yet, with their states. */
   left(): ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
 
-/** Follows nodes until each is as `isDone` wants its record, or gone. */
+/**
+ * Follows nodes until each is as `isDone` wants its record, or gone. One feed for all; a node that is done is not read again. An
+ * unreadable record is not done.
+ */
 export function followNodes(
   tree: Tree,
   ids: readonly string[],

@@ -18,8 +18,9 @@ import type { OperationHandles } from "./handles.ts";
 /** A node with what its record does not say itself. */
 export interface ListedNode {
   readonly record: NodeRecord;
+  /** Whether anybody has or wants its lock. A hint only: it may change at once. */
   readonly locked: boolean;
-  /** Its machine could not be deleted in many tries. */
+  /** Its machine could not be deleted in many tries; an operator has to help. */
   readonly deadLetter: boolean;
 }
 
@@ -35,11 +36,13 @@ export interface UnreadableNode {
   readonly id: string;
   readonly path: string;
   readonly why: string;
-  /** The fields that can be read. */
+  /** The fields that can be read; empty where not even the JSON can. */
   readonly known: Partial<NodeFields>;
 }
 
-/** All nodes, read from the tree itself. A lock is anything under the node's lock; nothing is created by looking. */
+/**
+ * All nodes by id, read from the tree itself. A lock is anything under the node's lock; nothing is created by looking. Two reads for each node, all at once.
+ */
 export async function listNodes(
   handles: OperationHandles,
 ): Promise<{ readonly items: readonly ListedNode[]; readonly skipped: readonly UnreadableNode[] }> {
@@ -83,7 +86,7 @@ export async function listLeases({ tree }: OperationHandles): Promise<Listing<Le
   return readAll(tree, LEASES, decodeLease);
 }
 
-/** A lease; undefined: there is none. */
+/** A lease; undefined: there is none. Rejects with RecordError when it cannot be read; so do the next two. */
 export function readLease({ tree }: OperationHandles, id: string): Promise<Lease | undefined> {
   return readOne(tree, leasePath(id), (data) => decodeLease(id, data));
 }
@@ -107,7 +110,10 @@ async function readOne<T>(
   return found === undefined ? undefined : decode(found.data);
 }
 
-/** All records beneath `root`, by name, and separately those that cannot be read. */
+/**
+ * All records beneath `root`, by name, and separately those that cannot be read. A record that is deleted meanwhile is left out.
+ * Never rejects because of a single record.
+ */
 export async function readAll<T>(
   tree: OperationHandles["tree"],
   root: string,

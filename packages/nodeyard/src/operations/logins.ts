@@ -18,10 +18,15 @@ const FOR_MS: Readonly<Record<LoginKind, number>> = { ticket: 10 * 60_000, sessi
 /** Of one client, by kind; the oldest end for new ones, so that a client that logs in again and again does not fill the tree. */
 const MAX_LOGINS = 32;
 
+/** Marks of the texts, so that a ticket is never taken for a session, or for a token (`nyt`). */
 const PREFIX: Readonly<Record<LoginKind, string>> = { ticket: "nyl", session: "nys" };
+/** Prefix, id of the record, secret: the id leads to the record, so that no other login is compared. */
 const TEXT = /^(nyl|nys)_([0-9a-f]{12})_([0-9a-f]{64})$/;
 
-/** Creates a ticket or session with these rights, and returns the secret for its client. `others`: data of all logins, by id. */
+/**
+ * Creates a ticket or session with these rights, and returns the secret for its client, which is stored nowhere. `others`: data
+ * of all logins, by id, as the view has them; of those the expired ones are deleted on the way, since nothing else deletes them.
+ */
 export async function createLogin(
   handles: OperationHandles,
   kind: LoginKind,
@@ -36,6 +41,7 @@ export async function createLogin(
   const login: Login = {
     ...{ id, kind, hash, origin, credential, limit, name, role, labels, tenants },
     created: now,
+    // It never outlives what it was opened by.
     expires: Math.min(now + FOR_MS[kind], limit ?? Number.POSITIVE_INFINITY),
   };
   for (const old of endedBy(login, others, now)) await endLogin(handles, old);
@@ -57,7 +63,10 @@ function endedBy(login: Login, others: ReadonlyMap<string, Uint8Array>, now: num
   return [...ended, ...spare.map(({ id }) => id)];
 }
 
-/** Ends a login. Returns false when it had ended before; of several concurrent calls only one returns true. */
+/**
+ * Ends a login. Returns false when it had ended before; of several concurrent calls only one returns true, by which a ticket is
+ * used only once.
+ */
 export async function endLogin({ tree }: Pick<OperationHandles, "tree">, id: string): Promise<boolean> {
   try {
     await tree.delete(loginPath(id));
@@ -68,7 +77,7 @@ export async function endLogin({ tree }: Pick<OperationHandles, "tree">, id: str
   }
 }
 
-/** The id that the text of a ticket or session claims; undefined: it is none. */
+/** The id that the text of a ticket or session claims; undefined: it is none. Nothing is checked: who has the id has no secret. */
 export function loginId(text: string): string | undefined {
   return TEXT.exec(text)?.[2];
 }
@@ -87,7 +96,10 @@ export function checkLogin(
   return isSecret(secret!, login.hash) ? login : undefined;
 }
 
-/** What a page shows with each change, so that no other page can make one: who cannot read the session cannot know it. */
+/**
+ * What a page shows with each change, so that no other page can make one: it is computed from the secret of the session, which
+ * scripts of other pages cannot read, and the secret cannot be computed from it.
+ */
 export function csrfOf(text: string): string {
   return createHmac("sha256", text).update("csrf").digest("base64url");
 }

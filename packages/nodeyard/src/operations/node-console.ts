@@ -2,7 +2,7 @@ import type { NodeRecord } from "@nodeyard/model";
 import { askMembers, type ConsoleEnd } from "../asking/index.ts";
 import type { OperationHandles } from "./handles.ts";
 
-/** Above what a launcher waits for the cloud, milliseconds. */
+/** Above what a launcher waits for the cloud, milliseconds, so that its answer still comes. */
 const WITHIN_MS = 10_000;
 
 /**

@@ -27,12 +27,13 @@ import { readNode } from "./listing.ts";
 /** How long `delete` and `hold` wait for a node's lock (docs/contract/locks.md, "Who takes which lock"). */
 const LOCK_WAIT_MS = 5_000;
 
-/** A node cannot be held or deleted as asked; the message says why and what to do. */
+/** A node cannot be held or deleted as asked; the message says why and what to do. Nothing was written. */
 export class NodeOperationError extends NodeyardError {}
 
 /**
  * Marks a node for deletion; a launcher that serves its provider carries it out. The record of a node that cannot be read is
- * removed instead, under the node's lock: then its machine has no record, and leak sweeps delete it.
+ * removed instead, under the node's lock: then its machine has no record, and leak sweeps delete it. Rejects with
+ * NodeOperationError. While a launcher deletes it, it has the lock, and a second call rejects.
  */
 export async function deleteNode(handles: OperationHandles, id: string): Promise<void> {
   await changeLocked(handles, id, { state: "deleting" }, (held, version) =>
@@ -46,6 +47,7 @@ export async function deleteNode(handles: OperationHandles, id: string): Promise
  */
 export async function deleteNodeNow(handles: OperationHandles, id: string): Promise<void> {
   const record = await readNode(handles, id).catch(() => undefined);
+  // With a dead letter the node is already in `deleting`: removing the mark is enough, and its launcher may have the lock.
   const isMarked = await retryDeletion(handles, id);
   if (!isMarked && record?.state !== "deleting") await deleteNode(handles, id);
 }
@@ -68,7 +70,7 @@ export async function holdNode(
   );
 }
 
-/** Ends the hold of a node: it is deleted, or if it is a static host offered again. */
+/** Ends the hold of a node: it is deleted, or if it is a static host offered again. Rejects for a node that is not held. */
 export async function endHold(handles: OperationHandles, id: string): Promise<void> {
   await changeLocked(
     handles,
@@ -79,7 +81,10 @@ export async function endHold(handles: OperationHandles, id: string): Promise<vo
   );
 }
 
-/** `from`: the only state that it may be in. */
+/**
+ * Changes a node's state under its lock, with a check of the version: the commit fails if the lock is lost meanwhile. `unread`
+ * decides on a record that cannot be read. `from`: the only state that it may be in.
+ */
 async function changeLocked(
   handles: OperationHandles,
   id: string,
@@ -93,6 +98,7 @@ async function changeLocked(
       "operation.bad_node_id",
       `${JSON.stringify(id)} is not a node id: ten digits, as "nodeyard list" shows them`,
     );
+  // Before the lock: locking would leave a ghost path for an id that never was (docs/contract/locks.md, "Ghost paths").
   if ((await tree.stat(paths.node(id))) === undefined) throw unknownNode(id);
   const held = await lockNode(handles, tree, id);
   try {
@@ -114,6 +120,7 @@ async function changeLocked(
   }
 }
 
+/** Any other error than an unreadable record is the caller's. */
 function decoded(id: string, data: Uint8Array): NodeRecord | RecordError {
   try {
     return decodeNode(id, data);
@@ -143,6 +150,7 @@ async function removeUnreadable(
   await orUndefined(tree.delete(deadLetterPath(id)));
 }
 
+/** "parent-only": the lock's own folder may be missing, the node may not (docs/contract/locks.md, "Ghost paths"). */
 async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: string) {
   try {
     return await lock(tree, paths.nodeLock(id), {

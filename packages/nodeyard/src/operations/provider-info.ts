@@ -9,6 +9,7 @@ import { type Listing, listNodes, type UnreadableNode } from "./listing.ts";
 export interface UploadedImage {
   readonly image: string;
   readonly build: string;
+  /** Their numbers. */
   readonly uploads: readonly string[];
 }
 
@@ -19,13 +20,16 @@ export interface ProviderInfo {
   readonly nodes: Listing<NodeRecord>;
   /** Unreadable nodes that may belong to the provider; until they are repaired or removed, its leak sweeps delete nothing. */
   readonly unreadable: readonly UnreadableNode[];
-  /** Nodes of other providers that carry slots of this one. */
+  /** Nodes of other providers that carry slots of this one. An erase does not touch them. */
   readonly backings: readonly NodeRecord[];
   /** Hosts of the launchers that have a pool of it registered. */
   readonly servedBy: readonly string[];
 }
 
-/** What the tree has of a provider, configured or not: uploads, nodes, backing nodes, and who serves it. */
+/**
+ * What the tree has of a provider, configured or not: uploads, nodes, backing nodes, and who serves it. Reads all nodes, and the
+ * names of all uploads.
+ */
 export async function providerInfo(handles: OperationHandles, provider: string): Promise<ProviderInfo> {
   const [images, listed, servedBy] = await Promise.all([
     uploads(handles, provider),
@@ -41,7 +45,7 @@ export async function providerInfo(handles: OperationHandles, provider: string):
   return { images, nodes: { items: nodes, skipped: listed.skipped }, unreadable, backings, servedBy };
 }
 
-/** The same for programs: what `nodeyard info` shows. */
+/** The same for programs: what `nodeyard info --json` prints. Keys are never renamed. */
 export interface ProviderRecords {
   readonly images: readonly UploadedImage[];
   readonly nodes: readonly {
@@ -83,7 +87,7 @@ export function providerRecords({
   };
 }
 
-/** Launchers whose registered pools serve a provider. */
+/** Hosts of the launchers whose registered pools serve a provider, sorted. */
 export async function serversOf({ tree }: OperationHandles, provider: string): Promise<readonly string[]> {
   const pools = await registeredPools(tree);
   const serving = pools.filter(({ providerName }) => providerName === provider);
@@ -101,7 +105,7 @@ export async function knownProviders(handles: OperationHandles): Promise<readonl
   return [...known].filter((name) => name !== null).sort();
 }
 
-/** Labels that launchers offer, and those of `labels` that no launcher offers. */
+/** Labels that launchers offer, and those of `labels` that no launcher offers: requests for these would be declined by all. */
 export async function unofferedLabels({ tree }: OperationHandles, labels: readonly string[]) {
   const pools = await registeredPools(tree);
   const offered = [...new Set(pools.flatMap(({ supportedLabels }) => supportedLabels))].sort();

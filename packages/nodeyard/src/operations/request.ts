@@ -19,11 +19,13 @@ export class LeaseError extends NodeyardError {}
 
 /** What a client without a session asks for. */
 export interface AskOptions {
+  /** One for each node, in the order in which the nodes are given. */
   readonly labels: readonly string[];
+  /** Who has it, for people, and for the rights of the API: `user@host`, or the name of the API's client. */
   readonly owner: string;
   /** How long the nodes may be kept, milliseconds; counted from now, waiting included. */
   readonly forMs: number;
-  /** Three digits; lower is served first. Zuul's own are 100, 200, 300. */
+  /** Three digits; lower is served first. Zuul's own are 100, 200, 300. Absent: 100. */
   readonly priority?: string;
   /** The tenant whose limits count; absent: no tenant. */
   readonly tenant?: string;
@@ -33,7 +35,8 @@ export interface AskOptions {
 
 /**
  * Asks for a nodeset, always as a lease: the record stands before the request is written, so that neither a lost reply nor a
- * client that dies loses or keeps nodes by accident. Returns the lease with its request's id.
+ * client that dies loses or keeps nodes by accident. Returns the lease with its request's id. Rejects with LeaseError for no
+ * labels; after any other error the lease is released as far as the tree can be reached.
  */
 export async function askForNodes(handles: OperationHandles, options: AskOptions): Promise<Lease> {
   const { tree, random } = handles;
@@ -87,6 +90,7 @@ export async function askForNodesOnce(
   }
 }
 
+/** With heartbeats the expiry is the next heartbeat's, and `until` the end in any case; without them `until` is null. */
 function newLease(handles: OperationHandles, id: string, options: AskOptions): Lease {
   const { labels, owner, forMs, tenant = null, heartbeatMs = null } = options;
   if (labels.length === 0)
@@ -112,11 +116,13 @@ function newLease(handles: OperationHandles, id: string, options: AskOptions): L
   };
 }
 
+/** A tree that no launcher has used yet lacks the folders; the request waits for the first one. */
 async function ensureRoots({ tree }: OperationHandles): Promise<void> {
   await ensurePath(tree, LEASES);
   await ensurePath(tree, paths.requests);
 }
 
+/** Launchers serve requests in the order of these names (docs/contract/tree.md, "Request ids"). */
 function requestPath({ priority = "100" }: AskOptions): string {
   return `${paths.requests}/${priority}-`;
 }
@@ -138,7 +144,7 @@ function newRequestOf(handles: OperationHandles, { id, labels, tenant }: Lease):
   return encodeRequest(record);
 }
 
-/** `version`: of the lease as it is known. */
+/** Writes the request's id into its lease. `version`: of the lease as it is known. */
 async function noteRequest(
   { tree }: OperationHandles,
   lease: Lease,
@@ -155,6 +161,7 @@ async function noteRequest(
   return asked;
 }
 
+/** Whether a repeated call asks for the same. The times are not compared: a repetition comes later. */
 function isSame(a: Lease, b: Lease): boolean {
   const facts = ({ owner, labels, tenant, heartbeat }: Lease) =>
     JSON.stringify([owner, labels, tenant, heartbeat]);
@@ -162,8 +169,9 @@ function isSame(a: Lease, b: Lease): boolean {
 }
 
 /**
- * Says that the client of a lease lives, or with `forMs` that it wants the nodes for so long from now, milliseconds. Rejects with
- * LeaseError for a lease that has ended: its nodes are lost.
+ * Says that the client of a lease lives, or with `forMs` that it wants the nodes for so long from now, milliseconds. Returns the
+ * lease as it is then. Rejects with LeaseError for a lease that has ended: its nodes are lost, also when no launcher has taken
+ * them back yet.
  */
 export async function keepLease(
   handles: OperationHandles,
@@ -202,7 +210,10 @@ export async function releaseLease(
   return released === undefined ? "unknown" : "released";
 }
 
-/** Undefined: there is no such lease. Nothing is written where `next` returns the lease that it was given. */
+/**
+ * Changes a lease by its version, again after each change of others. Undefined: there is no such lease. Nothing is written where
+ * `next` returns the lease that it was given. What `next` throws is the caller's.
+ */
 async function changeLease(
   { tree }: OperationHandles,
   id: string,

@@ -5,13 +5,19 @@ import type { OperationHandles } from "./handles.ts";
 import { readNode } from "./listing.ts";
 import { unreadableNode } from "./node-state.ts";
 
-/** After so long without a launcher that serves a provider, any launcher gives its backing nodes back, milliseconds. */
+/**
+ * After so long without a launcher that serves a provider, any launcher gives its backing nodes back, milliseconds: longer than a
+ * restart takes.
+ */
 export const LEFT_MS = 600_000;
 
 /** A backing node cannot be retired as asked; the message says why and what to do. */
 class SlotError extends NodeyardError {}
 
-/** Retires the backing node that a node lives on, or the node itself when it is one. Returns the backing node's id. */
+/**
+ * Retires the backing node that a node lives on, or the node itself when it is one. Returns the backing node's id. `why`: for the
+ * log of its owner. Rejects with SlotError or NodeOperationError. Twice is once.
+ */
 export async function retireNode(handles: OperationHandles, id: string, why: string): Promise<string> {
   const record = await readNode(handles, id).catch((error: unknown) => {
     throw error instanceof RecordError ? unreadableNode(id, error) : error;

@@ -2,7 +2,10 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { RecordError } from "@nodeyard/model";
 import { hexId, type Random } from "@nodeyard/runtime";
 
-/** A new secret, and its hash. Two version 4 UUIDs have 244 random bits, too many to guess, so one round of SHA-256 protects them. */
+/**
+ * A new secret of 64 hexadecimal digits, and its hash. Two version 4 UUIDs have 244 random bits, too many to guess, so one round
+ * of SHA-256 protects them.
+ */
 export function newSecret(random: Random): { readonly secret: string; readonly hash: string } {
   const secret = hexId(random) + hexId(random);
   return { secret, hash: hashOf(secret) };

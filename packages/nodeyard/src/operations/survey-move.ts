@@ -7,8 +7,9 @@ import type { OperationHandles } from "./handles.ts";
 import { listBuilds, listUploads } from "./images/list.ts";
 import { type ListedNode, listNodes, listRequests } from "./listing.ts";
 
-/** Some things of one kind in the tree, and what becomes of them under a configuration. */
+/** Some things of one kind in the tree that are alike, and what becomes of them under a configuration. */
 export interface MoveLine {
+  /** For people, as is `then`, which is empty where nothing is to be said. */
   readonly what: string;
   readonly count: number;
   readonly then: string;
@@ -23,7 +24,7 @@ export interface MoveSurvey {
   readonly images: readonly MoveLine[];
 }
 
-/** A launcher that serves the provider deletes nodes in these states as soon as they are unlocked (scheduler/node-due.ts). */
+/** States in which a launcher that serves the provider deletes nodes as soon as they are unlocked (scheduler/node-due.ts). */
 const REAPED: ReadonlySet<string> = new Set<NodeState>([
   "used",
   "in-use",
@@ -34,7 +35,10 @@ const REAPED: ReadonlySet<string> = new Set<NodeState>([
   "aborted",
 ]);
 
-/** Reads the tree, and writes nothing. `installed`: providers of the configuration whose driver is there. */
+/**
+ * Reads the tree, and writes nothing. `installed`: providers of the configuration whose driver is there. Rejects with TreeError.
+ * A static judgement: what a launcher decides may depend on what else happens until it starts.
+ */
 export async function surveyMove(
   handles: OperationHandles,
   config: Config,
@@ -86,6 +90,7 @@ export async function surveyMove(
   };
 }
 
+/** What a registered pool offers, and what of it the configuration would not. */
 function poolThen({ providers }: Config, provider: string, labels: readonly string[]): string {
   const offered = `offers ${[...labels].sort().join(", ") || "nothing"}`;
   const known = providers.find(({ name }) => name === provider);
@@ -94,6 +99,7 @@ function poolThen({ providers }: Config, provider: string, labels: readonly stri
   return lost.length === 0 ? offered : `${offered}; this file does not have ${lost.sort().join(", ")} there`;
 }
 
+/** Decided by whose node it is, whether it is in use, its state, and its age, in this order. */
 function nodeThen(
   { record, locked }: ListedNode,
   config: Config,
@@ -119,6 +125,7 @@ function nodeThen(
     );
   if (state !== "ready") return "deleted if nobody works on it";
   if (allocatedTo !== null) return "waits for the requestor that it was given to";
+  // A node with several labels goes when the first of their ages is over.
   const ages = type.map((label) => config.labels.get(label)?.maxReadyAgeMs ?? Number.POSITIVE_INFINITY);
   const offered = config.providers
     .filter(({ name }) => name === provider)
@@ -157,7 +164,7 @@ async function imageLines(handles: OperationHandles, { builder }: Config): Promi
   ];
 }
 
-/** One line for all that are alike, sorted. */
+/** One line for all items of which `lineOf` says the same, sorted. */
 function summed<T>(
   items: readonly T[],
   lineOf: (item: T) => readonly [what: string, then: string],

@@ -12,6 +12,7 @@ class TokenError extends NodeyardError {}
 export interface NewToken {
   readonly name: string;
   readonly role: ApiRole;
+  /** Labels, and tenants, to which it is limited; ANY: no limit. For a user neither may be empty. */
   readonly labels: readonly string[];
   readonly tenants: readonly string[];
   /** How long it is good, milliseconds. */
@@ -24,7 +25,11 @@ export interface NewToken {
 const TOKEN = /^nyt_([a-z0-9][a-z0-9-]{0,62})_([0-9a-f]{64})$/;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** Makes a token, and returns the text that its client shows: it is stored nowhere. A name can be used again when its token has ended. */
+/**
+ * Makes a token, and returns the text that its client shows: it is stored nowhere. A name can be used again when its token has
+ * ended. Rejects with TokenError for a name that is in use, or limits that do not fit the role; for a name whose record cannot be
+ * read with RecordError.
+ */
 export async function createToken(
   handles: OperationHandles,
   wanted: NewToken,
@@ -51,6 +56,7 @@ export async function createToken(
   return { text: `nyt_${name}_${secret}`, token };
 }
 
+/** By version, so that of two who use a name again one fails. */
 async function replaceEnded(handles: OperationHandles, token: Token): Promise<void> {
   const { tree } = handles;
   const path = tokenPath(token.name);
@@ -65,6 +71,7 @@ async function replaceEnded(handles: OperationHandles, token: Token): Promise<vo
   await tree.set(path, encodeToken(token), { version: found.stat.version });
 }
 
+/** Throws TokenError. */
 function check({ name, role, labels, tenants }: NewToken): void {
   if (!NAME.test(name))
     throw new TokenError(
@@ -117,7 +124,10 @@ export function tokenName(text: string): string | undefined {
   return TOKEN.exec(text)?.[1];
 }
 
-/** The token whose text this is, if it is good at `now`, tree time in milliseconds. `data`: its record. */
+/**
+ * The token whose text this is, if it is good at `now`, tree time in milliseconds; undefined: it is wrong, has ended, or gives no
+ * rights. `data`: its record; undefined: there is none. Called for each request, so it reads nothing.
+ */
 export function checkToken(text: string, data: Uint8Array | undefined, now: number): Token | undefined {
   const [, name, secret] = TOKEN.exec(text) ?? [];
   if (name === undefined || secret === undefined || data === undefined) return undefined;

@@ -14,18 +14,24 @@ import {
 export const EVENTS = "events.ndjson";
 
 /**
- * Lines in a file that is only added to, and in the one before it: a segment that is full is kept until the next one is full. What was
- * flushed outlives the process, but not a loss of power.
+ * Lines in a file that is only added to, and in the one before it: a segment that is full is kept until the next one is full.
+ * What was flushed outlives the process, but not a loss of power, since nothing is synced to the disk: that would cost more than
+ * the events are worth (docs/design/rest.md, "Decision"). All methods are synchronous and throw what the file system throws; the
+ * caller then does without.
  */
 export class EventFile {
+  /** The current segment; the one before has `.1` at its end, one that is being begun `.new`. */
   readonly #path: string;
+  /** Undefined before `open` or `begin`, and after `close`: then nothing is written. */
   #descriptor: number | undefined;
+  /** Whole lines that were appended since the last flush. */
   #waiting = "";
 
   constructor(path: string) {
     this.#path = path;
   }
 
+  /** Whether an earlier process left something. Known without reading it. */
   get exists(): boolean {
     return existsSync(this.#path) || existsSync(this.#former);
   }
@@ -44,6 +50,7 @@ export class EventFile {
       const whole = text.slice(0, text.lastIndexOf("\n") + 1);
       if (path === this.#path) {
         this.#descriptor = openSync(path, "a", 0o600);
+        // Else the next line would be added to half a line, and neither could be read.
         ftruncateSync(this.#descriptor, Buffer.byteLength(whole));
       }
       return whole.split("\n").slice(0, -1);
@@ -56,19 +63,23 @@ export class EventFile {
     const fresh = `${this.#path}.new`;
     writeFileSync(fresh, `${[...lines].join("\n")}\n`, { mode: 0o600 });
     this.close();
+    // A process that is killed between the two renames leaves only the former segment; `open` makes it the current one again.
     if (existsSync(this.#path)) renameSync(this.#path, this.#former);
     renameSync(fresh, this.#path);
     this.#descriptor = openSync(this.#path, "a", 0o600);
   }
 
+  /** In memory only, until `flush`. */
   append(line: string): void {
     this.#waiting += `${line}\n`;
   }
 
+  /** Writes what waits. Lines are dropped where no file is open. */
   flush(): void {
     if (this.#waiting === "" || this.#descriptor === undefined) return;
     let bytes = Buffer.from(this.#waiting);
     this.#waiting = "";
+    // A write may be partial.
     while (bytes.length > 0) bytes = bytes.subarray(writeSync(this.#descriptor, bytes));
   }
 
@@ -78,6 +89,7 @@ export class EventFile {
     this.#descriptor = undefined;
   }
 
+  /** Removes all segments; what waits is dropped. */
   remove(): void {
     this.#waiting = "";
     this.close();

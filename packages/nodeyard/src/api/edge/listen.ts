@@ -4,10 +4,10 @@ import { messageOf } from "@nodeyard/runtime";
 import type { FastifyInstance } from "fastify";
 import { ListenError } from "../errors.ts";
 
-/** Longest path of a Unix socket: `sun_path` holds 108 bytes with the final zero. */
+/** Longest path of a Unix socket, bytes: `sun_path` holds 108 with the final zero (unix(7)). */
 const MAX_SOCKET_PATH = 107;
 
-/** Listens on TCP; returns where, with the port that the system chose for 0. Rejects with ListenError. */
+/** Listens on TCP; returns the URL, with the port that the system chose for 0. Rejects with ListenError. */
 export async function listenTcp(app: FastifyInstance, host: string, port: number): Promise<string> {
   const name = `${isIP(host) === 6 ? `[${host}]` : host}`;
   try {
@@ -52,6 +52,7 @@ export async function listenUnix(app: FastifyInstance, path: string): Promise<st
   return `unix:${path}`;
 }
 
+/** Whether a process listens on a socket. A file that is no socket, or that nobody listens on, refuses the connection. */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -11,13 +11,17 @@ export interface TlsFiles {
   readonly ca: string | null;
 }
 
-/** What the files hold, once it is known to be usable. Throws ListenError. */
+/**
+ * What the files hold, once it is known to be usable: a listener that is open must not get a certificate with which no client can
+ * connect. Throws ListenError.
+ */
 export function readTls({ cert, key, ca }: TlsFiles): SecureContextOptions {
   try {
     const options: SecureContextOptions = {
       cert: readFileSync(cert),
       key: readFileSync(key),
       ...(ca === null ? {} : { ca: readFileSync(ca) }),
+      // RFC 8996 forbids older versions.
       minVersion: "TLSv1.2",
     };
     // Fails for a key of another certificate, too.

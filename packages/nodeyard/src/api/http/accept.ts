@@ -1,7 +1,11 @@
-/** What an old endpoint can answer with. HTML is promised and never made: a browser gets the text table, as ever. */
+/**
+ * What an old endpoint can answer with, in the order in which the old server prefers it. HTML is promised and never made: a
+ * browser gets the text table.
+ */
 export const offered = ["text/html", "text/plain", "application/json"] as const;
 export type Offered = (typeof offered)[number];
 
+/** A media range of `Accept`. `quality`: 0 to 1; 0 is a refusal. */
 interface Range {
   readonly type: string;
   readonly quality: number;

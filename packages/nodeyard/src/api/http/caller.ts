@@ -22,14 +22,17 @@ export type Visibility = "all" | "public" | "nothing";
 export function visibilityOf({ bySocket, address, headers }: Asking, token: string | undefined): Visibility {
   if (bySocket) return "all";
   if (token !== undefined) return bears(headers.authorization, token) ? "all" : "nothing";
+  // A proxy on this machine connects from loopback for callers that are elsewhere.
   const passedOn = ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some(
     (name) => headers[name] !== undefined,
   );
   const isHere = isLoopback(address ?? "") && isLoopback(hostIn(headers.host));
+  // `Host` is compared because of DNS rebinding: a page may have made its own name point to loopback, and then has no foreign
+  // origin.
   return isHere && !passedOn && headers.origin === undefined ? "all" : "public";
 }
 
-/** Addresses and names that cannot mean another machine. */
+/** Addresses and names that cannot mean another machine. `::ffff:`: an IPv4 client of a socket that listens on IPv6. */
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^::ffff:/, "");
   return address === "localhost" || address === "::1" || /^127(\.\d{1,3}){3}$/.test(address);
@@ -40,7 +43,7 @@ function hostIn(host: string | string[] | undefined): string {
   return /^\[([^\]]*)\]/.exec(text)?.[1] ?? text.replace(/:\d*$/, "");
 }
 
-/** The token of `Authorization: Bearer`; "": none. */
+/** The token of `Authorization: Bearer` (RFC 6750 section 2.1); "": none. */
 export function bearerOf(authorization: string | string[] | undefined): string {
   return /^bearer +(.+)$/i.exec(typeof authorization === "string" ? authorization : "")?.[1] ?? "";
 }

@@ -4,6 +4,7 @@ export interface Problem {
   readonly text: string;
 }
 
+/** Reason phrases, by status; other statuses get "Error". */
 const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
   401: "Unauthorized",
@@ -28,6 +29,7 @@ export function problem(status: number, message: string, accept: string | undefi
   return { type: "text/plain; charset=UTF-8", text: `${code}\n\n${message}\n` };
 }
 
+/** The message may hold what a client sent. */
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

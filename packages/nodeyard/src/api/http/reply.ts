@@ -6,13 +6,14 @@ export interface Body {
   readonly computed: number;
 }
 
+/** What is sent. `bytes` undefined: a status without a body. */
 export interface Reply {
   readonly status: 200 | 206 | 304 | 416;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Buffer | undefined;
 }
 
-/** How long a body counts as fresh, milliseconds. */
+/** How long a body counts as fresh, milliseconds: as `max-age` and `Expires` say it to clients. */
 export const FRESH_MS = 1_000;
 
 /**
@@ -23,6 +24,7 @@ export function replyWith(
   { type, bytes, computed }: Body,
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Reply {
+  // HTTP dates have whole seconds.
   const second = Math.floor(computed / 1000) * 1000;
   const common = {
     "access-control-allow-origin": "*",

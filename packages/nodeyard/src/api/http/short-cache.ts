@@ -1,15 +1,18 @@
 import type { Clock } from "@nodeyard/runtime";
 
+/** An object of its own, so that a timer recognizes its entry after the key was made anew. */
 interface Entry<T> {
   readonly value: Promise<T>;
 }
 
 /**
- * Answers that are valid for a moment. Calls during that time share one answer, also while it is being made. Holds at most `capacity`
- * answers, the ones requested last, and none beyond its time, because an answer may be large.
+ * Answers that are valid for a moment. Calls during that time share one answer, also while it is being made, so that many pages
+ * cost as much as one. Holds at most `capacity` answers, the ones requested last, and none beyond its time, because an answer may
+ * be large.
  */
 export class ShortCache<T> {
   readonly #clock: Clock;
+  /** From when the answer is there, not from when it was asked for. */
   readonly #goodMs: number;
   readonly #capacity: number;
   readonly #entries = new Map<string, Entry<T>>();
@@ -20,7 +23,7 @@ export class ShortCache<T> {
     this.#capacity = capacity;
   }
 
-  /** Rejects with what `make` rejects with, which is not kept. */
+  /** The answer for a key. Rejects with what `make` rejects with, for all who wait; a rejection is not kept. */
   get(key: string, make: () => Promise<T>): Promise<T> {
     const known = this.#entries.get(key);
     if (known !== undefined) return known.value;

@@ -15,7 +15,7 @@ import { bearerOf, bears } from "../http/caller.ts";
 import type { AppParts, Known } from "../known.ts";
 import { BY_SOCKET, byListener, byToken, tokenOf } from "./principal.ts";
 
-/** A listener, and the credentials that it asks for. */
+/** A listener, and the credentials that it asks for. Made by `HttpApi.listen`. */
 export interface Door {
   /** A Unix socket of the process's own user. */
   readonly bySocket: boolean;
@@ -27,14 +27,14 @@ export interface Door {
 /** The session of a browser. */
 export interface Session {
   readonly id: string;
-  /** Of its cookie. */
+  /** The value of its cookie, which holds the secret. */
   readonly text: string;
   /** Tree time, milliseconds. */
   readonly expires: number;
   readonly claim: Claim;
 }
 
-/** What a request shows. */
+/** What a request shows of its caller. */
 export interface Shown {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -42,10 +42,14 @@ export interface Shown {
 const COOKIE = "nodeyard_session";
 /** Browsers take it only by TLS, and from no other host of the domain (RFC 6265bis, "The __Host- Prefix"). */
 const SECURE_COOKIE = `__Host-${COOKIE}`;
-/** Of calls that change something. */
+/** The header that calls which change something by cookie need (docs/design/rights.md, "Decision"). */
 export const CSRF_HEADER = "x-nodeyard-csrf";
 
-/** Decides which clients a listener admits, and with which rights. */
+/**
+ * Decides which clients a listener admits, and with which rights: from the listener, the headers, and the records of tokens and
+ * logins in the view. One for each listener; called for each request, and by streams again. It keeps nothing, so a revocation
+ * counts at once.
+ */
 export class Admission {
   readonly #parts: AppParts;
   readonly #door: Door;
@@ -62,9 +66,11 @@ export class Admission {
   async claim({ headers }: Shown): Promise<Claim | undefined> {
     const { bySocket, token } = this.#door;
     if (bySocket) return BY_SOCKET;
+    // The listener's own token first: it is needed where the tree was not read yet.
     if (token !== undefined && bears(headers.authorization, token)) return byListener(hashOf(token));
     const shown = bearerOf(headers.authorization);
     const name = tokenName(shown);
+    // No text of a token of ours is a JSON Web Token, or the other way round.
     if (name === undefined) return this.#parts.issuers.claim(shown);
     const { view, handles } = demand(this.#parts.sources.known());
     const good = checkToken(shown, view.own.get(tokenPath(name))?.data, treeNow(handles));
@@ -79,10 +85,14 @@ export class Admission {
     const { view, handles } = demand(this.#parts.sources.known());
     const login = checkLogin(text, "session", view.own.get(loginPath(id))?.data, treeNow(handles));
     const claim = login && this.standing(login);
+    // A session may outlive its token otherwise.
     return claim && { id, text, expires: Math.min(login.expires, claim.limit ?? login.expires), claim };
   }
 
-  /** The right that who had this claim has now: a session ends with the token that it was opened by. */
+  /**
+   * The right that the holder of this claim has now; undefined: none any more. A session ends with the token that it was opened
+   * by, and a token whose name was given again is another one: the hash tells.
+   */
   standing(claim: Claim): Claim | undefined {
     const { view, handles } = demand(this.#parts.sources.known());
     switch (claim.origin) {
@@ -102,7 +112,7 @@ export class Admission {
     }
   }
 
-  /** The header `Set-Cookie`. "" ends the cookie at once. */
+  /** The header `Set-Cookie` for `forMs` milliseconds. "" ends the cookie at once. */
   cookie({ headers }: Shown, text: string, forMs: number): string {
     const secure = this.#isSecure(headers);
     const end = text === "" ? 0 : Math.max(1, Math.floor(forMs / 1_000));
@@ -116,19 +126,25 @@ export class Admission {
   }
 }
 
-/** Whether the call has what only the page of this session knows. */
+/**
+ * Whether the call has what only the page of this session knows: other sites can make a browser send the cookie, but not read an
+ * answer.
+ */
 export function isFromPage({ headers }: Shown, session: Session): boolean {
   return headers[CSRF_HEADER] === csrfOf(session.text);
 }
 
-/** "": there is none. */
+/**
+ * The value of a cookie; "": there is none. The first of that name counts, as browsers send the most specific first (RFC 6265
+ * section 5.4).
+ */
 function cookieIn(header: string | string[] | undefined, name: string): string {
   const pairs = typeof header === "string" ? header.split(";") : [];
   const found = pairs.map((pair) => pair.trim()).find((pair) => pair.startsWith(`${name}=`));
   return found?.slice(name.length + 1) ?? "";
 }
 
-/** Throws NotReady. */
+/** What the process knows. Throws NotReady before the tree was read. */
 export function demand(known: Known | undefined): Known {
   if (known === undefined) throw new NotReady("the tree has not been read yet; try again soon");
   return known;

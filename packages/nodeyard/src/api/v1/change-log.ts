@@ -1,7 +1,7 @@
 import { keyOf } from "./changes.ts";
 import type { Boot, Kept, StoredChanges } from "./stored-changes.ts";
 
-/** Text for clients that see the same, and how far it brings them. */
+/** Text for clients that see the same, and how far it brings them. Empty where nothing is new. */
 export interface Piece {
   readonly bytes: Uint8Array;
   /** The number of the change after it. */
@@ -15,7 +15,9 @@ export const KEPT = 8_192;
 export class ChangeLog {
   /** Names of processes in event ids. Numbers of another log, or of a process that this one does not go on after, count other changes. */
   readonly #boots: readonly Boot[];
+  /** True: `add` gathers, and `settle` decides what counts as a change. False: every change is kept as it comes. */
   readonly #newestOnly: boolean;
+  /** The one at index i has the number `#first + i`. */
   readonly #kept: Kept[] = [];
   /** Things that changed since the last `settle`: their newest state, and the state before. */
   readonly #gathered = new Map<string, Kept>();
@@ -25,6 +27,7 @@ export class ChangeLog {
   #pieces = new Map<string, Piece>();
   #formerPieces: ReadonlyMap<string, Piece> = new Map();
   readonly #stored: StoredChanges | undefined;
+  /** The number of the first kept change. Only grows. */
   #first: number;
 
   /** `newestOnly`: between two calls of `settle` things change once, however often they changed. `stored`: outlives the process. */
@@ -52,6 +55,7 @@ export class ChangeLog {
     return this.#gathered.size;
   }
 
+  /** A change by its number; undefined: it is kept no longer, or has not happened yet. */
   at(number: number): Kept | undefined {
     return this.#kept[number - this.#first];
   }
@@ -75,16 +79,19 @@ export class ChangeLog {
     const [, name, digits] = /^(\w+)\.(\d{1,15})$/.exec(id) ?? [];
     const next = Number(digits) + 1;
     const at = this.#boots.findIndex(([boot]) => boot === name);
+    // A process that is not known has no numbers.
     const [, from = Number.POSITIVE_INFINITY] = this.#boots[at] ?? [];
     // After a loss of power the file may lack changes that were sent. The numbers beyond it were given again, by the next process.
     const [, end = this.next] = this.#boots[at + 1] ?? [];
     return next >= from && next <= end ? next : undefined;
   }
 
+  /** A change of the view. Called for every event, so it costs O(1). */
   add(change: Kept): void {
     if (!this.#newestOnly) return this.#keep(change);
     const key = keyIn(change);
     const former = this.#gathered.get(key);
+    // What the client saw before is the state before the first change of those that are gathered.
     const both = former !== undefined && "kind" in former && "kind" in change;
     this.#gathered.set(key, both ? { ...change, before: former.before } : change);
   }

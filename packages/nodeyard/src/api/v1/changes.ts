@@ -13,13 +13,14 @@ import {
   seesLease,
 } from "./rows.ts";
 
-/** The kinds of things in an event stream; their rows are those of the lists. */
+/** The kinds of things in an event stream; their rows are those of the lists. Values of `kinds`, and of `kind` in events. */
 export const KINDS = ["node", "request", "lease", "image", "pool", "member"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What a client wants to know of. */
+/** What a client wants to know of, and what it may see: together they decide which events it gets. */
 export interface Interest {
   readonly principal: Principal;
+  /** Of KINDS. */
   readonly kinds: ReadonlySet<string>;
   /** Values that keys of rows must have; a row without the key passes. Empty: all rows. */
   readonly filters: readonly (readonly [key: string, values: ReadonlySet<string>])[];
@@ -27,7 +28,10 @@ export interface Interest {
   readonly brief: boolean;
 }
 
-/** The name of an image, whose row is made when it is sent. The state before the change is not kept. */
+/**
+ * The name of an image, whose row is made when it is sent: it sums up builds and uploads. The state before the change is not
+ * kept; `former` stands for it.
+ */
 export interface ImageEntry {
   readonly image: string;
   readonly former?: boolean;
@@ -36,13 +40,16 @@ export interface ImageEntry {
 /** A thing as it was or is. */
 export type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry;
 
-/** A change of one thing. */
+/** A change of one thing. `before` undefined: it is new; `after` undefined: it is gone. */
 export interface Change {
   readonly kind: Kind;
   readonly id: string;
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
-  /** Nobody saw what became of the thing between the two. Known without it where the versions of its record tell. */
+  /**
+   * Nobody saw what became of the thing between the two, as it was removed while no process ran. Absent where the versions of its
+   * record tell.
+   */
   readonly skipped?: boolean;
 }
 
@@ -58,7 +65,10 @@ export function audienceOf({ principal, kinds, filters, brief }: Interest): stri
   return JSON.stringify([brief, who, [...kinds], filters.map(([key, values]) => [key, [...values]])]);
 }
 
-/** The change in an event of the view; undefined when no stream shows it. */
+/**
+ * The change in an event of the view; undefined when no stream shows it. A remark of a driver counts as a change of its node,
+ * whose row has it.
+ */
 export function changeIn(event: ViewEvent, { nodes }: View): Change | undefined {
   switch (event.type) {
     case "node":
@@ -124,7 +134,10 @@ export function textOf(
   return `event: remove\ndata: ${JSON.stringify({ kind, id, ...more })}\n\n`;
 }
 
-/** Whether the record of the thing was written more than once. */
+/**
+ * Whether the record of the thing was written more than once between the two states. ZooKeeper counts versions of data, not of
+ * locks; a new record has the version 0.
+ */
 function hasSkipped({ before, after, skipped }: Change): boolean {
   if (skipped !== undefined || after === undefined || !("version" in after)) return skipped === true;
   return after.version > (before !== undefined && "version" in before ? before.version + 1 : 0);
@@ -137,6 +150,10 @@ function withoutNulls(row: Row): Row {
   return kept;
 }
 
+/**
+ * The row that the client sees; undefined: the thing is not there, another's, or not what it asks for. Null in a row is matched
+ * by an empty value.
+ */
 function seen(
   kind: Kind,
   entry: Entry | undefined,
@@ -151,6 +168,7 @@ function seen(
   return filters.every(([key, values]) => passes(key, values)) ? row : undefined;
 }
 
+/** The row of a thing, as the lists have it; undefined where the caller may not see it. */
 function rowOf(kind: Kind, entry: Entry, view: View, principal: Principal): Row | undefined {
   switch (kind) {
     case "node":
@@ -164,6 +182,7 @@ function rowOf(kind: Kind, entry: Entry, view: View, principal: Principal): Row 
     case "image": {
       const { image, former } = entry as ImageEntry;
       if (!seesAll(principal)) return undefined;
+      // A former image needs no more than its name: it is only asked whether it was seen.
       return former === true ? { image } : imageRowOf(view, image);
     }
     case "pool":

@@ -6,7 +6,10 @@ import { seesAll } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, type Route, route } from "./route.ts";
 
-/** Things of one kind, as a list with filters, an order and pages, and one by one. */
+/**
+ * Things of one kind, as a list with filters, an order and pages, and one by one. The single source of two routes and their
+ * schemas.
+ */
 export interface Collection {
   /** In the path, and plural. */
   readonly name: string;
@@ -14,9 +17,9 @@ export interface Collection {
   readonly about: string;
   readonly roles: readonly ApiRole[];
   readonly row: z.ZodObject;
-  /** The key that names a row; pages are cut by it. */
+  /** The key that names a row, unique in the list; pages are cut by it. */
   readonly key: string;
-  /** Keys that rows may be chosen by. */
+  /** Keys that rows may be chosen by; a key with several values passes if one of them fits. */
   readonly filters: readonly string[];
   /** What the caller may see; more than one page of it may be made in vain, so that it must be cheap. */
   rows(call: Call): Iterable<Row> | Promise<Iterable<Row>>;
@@ -28,7 +31,7 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 const MAX_TEXT = 1_000;
 
-/** The routes of a collection. */
+/** The routes of a collection: `list_NAME`, and `get_NAME` where it has `one`. */
 export function routesOf(collection: Collection): readonly Route[] {
   const { name, about, roles, row, one } = collection;
   const keys = Object.keys(row.shape);
@@ -66,6 +69,7 @@ export function routesOf(collection: Collection): readonly Route[] {
   return [list, get];
 }
 
+/** Parameters of a list; all others are filters. */
 interface Query extends Readonly<Record<string, string | number | undefined>> {
   readonly sort?: string;
   readonly limit: number;
@@ -73,6 +77,7 @@ interface Query extends Readonly<Record<string, string | number | undefined>> {
   readonly fields?: string;
 }
 
+/** Strict: a misspelt filter is an error, because a list without it would look like its answer. */
 function queryOf({ filters, key }: Collection, keys: readonly string[]): z.ZodObject {
   const text = z.string().max(MAX_TEXT).optional();
   const chosen = filters.map((name) => [name, text.describe(`values of ${name}, with commas between`)]);
@@ -90,9 +95,10 @@ function queryOf({ filters, key }: Collection, keys: readonly string[]): z.ZodOb
 
 /** Rows between two pauses: a long list must not keep the launcher from its work. */
 const AT_ONCE = 200;
-/** Rows that cost as much as a call. */
+/** Rows that cost the process as much as a call: so many more are charged to the caller. */
 const ROWS_PER_CALL = 500;
 
+/** All rows that pass the filters: O(rows of the list), since a page is cut after sorting. */
 async function passing(collection: Collection, call: Call, query: Query): Promise<readonly Row[]> {
   const found: Row[] = [];
   let count = 0;
@@ -116,6 +122,7 @@ function page({ key, row }: Collection, chosen: readonly Row[], query: Query): o
     .filter(({ at }) => after === undefined || compare(at, after) > 0)
     .sort((a, b) => compare(a.at, b.at));
   const items = sorted.slice(0, query.limit);
+  // Null as `next` says that this is the last page.
   const last = sorted.length > items.length ? items.at(-1) : undefined;
   const wanted = fieldsIn(query.fields, Object.keys(row.shape));
   return {
@@ -124,6 +131,7 @@ function page({ key, row }: Collection, chosen: readonly Row[], query: Query): o
   };
 }
 
+/** `wanted`: values with commas between; undefined: no filter. An empty value matches null. */
 function passes(value: unknown, wanted: string | number | undefined): boolean {
   if (wanted === undefined) return true;
   const values = [value].flat().map((one) => (one === null ? "" : String(one)));
@@ -135,6 +143,7 @@ function passes(value: unknown, wanted: string | number | undefined): boolean {
 /** The value that a row is sorted by, and its key. */
 type Place = readonly [number | string | null, string];
 
+/** Lists and objects are compared by their JSON, so that any key can be sorted by. */
 function sortable(value: unknown): Place[0] {
   if (value === null || value === undefined) return null;
   if (typeof value === "number" || typeof value === "string") return value;
@@ -145,7 +154,7 @@ function comparePlaces([a, aKey]: Place, [b, bKey]: Place): number {
   return compareValues(a, b) || compareValues(aKey, bKey);
 }
 
-/** Nothing, then numbers, then texts. */
+/** Nothing, then numbers, then texts: a total order, which pages need. */
 function compareValues(a: Place[0], b: Place[0]): number {
   if (a === b) return 0;
   const rank = (value: Place[0]) => (value === null ? 0 : typeof value === "number" ? 1 : 2);
@@ -155,6 +164,7 @@ function compareValues(a: Place[0], b: Place[0]): number {
 
 const cursorSchema = z.tuple([z.union([z.number(), z.string(), z.null()]), z.string()]);
 
+/** Cursors come from clients and may be anything. Throws ApiError. */
 function readCursor(text: string): Place {
   try {
     return cursorSchema.parse(JSON.parse(Buffer.from(text, "base64url").toString()));
@@ -163,6 +173,7 @@ function readCursor(text: string): Place {
   }
 }
 
+/** Undefined: all keys. Throws ApiError for a key that rows do not have. */
 function fieldsIn(text: string | undefined, keys: readonly string[]) {
   const names = text?.split(",").filter((name) => name !== "") ?? [];
   const unknown = names.find((name) => !keys.includes(name));
@@ -183,7 +194,7 @@ export function unscoped(
   return seesAll(principal) ? rows(known) : [];
 }
 
-/** Rows of those items that have one. */
+/** Rows of those items that have one, made one by one as the list is read. */
 export function* gather<T>(items: Iterable<T>, rowOf: (item: T) => Row | undefined): Generator<Row> {
   for (const item of items) {
     const row = rowOf(item);

@@ -32,7 +32,7 @@ export interface Follower extends Interest {
   readonly admitted: () => boolean;
 }
 
-/** Where rights end. */
+/** Records by whose change a client may lose its right. */
 const RIGHTS = [`${TOKENS}/`, `${LOGINS}/`];
 const MISSED = "what was missed is no longer kept";
 /** Changes of this time are sent together, milliseconds; a page with ten updates a second looks live. */

@@ -40,6 +40,7 @@ const events = route({
     ),
   handle: async ({ principal, query, parts, known }, stream) => {
     const hub = parts.hub(known);
+    // Clients try again after ten seconds, when others may have gone.
     if (hub.size >= MAX_STREAMS)
       throw new ApiError(503, "api.too_many_streams", `${MAX_STREAMS} clients follow already`, 10);
     const { kinds, newest, nulls, last_event_id, ...filters } = query;

@@ -42,7 +42,10 @@ const builds: Collection = {
     ),
 };
 
-/** How far this process is with a build, or with its upload to a provider; null where it does nothing for it. */
+/**
+ * How far this process is with a build, or with its upload to a provider; null where it does nothing for it. Other builders are
+ * not asked: a list must not cost a question through the tree.
+ */
 function progressOf(
   { parts, principal }: Call,
   at: { readonly image: string; readonly build: string; readonly provider: string | null },
@@ -141,6 +144,7 @@ const buildLog = route({
     // Read the state before the log, so that the log of an ended build is complete.
     const ended = build.record.state !== "building";
     const here = await parts.sources.buildLog(range, ended ? 0 : wait_seconds * 1_000);
+    // The log lies on the disk of the builder that made it, which may be another process.
     if (here === undefined) call.charge(ASK_CALLS);
     const part = here ?? (await askBuildLog(known.handles, range));
     if (part === undefined)
@@ -152,7 +156,7 @@ const buildLog = route({
   },
 });
 
-/** By its id in the list. */
+/** A build by its id in the list, IMAGE-BUILD. Names of images may hold dashes, so the id alone does not say where the name ends. */
 function buildIn(view: View, id: string) {
   for (const image of view.images.names()) {
     if (!id.startsWith(`${image}-`)) continue;

@@ -29,9 +29,9 @@ function demandImage({ known, params }: Call<{ readonly id: string }>): string {
 const builtName = z.string().regex(/^[^/.][^/]{0,199}$/);
 const builtImage = { image: builtName, build: builtName.describe("without the image's name") };
 
-/** What reading or writing all records of images costs, in calls. */
+/** What reading or writing all records of images costs, in calls of the caller's rate. */
 const DATA_CALLS = 10;
-/** Of an import: some 40,000 uploads. */
+/** Of an import, bytes: some 40,000 uploads. */
 const MAX_IMPORT = 16 * 1_024 * 1_024;
 const records = z.record(z.string(), z.string()).describe("what the tree has, as text, by path");
 

@@ -17,6 +17,7 @@ const FRESH_MS = 10 * 60_000;
 const STALE_MS = 3_600_000;
 /** The shortest time between two fetches for an unknown key, milliseconds, so that clients cannot cause calls to the issuer at will. */
 const BETWEEN_MS = 30_000;
+/** After a failure nobody asks again for so long, milliseconds: each call with a token would. */
 const RETRY_MS = 5_000;
 
 const discoverySchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
@@ -24,14 +25,18 @@ const keysSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) 
 
 /** The signing keys of one issuer (OpenID Connect Discovery 1.0; RFC 7517), kept, and read again when it changes them. */
 export class IssuerKeys {
+  /** Its URL, as tokens have it in `iss`. */
   readonly #issuer: string;
   readonly #clock: Clock;
   readonly #fetchJson: FetchJson;
+  /** Undefined: they have never been read. */
   #keys: JWTVerifyGetKey | undefined;
   /** Monotonic milliseconds, as the next. */
   #readAt = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
+  /** Why the last fetch failed. */
   #why = "";
+  /** The fetch under way. */
   #reading: Promise<JWTVerifyGetKey> | undefined;
 
   constructor(issuer: string, clock: Clock, fetchJson: FetchJson) {
@@ -56,6 +61,7 @@ export class IssuerKeys {
     return this.#clock.monotonic() - this.#readAt;
   }
 
+  /** The keys, fresh, or for a while those that were read last. */
   async #current(): Promise<JWTVerifyGetKey> {
     if (this.#keys !== undefined && this.#age() < FRESH_MS) return this.#keys;
     try {
@@ -82,9 +88,11 @@ export class IssuerKeys {
       () => new Error(`no answer within ${ANSWER_MS / 1_000} s`),
     );
     try {
+      // OpenID Connect Discovery 1.0, section 4.1.
       const base = this.#issuer.replace(/\/$/, "");
       const found = await this.#fetchJson(`${base}/.well-known/openid-configuration`, limit.signal);
       const { issuer, jwks_uri: uri } = discoverySchema.parse(found);
+      // Section 4.3 demands it: else a document of another issuer would give its keys.
       if (issuer !== this.#issuer) throw new Error(`it calls itself ${JSON.stringify(issuer)}`);
       if (!isSecureUrl(uri)) throw new Error(`its keys are at ${JSON.stringify(uri)}, which is not https`);
       const { keys } = keysSchema.parse(await this.#fetchJson(uri, limit.signal));

@@ -24,17 +24,21 @@ const ALGORITHMS = [
 const TOLERANCE = 30;
 /** Three parts; the last is empty where there is no signature. */
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
-/** It is shown in lists and logs. */
+/** The name of a client: it is shown in lists and logs, so it has neither spaces nor control characters. */
 const CLIENT = /^[\x21-\x7e]{1,200}$/;
 
 interface Issuer {
   readonly config: IssuerConfig;
+  /** Kept over reloads, so that a reload fetches nothing. */
   readonly keys: IssuerKeys;
   /** Of the configuration: rights that were given by another one have ended. */
   readonly digest: string;
 }
 
-/** Checks JSON Web Tokens (RFC 7519) of the configured issuers. */
+/**
+ * Checks JSON Web Tokens (RFC 7519) of the configured issuers, and gives them the rights of the first matching grant. One for all
+ * listeners.
+ */
 export class Issuers {
   readonly #clock: Clock;
   readonly #fetchJson: FetchJson;
@@ -68,6 +72,8 @@ export class Issuers {
     const client = payload[config.nameClaim];
     if (typeof client !== "string" || !CLIENT.test(client))
       throw refused(`its claim ${config.nameClaim} is no name: 1 to 200 printable characters without spaces`);
+    // All claims of a grant have to match, each by one of its values; the first grant counts, so that their order is the
+    // operator's.
     const grant = config.grants.find(({ claims }) =>
       Object.entries(claims).every(([name, wanted]) =>
         valuesOf(payload, name).some((one) => wanted.includes(one)),
@@ -80,6 +86,7 @@ export class Issuers {
         `${config.name} knows ${client}, but no entry of webapp.oidc.grants gives such a client rights`,
       );
     return {
+      // The tolerance counts here, too: a token that is accepted must give a claim that has not ended yet.
       ...{ origin: "issuer", credential: digest, limit: (payload.exp! + TOLERANCE) * 1_000 },
       ...{
         name: `oidc:${config.name}:${client}`,
@@ -92,6 +99,7 @@ export class Issuers {
 
   async #verified(text: string): Promise<{ readonly issuer: Issuer; readonly payload: JWTPayload }> {
     try {
+      // Not verified yet: it only says whose keys are to be asked.
       const { iss } = decodeJwt(text);
       const issuer = this.#all.find(({ config }) => config.issuer === iss);
       if (issuer === undefined) throw refused(`no issuer ${JSON.stringify(iss)} is configured`);
@@ -112,6 +120,7 @@ export class Issuers {
   }
 }
 
+/** The reason is cut: it may quote a claim, which is as long as the client likes. */
 function refused(why: string): ApiError {
   return new ApiError(401, "api.bad_jwt", `the JSON Web Token is refused: ${why.slice(0, 300)}`);
 }
@@ -122,8 +131,10 @@ function valuesOf(payload: JWTPayload, name: string): readonly string[] {
   return (Array.isArray(at) ? at : [at]).filter((one) => SIMPLE.has(typeof one)).map(String);
 }
 
+/** Types of values that a grant can name. */
 const SIMPLE: ReadonlySet<string> = new Set(["string", "number", "boolean"]);
 
+/** Own keys only: `constructor` of a claim is none. */
 function inside(value: unknown, key: string): unknown {
   const isMapping = typeof value === "object" && value !== null && Object.hasOwn(value, key);
   return isMapping ? (value as Record<string, unknown>)[key] : undefined;

@@ -11,7 +11,7 @@ import { ApiError } from "./problems.ts";
 import { type Call, OPERATORS, type Route, route } from "./route.ts";
 import { canarySchema, moment } from "./schemas.ts";
 
-/** What reading so many records of the tree itself costs, in calls. */
+/** What reading so many records of the tree itself costs, in calls of the caller's rate. */
 const TREE_CALLS = 10;
 
 const skipped = z
@@ -116,6 +116,7 @@ const erase = route({
   handle: async (call: Call<{ readonly id: string }, undefined, { readonly force: boolean }>) => {
     const { known, params, body } = call;
     call.charge(TREE_CALLS);
+    // Launchers that serve the provider would write new records (docs/contract/operations.md, "Erase").
     const serving = body.force ? [] : await serversOf(known.handles, params.id);
     if (serving.length > 0)
       throw new ApiError(

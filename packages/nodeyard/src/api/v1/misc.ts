@@ -35,6 +35,7 @@ const explainRoute = route({
     .describe("as `nodeyard explain --json` prints it"),
   handle: async (call) => {
     const { kind, id } = call.params;
+    // The same answer for what does not exist and for what the caller may not see: ids must not be found out by trying.
     const missing = notFound(`${kind} ${JSON.stringify(id)}`);
     if (!maySee(call)) throw missing;
     const { handles } = call.known;
@@ -81,6 +82,7 @@ export function shownTo(story: Story, principal: Principal): Story {
   return { ...known, history: { ...known.history, events } };
 }
 
+/** The story for a viewer: without comments of people and lines of consoles. */
 function withoutWords(story: Story): Story {
   const hidden = (facts: Story["about"], key: string) =>
     facts[key] == null ? facts : { ...facts, [key]: REDACTED };
@@ -147,7 +149,7 @@ const figures = z.object({
   peak_cores: z.number(),
   peak_ram: z.number().describe("MiB"),
 });
-/** Requests that are named. */
+/** Requests that are named in the answer; their number is exact. */
 const MOST_LOST = 100;
 /** A plan costs as much as so many calls, and there is one at a time. */
 const PLAN_CALLS = 50;
@@ -189,6 +191,7 @@ const planConfig = route({
     if (findings.some(({ severity }) => severity === "error")) return { ...none, valid: false };
     call.charge(PLAN_CALLS);
     const plan = await parts.sources.planConfig(body.text, body.days);
+    // One at a time: a plan may take half a GiB and a core for most of a minute.
     if (plan === "busy") throw new ApiError(429, "api.too_fast", "another plan is being made: try again", 10);
     if (plan === undefined)
       throw new ApiError(503, "api.no_journal", "this process keeps no journal: call a launcher");

@@ -29,20 +29,25 @@ declare module "fastify" {
   }
 }
 
-/** All paths of REST v1 begin with it. */
+/** All paths of REST v1 begin with it. It changes only when clients would break. */
 export const V1 = "/v1";
+/** Printable ASCII without spaces. */
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** Methods that change nothing. */
 const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
+/** What all routes of one listener share. Rates are counted for each listener. */
 interface Around {
   readonly parts: AppParts;
   readonly admission: Admission;
   readonly rates: RateLimit;
 }
 
-/** REST v1 (docs/design/rest.md): the routes of the table, and nothing without a right. */
+/**
+ * REST v1 (docs/design/rest.md): the routes of the table, and nothing without a right. Each request is identified, counted,
+ * admitted, checked against the schemas of its route, handled, and audited, in this order.
+ */
 export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
   const around = { parts, admission: new Admission(parts, door), rates: new RateLimit(parts.clock) };
   app.decorateRequest("claim", undefined);
@@ -50,6 +55,7 @@ export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
   app.decorateRequest("principal", undefined);
   void app.register(
     async (scope) => {
+      // Only JSON: a form of another site can send text, but not JSON, without being asked by the browser first.
       scope.removeContentTypeParser("text/plain");
       scope.addHook("onRequest", async (request) => {
         const refused = await identify(request, around).then(
@@ -76,6 +82,7 @@ export function addV1(app: FastifyInstance, parts: AppParts, door: Door): void {
   );
 }
 
+/** Methods that the table has, by path. */
 function methodsByPath(): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const { path, method } of ROUTES) found.set(urlOf(path), [...(found.get(urlOf(path)) ?? []), method]);
@@ -87,7 +94,10 @@ function urlOf(path: string): string {
   return path.slice(V1.length).replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** Identifies the caller. Rejects when its credentials are invalid. */
+/**
+ * Identifies the caller. Rejects when its credentials are invalid. A cookie is looked for only where no other credential was
+ * shown, or where the route is about cookies.
+ */
 async function identify(request: FastifyRequest, { admission }: Around): Promise<void> {
   const access = request.routeOptions.config.v1?.access;
   request.claim = access === "cookie" ? undefined : await admission.claim(request);
@@ -100,6 +110,7 @@ async function identify(request: FastifyRequest, { admission }: Around): Promise
 /** Throws `refused`, or ApiError for a caller that may not call this route or calls too often. */
 function admit(request: FastifyRequest, { rates }: Around, refused: unknown): void {
   const { claim, session, principal, routeOptions, ip, method, url } = request;
+  // Counted by name, and by address for callers without one: tokens that are tried out are held up as well.
   const wait = claim === BY_SOCKET ? 0 : rates.take(principal?.name ?? `address:${ip}`);
   if (wait > 0) {
     const seconds = Math.ceil(wait / 1_000);
@@ -132,6 +143,10 @@ function admit(request: FastifyRequest, { rates }: Around, refused: unknown): vo
     );
 }
 
+/**
+ * The handler of a route: 204 without a body, else JSON; a GET with an `ETag` of the body, by which a page that polls is answered
+ * 304.
+ */
 function addRoute(scope: FastifyInstance, route: Route, around: Around): void {
   scope.route({
     method: route.method,
@@ -162,12 +177,17 @@ function addRoute(scope: FastifyInstance, route: Route, around: Around): void {
 const STREAM_HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no", vary: "accept-encoding" };
 const RETRY = "retry: 2000\n";
 
+/**
+ * The reply as a stream of events: a route that opens it sends nothing else, and the framework leaves the connection alone from
+ * then on.
+ */
 function streamOf(request: FastifyRequest, reply: FastifyReply, { admission }: Around): Stream {
   const { claim } = request;
   const last = request.headers["last-event-id"];
   return {
     last: typeof last === "string" ? last : undefined,
     admitted: () =>
+      // By a cookie the session is looked up again, since it may have ended; by a token what the token may do now.
       (claim === undefined ? admission.session(request) : admission.standing(claim)) !== undefined,
     open() {
       reply.hijack();
@@ -190,12 +210,14 @@ function streamOf(request: FastifyRequest, reply: FastifyReply, { admission }: A
   };
 }
 
+/** How the caller came in, and the cookie by which it may come again. */
 function entryOf(request: FastifyRequest, reply: FastifyReply, { parts, admission }: Around): Entry {
   const { claim, session } = request;
   return {
     ...{ claim, session },
     standing: (other) => admission.standing(other),
     enter(by, text, expires) {
+      // The audit notes who logged in; the call itself may have been without a credential.
       request.principal = principalOf(by);
       const now = treeNow(demand(parts.sources.known()).handles);
       reply.header("set-cookie", admission.cookie(request, text, expires - now));
@@ -204,7 +226,7 @@ function entryOf(request: FastifyRequest, reply: FastifyReply, { parts, admissio
   };
 }
 
-/** Parses the call. Throws ApiError when it does not match the schemas. */
+/** The call as its handler gets it. Throws ApiError when it does not match the schemas, and NotReady before the tree was read. */
 function callOf(route: Route, request: FastifyRequest, { parts, rates }: Around): Call {
   // A change that could not be audited is refused.
   if (route.method !== "GET" && parts.sources.audit() === undefined)
@@ -225,6 +247,7 @@ function callOf(route: Route, request: FastifyRequest, { parts, rates }: Around)
   };
 }
 
+/** The value as the schema has it, with defaults. Throws ApiError with the first five faults. */
 function checked(where: string, schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return undefined;
   const { success, data, error } = schema.safeParse(value);
@@ -258,6 +281,7 @@ export function badPath(reply: FastifyReply, why: string): FastifyReply {
   return reply.code(400).type("application/problem+json").send(text);
 }
 
+/** Any error as problem details. Unexpected errors are logged, and their text is not sent. */
 function fail(error: unknown, request: FastifyRequest, reply: FastifyReply, { log }: AppParts): FastifyReply {
   const found = problemOf(error);
   if (found === undefined)

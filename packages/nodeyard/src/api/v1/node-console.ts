@@ -9,6 +9,7 @@ import { nodeIn } from "./reads.ts";
 import { LEASERS, type Route, route } from "./route.ts";
 import { leaseIn } from "./rows.ts";
 
+/** A console may be asked for by all who lease, but a user sees only those of its own leases. */
 export const nodeConsole: Route = route({
   id: "get_node_console",
   method: "GET",

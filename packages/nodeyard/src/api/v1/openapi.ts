@@ -2,13 +2,13 @@ import { z } from "zod";
 import { problemSchema, TITLES } from "./problems.ts";
 import type { Route } from "./route.ts";
 
-/** Of the API, which only grows within it; not of the program. */
+/** Of the API, which only grows within it; not of the program, which changes more often. */
 const VERSION = "1.0.0";
 const PROBLEM = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
 /** Each status of an error once; by name, because a name of a component may begin with a letter only. */
 const errorName = (status: number) => `Error${status}`;
 
-/** The document of these routes. */
+/** The OpenAPI 3.1 document of these routes, made from their schemas: it cannot say anything else than what is checked. */
 export function openApi(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes)
@@ -48,6 +48,7 @@ export function openApi(routes: readonly Route[]): object {
   };
 }
 
+/** One route. Its roles are part of the description, since OpenAPI has no notion of them. */
 function operation(route: Route): object {
   const { id, summary, roles, access, params, query, body, keyed, status, reply } = route;
   const { type = "application/json" } = route;
@@ -90,6 +91,7 @@ const KEY = {
   schema: { type: "string", pattern: "^[!-~]{1,255}$" },
 };
 
+/** Statuses that a route may answer with besides its own. 408 and 431 come from the server, before a route is known. */
 function errorsOf({ method, params, body }: Route): readonly number[] {
   const changes = method === "GET" ? [] : [409];
   const sent = body === undefined ? [] : [413, 415];
@@ -120,7 +122,10 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): object {
   return rest;
 }
 
-/** Writes a nullable type as a list of two types instead of a union of two schemas. */
+/**
+ * Writes a nullable type as a list of two types instead of a union of two schemas, which is shorter and which generators of
+ * clients understand.
+ */
 function shorten({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }): void {
   const [some, none, ...others] = (jsonSchema.anyOf ?? []) as readonly Record<string, unknown>[];
   if (typeof some?.type !== "string" || some.enum !== undefined || none?.type !== "null") return;

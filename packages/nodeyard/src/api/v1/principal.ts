@@ -1,15 +1,16 @@
 import { ANY, type ApiRole, type Claim, type Token } from "@nodeyard/model";
 
-/** The caller of a route, and its rights. */
+/** The caller of a route, and its rights. Made of a claim for each request. */
 export interface Principal {
-  /** For the audit: `socket`, `listener`, `token:NAME`, or `oidc:ISSUER:NAME`. */
+  /** For the audit, the rate and the owner of leases: `socket`, `listener`, `token:NAME`, or `oidc:ISSUER:NAME`. */
   readonly name: string;
   readonly role: ApiRole;
+  /** ANY: no limit. So for tenants. */
   readonly labels: ReadonlySet<string>;
   readonly tenants: ReadonlySet<string>;
 }
 
-/** Who opens the Unix socket: only the user of the process can. */
+/** Who opens the Unix socket: only the user of the process can. Compared by identity: this caller has no limit of calls. */
 export const BY_SOCKET: Claim = {
   ...{ origin: "socket", credential: "", limit: null },
   ...{ name: "socket", role: "operator", labels: [ANY], tenants: [ANY] },
@@ -25,7 +26,7 @@ export function byListener(hash: string): Claim {
 
 const TOKEN_PREFIX = "token:";
 
-/** Who shows a token by name. */
+/** Who shows a token by name: its rights now, as its record has them. */
 export function byToken({ name, role, labels, tenants, hash, expires }: Token): Claim {
   return {
     ...{ origin: "token", credential: hash, limit: expires },
@@ -47,7 +48,7 @@ export function seesAll({ tenants, labels }: Principal): boolean {
   return tenants.has(ANY) && labels.has(ANY);
 }
 
-/** Whether the caller sees things of a tenant; null: things without a tenant. */
+/** Whether the caller sees things of a tenant; null: things without a tenant, which only callers without a limit see. */
 export function seesTenant({ tenants }: Principal, tenant: string | null): boolean {
   return tenants.has(ANY) || (tenant !== null && tenants.has(tenant));
 }

@@ -1,7 +1,10 @@
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import { z } from "zod";
 
-/** A call that cannot be answered as it was made; `code` and message are the caller's to read. */
+/**
+ * A call that cannot be answered as it was made; `code` and message are the caller's to read, so they name nothing that it may
+ * not see.
+ */
 export class ApiError extends NodeyardError {
   readonly status: number;
   /** Seconds after which the same call may work. */
@@ -40,7 +43,7 @@ export const problemSchema = z.object({
 });
 export type Problem = z.infer<typeof problemSchema>;
 
-/** Titles of the statuses that there are. */
+/** Titles of the statuses that there are: the reason phrases of RFC 9110, RFC 6585 for 429 and 431. */
 export const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
   401: "Unauthorized",
@@ -57,7 +60,10 @@ export const TITLES: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
-/** Statuses of errors that operations reject with, by code or by its first word. */
+/**
+ * Statuses of errors that operations reject with, by code or by its first word. 400: the call is wrong. 409: the world is not as
+ * it assumes. 503: try again. A code that is missing here is an internal error.
+ */
 const STATUSES: Readonly<Record<string, number>> = {
   "operation.no_node": 404,
   "operation.no_image": 404,
@@ -95,6 +101,7 @@ export function problemOf(error: unknown): Problem | undefined {
   return undefined;
 }
 
+/** `type` is a URN, because the code is what it identifies; no page need exist for it. */
 export function problem(status: number, code: string, detail: string): Problem {
   return { type: `urn:nodeyard:error:${code}`, title: TITLES[status] ?? "Error", status, code, detail };
 }

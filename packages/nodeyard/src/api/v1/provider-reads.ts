@@ -37,12 +37,13 @@ export const providers: Collection = {
     if (!seesAll(call.principal)) return undefined;
     call.charge(ASK_CALLS);
     const standings = await askProvider(handles, provider);
+    // A provider whose launchers have just started may have no record yet.
     const isKnown = standings.length > 0 || providerNames(view).includes(provider);
     return isKnown ? rowOf(call, provider, standings) : undefined;
   },
 };
 
-/** What the answers of so many machines cost, in calls. */
+/** Answers of machines that cost as much as a call. */
 const MACHINES_PER_CALL = 10;
 
 const sliverMachines = route({
@@ -63,6 +64,7 @@ const sliverMachines = route({
     const wanted = ({ provider }: { provider: string }) => (query.provider ?? provider) === provider;
     const asked = (await parts.sources.sliverMachines()).filter(wanted);
     call.charge(Math.ceil(asked.reduce((sum, { machines }) => sum + machines.length, 0) / MACHINES_PER_CALL));
+    // Machines are asked by the launcher that serves them; answers of others could be larger than a znode can be.
     const ours = new Set(parts.sources.providers().map(({ name }) => name));
     const others = providerNames(known.view).map((provider) => ({ provider }));
     return {
@@ -87,6 +89,7 @@ const sliverMachines = route({
 
 export const providerRoutes: readonly Route[] = [sliverMachines];
 
+/** Of all providers that are registered, or that a node or an upload belongs to. */
 function providerNames(view: View): readonly string[] {
   const served = poolsIn(view).map(({ record }) => record.providerName ?? "");
   const uploads = [...view.images.names()].flatMap((name) => [...view.images.uploads(name)]);
@@ -94,6 +97,7 @@ function providerNames(view: View): readonly string[] {
   return unique([...served, ...view.nodes.byProvider.keys(), ...uploadedTo]).filter((name) => name !== "");
 }
 
+/** A provider's row. `standings`: what launchers said; those that serve it and said nothing are `unknown`. */
 function rowOf(
   { known: { view }, principal }: Call,
   provider: string,
@@ -116,6 +120,7 @@ function rowOf(
   };
 }
 
+/** What one launcher says, with the names and units of the API: moments for milliseconds. */
 function standingRow({ launcher, ...standing }: LauncherStanding): Row {
   const { driver, served, failing, limits, quota, readAt, used, launching, maxConcurrency, pace } = standing;
   return {
@@ -145,7 +150,10 @@ function standingRow({ launcher, ...standing }: LauncherStanding): Row {
 
 type Amounts = Readonly<Record<string, number>>;
 
-/** Use by resource. `left`: the limits less what others use. */
+/**
+ * Use by resource, in its unit. `left`: the limits less what others use, as the cloud reports it; without it they count as using
+ * nothing.
+ */
 function use(limits: Amounts, used: Amounts, left = limits): Row {
   const names = unique([...Object.keys(limits), ...Object.keys(used)]);
   return Object.fromEntries(
@@ -157,7 +165,7 @@ function use(limits: Amounts, used: Amounts, left = limits): Row {
   );
 }
 
-/** Offerings of a provider that are not launched for a while. */
+/** Offerings of a provider that are not launched for a while, as the shared records have them. Unreadable records are left out. */
 function* breakersOf(view: View, provider: string): Generator<Row> {
   for (const { path, data } of view.own.values()) {
     const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;

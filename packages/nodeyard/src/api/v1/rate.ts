@@ -1,17 +1,19 @@
 import type { Clock } from "@nodeyard/runtime";
 
+/** `left` as it was at `at`, monotonic milliseconds; below 0 while a charge is paid off. */
 interface Bucket {
   readonly left: number;
   readonly at: number;
 }
 
-/** Calls per second that one client may make for long, and at once. */
+/** Calls per second that one client may make for long (docs/design/rest.md, "Decision"). */
 const PER_SECOND = 100;
+/** Calls that a client may make at once after it was quiet. */
 const BURST = 200;
 /** The most clients with a bucket; beyond it the least recent one is forgotten, and starts with a full bucket again. */
 const MAX_CLIENTS = 1_024;
 
-/** Token buckets, one for each client. */
+/** Token buckets, one for each client, in memory: each listener of each process counts for itself. */
 export class RateLimit {
   readonly #clock: Clock;
   readonly #buckets = new Map<string, Bucket>();

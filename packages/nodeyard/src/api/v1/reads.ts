@@ -104,8 +104,10 @@ const labels: Collection = {
   },
 };
 
+/** Requests for a label that are not answered yet, as far as the caller sees their tenants. */
 function waitingFor({ requests }: View, label: string, principal: Principal): number {
   let count = 0;
+  // By the index of states: all others are answered.
   for (const state of ["requested", "pending"])
     for (const id of requests.byState.get(state)) {
       const record = requests.byId.get(id)?.record;

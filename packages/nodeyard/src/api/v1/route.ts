@@ -13,9 +13,10 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly body: Body;
   /** The header `Idempotency-Key`. */
   readonly key: string | undefined;
+  /** The tree was read: a route is not called before. */
   readonly known: Known;
   readonly parts: AppParts;
-  /** Counts as so many calls more against the caller's rate. */
+  /** Counts as so many calls more against the caller's rate: the next one waits. It never refuses the call that charges. */
   readonly charge: (calls: number) => void;
 }
 
@@ -23,7 +24,7 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
 export interface Stream {
   /** The header `Last-Event-ID`. */
   readonly last: string | undefined;
-  /** Whether the caller's right stands still. */
+  /** Whether the caller's right stands still. Streams ask again while they run. */
   readonly admitted: () => boolean;
   /** From here on nothing but events is sent. */
   open(): Sink;
@@ -51,7 +52,7 @@ export interface Route {
   /** As OpenAPI has it: `/v1/nodes/{id}`. */
   readonly path: string;
   readonly summary: string;
-  /** Everybody else is refused. */
+  /** Roles that may call it; all others get 403. What they see of the answer is the handler's decision. */
   readonly roles: readonly ApiRole[];
   /** `open`: also without credentials. `cookie`: only with a session's cookie. Absent: any valid credentials. */
   readonly access?: "open" | "cookie";
@@ -67,6 +68,10 @@ export interface Route {
   readonly reply?: z.ZodType;
   /** Absent: JSON. */
   readonly type?: string;
+  /**
+   * Resolves with the reply, in the form of `reply`, which is not checked. Rejects with ApiError or an error of an operation;
+   * anything else is an internal error.
+   */
   handle(call: Call, stream: Stream, entry: Entry): Promise<unknown>;
 }
 
@@ -96,6 +101,7 @@ export function route<
 export const READERS: readonly ApiRole[] = ["viewer", "operator", "admin"];
 /** Every role; a user sees its own labels and tenants. */
 export const EVERYBODY: readonly ApiRole[] = ["viewer", "user", "operator", "admin"];
+/** Roles that may request nodes. */
 export const LEASERS: readonly ApiRole[] = ["user", "operator", "admin"];
 export const OPERATORS: readonly ApiRole[] = ["operator", "admin"];
 export const ADMINS: readonly ApiRole[] = ["admin"];

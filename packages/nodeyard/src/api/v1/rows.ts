@@ -39,6 +39,7 @@ export function nodeOf(
   };
 }
 
+/** What a driver last said of the machine; null: nothing. */
 function remarkIn(entry: OwnEntry | undefined): Row | null {
   if (entry === undefined) return null;
   const { at, text } = decodeRemark(entry.data);
@@ -87,10 +88,12 @@ export function leaseFrom({ path, data }: OwnEntry): Lease | undefined {
   }
 }
 
+/** A client sees its own leases, and those of tenants that it sees. */
 export function seesLease(principal: Principal, { owner, tenant }: Lease): boolean {
   return owner === principal.name || seesTenant(principal, tenant);
 }
 
+/** A lease's row. `until`: when its nodes are returned in any case; of a lease without heartbeats that is its expiry. */
 export function leaseRowOf(lease: Lease): Row {
   const { created, expires, until, heartbeat, ...rest } = lease;
   return {
@@ -117,6 +120,7 @@ export function imageRowOf({ images }: View, image: string): Row | undefined {
   );
 }
 
+/** A pool's row, one for each launcher that serves it. */
 export function poolRowOf({ key, record }: ComponentEntry): Row {
   return {
     id: key,
@@ -130,6 +134,7 @@ export function poolRowOf({ key, record }: ComponentEntry): Row {
   };
 }
 
+/** The row of a launcher or builder process. */
 export function memberRowOf({ key, kind, record: { hostname, state, version } }: ComponentEntry): Row {
   return { id: key, kind, hostname, state, version };
 }
@@ -148,7 +153,7 @@ export function countStates(view: View, ids: Iterable<string>, principal: Princi
   return counts;
 }
 
-/** Pools of launchers of both kinds. */
+/** Pools of launchers of both kinds, Nodepool's and Nodeyard's. */
 export function poolsIn(view: View): readonly ComponentEntry[] {
   return [...view.components.values()].filter(({ kind }) => kind === "pool");
 }

@@ -8,6 +8,10 @@ import {
 } from "@nodeyard/model";
 import { z } from "zod";
 
+/**
+ * The rows of the lists, as the document describes them. Keys are only added: clients ignore what they do not know. Replies are
+ * not checked against them at run time.
+ */
 const text = z.string();
 const maybe = text.nullable();
 const texts = z.array(text);
@@ -118,6 +122,7 @@ export const poolSchema = z.object({
   paused: z.boolean(),
 });
 
+/** Amounts by resource: `instances`, `cores`, `ram` in MiB, and what else the provider counts. */
 const use = z.record(
   text,
   z.object({
@@ -162,6 +167,7 @@ export const providerSchema = z.object({
 });
 
 const amounts = z.record(text, z.number());
+/** A sliver of a machine, as its sliver manager reports it. */
 const sliver = z.object({
   name: text,
   node: maybe.describe("null: it is no node of this installation"),
@@ -230,6 +236,7 @@ const tally = z.object({
   logs: z.number().describe("sum of the logarithms of seconds"),
   squares: z.number().describe("sum of their squares"),
 });
+/** The record of a trial as it is: `nodeyard image-status` behind an address makes the same row of it as on the tree. */
 export const canarySchema = z
   .object({
     candidate: maybe.describe("the build on trial"),

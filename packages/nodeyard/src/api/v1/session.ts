@@ -23,6 +23,7 @@ const rowOf = ({ claim: { name, role, labels, tenants }, text, expires }: Omit<S
 
 /** Data of all logins, by id. */
 function loginsIn({ view }: Known): ReadonlyMap<string, Uint8Array> {
+  // A scan of Nodeyard's own records: log-ins are rare.
   const entries = [...view.own].filter(([path]) => path.startsWith(`${LOGINS}/`));
   return new Map(entries.map(([path, { data }]) => [path.slice(LOGINS.length + 1), data]));
 }
@@ -42,6 +43,7 @@ async function spend(ticket: string, { view, handles }: Known, entry: Entry): Pr
   );
 }
 
+/** Browsers log in and out (docs/design/rights.md, "Decision"). */
 export const sessionRoutes: readonly Route[] = [
   route({
     id: "create_session",
@@ -73,6 +75,7 @@ export const sessionRoutes: readonly Route[] = [
     access: "cookie",
     status: 200,
     reply: sessionSchema,
+    // `access: "cookie"`: without a session the call is refused before.
     handle: async (_, __, { session }) => rowOf(session!),
   }),
   route({

@@ -94,6 +94,7 @@ export class StoredChanges {
     return this.#past?.first ?? this.#next;
   }
 
+  /** The kept changes of earlier processes, in their order; empty after `missed`. */
   get changes(): readonly Kept[] {
     return this.#past?.changes ?? [];
   }
@@ -119,11 +120,13 @@ export class StoredChanges {
       yield { ...was.change, before: formerly(was), after: undefined, skipped: true };
   }
 
+  /** A change that was kept in memory. Written to the file in the next turn of the event loop, or before its id is sent. */
   add(change: Kept): void {
     this.#next++;
     if (this.#isBroken) return;
     this.#file.append(JSON.stringify("complete" in change ? change : lineOf(change, this.#outside.view)));
     if (++this.#count >= SEGMENT) return this.#begin();
+    // Changes of one turn are one write.
     this.#timer ??= this.#outside.clock.setTimer(0, () => this.flush(), { background: true });
   }
 
@@ -146,6 +149,7 @@ export class StoredChanges {
     this.#isBroken = true;
   }
 
+  /** Begins a segment with all things as they are: what is older is not needed to understand it. */
   #begin(): void {
     const { view } = this.#outside;
     this.#count = 0;
@@ -174,7 +178,7 @@ export class StoredChanges {
   }
 }
 
-/** Undefined: there is nothing. Throws where a line is not of this format. */
+/** What the segments say; undefined: there is nothing. Throws where a line is not of this format. O(lines). */
 function pastIn(segments: readonly (readonly string[])[]): Past | undefined {
   let past: Past | undefined;
   for (const [first, ...lines] of segments) {
@@ -226,6 +230,10 @@ function lineOf(change: Change, view: View): Line {
   return { k: kind, i: id, e: isSame ? { ...stored, s: undefined } : stored };
 }
 
+/**
+ * The JSON of a thing: records as the tree has them, so that a later release decodes them as it decodes the tree. Undefined: it
+ * is gone.
+ */
 function storedOf({ kind, after }: Change, view: View): Stored | undefined {
   if (after === undefined) return undefined;
   switch (kind) {
@@ -251,6 +259,7 @@ function storedOf({ kind, after }: Change, view: View): Stored | undefined {
   }
 }
 
+/** The opposite of `storedOf`. Throws RecordError for a record that this release cannot read: then the file counts as damaged. */
 function entryOf(kind: Kind, id: string, stored: Stored): Entry {
   const version = stored.v as number;
   const data = () => Buffer.from(stored.s as string);

@@ -58,6 +58,7 @@ const createLease = route({
     if (denied !== undefined)
       throw new ApiError(403, "api.forbidden", `${principal.name} may not request ${JSON.stringify(denied)}`);
     const tenant = tenantFor(principal, body.tenant);
+    // Without a key a repeated call makes another lease: a client that wants to repeat sends one.
     const id = key === undefined ? hexId(handles.random).slice(0, 12) : leaseIdFor(principal, key);
     const { lease } = await askForNodesOnce(handles, id, {
       labels: body.labels,
@@ -79,6 +80,10 @@ function leaseIdFor({ name }: Principal, key: string): string {
     .slice(0, 12);
 }
 
+/**
+ * The tenant of a new lease: the one that is named, or a user's only one; undefined: none. Throws ApiError where the caller may
+ * not use it, or must choose.
+ */
 function tenantFor(principal: Principal, wanted: string | undefined): string | undefined {
   const [only, ...others] = principal.tenants;
   const tenant = wanted ?? (others.length === 0 && only !== ANY ? only : undefined);
@@ -111,6 +116,7 @@ const leaseRoutes: readonly Route[] = [
     handle: async ({ params, principal, known: { view } }) => {
       const lease = leaseIn(view, params.id, principal);
       if (lease === undefined) throw notFound(`lease ${params.id}`);
+      // A node that has gone since is left out.
       const records = lease.nodes.map((id) => view.nodes.byId.get(id)?.record);
       return { items: records.filter((record) => record !== undefined).map(accessRow) };
     },
@@ -160,7 +166,7 @@ const leaseRoutes: readonly Route[] = [
   }),
 ];
 
-/** The node after a change; not found when a launcher has deleted it in between. */
+/** The node after a change, from the view, which may not have the change yet; not found when a launcher has deleted it in between. */
 function changedNode({ known, principal, params }: Call<{ readonly id: string }>) {
   const row = nodeIn(known.view, params.id, principal);
   if (row === undefined) throw notFound(`node ${params.id}`);
@@ -182,6 +188,7 @@ const nodeRoutes: readonly Route[] = [
     status: 200,
     reply: nodeSchema,
     handle: async (call) => {
+      // 0: no limit of its own.
       const { why: comment, for_seconds: forSeconds = 0 } = call.body;
       await holdNode(call.known.handles, call.params.id, { comment, forSeconds });
       return changedNode(call);

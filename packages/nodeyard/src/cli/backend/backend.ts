@@ -143,9 +143,7 @@ export interface Backend {
   request(options: AskOptions): Promise<Requested>;
   /** How to reach the nodes of a granted lease. A node whose record is gone by then is left out. */
   access(lease: Lease): Promise<readonly NodeAccess[]>;
-  /**
-   * Idempotent. "unknown": no such lease exists, which also a lease is that has ended and whose record launchers have deleted.
-   */
+  /** Idempotent. "unknown": no such lease exists, which also a lease is that has ended and whose record launchers have deleted. */
   release(lease: string): Promise<"released" | "unknown">;
   /** Calls `fn` with "connected" or another state when the connection is lost or back; returns a function that ends that. */
   onConnection(fn: (state: string) => void): () => void;

@@ -5,9 +5,7 @@ import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
 
-/**
- * `nodeyard release`: all that exist are released, then the unknown ones are an error. Idempotent: released twice is released.
- */
+/** `nodeyard release`: all that exist are released, then the unknown ones are an error. Idempotent: released twice is released. */
 export function defineRelease(command: Command, session: Session): void {
   command
     .argument("<lease...>", 'ids of leases, as "nodeyard list --leases" shows them')

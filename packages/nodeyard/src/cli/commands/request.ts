@@ -97,9 +97,7 @@ async function unlessDeclined(session: Session, backend: Backend, { lease, grant
   );
 }
 
-/**
- * The nodes with the line that logs in to each. Rejects when their records cannot be read; the caller then gives the lease back.
- */
+/** The nodes with the line that logs in to each. Rejects when their records cannot be read; the caller then gives the lease back. */
 async function printGranted(
   session: Session,
   backend: Backend,

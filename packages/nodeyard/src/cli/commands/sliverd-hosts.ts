@@ -194,9 +194,7 @@ providers:
 `;
 }
 
-/**
- * The document by which a machine enrols: public keys and the wish, nothing secret. Rejects when the launcher has no keys yet.
- */
+/** The document by which a machine enrols: public keys and the wish, nothing secret. Rejects when the launcher has no keys yet. */
 async function settingsOf(
   session: Session,
   { node, backEnd, sliverdConfig }: WishOptions,

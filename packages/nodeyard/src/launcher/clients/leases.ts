@@ -206,9 +206,7 @@ export class LeaseKeeper {
     });
   }
 
-  /**
-   * Ends a lease that gets no nodes. Its record stays until it expires or its client releases it, so that the client sees the failure.
-   */
+  /** Ends a lease that gets no nodes. Its record stays until it expires or its client releases it, so that the client sees the failure. */
   async #fail(lease: Lease, entry: OwnEntry, request: RequestEntry): Promise<void> {
     const failed: Lease = { ...lease, state: "failed" };
     await this.#context.tree.commit([

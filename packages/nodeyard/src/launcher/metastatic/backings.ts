@@ -47,9 +47,7 @@ export function backingsOf({ view, tree }: Pick<Handles, "view" | "tree">, provi
   };
 }
 
-/**
- * A backing node as drivers get it. `launched` is in seconds; the port is that of SSH where the record names none, or not as a number.
- */
+/** A backing node as drivers get it. `launched` is in seconds; the port is that of SSH where the record names none, or not as a number. */
 export function backingNode({ id, data, entry }: Backing): BackingNode {
   const { interfaceIp, connectionPort, hostKeys } = entry.record;
   const { label, slots, launched } = data;

@@ -26,9 +26,7 @@ const SCAN = "scan";
 
 /** What a launch works on: a locked `building` record, for a request whose lock we hold. */
 export interface Launch {
-  /**
-   * The pool as it was when the request was accepted; a reload may have replaced its provider, which stays open for work in progress.
-   */
+  /** The pool as it was when the request was accepted; a reload may have replaced its provider, which stays open for work in progress. */
   readonly pool: ServingPool;
   /** Locked by this process, so its record does not change under the launch but for fields that no decision depends on. */
   readonly request: HeldRequest;

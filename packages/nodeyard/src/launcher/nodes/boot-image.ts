@@ -87,9 +87,7 @@ export function chooseUpload(
   return (tries ? (candidate ?? stable) : (stable ?? candidate)) ?? newest;
 }
 
-/**
- * The trial of an image. Undefined for an image without one, and where its record cannot be read: then the newest build is launched.
- */
+/** The trial of an image. Undefined for an image without one, and where its record cannot be read: then the newest build is launched. */
 export function canaryIn(own: View["own"], image: string): Canary | undefined {
   const entry = own.get(canaryPath(image));
   if (entry === undefined) return undefined;

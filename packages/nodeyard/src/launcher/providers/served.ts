@@ -26,9 +26,7 @@ export interface Served {
   backings: BackingController | undefined;
   leaks: Controller | undefined;
   foreign: { close(): void } | undefined;
-  /**
-   * After a suspension: resolves when its pools are out of the registry and its controllers have ended. It is not opened again before.
-   */
+  /** After a suspension: resolves when its pools are out of the registry and its controllers have ended. It is not opened again before. */
   leaving: Promise<void> | undefined;
   /** Opens the provider, then refreshes its facts. */
   readonly controller: Controller;

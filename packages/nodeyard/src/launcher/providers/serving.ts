@@ -46,9 +46,7 @@ export class Serving {
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
   readonly #left: LeftProviders;
-  /**
-   * Changes of the configuration and drains follow each other, so that none meets a provider that another is moving between the maps.
-   */
+  /** Changes of the configuration and drains follow each other, so that none meets a provider that another is moving between the maps. */
   #applying: Promise<unknown> = Promise.resolve();
   #stopped = false;
 

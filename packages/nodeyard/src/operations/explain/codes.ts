@@ -1,4 +1,7 @@
-/** Why a builder builds an image now, or does not. */
+/**
+ * Why a builder builds an image now, or does not. Codes are part of `--json` and are never renamed; texts may change. A builder
+ * reports codes, and who asks has the texts: so an old builder is explained in the words of this release.
+ */
 const buildCodes = {
   "image.building": "It is being built",
   "image.due": "A build is due, and no build worker of this builder is free",
@@ -40,7 +43,7 @@ export const imageCodes = {
 /** A code of the image, all builders together. */
 export type ImageCode = keyof typeof imageCodes;
 
-/** What happens next to its builds. */
+/** What happens next to its builds, as a sentence each. */
 export const imageNext: Readonly<Record<ImageCode, string>> = {
   "image.building": "When the build ends, its record becomes ready or failed, and uploads start.",
   "image.due": "It is built as soon as a build worker of that builder is free.",
@@ -57,7 +60,10 @@ export const imageNext: Readonly<Record<ImageCode, string>> = {
   "image.no-builder": 'Nothing, until a builder runs: "nodeyard builder", or "nodeyard up".',
 };
 
-/** Why no pool would serve a request for a label now, in addition to the reasons that pools give. */
+/**
+ * Why no pool would serve a request for a label now, in addition to the reasons that pools give. Judged from the registry and the
+ * answers together.
+ */
 export const labelCodes = {
   "label.unknown": "No pool that is registered or configured offers it",
   "label.declined": "Every pool that offers it would decline",

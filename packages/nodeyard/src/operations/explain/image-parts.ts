@@ -47,7 +47,7 @@ function buildOf({ image, record }: ListedBuild, { uploads, nodes, trial }: Know
     formats,
     /** Null: it is not on trial, and was not rolled back. */
     trial: trial?.candidate === id ? ("on-trial" as const) : rejected,
-    /** How many boot or booted from it. */
+    /** How many boot or booted from it: the record of a node has the path of the upload that it was made of. */
     nodes: nodes.filter(({ imageId }) => imageId?.startsWith(root)).length,
     uploads: uploads
       .filter(({ build }) => build === id)

@@ -22,7 +22,10 @@ const FIRST: readonly ImageCode[] = [
 /** Codes that need no action and no waiting. */
 const CALM: ReadonlySet<ImageCode> = new Set(["image.building", "image.fresh"]);
 
-/** Undefined when the tree knows no such diskimage, and no builder that answered has it configured. */
+/**
+ * The explanation of a diskimage. Undefined when the tree knows no such diskimage, and no builder that answered has it
+ * configured: a folder that is left empty is none.
+ */
 export async function imageStory(
   handles: OperationHandles,
   image: string,
@@ -72,7 +75,10 @@ export async function imageStory(
   };
 }
 
-/** The newest record that tells how it went, and the pause above all: nothing happens as long as it stands. */
+/**
+ * The newest record that tells how it went, and the pause above all but a build that is under way: nothing else begins as long as
+ * it stands.
+ */
 function stateOf(builds: readonly ListedBuild[], paused: boolean): Pick<Story, "state" | "since"> {
   const newest = (...states: readonly string[]) => builds.find(({ record }) => states.includes(record.state));
   const building = newest("building");
@@ -83,12 +89,17 @@ function stateOf(builds: readonly ListedBuild[], paused: boolean): Pick<Story, "
   return { state: last.record.state === "ready" ? "ready" : "failing", since: isoOf(last.record.stateTime) };
 }
 
+/** The standings of all builders that answered, each with its name. */
 function buildersIn({ asked }: MemberReplies): readonly BuilderLine[] {
   return asked.answers.flatMap(({ member, hostname, testimony }) =>
     (testimony.imageStandings ?? []).map((standing) => builderLine(standing, member, hostname)),
   );
 }
 
+/**
+ * The code for the image of what its builders say: `FIRST` orders them, since one that builds makes the others' waiting
+ * irrelevant.
+ */
 function reasonOf(
   builders: readonly BuilderLine[],
   isRegistered: boolean,
@@ -103,11 +114,13 @@ function reasonOf(
   return { code: isRegistered ? "image.unasked" : "image.no-builder" };
 }
 
+/** How the trial goes that is under way. `percent`: of launches. */
 function trialFacts({ candidate, share, since, tallies }: Canary) {
   const { boots, failed } = tallies.candidate;
   return { build: candidate, percent: Math.round(share * 100), since_at: since, booted: boots, failed };
 }
 
+/** How the last trial ended. */
 function endFacts({ build, verdict, why, at }: NonNullable<Canary["last"]>) {
   return { build, verdict, why, ended_at: at };
 }

@@ -19,7 +19,10 @@ export interface Explained {
   readonly id: string;
 }
 
-/** The state of a subject, what it waits for, its history and its next step; undefined: no process knows the subject. */
+/**
+ * The state of a subject, what it waits for, its history and its next step; undefined: no process knows the subject. Reads the
+ * tree, and asks members by `query`; changes nothing. A member that does not answer makes the story poorer, and is named in it.
+ */
 export function explain(
   handles: OperationHandles,
   { kind, id }: Explained,

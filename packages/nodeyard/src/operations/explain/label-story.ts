@@ -7,7 +7,10 @@ import { nextOf } from "./request-story.ts";
 import type { Story } from "./story.ts";
 import { type RegisteredPool, readEach, registeredPools } from "./tree-facts.ts";
 
-/** Undefined when no pool offers the label, and nothing of it is there. */
+/**
+ * The explanation of a label: whether a request for it would be served now, by whom, or why not. Undefined when no pool offers
+ * the label, and nothing of it is there.
+ */
 export async function labelStory(
   handles: OperationHandles,
   label: string,
@@ -52,6 +55,7 @@ export async function labelStory(
   };
 }
 
+/** What a request for the label would meet: the best pool decides. A pool that can, then the one that can soonest. */
 function situationOf(
   pools: readonly PoolLine[],
   offering: readonly RegisteredPool[],
@@ -88,6 +92,7 @@ function poolFacts({ id, priority, paused }: RegisteredPool): Readonly<Record<st
   return { id, priority, paused };
 }
 
+/** Counts, by value in order. */
 function countBy(values: readonly string[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const value of [...values].sort()) counts[value] = (counts[value] ?? 0) + 1;

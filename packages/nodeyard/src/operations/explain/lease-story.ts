@@ -7,7 +7,7 @@ import { failureOf, requestStory } from "./request-story.ts";
 import type { Story } from "./story.ts";
 import { nodeFacts, registeredPools } from "./tree-facts.ts";
 
-/** Undefined when neither the tree nor the journal knows it. */
+/** The explanation of a lease, which is mostly that of its request. Undefined when neither the tree nor the journal knows it. */
 export async function leaseStory(
   handles: OperationHandles,
   id: string,
@@ -43,6 +43,7 @@ export async function leaseStory(
   };
 }
 
+/** What the lease waits for, by its state; the clock may have ended it before a launcher has. */
 function situationOf(
   lease: Lease,
   request: Story | undefined,
@@ -50,6 +51,7 @@ function situationOf(
   now: number,
 ): Pick<Story, "waits_for" | "next"> {
   const until = new Date(lease.expires).toISOString();
+  // Only launchers change leases: without one, nothing below would happen.
   if (!served)
     return {
       waits_for: fromTree("pools.none", "No launcher has registered a pool", { expires: until }),
@@ -74,11 +76,13 @@ function situationOf(
   };
 }
 
+/** The request of a failed lease is still there, and its story says why. */
 function failedNext(lease: Lease, request: Story | undefined, until: string): string {
   const why = request === undefined ? "No pool could serve it." : request.next.replace(/^Nothing\.? ?/, "");
   return `Nothing. ${why} It is deleted at ${until}, or now with: nodeyard release ${lease.id}`;
 }
 
+/** The explanation of a lease whose record is gone, from journals: its events lead to the request, whose events say more. */
 async function endedStory(id: string, query: QueryMembers): Promise<Story | undefined> {
   const { history: own } = await query({ lease: id });
   if (own.events.length === 0) return undefined;

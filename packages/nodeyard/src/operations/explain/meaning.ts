@@ -11,6 +11,7 @@ export function meaningOf({ event, facts }: Pick<PastEvent, "event" | "facts">):
 /** What a reason says, in a line: more exactly where its facts tell which of several things it was. */
 export function verdictMeaning(code: unknown, facts: Readonly<Record<string, unknown>> = {}): string | null {
   if (typeof code !== "string") return null;
+  // A breaker opens for failures of either sort, and what to do differs.
   if (code === "offering.failing" && typeof facts.kind === "string")
     return facts.kind === "capacity" || facts.kind === "quota"
       ? "The cloud has no capacity for this label: it is not launched for a while"

@@ -6,7 +6,7 @@ import { type PoolLine, poolLine, soonest } from "./pool-line.ts";
 import { iso, timed } from "./reason.ts";
 import type { ReportedHistory, Story, Wait } from "./story.ts";
 
-/** Looks a thing up in the journal of this machine. */
+/** Looks a thing up in the journal of this machine. Never throws: what cannot be read is the `problem` of the answer. */
 export type ReadHistory = (subject: Subject) => History;
 
 /** What live members say, together with the journal of this machine, whose launcher may be gone. */
@@ -15,13 +15,13 @@ export interface MemberReplies {
   readonly history: ReportedHistory;
 }
 
-/** Asks every live member about something. */
+/** Asks every live member about something. Never rejects. */
 export type QueryMembers = (about: About) => Promise<MemberReplies>;
 
 /** How long members have to answer, milliseconds: a person waits. */
 const WITHIN_MS = 3_000;
 
-/** Asks through the tree, and reads the journal of this machine. */
+/** Asks through the tree, and reads the journal of this machine. `withinMs`: how long members may take. */
 export function queryMembers(
   handles: OperationHandles,
   read: ReadHistory,
@@ -33,7 +33,10 @@ export function queryMembers(
   };
 }
 
-/** One history of many: each event once, by the writers' clocks. */
+/**
+ * One history of many, oldest first, by the writers' clocks: each event once, since a launcher on this machine answers from the
+ * journal that is also read here.
+ */
 export function merge({ answers }: MemberAnswers, local: History): ReportedHistory {
   const merged = new Map<string, PastEvent & { readonly by: string | null }>();
   const add = (event: PastEvent, by: string | null) => {
@@ -44,6 +47,7 @@ export function merge({ answers }: MemberAnswers, local: History): ReportedHisto
   for (const { hostname, testimony } of answers) for (const event of testimony.events) add(event, hostname);
   for (const event of local.events) add(event, null);
   const problems = answers.map(({ testimony }) => testimony.problem);
+  // One journal that was read is enough: the others belong to other launchers.
   const known = local.problem === null || problems.includes(null);
   return {
     events: [...merged.values()]
@@ -64,7 +68,7 @@ export function replyParts({
   return { pools, estimate: soonest(pools), history, asked };
 }
 
-/** The story of a subject that is not in the tree any more, from its journal events. */
+/** The story of a subject that is not in the tree any more, from its journal events. `next`: what became of it. */
 export function goneStory(
   { kind, id, about, next }: Pick<Story, "kind" | "id" | "about" | "next">,
   replies: MemberReplies,
@@ -83,7 +87,7 @@ export function goneStory(
   };
 }
 
-/** A reason that the records alone give. */
+/** A reason that the records alone give. `since`: ISO 8601. */
 export function fromTree(
   code: string,
   meaning: string,
@@ -93,7 +97,10 @@ export function fromTree(
   return { code, meaning, since, source: "tree", facts: timed(facts), next_try: null };
 }
 
-/** Reasons that only say that this launcher has nothing to do with the request now; any reason of another launcher says more. */
+/**
+ * Reasons that only say that this launcher has nothing to do with the request now; any reason of another launcher says more, so
+ * these count last.
+ */
 const WEAK: ReadonlySet<string> = new Set([
   "declined.here",
   "yield.capable",
@@ -114,6 +121,7 @@ const UNKNOWN = "A reason that this release does not know";
 /** The best reason that live launchers give. A provider that is not open counts for more than a launcher without a reason. */
 export function liveWait({ asked }: MemberReplies, pools: readonly PoolLine[]): Wait | undefined {
   const waits = asked.answers.flatMap(({ testimony }) => testimony.wait ?? []);
+  // Who handles the request knows it best.
   const strong = waits.find(({ code }) => code === "handling") ?? waits.find(({ code }) => !WEAK.has(code));
   if (strong !== undefined) return waitOf(strong);
   const failing = pools.find(({ code, outlook }) => outlook === "waits" && CLOSED.has(code));
@@ -127,7 +135,7 @@ export function fromPool({ code, meaning, since = null, facts, next_try, pool }:
   return { code, meaning: meaning ?? UNKNOWN, since, source: "launcher", facts: known, next_try };
 }
 
-/** The last thing noted of a request, when that is why it waits. */
+/** The last thing noted of a request, when that is why it waits; undefined when something happened to it since. */
 export function notedWait({ events }: ReportedHistory): Wait | undefined {
   const last = events.findLast(({ event }) => event.startsWith("request."));
   if (last?.event !== "request.waits") return undefined;

@@ -1,6 +1,6 @@
 import type { VerdictCode } from "../../scheduler/index.ts";
 
-/** What happens next to a request that waits, for every reason there is. */
+/** What happens next to a request that waits, for every reason there is: the type demands a text for each code of the scheduler. */
 export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "queue.behind": "Its turn comes when the requests before it have their nodes or are gone.",
   "queue.starting":

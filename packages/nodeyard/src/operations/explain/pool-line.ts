@@ -5,7 +5,10 @@ import { reason } from "./reason.ts";
 /** Where a subject stands in one pool, and the launcher that serves the pool. */
 export type PoolLine = ReturnType<typeof poolLine>;
 
-/** `member`: the launcher's name under `/nodeyard/members`; `host`: where it runs. */
+/**
+ * What a launcher says of a subject in one of its pools, for programs. `member`: the launcher's name under `/nodeyard/members`;
+ * `host`: where it runs.
+ */
 export function poolLine({ unknown, ...standing }: PoolStanding, member: string, host: string) {
   return {
     ...reason({ ...standing, member, host }, verdictMeaning(standing.code, standing.facts)),
@@ -29,7 +32,7 @@ function estimateOf({ pool, estimate }: Pick<PoolStanding, "pool" | "estimate">)
   };
 }
 
-/** The estimate of the pool that is likely to deliver first; null: unknown. */
+/** The estimate of the pool that is likely to deliver first; null: no pool has one. */
 export function soonest(pools: readonly PoolLine[]): PoolLine["estimate"] {
   // Once one pool serves it, estimates of other pools do not matter.
   const serving = pools.filter(({ outlook }) => outlook === "serves");
@@ -37,7 +40,7 @@ export function soonest(pools: readonly PoolLine[]): PoolLine["estimate"] {
   return estimates.sort((a, b) => a.likely_seconds - b.likely_seconds)[0] ?? null;
 }
 
-/** Orders by the next try; those without a known time come last. */
+/** Orders by the next try; those without a known time come last, because only an event or an operator ends them. */
 export function byNextTry(
   a: { readonly next_try: string | null },
   b: { readonly next_try: string | null },

@@ -26,7 +26,10 @@ import {
   registeredPools,
 } from "./tree-facts.ts";
 
-/** The explanation of a request; undefined when neither the tree nor a journal knows the id. */
+/**
+ * The explanation of a request; undefined when neither the tree nor a journal knows the id. Rejects with RecordError for a record
+ * that cannot be read.
+ */
 export async function requestStory(
   handles: OperationHandles,
   id: string,
@@ -74,7 +77,10 @@ export async function requestStory(
   };
 }
 
-/** What was read about the request. */
+/**
+ * What was read about the request. `capable`: registered pools that offer all labels and have not declined; `holder`: of its
+ * lock, by name.
+ */
 interface Known {
   readonly pools: readonly RegisteredPool[];
   readonly capable: readonly RegisteredPool[];
@@ -102,13 +108,14 @@ async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<
     const undecided = pools.map(poolId).filter((pool) => !record.declinedBy.includes(pool));
     return because("declined.here", { undecided });
   }
+  // Two codes that only say where it stands in line: no launcher has given a reason yet.
   const [first, ...others] = await requestsAhead(tree, record, capable);
   if (first !== undefined)
     return because("queue.behind", { ahead: 1 + others.length, head: first, pools: capable.map(poolId) });
   return because("queue.next", { pools: capable.map(poolId) });
 }
 
-/** Requests that are ahead in the order and that one of the capable pools could serve. */
+/** Ids of requests that are ahead in the order and that one of the capable pools could serve, the first first. */
 async function requestsAhead(
   tree: Tree,
   record: RequestRecord,
@@ -122,7 +129,7 @@ async function requestsAhead(
     .map(({ id }) => id);
 }
 
-/** Whether a pool offers all labels and has not declined. */
+/** Whether a pool offers all labels and has not declined. A request is served by one pool as a whole. */
 function mayServe(pool: RegisteredPool, { nodeTypes, declinedBy }: RequestRecord): boolean {
   return !declinedBy.includes(pool.id) && nodeTypes.every((label) => pool.supportedLabels.includes(label));
 }
@@ -168,7 +175,7 @@ export function failureOf(history: History): string | null {
   return declined?.facts.state === "failed" ? reasonsIn(history) || "every pool declined it" : null;
 }
 
-/** The reasons of declines and failed launches, each once. */
+/** The reasons of declines and failed launches, each once, in words. */
 function reasonsIn({ events }: History): string {
   const reasons = events
     .filter(({ event }) => event === "request.declined" || event === "node.launch-failed")

@@ -27,7 +27,10 @@ export type SlotFacts =
     }
   | { readonly kind: "waits"; readonly requests: readonly RequestRecord[] };
 
-/** Undefined for a node that has nothing to do with slots. */
+/**
+ * The facts of one node; undefined for a node that has nothing to do with slots. One that is being launched waits when its
+ * provider has requests for backing nodes: which of them it will get is decided when one is there.
+ */
 export async function slotFacts(
   handles: OperationHandles,
   record: NodeRecord,
@@ -57,7 +60,7 @@ export async function backingRequests(
   return facts.flatMap((fact) => (fact?.kind === "waits" ? fact.requests.map(({ id }) => id) : []));
 }
 
-/** Nodes by slot. */
+/** Ids of nodes by slot; "" for a claim that has just gone, or that cannot be read. */
 async function takenSlots(
   { tree }: OperationHandles,
   backing: string,

@@ -16,7 +16,10 @@ interface TimedStep extends UnderWay {
 
 type Event = Omit<PastEvent, "at">;
 
-/** A node's life in steps, oldest first, from journal events and steps in progress. Events that are no steps are left out. */
+/**
+ * A node's life in steps, oldest first, from journal events and steps in progress. Events that are no steps are left out, and a
+ * step that ended while members were asked counts once.
+ */
 export function lifeOf(events: readonly Event[], underWay: readonly UnderWay[]): readonly LifeStep[] {
   const done = events.flatMap((event) => stepOf(event) ?? []).sort((a, b) => a.began - b.began);
   const now = underWay
@@ -30,6 +33,7 @@ function shown({ node, of, attempt, step, error, began, ms }: TimedStep) {
   return { node, of, attempt, step, error, began: iso(began), seconds: ms === null ? null : ms / 1_000 };
 }
 
+/** Undefined for another event, and for a step that a later release has noted otherwise. */
 function stepOf({ event, node, facts }: Event): TimedStep | undefined {
   const { of, attempt, step, began, ms, error } = facts;
   if (event !== "node.step" || node === null) return undefined;
@@ -38,6 +42,7 @@ function stepOf({ event, node, facts }: Event): TimedStep | undefined {
   return { node, of, attempt, step, began, ms, error: typeof error === "string" ? error : null };
 }
 
+/** A step is known by when it began: attempts repeat names. */
 function isSame(done: TimedStep, { node, of, attempt, step, began }: UnderWay): boolean {
   const alike = done.node === node && done.of === of && done.attempt === attempt;
   return alike && done.step === step && done.began === began;

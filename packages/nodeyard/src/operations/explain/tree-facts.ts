@@ -13,7 +13,10 @@ import { readAll } from "../listing.ts";
 /** A pool that is registered by any launcher, of Nodeyard or not. */
 export type RegisteredPool = ComponentRecord & { readonly id: string };
 
-/** Pools of all launchers that are registered now. */
+/**
+ * Pools of all launchers that are registered now. Their records are ephemeral, so that one whose launcher has died goes with its
+ * session.
+ */
 export async function registeredPools(tree: Tree): Promise<readonly RegisteredPool[]> {
   const pools = await readEach(tree, paths.component("pool"), (_, data) => decodeComponent(data));
   return pools.filter((pool): pool is RegisteredPool => pool.id !== null && pool.state !== "stopped");
@@ -25,13 +28,16 @@ export async function registeredBuilders(tree: Tree): Promise<readonly string[]>
   return [...new Set(builders.map(({ hostname }) => hostname))].sort();
 }
 
-/** Nodes that stand for a request. */
+/** Nodes that are allocated to a request. Reads the records of all nodes: ZooKeeper has no index. */
 export async function nodesOf(tree: Tree, request: string): Promise<readonly NodeRecord[]> {
   const nodes = await readEach(tree, paths.nodes, decodeNode);
   return nodes.filter(({ allocatedTo }) => allocatedTo === request);
 }
 
-/** The identifier that the holder of a lock has stored; null when the lock is free. */
+/**
+ * The identifier that the holder of a lock has stored, else the name of its contender; null when the lock is free. The lowest
+ * number holds it (docs/contract/locks.md, "The recipe").
+ */
 export async function lockHolder(tree: Tree, parent: string): Promise<string | null> {
   const names = (await orUndefined(tree.children(parent))) ?? [];
   const [first] = [...names].sort((a, b) => (a.slice(-10) < b.slice(-10) ? -1 : 1));
@@ -50,7 +56,7 @@ export async function readEach<T>(
   return (await readAll(tree, root, decode)).items;
 }
 
-/** A node in a list of them. */
+/** A node in a list of them; keys are part of `--json`. */
 export function nodeFacts(record: NodeRecord): Readonly<Record<string, unknown>> {
   const { id, state, type, provider, pool } = record;
   const price = priceOf(record);

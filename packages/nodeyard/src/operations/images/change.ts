@@ -15,8 +15,9 @@ import type { OperationHandles } from "../handles.ts";
 export class ImageOperationError extends NodeyardError {}
 
 /**
- * Requests a build. An existing request is renewed, so that a build which began earlier does not answer it. Resolves with the ids of the
- * builds that existed before.
+ * Requests a build. An existing request is renewed, so that a build which began earlier does not answer it: builders compare its
+ * time. Resolves with the ids of the builds that existed before. The image need not be known: the configuration of a builder may
+ * have it.
  */
 export async function requestBuild({ tree }: OperationHandles, image: string): Promise<ReadonlySet<string>> {
   const before = new Set((await orUndefined(tree.children(paths.imageBuilds(image)))) ?? []);
@@ -37,18 +38,21 @@ export async function requestBuild({ tree }: OperationHandles, image: string): P
   return before;
 }
 
-/** Whether the tree has, or had, anything of the image. */
+/** Whether the tree has, or had, anything of the image: its folder is never removed while it is configured. */
 export async function isKnownImage({ tree }: OperationHandles, image: string): Promise<boolean> {
   return (await tree.stat(paths.image(image))) !== undefined;
 }
 
-/** Idempotent. */
+/** Pauses an image, or ends its pause. Idempotent. Builds under way go on. */
 export async function pauseImage({ tree }: OperationHandles, image: string, paused: boolean): Promise<void> {
   if (paused) await ensurePath(tree, paths.imagePause(image));
   else await orUndefined(tree.delete(paths.imagePause(image)));
 }
 
-/** Marks a build: builders delete its uploads, files and record. */
+/**
+ * Marks a build: builders delete its uploads, files and record. Rejects with ImageOperationError for one that does not exist or
+ * is being built, because its builder would write over the mark.
+ */
 export async function deleteBuild(handles: OperationHandles, image: string, build: string): Promise<void> {
   const path = paths.imageBuild(image, build);
   await change(handles, path, (data) => {

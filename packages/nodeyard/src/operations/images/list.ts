@@ -16,7 +16,7 @@ import type { Listing } from "../listing.ts";
 export interface ListedBuild {
   readonly image: string;
   readonly record: ImageBuildRecord;
-  /** No builds of the image are begun. */
+  /** No builds of the image are begun, by the flag in the tree; a pause in a configuration is not known here. */
   readonly paused: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface ListedUpload {
 export interface ImageStatus {
   readonly image: string;
   readonly paused: boolean;
-  /** Null: no build is requested. */
+  /** Null: no build is requested. `at`: when it was requested last, seconds. */
   readonly request: { readonly state: "pending" | "building"; readonly at: number } | null;
   /** The trial of a new build; null: the image has never had one, or its record cannot be read. */
   readonly canary: Canary | null;
@@ -40,12 +40,12 @@ export interface ImageStatus {
 
 type Skipped = { path: string; why: string }[];
 
-/** By image, then the newest first. */
+/** All builds that the tree has. By image, then the newest first. */
 export function listBuilds(handles: OperationHandles): Promise<Listing<ListedBuild>> {
   return ofEach(handles, buildsOf);
 }
 
-/** By image, build, provider and number. */
+/** All uploads that the tree has. By image, build, provider and number. */
 export function listUploads(handles: OperationHandles): Promise<Listing<ListedUpload>> {
   return ofEach(handles, uploadsOf);
 }
@@ -118,6 +118,7 @@ async function statusOf(
     orUndefined(tree.children(paths.imageBuildsLock(image))),
     read({ tree }, canaryPath(image), (data) => decodeCanary(image, data), skipped),
   ]);
+  // A builder holds this lock for a whole build (docs/contract/locks.md, "Who takes which lock").
   const state = (contenders ?? []).length > 0 ? ("building" as const) : ("pending" as const);
   return {
     image,
@@ -127,7 +128,7 @@ async function statusOf(
   };
 }
 
-/** Children but "lock", which stands beside builds and uploads. */
+/** Names of children, sorted, but "lock", which stands beside builds and uploads. Empty for a path that does not exist. */
 export async function names(
   { tree }: Pick<OperationHandles, "tree">,
   path: string,

@@ -12,7 +12,7 @@ import type { OperationHandles } from "../handles.ts";
 import { ImageOperationError } from "./change.ts";
 import { names } from "./list.ts";
 
-/** One part of a path, as the tree takes it. */
+/** One part of a path, as the tree takes it: not "." or "..", no slash, no control characters. */
 const PART = "(?!\\.{1,2}(?:/|$))[^/\\p{Cc}]+";
 const BUILDS = `/nodepool/images/${PART}/builds/[0-9a-f]+`;
 const FLAG = new RegExp(`^/nodepool/images/${PART}/pause$`, "u");
@@ -46,7 +46,10 @@ export async function exportImages({ tree }: OperationHandles): Promise<Readonly
   return out;
 }
 
-/** Checks a whole export before anything is written. Throws ImageOperationError. */
+/**
+ * Checks a whole export before anything is written: paths and records, so that nothing else can be written by it. Throws
+ * ImageOperationError.
+ */
 export function checkExport(value: unknown): ReadonlyMap<string, Uint8Array> {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw bad("it is not a JSON object of paths");
@@ -68,7 +71,10 @@ export function checkExport(value: unknown): ReadonlyMap<string, Uint8Array> {
   );
 }
 
-/** Writes an export back; rejects with ImageOperationError while a builder runs. New uploads get numbers above the imported ones. Twice: the same. */
+/**
+ * Writes an export back, in the order of the file; rejects with ImageOperationError while a builder runs. New uploads get numbers
+ * above the imported ones. Twice: the same.
+ */
 export async function importImages(
   { tree }: OperationHandles,
   all: ReadonlyMap<string, Uint8Array>,
@@ -112,7 +118,7 @@ async function removeFillers(
   }
 }
 
-/** The counter of a folder only moves by creating: fillers are made and deleted until it is past `number`. */
+/** The counter of a folder only moves by creating: fillers are made and deleted until it is past `number`. O(number) calls. */
 async function countPast(tree: OperationHandles["tree"], folder: string, number: number): Promise<void> {
   for (;;) {
     const { path } = await tree.create(`${folder}/`, undefined, { sequential: true });
