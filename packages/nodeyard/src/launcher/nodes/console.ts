@@ -14,8 +14,8 @@ const MOST_LINES = 200;
 export function consoleTail(text: string): Pick<ConsoleEnd, "lines" | "cut"> {
   const end = text.slice(-MOST_CHARS);
   const lines = end
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
     // Escape sequences of terminals: colours, cursor movements. The rest of the control characters goes line by line.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "")
     .split(/\r\n|[\r\n]/)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
