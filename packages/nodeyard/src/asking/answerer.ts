@@ -20,6 +20,7 @@ export interface AnswererOptions {
   readonly member: () => string;
   readonly hostname: string;
   readonly version: string;
+  /** Collects the answer; what it rejects with is logged, and the question stays without one. */
   readonly testify: (about: About) => Promise<Testimony>;
 }
 
@@ -31,6 +32,7 @@ export class Answerer {
   readonly #options: AnswererOptions;
   /** Answers that lie in the tree, by the path of their question. */
   readonly #lying = new Map<string, string>();
+  /** Questions that are being answered. */
   #busy = 0;
 
   constructor(options: AnswererOptions) {
@@ -48,6 +50,7 @@ export class Answerer {
     const ask = this.#decode(entry);
     if (ask === undefined) return;
     const until = entry.created + Math.min(ask.withinMs, LONGEST_MS);
+    // The asker is gone or has given up. A new launcher sees such questions in its first view.
     if (this.#options.now() >= until) return;
     if (this.#busy >= AT_ONCE) {
       log.warn(
@@ -107,6 +110,7 @@ export class Answerer {
     if ((await tree.stat(ask)) === undefined) await this.#withdraw(ask);
   }
 
+  /** Deletes the answer to a question, once. The asker deletes what it has read, so it may be gone. */
   async #withdraw(ask: string): Promise<void> {
     const path = this.#lying.get(ask);
     if (path === undefined) return;

@@ -43,6 +43,7 @@ export async function askMembers(
   }
 }
 
+/** Waits for answers below ANSWERS by a feed, and deletes those that came. */
 async function collect(
   { tree, clock }: { readonly tree: Tree; readonly clock: Clock },
   ask: string,
@@ -97,6 +98,7 @@ function read(
   return { answers, silent };
 }
 
+/** Undefined for an answer of a release that writes another form. */
 function answerIn(data: Uint8Array): Answer | undefined {
   try {
     return decodeAnswer(data);

@@ -4,6 +4,7 @@ import { z } from "zod";
 export const ASKS = "/nodeyard/asks";
 /** Parent of the answers, `<name of the question>-<member>`: an ephemeral question can have no children. */
 export const ANSWERS = "/nodeyard/answers";
+/** Parent of the members: ephemeral znodes of all Nodeyard processes (`announceMember`). */
 export const MEMBERS = "/nodeyard/members";
 
 /** The longest time that a question may wait for answers, milliseconds; longer times are cut. */

@@ -2,7 +2,7 @@
 export interface Column {
   readonly heading: string;
   readonly key: string;
-  /** What people see in place of the value. */
+  /** What people see in place of the value. Absent: the value as `cell` writes it. JSON always has the value. */
   readonly show?: (row: Row) => string;
 }
 
@@ -14,7 +14,7 @@ export function columns(headings: Readonly<Record<string, string>>): readonly Co
   return Object.entries(headings).map(([heading, key]) => ({ heading, key }));
 }
 
-/** The row with these keys only, and with all of them. */
+/** The row with these keys only, and with all of them. Missing values are null, so that each row of a list has the same members. */
 export function pick(row: Row, wanted: readonly Column[]): Row {
   return Object.fromEntries(wanted.map(({ key }) => [key, row[key] ?? null]));
 }

@@ -59,7 +59,7 @@ export function uploadRow(
   };
 }
 
-/** A line of `dib-image-list`. `ages`: how times are written. */
+/** A line of `dib-image-list`. `ages`: how times are written. Its `id` has the image's name before it, as Nodepool prints builds. */
 export function buildRow(
   { image, record, paused }: ListedBuild,
   handles: OperationHandles,
@@ -91,7 +91,10 @@ export function imageRow({ image, paused, request, canary }: ImageStatus, now: n
   };
 }
 
-/** The current trial, else the result of the last one with its reason. */
+/**
+ * The current trial, else the result of the last one with its reason. Build ids are shortened to eight digits. Null: the image never
+ * had a trial.
+ */
 function trialText({ candidate, tallies, share, last }: Canary): string | null {
   if (candidate !== null) {
     const { boots, failed } = tallies.candidate;
@@ -100,10 +103,12 @@ function trialText({ candidate, tallies, share, last }: Canary): string | null {
   return last && `${last.build.slice(0, 8)} ${last.verdict}: ${last.why}`;
 }
 
+/** The age of a record's state; null where the record has no time. */
 function ageOf(seconds: number | null, handles: OperationHandles, ages: AgeFormat): string | number | null {
   return ageAt(seconds, treeNow(handles), ages);
 }
 
+/** The age at `now`, tree milliseconds, of a time in seconds; with "epoch" the time itself. */
 function ageAt(seconds: number | null, now: number, ages: AgeFormat): string | number | null {
   if (seconds === null || ages === "epoch") return seconds && Math.floor(seconds);
   return ageIn(ages, now / 1000 - seconds);

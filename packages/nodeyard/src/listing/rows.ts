@@ -114,7 +114,10 @@ export function requestRow(record: RequestRecord): Row {
   };
 }
 
-/** What a client needs to use a node, as `request --json` gives it. */
+/**
+ * What a client needs to use a node, as `request --json` gives it. A port that is an object holds credentials of a cluster, so it is
+ * null here.
+ */
 export function accessRow(
   record: Pick<
     NodeRecord,

@@ -13,6 +13,7 @@ export function cell(value: unknown): string {
  */
 export class Table {
   readonly #headings: readonly string[];
+  /** Of each column, in characters: of its widest cell so far. */
   readonly #widths: number[];
   readonly #rows: (readonly string[])[] = [];
 
@@ -21,6 +22,7 @@ export class Table {
     this.#widths = headings.map(widthOf);
   }
 
+  /** One row; `values` in the order of the headings. */
   add(values: readonly unknown[]): void {
     const cells = values.map(cell);
     for (const [at, text] of cells.entries())
@@ -28,6 +30,7 @@ export class Table {
     this.#rows.push(cells);
   }
 
+  /** Without newlines. Rows that are added later change the widths, so call it when all are there. */
   *lines(): Generator<string> {
     const rule = `+${this.#widths.map((width) => "-".repeat(width + 2)).join("+")}+`;
     yield rule;
@@ -66,14 +69,16 @@ export function ageIn(format: Exclude<AgeFormat, "epoch">, seconds: number): str
   return format === "text" ? age(seconds) : Math.max(0, Math.floor(seconds));
 }
 
-/** Seconds as `DD:HH:MM:SS`; a time in the future counts as now. */
+/** Seconds as `DD:HH:MM:SS`; a time in the future counts as now. Days have two digits or more. */
 export function age(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const parts = [whole / 86_400, (whole / 3_600) % 24, (whole / 60) % 60, whole % 60];
   return parts.map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
 }
 
-/** Records come from others: control characters would reach the terminal as commands. */
+/**
+ * Records come from others: control characters would reach the terminal as commands. Each becomes a space, so that widths stay right.
+ */
 export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly what is taken out
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");

@@ -20,6 +20,7 @@ const CACHES: Readonly<Record<string, string>> = {
 /** How far the view is behind the tree (docs/contract/operations.md, "Figures of the whole"). */
 export function backlogGauges(view: View): readonly Gauge[] {
   return [...view.backlog()].flatMap(([root, { events, walk }]) => {
+    // Roots that the old launcher did not have, such as `/nodeyard`, have no figure.
     const cache = CACHES[root];
     if (cache === undefined) return [];
     return [
@@ -37,7 +38,7 @@ export interface Limits {
   readonly tenants: ReadonlyMap<string, Readonly<Record<string, number>>>;
 }
 
-/** Gauges of limits; an infinite limit has no gauge. */
+/** Gauges of limits; an infinite limit has no gauge. One unlimited pool makes the sum of its provider infinite. */
 export function limitGauges({ maxServers, tenants }: Limits): readonly Gauge[] {
   const sums = [...maxServers].map(([provider, pools]) => {
     const sum = pools.reduce((so, far) => so + far, 0);
@@ -51,6 +52,7 @@ export function limitGauges({ maxServers, tenants }: Limits): readonly Gauge[] {
 
 /** The longest waits, their tenants, and offerings without launches. Computed on each call: few records of a tree are waiting. */
 export function waitingGauges({ nodes, requests, own }: View): readonly Gauge[] {
+  // `state_time` is when the state was written, so it is the time since which the node has been waiting.
   const deleting = new Oldest();
   for (const id of nodes.byState.get("deleting")) {
     const { provider, stateTime } = nodes.byId.get(id)!.record;
@@ -61,8 +63,10 @@ export function waitingGauges({ nodes, requests, own }: View): readonly Gauge[] 
     for (const id of requests.byState.get(state)) {
       const { nodeTypes, requestor, createdTime, stateTime } = requests.byId.get(id)!.record;
       if (requestor === MIN_READY) continue;
+      // Requests for backing nodes have no time of creation; the time of their state is the best that is known.
       for (const label of nodeTypes) waiting.add(label, createdTime ?? stateTime);
     }
+  // The record of an offering stands as long as its breaker is not closed again; probes beneath it are left out.
   const closed = [...own.keys()].flatMap((path) => {
     const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;
     const subject = key === undefined || path !== `${BREAKERS}/${key}` ? undefined : subjectOf(key);
@@ -91,6 +95,7 @@ class Oldest {
 /** A provider as one launcher has it. */
 export interface ProviderFigures {
   readonly name: string;
+  /** It is open, and its configuration is in force. */
   readonly served: boolean;
   /** The rate limit; absent: the provider is not open, or has none of its own. */
   readonly pace?:
@@ -136,6 +141,7 @@ export function imageGauges({ images }: View): readonly Gauge[] {
   });
 }
 
+/** How many of them are in the state. */
 function count(records: readonly { readonly state: string }[], wanted: string): number {
   return records.filter(({ state }) => state === wanted).length;
 }
@@ -146,13 +152,17 @@ function newest(records: readonly { readonly state: string; readonly stateTime: 
   return times.length === 0 ? [] : [Math.max(...times)];
 }
 
-/** A build or an upload under way in this process. */
+/** A build or an upload under way in this process. Members that are null are not known. */
 export interface WorkFigures {
   readonly kind: "build" | "upload";
   readonly image: string;
+  /** Null for builds. */
   readonly provider: string | null;
+  /** Step of an upload, or last line of a build's log. */
   readonly phase: string;
+  /** Written by a build, or sent by an upload, so far. */
   readonly bytes: number;
+  /** Expected bytes; of a build those of the build before. */
   readonly total: number | null;
   readonly elapsedMs: number;
   readonly bytesPerSecond: number;
@@ -187,7 +197,10 @@ interface Paused {
 /** Values of the old state gauges. */
 const [IDLE, BUILDING, UPLOADING, PAUSED] = [0, 1, 2, 3] as const;
 
-/** A builder's own figures for statsd: its images and uploads, its current work, and requested builds that have not begun. */
+/**
+ * A builder's own figures for statsd: its images and uploads, its current work, and requested builds that have not begun. `requests`:
+ * how many builds are requested and have not begun.
+ */
 export function builderFigures(
   work: readonly Pick<WorkFigures, "kind" | "image" | "provider">[],
   images: readonly Paused[],

@@ -1,6 +1,9 @@
 import type { Measure } from "../telemetry/index.ts";
 
-/** Gauges that are computed when they are read. Units are seconds and bytes, as Prometheus recommends. */
+/**
+ * Gauges that are computed when they are read. Units are seconds and bytes, as Prometheus recommends. Their help is the text of the
+ * reference; the order of the labels is that of the values in `gaugeOf`.
+ */
 export const gaugeNames = {
   nodes: gauge("Nodes by state", "state"),
   provider_nodes: gauge("Nodes of a provider by state", "provider", "state"),
@@ -110,6 +113,7 @@ export type GaugeName = keyof typeof gaugeNames;
 export interface Gauge {
   readonly name: GaugeName;
   readonly labels: Readonly<Record<string, string>>;
+  /** Seconds for times and durations, bytes for sizes, 0 or 1 for states. */
   readonly value: number;
 }
 
@@ -120,6 +124,7 @@ export function gaugeOf(name: GaugeName, value: number, ...labels: readonly stri
   return { name, value, labels: Object.fromEntries(keys.map((key, at) => [key, labels[at]!])) };
 }
 
+/** A row of the table: its help and its labels, whose names become part of the type. */
 function gauge<const Labels extends readonly string[]>(help: string, ...labels: Labels): Measure<Labels> {
   return { help, labels };
 }

@@ -19,6 +19,7 @@ export interface HistoryPoint extends Counts {
  * so that a restarted process has earlier points as far back as the journal goes. While no process runs, points are missing.
  */
 export class CountHistory {
+  /** By `at`, in no particular order after a recall. */
   readonly #points = new Map<number, HistoryPoint>();
   readonly #clock: Clock;
   readonly #journal: Journal;
@@ -27,6 +28,7 @@ export class CountHistory {
   readonly #isComplete: () => boolean;
   #timer: Timer | undefined;
 
+  /** Notes the first point at the next full step of five minutes. `close` ends it. */
   constructor(
     population: Pick<Population, "counts">,
     isComplete: () => boolean,
@@ -45,7 +47,7 @@ export class CountHistory {
     return [...this.#points.values()].filter(({ at }) => at > since).sort((a, b) => a.at - b.at);
   }
 
-  /** What a process before this one noted: events "counts.noted". */
+  /** What a process before this one noted: events "counts.noted". Points of this process are kept: they are the newer ones. */
   recall(events: readonly PastEvent[]): void {
     for (const { at, facts } of events) {
       const { nodes, waiting, labels, providers } = facts as unknown as Partial<Counts>;
@@ -56,16 +58,19 @@ export class CountHistory {
     }
   }
 
+  /** Notes no more points; those that are known stay. */
   close(): void {
     this.#timer?.cancel();
   }
 
+  /** At multiples of the step by the wall clock, so that points of several processes and of former ones lie at the same moments. */
   #wait(): void {
     const ms = HISTORY_STEP_MS - (this.#clock.now() % HISTORY_STEP_MS);
     this.#timer = this.#clock.setTimer(ms, () => this.#note(), { background: true });
   }
 
   #note(): void {
+    // Half a tree would look like a fall to zero. A missing point is no number.
     if (this.#isComplete()) {
       const { labels, providers, ...all } = this.#population.counts();
       const counts = { ...all, labels: largest(labels), providers: largest(providers) };
@@ -86,6 +91,7 @@ function momentOf(at: number): number {
   return Math.round(at / HISTORY_STEP_MS) * HISTORY_STEP_MS;
 }
 
+/** The entries with the highest sums: an installation with thousands of labels must not fill the journal. */
 function largest(counts: Counts["labels"]): Counts["labels"] {
   const entries = Object.entries(counts);
   if (entries.length <= MOST) return counts;

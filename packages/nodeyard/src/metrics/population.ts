@@ -4,13 +4,18 @@ import { type Gauge, gaugeOf } from "./gauges.ts";
 
 /** How many nodes there are by state, and requests that are not answered yet: these by label, too, as the state "waiting". */
 export interface Counts {
+  /** By state; states without a node are absent. */
   readonly nodes: Readonly<Record<string, number>>;
+  /** Requests that are `requested` or `pending`. */
   readonly waiting: number;
+  /** By label, then by state or "waiting". A node with several labels counts for each. */
   readonly labels: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** By provider, then by state of its nodes. */
   readonly providers: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
 const WAITING = "waiting";
+/** Prices are summed as whole millionths of the currency: sums of fractions would not come back to zero when the nodes are gone. */
 const MILLION = 1_000_000;
 const costNames = ["provider_cost_per_hour", "label_cost_per_hour", "tenant_cost_per_hour"] as const;
 
@@ -18,6 +23,7 @@ const costNames = ["provider_cost_per_hour", "label_cost_per_hour", "tenant_cost
 const ALL = "";
 const POOL = "pool";
 
+/** Requests that want the same labels, whatever their order and number. */
 interface LabelSet {
   readonly labels: readonly string[];
   count: number;
@@ -29,7 +35,9 @@ interface LabelSet {
  */
 export class Population {
   readonly #view: View;
+  /** By state, under ALL. */
   readonly #nodes = new Tally();
+  /** By provider, then by state; `#byLabel` likewise. */
   readonly #byProvider = new Tally();
   readonly #byLabel = new Tally();
   /** What nodes cost by provider, label and tenant, in millionths: whole numbers come back to zero. */
@@ -38,6 +46,7 @@ export class Population {
     label_cost_per_hour: new Tally(),
     tenant_cost_per_hour: new Tally(),
   };
+  /** By state, under ALL. */
   readonly #requests = new Tally();
   /** Requests that are not answered yet, by label. */
   readonly #waiting = new Tally();
@@ -55,6 +64,7 @@ export class Population {
     });
   }
 
+  /** Counts no longer; the figures stay as they are. */
   close(): void {
     this.#unfollow();
   }
@@ -69,6 +79,7 @@ export class Population {
     };
   }
 
+  /** Every gauge of the tree as a whole; costs as much as there are providers, labels and pools, not nodes. */
   gauges(): readonly Gauge[] {
     const pools = [...this.#view.components.values()].filter(({ kind }) => kind === POOL);
     const providers = new Set([...providersOf(pools), ...this.#byProvider.firsts()]);
@@ -111,6 +122,7 @@ export class Population {
     });
   }
 
+  /** Whether a figure may have changed. */
   #take(event: ViewEvent): boolean {
     switch (event.type) {
       case "node":
@@ -130,6 +142,7 @@ export class Population {
     }
   }
 
+  /** Adds a node to all sums, or takes it out of them: by the same record both times, so that nothing is left. */
   #node(entry: NodeEntry | undefined, by: 1 | -1): void {
     if (entry === undefined) return;
     const { state, provider, type } = entry.record;
@@ -149,6 +162,7 @@ export class Population {
     if (allocatedTo !== null && tenantName !== null) tenants!.add(tenantName, price.currency, cost);
   }
 
+  /** The same for a request. */
   #request(entry: RequestEntry | undefined, by: 1 | -1): void {
     if (entry === undefined) return;
     const { state, nodeTypes } = entry.record;
@@ -164,10 +178,12 @@ export class Population {
   }
 }
 
+/** Providers that registered pools belong to, whether they have nodes or not. */
 function providersOf(pools: readonly ComponentEntry[]): readonly string[] {
   return pools.map(({ record }) => record.providerName).filter((name) => name !== null);
 }
 
+/** A gauge for each state of each key, with zeros, so that no series ends when its last node goes. */
 function statesOf(
   name: "provider_nodes" | "label_nodes",
   keys: Iterable<string>,
@@ -190,6 +206,7 @@ function rowsOf(...tallies: readonly Tally[]): Counts["labels"] {
 class Tally {
   readonly #counts = new Map<string, Map<string, number>>();
 
+  /** Adds `by`, which may be negative. Costs the same however many entries there are. */
   add(first: string, second: string, by: number): void {
     const row = this.#counts.get(first) ?? new Map<string, number>();
     const count = (row.get(second) ?? 0) + by;
@@ -199,18 +216,22 @@ class Tally {
     else this.#counts.set(first, row);
   }
 
+  /** 0 where there is none. */
   get(first: string, second: string): number {
     return this.#counts.get(first)?.get(second) ?? 0;
   }
 
+  /** The counts under a first key, by the second. */
   row(first: string): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#counts.get(first) ?? []);
   }
 
+  /** First keys with a count other than zero. */
   firsts(): Iterable<string> {
     return this.#counts.keys();
   }
 
+  /** All counts, in no particular order. */
   *entries(): Generator<readonly [first: string, second: string, count: number]> {
     for (const [first, row] of this.#counts) for (const [second, count] of row) yield [first, second, count];
   }

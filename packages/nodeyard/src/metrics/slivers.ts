@@ -5,10 +5,13 @@ export interface SliverUses {
   readonly provider: string;
   readonly machines: readonly {
     readonly name: string;
+    /** Why it did not answer; null: it did. */
     readonly error: string | null;
     readonly slivers: readonly {
       readonly name: string;
+      /** Id of the node that the sliver is; null: of none of this installation. */
       readonly node: string | null;
+      /** What its machine counts; names that are missing are not counted there. */
       readonly usage: Readonly<Record<string, number>>;
     }[];
   }[];

@@ -4,6 +4,7 @@ import type { Outcome } from "./played-user.ts";
 
 /** One configuration's figures of a provider and label. */
 export interface PlanFigures {
+  /** Requests of the demand that the provider served, or for null that none did. */
   readonly requests: number;
   /** Of served requests, seconds; null: none was served. */
   readonly wait_median: number | null;
@@ -28,7 +29,7 @@ export interface PlanRow {
   readonly planned: PlanFigures;
 }
 
-/** Both configurations side by side, and the requests that only today's serves. */
+/** Both configurations side by side, and the requests that only today's serves, by their keys in `outcomes`. */
 export function compare(
   today: Played,
   planned: Played,
@@ -58,6 +59,7 @@ export function compare(
   return { rows, lost };
 }
 
+/** The figures of one row; without a request and a node of it under this configuration they are zeros and nulls. */
 function figures({ outcomes, peaks }: Played, provider: string | null, label: string | null): PlanFigures {
   const of = [...outcomes.values()].filter(
     (outcome) => outcome.provider === provider && (label === null || outcome.labels.includes(label)),
@@ -65,6 +67,7 @@ function figures({ outcomes, peaks }: Played, provider: string | null, label: st
   const waits = of.flatMap(({ result, waitMs }) => (result === "served" ? [waitMs] : []));
   waits.sort((a, b) => a - b);
   const count = (result: Outcome["result"]) => of.filter((outcome) => outcome.result === result).length;
+  // Requests that no provider served have no nodes, so no peak.
   const peak = peaks.find((each) => each.provider === provider && each.label === label);
   return {
     requests: of.length,

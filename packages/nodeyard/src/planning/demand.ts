@@ -2,7 +2,7 @@ import { errorClass, messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
 import type { JournalEventName, PastEvent } from "../telemetry/index.ts";
 
-/** A file of demand cannot be used. */
+/** A file of demand cannot be used. The message names file and line. */
 export class DemandError extends errorClass("plan.demand") {}
 
 const seconds = z.number().nonnegative();
@@ -28,6 +28,7 @@ const requestSchema = z.strictObject({
   /** How long its nodes are used; absent: as long as `nodes` were, else as long as another of the label. */
   used: seconds.optional(),
 });
+/** A line of the file that says what one node took; what is absent was not recorded. */
 const nodeSchema = z.strictObject({
   node: z.string(),
   provider: z.string().optional(),
@@ -40,6 +41,7 @@ const nodeSchema = z.strictObject({
   deleted: seconds.optional(),
   resources: amounts.optional(),
 });
+/** A line of the file that says what a provider's cloud allows. */
 const quotaSchema = z.strictObject({ provider: z.string(), quota: amounts });
 
 /** A request of the past. Times are seconds, as in the file (docs/how-to/plan-a-change.md). */
@@ -58,7 +60,7 @@ export interface Demand {
 
 /** Demand as it is put together from journals and files of several launchers: each request and each node once. */
 export class DemandBook {
-  /** What a journal is read for. */
+  /** What a journal is read for. No others are looked at, so a journal of a busy installation is read by these alone. */
   static readonly events: readonly JournalEventName[] = [
     "request.accepted",
     "request.declined",
@@ -70,11 +72,14 @@ export class DemandBook {
   ];
   /** By id and time, because a new tree counts its requests from 0 again. */
   readonly #requests = new Map<string, DemandedRequest>();
+  /** By node id. */
   readonly #nodes = new Map<string, PastNode>();
   readonly #quotas = new Map<string, Readonly<Record<string, number>>>();
   /** Of the journal that is read: the request that has an id now, and when the deletion of a node began. */
   readonly #latest = new Map<string, DemandedRequest>();
+  /** Requests of files without an id so far; each gets one of its own. */
   #unnamed = 0;
+  /** By node id, wall milliseconds. */
   readonly #deleting = new Map<string, number>();
 
   /** Takes an event of a journal, in the order of writing. */
@@ -117,6 +122,7 @@ export class DemandBook {
     };
   }
 
+  /** What was asked for stands in the event of the acceptance or the refusal, the nodes in that of the fulfilment. */
   #requestEvent(at: number, id: string, event: string, facts: PastEvent["facts"]): void {
     if (event === "request.fulfilled") {
       const known = this.#latest.get(id);
@@ -132,6 +138,7 @@ export class DemandBook {
     if (parsed.success) this.#add({ ...known, ...parsed.data, request: id });
   }
 
+  /** One line of a file. Throws ZodError. */
   #take(line: object): void {
     if ("labels" in line) {
       const given = requestSchema.parse(line);
@@ -142,12 +149,14 @@ export class DemandBook {
     } else this.#merge(nodeSchema.parse(line));
   }
 
+  /** Several launchers may have noted one request; what one of them lacks comes from the other. */
   #add(request: DemandedRequest): void {
     this.#latest.set(request.request, request);
     const key = `${request.request} ${request.at}`;
     this.#requests.set(key, { ...this.#requests.get(key), ...request });
   }
 
+  /** Takes the facts of an event. Facts of another form, as a later release may write them, are left out. */
   #note(node: string, facts: object): void {
     const parsed = nodeSchema.safeParse({ node, ...facts });
     if (parsed.success) this.#merge(parsed.data);
@@ -160,6 +169,7 @@ export class DemandBook {
   }
 }
 
+/** Undefined for what is no duration, such as NaN. */
 function inSeconds(ms: unknown): number | undefined {
   return typeof ms === "number" && ms >= 0 ? ms / 1000 : undefined;
 }

@@ -22,9 +22,13 @@ export class Experience {
   readonly assumed = new Set<string>();
   readonly #demand: Demand;
   readonly #seed: number;
+  /** Recorded durations by kind and place, seconds: found once, since each launch asks for them. */
   readonly #known = new Map<string, readonly number[]>();
+  /** One random stream for each kind and place: what else is launched does not change its numbers. */
   readonly #streams = new Map<string, Random>();
+  /** By node id, seconds. */
   readonly #usedOf: ReadonlyMap<string, number | undefined>;
+  /** By provider and label: what the node took that was recorded last. */
   readonly #resources = new Map<string, Resources>();
 
   constructor(demand: Demand, seed: number) {
@@ -40,11 +44,12 @@ export class Experience {
     return 1000 * this.#draw("launched", place);
   }
 
+  /** Milliseconds, as `launchMs`. */
   deleteMs(place: Place): number {
     return 1000 * this.#draw("deleted", place);
   }
 
-  /** How long a request has its nodes; they are given back together, as a job does. */
+  /** How long a request has its nodes; they are given back together, as a job does. Milliseconds. */
   useMs({ request, labels, nodes = [], used }: DemandedRequest): number {
     const known = used ?? Math.max(-1, ...nodes.map((node) => this.#usedOf.get(node) ?? -1));
     if (known >= 0) return 1000 * known;
@@ -60,6 +65,7 @@ export class Experience {
     return undefined;
   }
 
+  /** What its cloud allows; empty where that was not recorded: then nothing is limited by it. */
   quotaOf(provider: string): Resources {
     return this.#demand.quotas.get(provider) ?? {};
   }
@@ -87,9 +93,11 @@ export class Experience {
       () => true,
     ];
     const recorded = this.#demand.nodes.filter((node) => node[what] !== undefined);
+    // The first rule with any recorded node counts.
     const level = same.findIndex((isSame) => recorded.some(isSame));
     const found = level < 0 ? [ASSUMED[what]] : recorded.filter(same[level]!).map((node) => node[what]!);
     if (level < 0) this.assumed.add(`no node was recorded that was ${what}: ${ASSUMED[what]} s are taken`);
+    // Deletions depend on the cloud more than on the label, so those of the same provider are as good.
     else if (level > (what === "deleted" ? 3 : 2))
       this.assumed.add(
         `${label}: no node was recorded that was ${what}: the times of other labels are taken`,
@@ -104,6 +112,7 @@ function randomOf(name: string, seed: number): Random {
   return seededRandom([...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, seed));
 }
 
+/** One of the values, each as likely as the others. */
 function pick(random: Random, values: readonly number[]): number {
   return values[Math.floor(random.float() * values.length)]!;
 }

@@ -17,8 +17,11 @@ const NONE: Amounts = { nodes: 0, cores: 0, ram: 0 };
 
 /** Sums what exists, by provider and label. */
 export class Peaks {
+  /** What one node of a label takes; of resources that are not known, nothing. */
   readonly #needOf: (provider: string, label: string) => Resources;
+  /** By provider, and by provider and label: what exists at present. */
   readonly #now = new Map<string, Amounts>();
+  /** Under the same keys. Nodes, cores and RAM may have been highest at different moments. */
   readonly #most = new Map<string, Peak>();
   /** What each node was counted for. */
   readonly #counted = new Map<string, readonly [provider: string, label: string]>();
@@ -27,6 +30,7 @@ export class Peaks {
     this.#needOf = needOf;
   }
 
+  /** Called with each change of a node. Only its first and its last one count. */
   onNode({ id, after }: Extract<ViewEvent, { type: "node" }>): void {
     const known = this.#counted.get(id);
     if (after === undefined) {
@@ -39,6 +43,7 @@ export class Peaks {
     }
   }
 
+  /** Every provider and label that ever had a node. */
   list(): readonly Peak[] {
     return [...this.#most.values()];
   }

@@ -41,7 +41,8 @@ export interface Played {
 
 /**
  * Plays demand on a launcher of its own: the same code as in production, on a tree in memory, under a clock that jumps from event to
- * event. Nothing outside is contacted. The same options give the same result.
+ * event. Nothing outside is contacted. The same options give the same result. Rejects when the launcher cannot be started, or the
+ * played user could not go on; figures are given for a whole run only.
  */
 export async function play({ config, demand, seed, driverOf, onProgress }: PlayOptions): Promise<Played> {
   const { requests } = demand;
@@ -49,13 +50,16 @@ export async function play({ config, demand, seed, driverOf, onProgress }: PlayO
   const first = (requests[0]?.at ?? 0) * 1000;
   const clock = new VirtualClock(first - BEFORE_MS);
   const cluster = createMemoryTree({ clock, random: seededRandom(seed), keepLog: false });
+  // A connection of its own: its writes reach the launcher as those of another process do.
   const user = new PlayedUser(cluster.connect({ name: "user" }), clock, seededRandom(seed + 1));
   await user.prepare();
+  // Before the launcher starts, or requests would wait for images that nobody builds.
   await writeImages(user.tree, config.providers, clock.now() / 1000);
   const launcher = await startLauncher({
     tree: cluster.connect({ name: "launcher" }),
     clock,
     random: seededRandom(seed + 2),
+    // Every machine answers at once: its boot is part of the recorded launch.
     scan: { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) },
     log: SILENT,
     journal: { write: ignore },
@@ -78,6 +82,7 @@ export async function play({ config, demand, seed, driverOf, onProgress }: PlayO
     user.ask(request, useMs);
     onProgress?.(index / requests.length);
   }
+  // Ends when all are answered, or when nothing moves any more although each node in use has been given back.
   for (let idle = 0; user.waiting > 0 && idle <= longest + PATIENCE_MS; idle += STEP_MS) {
     const before = user.waiting;
     await clock.advance(STEP_MS);

@@ -17,7 +17,8 @@ const GRACE_MS = 60_000;
 
 /**
  * A driver whose machines exist only in memory, with recorded durations. `real`: the installed driver. A driver that launches nothing
- * (static) is used as it is, with hosts that answer. The real driver decides how backing nodes are cut into slots.
+ * (static) is used as it is, with hosts that answer. The real driver decides how backing nodes are cut into slots. Launches never
+ * fail, so requests wait for nothing but limits and launches.
  */
 export function playedDriver(name: string, real: Driver | undefined, experience: Experience): Driver {
   if (real?.capabilities.launches === false) return real;
@@ -47,6 +48,7 @@ function playedProvider(
   experience: Experience,
   inner: Provider | undefined,
 ): Provider {
+  // By node id. Nodes without an entry were never begun here, so there is nothing to delete.
   const made = new Map<string, Place>();
   const slots = inner?.offers?.slots;
   return {
@@ -74,6 +76,7 @@ function playedProvider(
     find: async () => undefined,
     list: async () => [],
     removeResource: async () => {},
+    // The recorded quota is taken as the cloud's limit; nobody else uses it.
     quota: async () => experience.quotaOf(config.name),
     async need(label, signal) {
       if (inner !== undefined) return inner.need(label, signal);

@@ -29,15 +29,20 @@ export type Outcome = {
   readonly waitMs: number;
 };
 
-/** Asks for nodes, uses them and returns them, by the same records and locks as Zuul (docs/contract/zuul.md). */
+/**
+ * Asks for nodes, uses them and returns them, by the same records and locks as Zuul (docs/contract/zuul.md). A failure of one request
+ * does not stop the others; it is thrown by `assertSound` at the end.
+ */
 export class PlayedUser {
   readonly tree: Tree;
   readonly #clock: Clock;
   readonly #random: Random;
+  /** By `<request>@<time>` of the demand. */
   readonly #outcomes = new Map<string, Outcome>();
   /** By the id that the tree gave. */
   readonly #ended = new Map<string, (record: RequestRecord | undefined) => void>();
   #waiting = 0;
+  /** The first error that a request met. */
   #failure: unknown;
 
   constructor(tree: Tree, clock: Clock, random: Random) {
@@ -51,10 +56,12 @@ export class PlayedUser {
     return this.#waiting;
   }
 
+  /** Makes what a client expects of the tree. */
   prepare(): Promise<void> {
     return ensurePath(this.tree, paths.requests);
   }
 
+  /** Makes a request and follows it to its end. Returns at once; `useMs` is how long its nodes are kept. */
   ask(request: DemandedRequest, useMs: number): void {
     this.#waiting++;
     this.#outcomes.set(`${request.request}@${request.at}`, {
@@ -68,6 +75,7 @@ export class PlayedUser {
     });
   }
 
+  /** The launcher's view tells of requests, so that the user needs no watch of its own. */
   onRequest(id: string, record: RequestRecord | undefined): void {
     if (record?.state === "requested" || record?.state === "pending") return;
     this.#ended.get(id)?.(record);
@@ -83,6 +91,7 @@ export class PlayedUser {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  /** The life of one request as Zuul leads it: ask, lock the nodes, delete the request, use, return. */
   async #live(request: DemandedRequest, useMs: number): Promise<void> {
     const { tree } = this;
     const asked = this.#clock.monotonic();
@@ -121,11 +130,13 @@ export class PlayedUser {
     return path.slice(path.lastIndexOf("/") + 1);
   }
 
+  /** The contender of a node's lock. Nobody else wants it: the launcher released it before the request was fulfilled. */
   async #lock(node: string): Promise<string> {
     const contender = `${paths.nodeLock(node)}/${hexId(this.#random)}__lock__`;
     return (await this.tree.create(contender, undefined, { ephemeral: true, sequential: true })).path;
   }
 
+  /** Sets the state of a node that is locked here. Resolves with its provider. */
   async #set(node: string, state: NodeState): Promise<string | null> {
     const record = decodeNode(node, (await this.tree.get(paths.node(node))).data);
     const changed = changeNode(record, { state }, this.#clock.now() / 1000);

@@ -23,6 +23,7 @@ export type Sample =
 /** A figure that is kept: a sum, or the last one. */
 export interface Figure<Name extends string> {
   readonly name: Name;
+  /** In the order of the measure. Values that are not known are "". */
   readonly labels: Labels;
   readonly value: number;
 }
@@ -32,20 +33,26 @@ export interface Histogram {
   readonly name: DurationName;
   readonly labels: Labels;
   readonly count: number;
+  /** Sum of the durations, seconds; `count` is their number. */
   readonly sumSeconds: number;
   /** How many were no longer than each bucket of the name, as many as it has. */
   readonly atMost: readonly number[];
 }
 
+/** A figure that is counted on in place: it is handed out as read-only. */
 type Kept<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** All that one process counts, times and notes, by name and labels. Who wants to send it on at once listens. */
+/**
+ * All that one process counts, times and notes, by name and labels. Who wants to send it on at once listens. The tables in measures.ts
+ * say which names and labels there are, so the number of figures is bounded by the values that labels take.
+ */
 export class Counters {
   readonly #counts = new Map<string, Kept<Figure<CounterName>>>();
   readonly #levels = new Map<string, Kept<Figure<LevelName>>>();
   readonly #times = new Map<string, Kept<Omit<Histogram, "atMost">> & { readonly atMost: number[] }>();
   readonly #listeners = new Set<(sample: Sample) => void>();
 
+  /** Adds `by` to a counter. Names with labels need all of them. */
   add<Name extends CounterName>(
     name: Name,
     by: number,
@@ -96,6 +103,7 @@ export class Counters {
     return sum;
   }
 
+  /** The counters as they are; the figures go on changing after that. */
   list(): readonly Figure<CounterName>[] {
     return [...this.#counts.values()];
   }

@@ -6,10 +6,14 @@ interface EventKind {
   readonly meaning: string;
   /** The level of the log line; null: the writer of the event logs lines of its own. */
   readonly level: "debug" | "info" | "warn" | "error" | null;
-  /** Names of its facts, which are fields of the line. */
+  /**
+   * Names of its facts, which are fields of the line. The same names are documented in the reference, so `npm run generate` shows a
+   * change of them.
+   */
   readonly facts: readonly string[];
 }
 
+/** One line per event in the tables: its level, its meaning, and its facts. */
 const kind =
   (level: EventKind["level"]) =>
   (meaning: string, ...facts: readonly string[]): EventKind => ({ meaning, level, facts });
@@ -137,6 +141,7 @@ export const imageEvents = {
 export type JournalEventName = keyof typeof journalEvents;
 
 const events: Readonly<Record<string, EventKind>> = { ...journalEvents, ...imageEvents };
+// Made once: a launcher writes several thousand lines a second.
 const texts: ReadonlyMap<string, string> = new Map(
   Object.entries(events).map(([event, { meaning }]) => [event, meaning[0]!.toLowerCase() + meaning.slice(1)]),
 );

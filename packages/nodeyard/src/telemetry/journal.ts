@@ -6,6 +6,7 @@ export interface JournalEvent {
   readonly event: JournalEventName;
   readonly request?: string | undefined;
   readonly node?: string | undefined;
+  /** Members by the names in `journalEvents`; they must have a form in JSON. */
   readonly facts: Readonly<Record<string, unknown>>;
   /** The node's, where the view may not have it yet or any more: the log tells more of it than the journal keeps. */
   readonly record?: NodeRecord;
@@ -25,6 +26,7 @@ export interface PastEvent {
 /** What happened to one thing, oldest first; `problem` says why it is not known. */
 export interface History {
   readonly events: readonly PastEvent[];
+  /** One line for people; null: the events are all that is known. */
   readonly problem: string | null;
 }
 
@@ -42,7 +44,9 @@ export interface Subject {
 
 /** Limits of a journal: beyond them the oldest events are deleted first. */
 export interface JournalLimits {
+  /** Age by the writer's wall clock, milliseconds. */
   readonly maxAgeMs: number;
+  /** Size of the journal's file. */
   readonly maxBytes: number;
 }
 
@@ -54,10 +58,11 @@ export const JOURNAL = "journal.sqlite";
 
 /** Where the program writes what happened, for `explain` and post-mortems. Bounded; never in the tree. */
 export interface Journal {
+  /** Returns at once; what cannot be written is counted as dropped. */
   write(event: JournalEvent): void;
 }
 
-/** A journal that keeps the last `limit` events in memory. */
+/** A journal that keeps the last `limit` events in memory, for tests and the simulation. */
 export function memoryJournal(limit = 10_000): Journal & { readonly events: readonly JournalEvent[] } {
   const events: JournalEvent[] = [];
   return {

@@ -15,6 +15,7 @@ export interface LiveWork {
   /** The source file that awaits, below the room's folder; together with `step` it names the place. */
   readonly site: string;
   readonly since: number;
+  /** What it awaits, for people; `RESTS` for a controller that has nothing to do. */
   readonly step: string;
   readonly stepSince: number;
   /** The deadline of the current step; absent: the work has its deadline elsewhere, or none. */
@@ -56,14 +57,16 @@ export class LiveTask implements LiveWork {
     this.at(RESTS, ms);
   }
 
+  /** Adds the contender of a lock, for the dump; it stays listed until the work ends. */
   holds(lock: string): void {
     this.locks = [...this.locks, lock];
   }
 }
 
 /**
- * The work in progress and the waiting controllers of a process, as they report it themselves: an await that never ends has no stack that
- * could be read. Reporting costs a few assignments; only the stack dump reads it.
+ * The work in progress and the waiting controllers of a process, as they report it themselves: an await that never ends has no stack
+ * that could be read. Reporting costs a few assignments; only the stack dump reads it. An entry that is never ended stays in each
+ * dump, and so shows the fault.
  */
 export class Live {
   readonly #clock: Clock;
@@ -86,6 +89,7 @@ export class Live {
     }
   }
 
+  /** Begins an entry that `end` must remove, in a `finally` or with its owner. */
   begin(what: Pick<LiveWork, "kind" | "name" | "site">): LiveTask {
     const task = new LiveTask(what, this.#clock);
     this.#tasks.add(task);

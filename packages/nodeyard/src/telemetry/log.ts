@@ -1,4 +1,7 @@
-/** A logger: facts first (ids belong there), then one line of text. */
+/**
+ * A logger: facts first (ids belong there), then one line of text. Never throws and never waits. What has no form in JSON is replaced,
+ * so any object may be a fact.
+ */
 export interface Log {
   debug(facts: object, text: string): void;
   info(facts: object, text: string): void;
@@ -21,7 +24,7 @@ export type LogLevels = Readonly<Partial<Record<LogArea | "all", LogLevel>>>;
 
 /** The log of a process; its own lines are of the area `process`. */
 export interface ProcessLog extends Log {
-  /** The log of one area. */
+  /** The log of one area. The same object at each call. */
   area(name: LogArea): Log;
   /** Sets the levels of all areas at once; they override the ones from the start of the process. */
   setLevels(over: LogLevels): void;

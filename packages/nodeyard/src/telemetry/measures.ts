@@ -1,6 +1,8 @@
 /** What a metric says, and its labels. */
 export interface Measure<Labels extends readonly string[] = readonly string[]> {
+  /** One sentence: Prometheus' help text and the text of the reference. */
   readonly help: string;
+  /** Names of its labels, in the order in which they are written. */
   readonly labels: Labels;
 }
 
@@ -11,6 +13,7 @@ export interface DurationMeasure<
 > extends Measure<Labels> {
   /** Reported to listeners only: too many distinct values to keep. */
   readonly details: Details;
+  /** Upper ends of the buckets, seconds, rising; the last one, infinity, is implied. */
   readonly buckets: readonly number[];
 }
 
@@ -72,6 +75,7 @@ export const counterNames = {
   "launcher.unexpected": by("Unexpected errors", "place"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
+// Buckets where the answers lie: launches are close together between half a minute and two, and each bucket is a series per label set.
 const LAUNCH = [1, 2.5, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 120, 150, 180, 300, 600, 900, 1_800];
 const BUILD = [30, 60, 120, 300, 600, 900, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800];
 const UPLOAD = [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600];
@@ -134,6 +138,7 @@ export type DurationName = keyof typeof durationNames;
 /** Names of figures that go up and down. */
 export type LevelName = keyof typeof levelNames;
 
+/** One text for each label. */
 type Valued<Labels extends readonly string[]> = Readonly<Record<Labels[number], string>>;
 
 export type CounterLabels<Name extends CounterName> = Valued<(typeof counterNames)[Name]["labels"]>;

@@ -43,7 +43,7 @@ export interface ImageUploadEntry {
 export interface ImageFacts {
   /** The upload that a launch boots, by provider. */
   readonly ready: ReadonlyMap<string, ImageUploadEntry>;
-  /** Providers to which an upload is under way. Their launches wait instead of being declined. */
+  /** Providers to which an upload is under way. */
   readonly uploading: ReadonlySet<string>;
   /** How many builds there are in each state. */
   readonly builds: { readonly building: number; readonly ready: number; readonly failed: number };

@@ -11,6 +11,7 @@ import {
 } from "../../telemetry/index.ts";
 import { type Gauge, type GaugeName, gaugeNames } from "../gauges.ts";
 
+/** Suffixes by the rules of Prometheus (https://prometheus.io/docs/practices/naming/). */
 const UNITS: Readonly<Record<LevelName, string>> = {
   "builder.exit_code": "",
   "builder.image_size": "_bytes",
@@ -30,6 +31,7 @@ export const promName = {
   gauge: (name: GaugeName) => `nodeyard_${name}`,
 };
 
+/** One sample of a metric, in the form that prom-client's registry prints. */
 interface Value {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
@@ -37,6 +39,7 @@ interface Value {
   readonly metricName?: string;
 }
 
+/** A metric with all of its samples, in the form of prom-client's `get`. */
 interface Family {
   readonly name: string;
   readonly help: string;
@@ -65,11 +68,15 @@ export class PrometheusExporter {
     library.collectDefaultMetrics({ register: this.#node });
   }
 
-  /** The page, and its content type. */
+  /**
+   * The page, and its content type. The figures are read at the call and not changed by it. Concurrent calls do not disturb each
+   * other.
+   */
   async page(
     counters: Counters,
     gauges: readonly Gauge[],
   ): Promise<{ readonly type: string; readonly text: string }> {
+    // A registry for this page alone: it only formats, and nothing of it is kept.
     const registry = new this.#library.Registry();
     const add = (family: Family) => registry.registerMetric(asMetric(family));
     add({
@@ -97,11 +104,13 @@ export class PrometheusExporter {
     addAll("gauge", levelNames, promName.level, counters.levels(), itself);
     addAll("histogram", durationNames, promName.duration, counters.times(), histogramValues);
     addAll("gauge", gaugeNames, promName.gauge, gauges, itself);
+    // Node's own figures are collected by this call.
     const text = `${await registry.metrics()}\n${await this.#node.metrics()}`;
     return { type: registry.contentType, text };
   }
 }
 
+/** The series of one histogram: cumulative buckets, sum and count (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 function histogramValues({ name, labels, atMost, count, sumSeconds }: Histogram): readonly Value[] {
   const metric = promName.duration(name);
   return [

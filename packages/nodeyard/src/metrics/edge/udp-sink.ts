@@ -24,6 +24,7 @@ export function statsdServer(
 ): StatsdAddress | { readonly problem: string } | undefined {
   const { STATSD_HOST: host = "", STATSD_PORT: port = "" } = env;
   if (host === "" && port === "") return undefined;
+  // 8125 is the port that statsd servers listen on.
   const number = port === "" ? 8125 : Number(port);
   if (!/^\d*$/.test(port) || number < 1 || number > 65_535)
     return { problem: `STATSD_PORT is ${JSON.stringify(port)}: give a port, 1 to 65535` };
@@ -38,10 +39,13 @@ export class UdpSink implements LineSink {
   readonly #options: StatsdAddress;
   readonly #handles: { readonly clock: Clock; readonly random: Random; readonly log: Log };
   readonly #socket: Socket;
+  /** IPv4 address of the server; undefined until its name was resolved once. */
   #address: string | undefined;
   #lines: string[] = [];
+  /** Set while lines are gathered. */
   #flush: Timer | undefined;
   #lookup: Timer | undefined;
+  /** Look-ups of the name that failed in a row. */
   #failures = 0;
   #lost = 0;
   #closed = false;
@@ -55,6 +59,7 @@ export class UdpSink implements LineSink {
     this.#socket = createSocket("udp4");
     // The server or the network is down; later figures may arrive again.
     this.#socket.on("error", () => {});
+    // The socket alone does not keep the process alive.
     this.#socket.unref();
     void this.#resolve();
   }
@@ -64,6 +69,7 @@ export class UdpSink implements LineSink {
     return this.#lost;
   }
 
+  /** Never fails. Lines beyond the limit, and all after `close`, are dropped. */
   send(lines: readonly string[]): void {
     if (this.#closed) return;
     const room = Math.max(0, MAX_LINES - this.#lines.length);
@@ -82,6 +88,7 @@ export class UdpSink implements LineSink {
     await new Promise<void>((resolve) => this.#socket.close(() => resolve()));
   }
 
+  /** One promise for each datagram, which resolves when the system has taken or refused it. */
   #send(): readonly Promise<void>[] {
     this.#flush = undefined;
     const lines = this.#lines;

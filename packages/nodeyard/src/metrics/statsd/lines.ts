@@ -1,6 +1,11 @@
-/** One figure as statsd has it. A count is a difference, a timing milliseconds. */
+/**
+ * One figure as statsd has it. A count is a difference, a timing milliseconds. The protocol:
+ * https://github.com/statsd/statsd/blob/master/docs/metric_types.md.
+ */
 export interface StatsdSample {
+  /** With dots between its levels. */
   readonly key: string;
+  /** Gauge, counter or timer. */
   readonly type: "g" | "c" | "ms";
   readonly value: number;
 }

@@ -13,6 +13,7 @@ export interface LineSink {
   send(lines: readonly string[]): void;
 }
 
+/** What a reporter reads and where it writes. */
 export interface ReporterParts {
   readonly clock: Clock;
   readonly sink: LineSink;
@@ -34,6 +35,7 @@ export class StatsdReporter {
   readonly #shared = new LastSent();
   readonly #unlisten: () => void;
   #heartbeat: Timer;
+  /** Set while a report of changes is due; more changes until then are in the same report. */
   #soon: Timer | undefined;
   #closed = false;
 
@@ -48,7 +50,7 @@ export class StatsdReporter {
     this.changed();
   }
 
-  /** A gauge may have changed, or who leads. */
+  /** A gauge may have changed, or who leads. Cheap to call: most calls find a report that is due already. */
   changed(): void {
     if (this.#soon !== undefined || this.#closed) return;
     this.#soon = this.#parts.clock.setTimer(
@@ -61,6 +63,7 @@ export class StatsdReporter {
     );
   }
 
+  /** Sends nothing more. The sink is closed by its owner. */
   close(): void {
     this.#closed = true;
     this.#unlisten();
@@ -79,8 +82,10 @@ export class StatsdReporter {
     );
   }
 
+  /** Sends what is worth sending. Whether this process leads is asked each time, since leaderships end without a call. */
   #report(heartbeat: boolean): void {
     const { own, shared, sink } = this.#parts;
+    // Kept apart from the shared ones: these are forgotten when another launcher leads.
     const worth = [...this.#own.worth(own(), heartbeat)];
     if (shared?.leading() === true) worth.push(...this.#shared.worth(shared.gauges(), heartbeat));
     else this.#shared.forget();
@@ -94,6 +99,7 @@ export class StatsdReporter {
  * a last zero for gauges that have disappeared.
  */
 class LastSent {
+  /** The last value that was sent, by key. */
   readonly #values = new Map<string, number>();
 
   /** `all`: all current gauges. */

@@ -2,22 +2,24 @@ import type { Sample } from "../../telemetry/index.ts";
 import type { Gauge } from "../gauges.ts";
 import { keyPart, type StatsdSample } from "./lines.ts";
 
+/** Labels of a figure by name; `samplesOf` and `gaugeSamples` add `result` and `host`. */
 type Labels = Readonly<Record<string, string>>;
 
 /** A key of the old hierarchy: `{label}` stands for that label of the figure, `{host}` for this machine's name. */
 export interface OldKey {
   readonly key: string;
+  /** What is sent under the key: a timing may be counted, too. */
   readonly types: readonly StatsdSample["type"][];
   /** Only figures with these labels have the key; absent: all. */
   readonly when?: (labels: Labels) => boolean;
 }
 
-const gauge = (key: string, when?: OldKey["when"]): OldKey => ({ key, types: ["g"], ...(when && { when }) });
 const sent = (key: string, types: OldKey["types"], when?: OldKey["when"]): OldKey => ({
   key,
   types,
   ...(when && { when }),
 });
+const gauge = (key: string, when?: OldKey["when"]): OldKey => sent(key, ["g"], when);
 const BOTH = ["ms", "c"] as const;
 const LAUNCH = "nodepool.launch";
 const BUILD = "nodepool.dib_image_build.{image}";
@@ -77,6 +79,7 @@ export const oldKeys: Readonly<Record<string, readonly OldKey[]>> = {
 /** What a figure of one moment is in the old hierarchy. A timing counts as one occurrence, too, where the old programs counted it. */
 export function samplesOf({ kind, name, value, labels }: Sample): readonly StatsdSample[] {
   const result = kind === "time" && name === "launcher.launch" ? { result: oldResult(labels) } : {};
+  // The old builder sent whole seconds.
   const whole = name === "builder.last_run" ? Math.floor(value) : value;
   return samples(name, { ...labels, ...result }, whole, kind === "time" ? 1 : value);
 }
@@ -89,6 +92,7 @@ export function gaugeSamples(gauges: readonly Figure[], host: string): readonly 
 /** A gauge, or a figure that only statsd has. */
 export type Figure = Omit<Gauge, "name"> & { readonly name: string };
 
+/** One sample for each old key of a figure and each of its types. `count` is what a counter adds. */
 function samples(name: string, labels: Labels, value: number, count: number): readonly StatsdSample[] {
   return (oldKeys[name] ?? [])
     .filter(({ when }) => when?.(labels) ?? true)
@@ -110,6 +114,7 @@ function oldResult({ result = "", step }: Labels): string {
   return `error.${OLD_RESULTS[result] ?? "unknown"}`;
 }
 
+/** Kinds of our errors and Nodepool's words for them; others are "unknown". */
 const OLD_RESULTS: Readonly<Record<string, string>> = {
   quota: "quota",
   capacity: "capacity",

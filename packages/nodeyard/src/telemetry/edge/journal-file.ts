@@ -13,6 +13,7 @@ import type { JournalEventName } from "../journal-events.ts";
 import type { Log } from "../log.ts";
 import type { JournalRow } from "./journal-store.ts";
 
+/** What the thread of the journal is told. It does one message after the other, so a read sees all earlier writes. */
 export type ToJournal =
   | { readonly type: "write"; readonly rows: readonly JournalRow[]; readonly now: number }
   | { readonly type: "read"; readonly id: number; readonly subject: Subject }
@@ -21,6 +22,7 @@ export type ToJournal =
   | { readonly type: "prune"; readonly now: number }
   | { readonly type: "close" };
 
+/** What the thread answers; `count` is the number of rows of one batch. */
 export type FromJournal =
   /** `bytes`: of the file. */
   | { readonly type: "written"; readonly count: number; readonly bytes: number }
@@ -39,7 +41,9 @@ export interface FileJournal extends Journal {
   close(): Promise<void>;
 }
 
+/** Events are gathered for so long, milliseconds; a crash of the program loses those. */
 const FLUSH_MS = 250;
+/** Events in memory and on their way to the thread, at most; later ones are dropped. */
 const MAX_WAITING = 50_000;
 /** How often old events are deleted while no new ones arrive, milliseconds. */
 const PRUNE_MS = 600_000;
@@ -60,10 +64,13 @@ export function openJournal(
     workerData: { file, ...limits },
     execArgv: [],
   });
+  // The thread alone does not keep a process alive that has nothing else to do.
   worker.unref();
   let waiting: JournalRow[] = [];
+  // Rows that were sent and not answered. They count towards the limit, since they are in memory, too.
   let underWay = 0;
   let timer: Timer | undefined;
+  // Why the thread is gone for good; `failing` is a failure that may pass, such as a full disk.
   let broken: string | undefined;
   let failing = false;
   let asked = 0;
@@ -86,6 +93,7 @@ export function openJournal(
       drop(count);
       counters.add("journal.write_failures", 1);
     }
+    // Only a change is logged: a full disk fails each batch.
     if (failing === (type === "failed")) return;
     failing = !failing;
     if (type === "failed")
@@ -100,6 +108,7 @@ export function openJournal(
     log.error({ file, error: broken }, "cannot write the journal; continuing without it");
   });
   worker.once("exit", () => {
+    // The thread answers no question any more.
     broken ??= "it is closed";
     for (const answer of reads.values()) answer(unusable(broken));
     reads.clear();
@@ -148,6 +157,7 @@ export function openJournal(
         drop(1);
         return;
       }
+      // In a column of its own, by which a lease's history is found.
       const lease = event.startsWith("lease.") && typeof facts.lease === "string" ? facts.lease : undefined;
       const at = Math.round(clock.now());
       waiting.push({ event, request, node, lease, at, facts: JSON.stringify(facts) ?? "{}" });

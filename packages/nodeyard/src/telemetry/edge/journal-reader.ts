@@ -7,7 +7,10 @@ import { JOURNAL_LAYOUT } from "./journal-store.ts";
 /** The youngest so many: a request that waits for a week is still explained by them. */
 const AT_MOST = 200;
 
-/** Reads a journal that another process may be writing. Never throws: a journal is worth less than the answer without it. */
+/**
+ * Reads a journal that another process may be writing. Never throws: a journal is worth less than the answer without it. Opens the
+ * file for this one read, for commands while no launcher answers.
+ */
 export function readJournal(file: string, subject: Subject): History {
   let history = noHistory("");
   const problem = withJournal(file, (database) => {
@@ -39,7 +42,9 @@ function withJournal(file: string, read: (database: DatabaseSync) => void): stri
   if (!existsSync(file)) return `there is no journal ${file}`;
   let database: DatabaseSync | undefined;
   try {
+    // Waits up to two seconds for a writer that has the file locked.
     database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
+    // The layout is checked before anything is read: columns of another one mean something else.
     const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
     if (found > JOURNAL_LAYOUT) return `${file} was written by a later release (layout ${found})`;
     if (found < JOURNAL_LAYOUT)
@@ -58,6 +63,7 @@ export function historyIn(database: DatabaseSync, { request, node, lease }: Subj
   try {
     const rows = database
       .prepare(
+        // A union of three queries, since each uses an index of its own; an OR would read the whole table.
         `SELECT id, at, event, request, node, facts FROM events WHERE request = :request
            UNION SELECT id, at, event, request, node, facts FROM events WHERE node = :node
            UNION SELECT id, at, event, request, node, facts FROM events WHERE lease = :lease
@@ -90,6 +96,7 @@ export function latestIn(database: DatabaseSync, names: readonly string[]): Hist
   }
 }
 
+/** A row as an event. Throws for facts that are no JSON; the callers turn that into a problem. */
 function pastEvent(row: Record<string, unknown>): PastEvent {
   const text = (value: unknown) => (typeof value === "string" ? value : null);
   return {

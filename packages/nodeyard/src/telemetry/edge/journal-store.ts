@@ -2,9 +2,13 @@ import { chmodSync, closeSync, openSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { JournalEvent, JournalLimits } from "../journal.ts";
 
-/** Layout 2 has the lease in a column of its own. */
+/**
+ * Layout 2 has the lease in a column of its own. Stored as `user_version`. A later release may add one; each release takes over the
+ * layouts before its own.
+ */
 export const JOURNAL_LAYOUT = 2;
 
+/** One event for the table. `at` is wall time, milliseconds; `facts` are JSON. */
 export type JournalRow = Omit<JournalEvent, "facts" | "record"> & {
   readonly at: number;
   readonly lease?: string | undefined;
@@ -46,9 +50,13 @@ export class JournalStore {
         `${file} was written by a later release (layout ${found}, this one knows ${JOURNAL_LAYOUT})`,
       );
     // Takes effect in a new file only; an old file keeps its size and reuses its free pages.
+    // NORMAL with a write-ahead log: a crash of the program loses nothing that was committed, a power loss the last batches
+    // (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    // The log of a burst is cut to 16 MiB when it has been copied into the file.
     database.exec("PRAGMA journal_size_limit = 16777216");
     database.exec("BEGIN IMMEDIATE");
+    // The release before: the lease is taken out of the facts of its events.
     if (found === 1)
       database.exec(`ALTER TABLE events ADD COLUMN lease TEXT;
         UPDATE events SET lease = json_extract(facts, '$.lease') WHERE event LIKE 'lease.%'`);
@@ -93,10 +101,12 @@ export class JournalStore {
   /** Deletes a part of the events beyond the limits, after `written` new rows; `now` is wall time, milliseconds. */
   prune({ maxAgeMs, maxBytes }: JournalLimits, now: number, written = 0): void {
     this.#tooOld.run(now - maxAgeMs);
+    // Twice what is added, so that a journal that is over its limit comes below it while it is written.
     if (this.#used() > maxBytes * FULL) this.#oldest.run(Math.max(PRUNE_ROWS, 2 * written));
     if (this.bytes > maxBytes) this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
 
+  /** Copies the write-ahead log into the file, unless another process reads it. The last call. */
   close(): void {
     this.#database.close();
   }

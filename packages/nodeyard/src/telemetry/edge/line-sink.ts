@@ -31,6 +31,7 @@ const UNIT_BYTES = 3;
 export class LineSink {
   /** Called for each line that is dropped, at once: who looks at a figure need not wait until there is room. */
   onDropped: () => void = () => {};
+  /** Undefined for a descriptor, which is never followed. */
   readonly #file: string | undefined;
   readonly #onRoom: (dropped: number) => void;
   #descriptor: number;
@@ -42,10 +43,13 @@ export class LineSink {
   #spare = Buffer.allocUnsafeSlow(ROOM);
   /** The batch that is being written, or was written in part. */
   #batch: Uint8Array = NOTHING;
+  /** Whether `#writeAll` runs: one write at a time keeps the lines in order. */
   #busy = false;
   /** Ends the gathering of lines; absent: none is under way. */
   #gathered: (() => void) | undefined;
+  /** Resolves when that has nothing left, or failed. */
   #writing: Promise<void> = Promise.resolve();
+  /** Lines dropped since the last report of `onRoom`. */
   #dropped = 0;
 
   /** `onRoom` is called with the number of lines that were dropped, when there is room again. Throws what opening the file throws. */
@@ -59,6 +63,7 @@ export class LineSink {
     process.on("exit", () => this.#writeLast());
   }
 
+  /** Takes a line, which ends with a newline. Never throws; the line is copied before it returns. */
   write(line: string): void {
     if (this.#size + this.#batch.length + line.length > MAX_WAITING) {
       this.#dropped++;
@@ -80,6 +85,7 @@ export class LineSink {
     clearTimeout(limit);
   }
 
+  /** Writes batch after batch until a gathering brings no line. Never rejects. */
   async #writeAll(): Promise<void> {
     this.#busy = true;
     try {
@@ -99,6 +105,7 @@ export class LineSink {
     this.#busy = false;
   }
 
+  /** The buffer doubles, so that the copies of a growing backlog cost little altogether; it is never made smaller. */
   #makeRoom(bytes: number): void {
     const needed = this.#size + bytes;
     if (needed <= this.#waiting.length) return;
@@ -116,6 +123,7 @@ export class LineSink {
     this.#gathered = undefined;
   }
 
+  /** Makes a batch of what waits, unless one is left from before. False: there is nothing to write. */
   #hasBatch(): boolean {
     if (this.#batch.length === 0) {
       this.#batch = this.#waiting.subarray(0, this.#size);
@@ -124,6 +132,7 @@ export class LineSink {
     return this.#batch.length > 0;
   }
 
+  /** Writes a part of the batch. A pipe whose reader is slow answers EAGAIN, and is tried again. */
   async #writeSome(): Promise<void> {
     try {
       const { bytesWritten } = await calls.write(this.#descriptor, this.#batch);
@@ -147,6 +156,7 @@ export class LineSink {
     this.#descriptor = opened;
   }
 
+  /** At the exit of the process, when no promise settles any more. */
   #writeLast(): void {
     for (let tries = 0; this.#hasBatch() && tries < LAST_TRIES; ) {
       try {
@@ -154,6 +164,7 @@ export class LineSink {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return;
         tries++;
+        // The only way to wait without the event loop.
         Atomics.wait(nap, 0, 0, AGAIN_MS);
       }
     }

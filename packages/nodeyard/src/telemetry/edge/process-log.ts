@@ -17,7 +17,10 @@ export interface LogOptions {
 /** Makes the text of one line. */
 type LineWriter = (level: LogLevel, area: LogArea, facts: object, text: string) => string;
 
-/** The program's log. Throws when its file cannot be opened; later a full disk or a closed terminal does not affect the callers. */
+/**
+ * The program's log. Throws when its file cannot be opened; later a full disk or a closed terminal does not affect the callers.
+ * `setLevels` applies to the next line.
+ */
 export function createLog({ levels, format, to }: LogOptions): ProcessLog {
   const sink = new LineSink(to, (lines) =>
     areas.process.warn(
@@ -26,9 +29,11 @@ export function createLog({ levels, format, to }: LogOptions): ProcessLog {
     ),
   );
   const lineOf = format === "json" ? jsonLines() : textLines(format);
+  /** The lowest level that is written, by area. */
   const least = new Map<LogArea, LogLevel>();
   const logOf = (area: LogArea): Log => {
     const at = (level: LogLevel) => (facts: object, text: string) => {
+      // Checked before the text is made: a line that is not written must cost nothing.
       if (PRIORITIES[level] <= PRIORITIES[least.get(area)!]) sink.write(lineOf(level, area, facts, text));
     };
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
@@ -78,6 +83,7 @@ const ANNOTATIONS = [
 function jsonLines(): LineWriter {
   const time = timestamps();
   return (level, area, facts, text) => {
+    // Without the braces.
     const fields = json(facts).slice(1, -1);
     const start = `{"level":"${level}","time":"${time()}","area":"${area}",`;
     return `${start}${fields}${fields === "" ? "" : ","}"message":${JSON.stringify(text)}}\n`;
@@ -114,6 +120,7 @@ function oneLine(text: string): string {
   );
 }
 
+/** Words as they are; everything else as JSON, so that a value with spaces stays one. */
 function fact(value: unknown): string {
   return typeof value === "string" && /^[\w./:@+-]+$/.test(value) ? value : json(value);
 }
