@@ -7,6 +7,7 @@ type Amounts = Readonly<Partial<Record<Resource, number>>>;
 /** What a machine has by names of its owner's, and has none of when it does not say so. */
 const NAMED = /^(device|cache)\./;
 
+/** What a sliver spec, a report and a label have in common. */
 interface Promised {
   readonly rspec: Amounts;
   readonly devices?: readonly string[];
@@ -32,6 +33,7 @@ export function promised({ rspec, devices = [], caches = [] }: Promised): Resour
   };
 }
 
+/** What a sliver of this label is guaranteed. */
 export function needOf(label: LabelConfig): Resources {
   return promised(label.own as SliverSettings);
 }

@@ -28,6 +28,7 @@ import { readKeys, readLend, type SliverSettings, sliverKeys } from "./rspec.ts"
 
 const SSH_PORT = 22;
 
+/** Keys of a machine. It is reached in one of two ways: by its control socket, or by SSH with the control account's key. */
 const machineTable = {
   name: text("The node id that the machine was enrolled by.", { needed: true }).check((name) =>
     NODE_ID.test(name) ? undefined : `is ${name}, which is not a node id; write letters, digits and .:_-`,
@@ -51,6 +52,7 @@ const machineTable = {
 
 const authorizedKeys = "Public keys that may log in, without options.";
 
+/** Keys of a label: those of its slivers, and what the launcher does with their nodes. */
 const labelTable = {
   name: text("A top-level label.", { needed: true }),
   ...sliverKeys,
@@ -72,6 +74,7 @@ const labelTable = {
   "host-key-checking": flag("False: ready as soon as its manager says so.", { default: true }),
 };
 
+/** Keys of the provider. */
 const table = {
   machines: entries(section(machineTable), "Machines whose sliver managers are this provider's.", {
     needed: "validator",
@@ -137,6 +140,7 @@ export const sliverConfig = driverConfig("sliver", table, (provider, context): S
   return { ...commonOf(provider), pools, own: { machines: machinesOf(provider), signingKeys, epoch } };
 });
 
+/** The machines of which the entry is right; a wrong one is reported and left out, so that one load reports all mistakes. */
 function machinesOf({ at, machines: listed }: Entry<Values<typeof table>>): readonly MachineAt[] {
   if (listed.length === 0) at.error("machines", "names no machine; add one");
   const machines = listed.flatMap((machine) => machineAt(machine) ?? []);
@@ -146,6 +150,7 @@ function machinesOf({ at, machines: listed }: Entry<Values<typeof table>>): read
   return machines;
 }
 
+/** How one machine is reached; undefined after an error was reported. */
 function machineAt({ at, ...machine }: Entry<Values<typeof machineTable>>): MachineAt | undefined {
   const { name, socket, host, port, user, identityFile, address, hostKeys } = machine;
   if (at.has("socket") === at.has("host")) {

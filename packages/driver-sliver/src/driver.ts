@@ -8,6 +8,7 @@ import { sliverProvider } from "./provider.ts";
 import { SliverHost } from "./sliver-host.ts";
 import { type Seen, SliverHosts } from "./sliver-hosts.ts";
 
+/** Time limit for the first answers of all machines, milliseconds. */
 const OPEN_MS = 30_000;
 
 /** What the driver uses of its host. */
@@ -17,6 +18,10 @@ export interface HostAccess {
   readonly readKeys: (path: string) => SigningKeys;
 }
 
+/**
+ * The driver, over the given access to machines and files. `open` rejects when a machine belongs to another writer or when none
+ * answers; one that is offline is opened by the first change that it gets.
+ */
 export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<SliverProviderConfig> {
   return {
     name: "sliver",
@@ -62,6 +67,7 @@ async function stopLending(
   await Promise.all(idle.map(({ host }) => host.changeOfPool(wakeAll, signal)));
 }
 
+/** One host object for each machine, all with the same keys and epoch. */
 function hostsOf(
   { own }: SliverProviderConfig,
   { clock, random, log }: DriverContext,

@@ -26,7 +26,10 @@ const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
   108: "configuration",
 };
 
-/** Translates errors of sliver managers and of their transports. */
+/**
+ * Translates errors of sliver managers and of their transports. An error that is in neither table is a bug, and "fatal". `place` begins
+ * the message.
+ */
 export function mapError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;
   const code = String((error as { code?: unknown } | null)?.code ?? "");

@@ -19,7 +19,10 @@ const MIB = 1_048_576;
 /** Part of a disk limit from which on it explains why a job fails: btrfs keeps the last blocks for itself. */
 const NEARLY_FULL = 0.95;
 
-/** The resources and loans of a machine, from its manager's present report. */
+/**
+ * The resources and loans of a machine, from its manager's present report, for operators. A machine that does not answer is shown with
+ * the error. Rejects only with the reason of `signal`.
+ */
 export async function machineOf(
   host: SliverHost,
   installation: string,
@@ -38,6 +41,7 @@ export async function machineOf(
   }
 }
 
+/** The free part of the machine is no sliver, so it counts for nothing. */
 function shown(report: NodeReport, installation: string): SliverMachine {
   const made = report.slivers.filter(({ name }) => name !== FREE);
   return {
@@ -50,6 +54,7 @@ function shown(report: NodeReport, installation: string): SliverMachine {
   };
 }
 
+/** Slivers of other installations are shown too, without a node. */
 function sliverOf(sliver: SliverReport, installation: string): SliverMachine["slivers"][number] {
   const { name, phase, doing, error, rspec, effective, loans, tags } = sliver;
   const tag = tagOf(tags);
@@ -113,6 +118,7 @@ export function updatesOf({ images = [] }: Pick<NodeReport, "images">): readonly
   });
 }
 
+/** Twelve digits, as container tools show digests. */
 function versionText(version: string): string {
   return `sha256:${version.slice(0, 12)}`;
 }

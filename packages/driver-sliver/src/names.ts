@@ -22,6 +22,7 @@ export interface Place {
   readonly generation: number;
 }
 
+/** The id in node records. A machine's name has no "/". */
 export function externalId({ machine, name, generation }: Place): string {
   return `${machine}/${name}/${generation}`;
 }

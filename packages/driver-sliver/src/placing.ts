@@ -6,6 +6,7 @@ import { FREE } from "./lending/index.ts";
 /** A caller that asks machines for their state and then chooses one by the answers. */
 export type Look = symbol;
 
+/** A sliver from its choice of a machine until every report shows it. */
 interface OnItsWay {
   readonly machine: string;
   readonly name: string;
@@ -60,6 +61,7 @@ export class Placing {
     return sum;
   }
 
+  /** A sliver goes when no caller is left that could have an older state. */
   #forget(one: OnItsWay): void {
     if (one.unseenBy?.size === 0) this.#onTheirWay.delete(one);
   }

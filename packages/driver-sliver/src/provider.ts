@@ -10,8 +10,9 @@ import { complete, type SliverHosts } from "./sliver-hosts.ts";
 import { createSteps, gone, handOver, placed, removeSteps, unlist } from "./steps.ts";
 
 /**
- * The slivers of some machines. The provider keeps no state: all state is in the machines' documents. `lends`: slivers of its labels lend,
- * so lent amounts must be returned before a node is delivered.
+ * The slivers of some machines. The provider keeps no state: all state is in the machines' documents. `lends`: slivers of its labels
+ * lend, so lent amounts must be returned before a node is delivered. `list` and `find` reject unless every machine answers, because
+ * what they do not name is taken for gone.
  */
 export function sliverProvider(
   hosts: SliverHosts,
@@ -60,6 +61,7 @@ export function sliverProvider(
     },
     async removeResource({ id, tag }, signal) {
       const place = placeOf(id);
+      // A check of the id against the tag: an id from elsewhere must not end a sliver of the same name.
       if (place === undefined || tag === null || place.name !== sliverName(tag))
         throw new Error(`${idText(id)} is not a sliver of this provider's`);
       const host = hosts.get(place.machine);
@@ -69,6 +71,7 @@ export function sliverProvider(
     quota: (signal) => hosts.capacity(signal),
     async need(label, signal) {
       const need = needOf(label);
+      // Throws for a label that fits on no machine, not even on an empty one.
       await hosts.judge(need, signal);
       return need;
     },

@@ -10,6 +10,7 @@ import {
 } from "@nodeyard/sliver-protocol";
 import { LENT } from "./lending/index.ts";
 
+/** How a key of an amount is read and shown. */
 interface AmountAbout {
   /** How many units of the resource one unit of the key is. */
   readonly scale?: number;
@@ -20,6 +21,7 @@ interface AmountAbout {
   readonly shown?: string;
 }
 
+/** A key with a whole number in its own unit. Its value is in the unit of the resource; undefined: the manager decides. */
 const amount = (description: string, { scale = 1, ...about }: AmountAbout) =>
   integer(description, { default: undefined, ...about }).map((value, at, key) => {
     if (value === undefined) return undefined;
@@ -71,6 +73,7 @@ const amounts = {
   ),
 };
 
+/** Amounts by resource, in the units of the protocol (packages/sliver-protocol/src/grammar.ts). */
 export type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
 /** Names that the owners of machines have given to things of theirs. */

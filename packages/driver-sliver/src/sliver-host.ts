@@ -19,7 +19,9 @@ export interface SliverHostOptions {
   /** The node id with which the machine was enrolled. */
   readonly name: string;
   readonly client: SliverClient;
+  /** Keys that sign documents and that the machine must trust. */
   readonly keys: SigningKeys;
+  /** Of the writer: a machine takes no document of a lower epoch than the last one's. */
   readonly epoch: number;
   /** Name of the writer; default: this driver's. */
   readonly writer?: string;
@@ -45,14 +47,20 @@ const DELIVERY_MS = 30_000;
 /** Longer than the half minute that a manager delays the answer to Watch, milliseconds. */
 const WATCH_MS = 45_000;
 
-/** A machine and its sliver manager. Nothing of the machine's state is stored here, except its capacity. */
+/**
+ * A machine and its sliver manager: reads reports, changes the document, and waits for what a report will say. Nothing of the machine's
+ * state is stored here, except its capacity. Errors are those of `@nodeyard/sliver-protocol`, which `mapError` translates, and
+ * DriverError where the configuration is at fault.
+ */
 export class SliverHost {
   readonly name: string;
   readonly #options: SliverHostOptions;
   readonly #writer: DocumentWriter;
+  /** `open` has succeeded, so the machine trusts the present keys. */
   #keysKnown = false;
   /** The capacity of the last report. */
   #capacity: NodeReport["capacity"] = {};
+  /** The Watch call in progress. A manager with many launches waiting would otherwise have one call for each. */
   #watch: { readonly sequence: number; readonly report: Promise<NodeReport> } | undefined;
 
   constructor(options: SliverHostOptions) {
@@ -105,6 +113,7 @@ export class SliverHost {
     return report;
   }
 
+  /** The present report. Throws "configuration" when another machine answers at the address. */
   async status(signal: AbortSignal): Promise<NodeReport> {
     const { name, client } = this.#options;
     const report = await client.status(signal);

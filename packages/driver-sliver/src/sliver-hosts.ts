@@ -5,6 +5,7 @@ import type { Place } from "./names.ts";
 import { Placing } from "./placing.ts";
 import type { SliverHost } from "./sliver-host.ts";
 
+/** A machine and its answer. */
 export interface Seen {
   readonly host: SliverHost;
   readonly report: NodeReport;
@@ -16,7 +17,11 @@ export interface Placed {
   placed(): void;
 }
 
-/** The machines of a provider. */
+/**
+ * The machines of a provider. It remembers only slivers whose placing is in progress; everything else is asked. Where an answer decides
+ * that something does not exist (`find`, `reports`), every machine must answer; where one more machine is only better (`choose`,
+ * `capacity`), those that answer are enough.
+ */
 export class SliverHosts {
   readonly all: readonly SliverHost[];
   readonly #log: Log;
@@ -42,7 +47,7 @@ export class SliverHosts {
     );
   }
 
-  /** Reports of every machine. Rejects when one of them does not answer. */
+  /** Reports of every machine. Rejects with SliverUnreachableError when one of them does not answer. */
   async reports(signal: AbortSignal): Promise<readonly Seen[]> {
     return Promise.all(this.all.map(async (host) => ({ host, report: await host.status(signal) })));
   }
@@ -75,8 +80,12 @@ export class SliverHosts {
     throw new DriverError("configuration", `no machine has the ${lacks[0]} that one sliver is guaranteed`);
   }
 
-  /** Chooses the machine with the most free capacity. The sliver counts there until `placed` is called. */
+  /**
+   * Chooses the machine with the most free capacity. The sliver counts there until `placed` is called. Throws "quota" when it fits on
+   * none of those that answer.
+   */
   async choose(name: string, need: Resources, signal: AbortSignal): Promise<Placed> {
+    // Before the machines are asked: what is placed while they answer is in none of the reports.
     const look = this.#placing.begin();
     try {
       const seen = await this.seen(signal);
@@ -98,6 +107,7 @@ export class SliverHosts {
     return { host, placed: this.#placing.add(host.name, name, need) };
   }
 
+  /** Asks all machines. Only one that cannot be reached is left out; any other error is for an operator to correct. */
   async #answering(ask: (host: SliverHost) => Promise<NodeReport>, signal: AbortSignal): Promise<Seen[]> {
     const seen: Seen[] = [];
     const failures: unknown[] = [];

@@ -20,6 +20,7 @@ import { type SliverSettings, specOf } from "./rspec.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
 import type { Placed, SliverHosts } from "./sliver-hosts.ts";
 
+/** Time limit of a step that a machine carries out at once, milliseconds. */
 const STEP_MS = 60_000;
 /** Time limit until a sliver and everything of it is gone, milliseconds. */
 const END_MS = 300_000;
@@ -28,7 +29,13 @@ export const MIN_READY = "NodePool:min-ready";
 /** The manager retries by itself. After this many failures the launch is given up. */
 const TRIES = 3;
 
-/** `now` in milliseconds. */
+/**
+ * Makes one sliver: chooses a machine, adds the sliver to the machine's document and waits until it runs. `now` in milliseconds.
+ *
+ * It may be called again for the same order after a crash or a lost answer, with the id that the first call saved. Then it continues on
+ * the same machine, and a sliver that is in the document already is left as it is. Throws DriverError: "quota" where no machine has
+ * room, "configuration" and "transient" by the machine's own error.
+ */
 export async function* createSteps(
   hosts: SliverHosts,
   { launchTimeoutMs }: SliverProviderConfig,
@@ -40,6 +47,7 @@ export async function* createSteps(
   const name = sliverName(order.tag);
   const need = needOf(order.label);
   const own = order.label.own as SliverSettings;
+  // The id is saved before the document is written, so that a crash in between leaves no sliver that nothing names.
   yield { step: "machine", deadlineMs: STEP_MS };
   const { place, host, placed } = await choose(hosts, name, need, context, now);
   try {
@@ -54,6 +62,7 @@ export async function* createSteps(
     const add: Edit = (slivers) => {
       if (!slivers.has(name)) slivers.set(name, spec);
     };
+    // The answer says whether this sliver was refused, although the document as a whole was taken.
     granted(await host.changeOfPool(add, signal), name);
   } finally {
     placed();
@@ -69,7 +78,11 @@ export async function* createSteps(
   return describe(order, { ...place, generation: sliver.generation }, host.door(sliver), need);
 }
 
-/** Removes the tag's sliver. The tag identifies it; a stored id of the same sliver tells on which machine it is. */
+/**
+ * Removes the tag's sliver. The tag identifies it; a stored id of the same sliver tells on which machine it is. Without such an id
+ * every machine is asked, and one that does not answer fails the removal: the sliver could be there. Its end is waited for, so that its
+ * amounts are free when the node is gone.
+ */
 export async function* removeSteps(
   hosts: SliverHosts,
   tag: Tag,
@@ -84,6 +97,7 @@ export async function* removeSteps(
   yield { step: "end", deadlineMs: END_MS };
   const without = (report: NodeReport) => (gone(report, name) ? report : undefined);
   const reports = await Promise.all(where.map((host) => host.until(without, signal)));
+  // Ended slivers are reported for a while. The remark says why the last job on the node may have failed.
   for (const { killed = [] } of reports) {
     const found = killed.find(
       (one) => one.name === name && (known?.generation ?? one.generation) === one.generation,
@@ -106,7 +120,10 @@ export async function placed(
   return known?.name === name ? known : await hosts.find(name, signal);
 }
 
-/** Called before a ready node is delivered. Resolves when the kernel has given the sliver back what it lent. */
+/**
+ * Called before a ready node is delivered. Resolves when the kernel has given the sliver back what it lent; at once when it lends
+ * nothing. Throws "not-found" when the sliver is gone, so that the node is not delivered.
+ */
 export async function handOver(hosts: SliverHosts, tag: Tag, context: StepContext): Promise<void> {
   const { signal } = context;
   const name = sliverName(tag);
@@ -129,14 +146,22 @@ export async function unlist(host: SliverHost, tag: Tag, signal: AbortSignal): P
   const there = (await host.status(signal)).slivers.find((one) => one.name === name);
   if (there === undefined || !isOurs(there.tags)) return;
   await host.changeOfPool((slivers) => {
+    // Checked again in the document that is written: it may be newer than the report.
     if (isOurs(slivers.get(name)?.tags)) slivers.delete(name);
   }, signal);
 }
 
+/**
+ * True when nothing of the sliver is left on the machine: a sliver that left the document is listed as `unlisted` until it has ended.
+ */
 export function gone({ slivers, unlisted }: NodeReport, name: string): true | undefined {
   return slivers.some((one) => one.name === name) || unlisted.includes(name) ? undefined : true;
 }
 
+/**
+ * The machine for a sliver, on which it counts until `placed` is called. The generation is the time in seconds, so a name that is used
+ * again has a higher one.
+ */
 async function choose(
   hosts: SliverHosts,
   name: string,
@@ -144,6 +169,7 @@ async function choose(
   { signal, externalId: stored }: StepContext,
   now: () => number,
 ): Promise<Placed & { readonly place: Place }> {
+  // A stored id of another sliver is that of an earlier launch of the same node.
   const known = placeOf(stored);
   // The machine that an earlier call chose is kept: it may have taken the document although its answer was lost.
   const place = known?.name === name ? known : await hosts.find(name, signal);
@@ -160,6 +186,10 @@ export function granted({ refused, node }: NodeReport, name: string): void {
   throw new DriverError(kind, `machine ${node} refused the sliver: ${refusal.reason}`);
 }
 
+/**
+ * The sliver when it runs, undefined while that may still come. Throws DriverError when waiting is of no use: the sliver is gone, its
+ * error is HOPELESS, or it failed TRIES times.
+ */
 export function running({ slivers, node, trouble }: NodeReport, name: string): SliverReport | undefined {
   const sliver = slivers.find((one) => one.name === name);
   if (sliver === undefined)
@@ -181,7 +211,7 @@ export function settled(report: NodeReport, name: string): true | undefined {
   return sliver === undefined || sliver.settled === false ? undefined : true;
 }
 
-/** Errors that a retry does not resolve (packages/sliver, isolation/errors.ts). */
+/** Errors that a retry does not resolve, by their codes in the report (packages/sliver/src/errors.ts). */
 const HOPELESS: Readonly<Record<string, "configuration" | "quota">> = {
   "sliver.image": "configuration",
   "sliver.machine": "configuration",
@@ -189,6 +219,7 @@ const HOPELESS: Readonly<Record<string, "configuration" | "quota">> = {
   "sliver.no_place": "quota",
 };
 
+/** The machine that the launcher writes into the node's record. */
 function describe(
   order: CreateOrder,
   place: Place,

@@ -55,10 +55,12 @@ export function setBusy(spec: SliverSpecInput): SliverSpecInput {
   return { ...spec, tags: { ...spec.tags, [USE]: "busy", [TURN]: String(turnOf(spec) + 1) } };
 }
 
+/** Slivers without the tag are busy. */
 export function isIdle({ tags }: Pick<SliverSpecInput, "tags">): boolean {
   return tags?.[USE] === "idle";
 }
 
+/** 0 for a sliver that was never woken. */
 export function turnOf({ tags }: Pick<SliverSpecInput, "tags">): number {
   const turn = Number(tags?.[TURN] ?? 0);
   return Number.isSafeInteger(turn) ? turn : 0;
@@ -82,6 +84,7 @@ function endingIn(slivers: ReadonlyMap<string, SliverSpecInput>, now: NodeDocume
   return new Set([...leaving, ...now.unlisted]).size;
 }
 
+/** The sliver for the rule, with 0 for the caps that it neither lends nor borrows. */
 function partyOf(spec: SliverSpecInput, lent: readonly Lent[]): Party {
   const { name, generation, rspec = {} } = spec;
   const others = LENT.filter((one) => !lent.includes(one)).map((one) => [one, 0] as const);
@@ -89,6 +92,7 @@ function partyOf(spec: SliverSpecInput, lent: readonly Lent[]): Party {
   return { name, generation, use, rspec: { ...rspec, ...Object.fromEntries(others) } };
 }
 
+/** The unassigned part of the machine for the rule. */
 function freeParty(rspec: Party["rspec"]): Party {
   return { name: FREE, generation: 1, use: "free", rspec };
 }

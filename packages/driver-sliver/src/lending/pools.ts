@@ -13,6 +13,7 @@ export function lendTags(rspec: Readonly<Partial<Rspec>>): Readonly<Record<strin
   return { [LEND]: LENT.filter((name) => (rspec[name] ?? 0) > 0).join(" ") };
 }
 
+/** Whether the sliver's label lent when it was made. */
 export function lends({ tags }: Pick<SliverSpecInput, "tags">): boolean {
   return (tags?.[LEND] ?? "") !== "";
 }
@@ -34,6 +35,7 @@ export function lendingOfPool(capacity: Readonly<Record<string, number>>): Lendi
   };
 }
 
+/** What caps leave of a capacity; 0 if one sliver has no cap, because it may use everything. */
 function left(capacity: number, slivers: readonly SliverSpecInput[], name: Lent): number {
   const caps = slivers.map(({ rspec }) => rspec?.[name] ?? 0);
   return caps.includes(0) ? 0 : Math.max(0, capacity - caps.reduce((sum, cap) => sum + cap, 0));

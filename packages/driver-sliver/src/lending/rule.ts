@@ -50,6 +50,7 @@ export function loansOf(
   return loans;
 }
 
+/** What one party gives another, of one resource. */
 interface Transfer {
   readonly from: Party;
   readonly to: Party;
@@ -87,6 +88,7 @@ export function surplusOf({ use, rspec }: Party, resource: Lent): number {
   return Math.max(0, cap - Math.max(KEPT[resource], use === "idle" ? idle : 0));
 }
 
+/** A cap is never lent below its guarantee; reads and writes have none. */
 function guaranteeOf(rspec: Party["rspec"], resource: Lent): number {
   if (resource === "cpuCap") return rspec.cpuGuarantee ?? 0;
   return resource === "netCap" ? (rspec.netGuarantee ?? 0) : 0;

@@ -10,7 +10,10 @@ export function rest(name: string): Edit {
   };
 }
 
-/** The edit that marks a sliver as busy, in a new turn. Throws DriverError when there is no sliver of that name. */
+/**
+ * The edit that marks a sliver as busy, in a new turn. Throws DriverError when there is no sliver of that name. When another writer
+ * came first, the edit is called again with the newer document; `turn` makes it the same one step forward and not a second one.
+ */
 export function wake(name: string): Edit {
   let turn: number | undefined;
   return (all) => {

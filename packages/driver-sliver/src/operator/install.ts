@@ -12,6 +12,7 @@ const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 const TRACES = ["/etc/nodeyard-sliver", "/usr/lib/nodeyard-sliverd", "/var/lib/nodeyard-sliverd"] as const;
 /** Time limit for removing copied programs, milliseconds. It applies even when the operation itself has timed out. */
 const CLEAN_UP_MS = 15_000;
+/** Without it Node warns of its experimental parts, in an output that operators read. */
 const NODE_FLAGS = "--disable-warning=ExperimentalWarning";
 
 /** Input of `installSliverd`. */
@@ -29,8 +30,8 @@ export interface InstallOrder {
 
 /**
  * Makes a machine a sliver host. At the end it calls the manager through the control account, which is what launchers will do. With
- * `dryRun`
- * it copies the programs, reports what they would change, and removes them. Throws SliverHostError.
+ * `dryRun` it copies the programs, reports what they would change, and removes them. A machine that has the same programs gets no copy.
+ * Throws SliverHostError.
  */
 export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   const { remote, bundle, signal } = order;
@@ -84,6 +85,7 @@ function copyFitting(remote: Remote, host: Probed, bundle: Bundle, signal: Abort
   return copy(remote, bundle, signal);
 }
 
+/** Throws before a runtime is copied that could not run there. */
 function checkPlatform(remote: Remote, host: Probed, bundle: Bundle): void {
   if (host.platform !== bundle.platform)
     throw new SliverHostError(
@@ -91,8 +93,10 @@ function checkPlatform(remote: Remote, host: Probed, bundle: Bundle): void {
     );
 }
 
+/** What one command line finds out about a machine before anything is changed. */
 interface Probed {
   readonly platform: string;
+  /** What precedes commands; empty for root. */
   readonly sudo: string;
   /** Digest of the programs on the machine; empty when there are none. */
   readonly digest: string;
@@ -101,6 +105,7 @@ interface Probed {
   readonly traces: boolean;
 }
 
+/** Asks the machine. Throws SliverHostError when it does not answer like a Unix shell, or when the login cannot become root. */
 async function probe(remote: Remote, signal: AbortSignal): Promise<Probed> {
   const traces = TRACES.map((path) => ` || [ -e ${path} ]`).join("");
   const lines = [

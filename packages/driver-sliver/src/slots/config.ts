@@ -28,8 +28,10 @@ import { readKeys, readLend, type SliverSettings, sliverKeys } from "../rspec.ts
 /** Values of a node's record before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
 const UNKNOWN = "unknown";
 
+/** Why two keys differ from Nodepool, in the reference page. */
 const AGE = "counts from when the backing node was ready; in Nodepool from when it was requested.";
 
+/** Keys of how backing nodes are cut into slots. Labels with the same backing label must agree on all of them. */
 const slotTable = {
   "backing-label": text("Label of the backing node, by which it is asked for.", { needed: true }).differs(
     "several launchers may serve one provider, since slots are claimed in ZooKeeper; in Nodepool one process knows them.",
@@ -80,6 +82,7 @@ const isolationTable = {
   ).when(isSeparated),
 };
 
+/** All keys of a label; the others of a metastatic label are those of every driver. */
 const labelTable = {
   name: text("A top-level label.", { needed: true }),
   own: group(slotTable),
@@ -118,9 +121,12 @@ export interface MetastaticLabelOwn extends Values<typeof slotTable> {
 }
 /** The driver has no keys of its own for providers and pools. */
 type Nothing = Readonly<Record<string, never>>;
+/** A compiled label. */
 export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
+/** A compiled provider. */
 export type MetastaticProvider = ProviderConfig<Nothing, Nothing, MetastaticLabelOwn>;
 
+/** The keys of a metastatic provider: schema, defaults and compiler. */
 export const metastaticConfig = driverConfig("metastatic", table, (provider, context): MetastaticProvider => {
   const agreed = new Map<string, Entry<Values<typeof labelTable>>>();
   const pools = compilePools(provider, (pool) => ({
@@ -140,6 +146,7 @@ export const metastaticConfig = driverConfig("metastatic", table, (provider, con
   return { ...commonOf(provider), pools, own: {} };
 });
 
+/** A negative time counts as none. */
 function notBelow0(ms: number): number {
   return Math.max(0, ms);
 }
@@ -178,6 +185,7 @@ function isolationOf({ at, lend, sliver }: Entry<Values<typeof isolationTable>>)
   return { ...sliver, lends: readLend(lend, sliver.rspec, at) };
 }
 
+/** For keys that have a meaning only with `isolation: sliver`. Elsewhere they are not read, and `isolationOf` warns of them. */
 function isSeparated({ raw }: Reader): boolean {
   return raw.isolation === "sliver";
 }

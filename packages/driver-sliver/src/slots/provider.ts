@@ -57,6 +57,7 @@ export class SlotProvider implements ProviderMethods {
     };
   }
 
+  /** The slot was claimed before this is called. A slot without isolation costs at most a scan. */
   async *create(order: CreateOrder, { signal }: StepContext): AsyncGenerator<Step, Machine, void> {
     const label = order.label as MetastaticLabel;
     const slot = order.slot!;
@@ -67,6 +68,7 @@ export class SlotProvider implements ProviderMethods {
     return { ...slot.machine, hostKeys: await this.#scan(order.tag.nodeId, slot, signal) };
   }
 
+  /** Resolves when the sliver is gone; the caller frees the slot after that. A node without a sliver has nothing to remove. */
   async *remove({ nodeId }: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
     const owner = this.#backings.of(nodeId);
     // The node's record decides, because the label may have changed since.
@@ -95,6 +97,7 @@ export class SlotProvider implements ProviderMethods {
     }
   }
 
+  /** Slots are claims in the tree and no resources of a cloud, so there is nothing to find, list, sweep or limit. */
   async find(): Promise<undefined> {
     return undefined;
   }
@@ -109,6 +112,7 @@ export class SlotProvider implements ProviderMethods {
     return {};
   }
 
+  /** Throws "configuration" for a label that can never be served. */
   async need(label: LabelConfig): Promise<Resources> {
     const { slots, sliver } = (label as MetastaticLabel).own;
     if (slots >= 1) return slotResources(sliver);
@@ -141,6 +145,7 @@ export class SlotProvider implements ProviderMethods {
       timeoutMs: this.#config.bootTimeoutMs,
       signal,
     });
+    // A node that a client waits for is delivered at once and would only have to be recalled.
     if (want.lends && request.requestor === MIN_READY) {
       yield { step: "lend", deadlineMs: DOCUMENT_MS };
       // The node is not assigned yet, so a slot that fails to lend harms no job. `compare` tries again.

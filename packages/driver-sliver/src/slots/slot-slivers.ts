@@ -38,7 +38,9 @@ interface SlotSliversOptions {
  */
 export class SlotSlivers {
   readonly #options: SlotSliversOptions;
+  /** By node id. `key` is all that a connection depends on; with another key the machine is opened again. */
   readonly #hosts = new Map<string, { readonly key: string; readonly host: Promise<SliverHost> }>();
+  /** Ends calls that no caller waits for. */
   readonly #closed = new AbortController();
 
   constructor(options: SlotSliversOptions) {
@@ -147,6 +149,7 @@ export class SlotSlivers {
       const names = new Map(stray.map(({ name, generation }) => [name, generation]));
       const seen = new Map(ours.map((one) => [one.name, one]));
       const ended = new Set<string>();
+      // May be called several times, each time with the newest document, so it begins with an empty result.
       const compare: Edit = (all) => {
         ended.clear();
         for (const [name, spec] of [...all]) {
@@ -176,6 +179,7 @@ export class SlotSlivers {
     return host.change(withLoans(edit, lending, this.#tagsAt(at)), signal);
   }
 
+  /** Runs `work` on the machine. Errors become DriverErrors that name the backing node; an abort stays as it is. */
   async #with<T>(at: BackingHost, signal: AbortSignal, work: (host: SliverHost) => Promise<T>): Promise<T> {
     try {
       return await work(await this.#host(at, signal));
@@ -203,6 +207,7 @@ export class SlotSlivers {
     return abortable(host, signal);
   }
 
+  /** Connects, and makes sure that the machine may be used before anything on it is changed. */
   async #open(at: BackingHost, keys: SigningKeys, signal: AbortSignal): Promise<SliverHost> {
     const { access, clock, random } = this.#options;
     const client = access.connect(at);
@@ -224,6 +229,7 @@ export class SlotSlivers {
     return host;
   }
 
+  /** Name of the writer in documents, the same for all launchers of this provider. Managers take 200 characters at most. */
   get #writer(): string {
     return `metastatic:${this.#options.installation}:${encodeURIComponent(this.#options.provider)}`.slice(
       0,
@@ -231,6 +237,7 @@ export class SlotSlivers {
     );
   }
 
+  /** Tags of every sliver: whose it is, and for which use of the machine (`epoch`) it was made. */
   #tagsAt(at: BackingHost): Readonly<Record<string, string>> {
     const { installation, provider } = this.#options;
     return { installation, provider: provider.slice(0, 256), backing: at.id, epoch: String(at.epoch) };

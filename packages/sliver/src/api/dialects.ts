@@ -11,7 +11,10 @@ import { MAX_WIRE_INT, type Policy, type WireProfile } from "../core/profiles.ts
 import type { SliverRecord } from "../core/record.ts";
 import { DENIED, type Dialect, FAILED_CALL, Fault, WRONG_ARGUMENT, wrongArgument } from "./method.ts";
 
-/** Nodeyard's own dialect: exact amounts in its own units, and the status of each loan. */
+/**
+ * Nodeyard's own dialect: exact amounts in its own units, and the status of each loan. A call that changes a sliver waits for the
+ * machine, and a mistake is a fault. `minimums` says which resources can be lent.
+ */
 export function nativeDialect(minimums: Policy["minimums"]): Dialect {
   return {
     name: "native",
@@ -36,7 +39,11 @@ export function nativeDialect(minimums: Policy["minimums"]): Dialect {
   };
 }
 
-/** A dialect of the old manager, made from the table of its names and units. */
+/**
+ * A dialect of the old manager, made from the table of its names and units. Its two lines differ: 2.0 waits and refuses where the older
+ * one (r0) answers 1 at once; 2.0 adds texts to an rspec, puts the account into refusals and wraps faults. Amounts are rounded down to
+ * the wire's units.
+ */
 export function wireDialect(profile: WireProfile): Dialect {
   const isV2 = profile.name === "v2";
   const loansOut = (loans: readonly LoanStatus[]) =>
@@ -102,12 +109,14 @@ function v2Texts(rspec: Rspec, { attributes }: SliverRecord): Record<string, unk
   };
 }
 
+/** The list of loans of a caller. Throws a fault for more than a document may have. */
 function listOf(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw wrongArgument("loans must be an array");
   if (value.length > MAX_LOANS) throw wrongArgument(`more than ${MAX_LOANS} loans`);
   return value;
 }
 
+/** A loan of the native dialect. Unknown members are ignored. Throws a fault that names the member. */
 function readLoan(value: unknown, minimums: Policy["minimums"]): Loan {
   const { to, resource, amount, until, generation } = (value ?? {}) as Partial<Record<keyof Loan, unknown>>;
   if (typeof to !== "string" || !NAME.test(to)) throw wrongArgument("loan.to must be a name");
@@ -127,6 +136,7 @@ function readLoan(value: unknown, minimums: Policy["minimums"]): Loan {
   };
 }
 
+/** A loan as `[recipient, wire name, amount]`, the amount in the wire's unit. Throws a fault. */
 function readTriple(value: unknown, profile: WireProfile): Loan {
   if (!Array.isArray(value) || value.length !== 3)
     throw wrongArgument("a loan is [recipient, resource, amount]");
@@ -140,6 +150,7 @@ function readTriple(value: unknown, profile: WireProfile): Loan {
   return { to, resource: row.resource, amount: amount * row.scale };
 }
 
+/** Amounts, seconds and generations are exact, so a number that JavaScript would round is refused. */
 function isWhole(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }

@@ -21,6 +21,7 @@ import { USAGES, usageText } from "../usage.ts";
 
 const USAGE = usageText(USAGES.sliverd);
 
+/** Of parseArgs. What they mean is in usage.ts, from which the usage and the reference page are made. */
 const OPTIONS = {
   config: { type: "string" },
   dismantle: { type: "boolean" },
@@ -82,6 +83,7 @@ async function main(args: readonly string[]): Promise<number> {
   return 0;
 }
 
+/** Throws DaemonConfigError, whose message says what to do. */
 function configText(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -98,6 +100,7 @@ function configText(path: string): string {
 
 type Options = NonNullable<ReturnType<typeof read>>;
 
+/** The options; undefined when they cannot be understood, which prints the usage. */
 function read(args: readonly string[]) {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
@@ -107,10 +110,12 @@ function read(args: readonly string[]) {
   }
 }
 
+/** The command for one sliver or image, if any; `makesSense` has refused two. */
 function verbOf(options: Options): Verb | undefined {
   return VERBS.find((verb) => options[verb] !== undefined);
 }
 
+/** Whether the options fit together: one verb at most, `--dry-run` and `--json` only where they mean something. */
 function makesSense({
   dismantle,
   "forget-writer": forget,
@@ -127,6 +132,7 @@ function makesSense({
   return json !== true && (forget === true || dryRun !== true);
 }
 
+/** Removes everything that slivers need from this machine, or says what it would remove. May be repeated after a failure. */
 async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): Promise<number> {
   const limit = deadline(
     systemClock,
@@ -149,12 +155,14 @@ async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): P
   }
 }
 
+/** Memory in bytes for all slivers together, so that they leave the host its own. */
 function machineOf(config: DaemonConfig, onProgress: (text: string) => void): SliverMachine {
   const memory = 1024 * memoryOfSlivers(totalMemory());
   const link = linkOf(config);
   return new SliverMachine({ ...config.isolation, link, memory, clock: systemClock, onProgress });
 }
 
+/** The back ends by their names in the configuration. */
 function backEnds(info: (text: string) => void): BackEnds {
   const lxc = (name: "account" | "container") => (config: DaemonConfig) =>
     new LxcBackEnd(name, machineOf(config, info));
@@ -163,6 +171,7 @@ function backEnds(info: (text: string) => void): BackEnds {
   return { account: lxc("account"), container: lxc("container"), ...added };
 }
 
+/** Writes the answer of a command, at once: `process.exit` would lose what is still buffered. Returns exit code 0. */
 function say(text: string): number {
   writeSync(1, text);
   return 0;
@@ -180,6 +189,7 @@ function log(text: string): void {
 try {
   process.exit(await main(process.argv.slice(2)));
 } catch (error) {
+  // An expected error is one line; anything else is a bug, which needs its stack.
   const known = error instanceof NodeyardError || (error as NodeJS.ErrnoException).code !== undefined;
   log(`error ${known ? (error as Error).message : (error as Error).stack}\n`);
   process.exit(1);

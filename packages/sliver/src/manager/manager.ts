@@ -64,12 +64,19 @@ const CLOCK_JUMPED =
 /**
  * Holds the state of a node and brings the machine to it (reconciliation): after every change of the state, outcome of a task, end of a
  * sliver, and at every heartbeat.
+ *
+ * A sync looks at the machine, decides with `sync` (pure), stores what it decided and only then begins tasks. There is one sync at a
+ * time; requests that come meanwhile lead to one more. Tasks run beside syncs, at most one for an incarnation. A failed look changes
+ * nothing: the next heartbeat tries again.
  */
 export class Manager {
   readonly options: ManagerOptions;
+  /** Tasks that failed, with the time at which each may be tried again. */
   readonly failures: Retries;
+  /** Changes of the state one after the other, each stored before it is visible. */
   readonly #mutations: Mutations;
   readonly #executor: Executor;
+  /** By incarnation: limits that its last configure could not set. */
   readonly #unenforced = new Map<number, readonly string[]>();
   /** Incarnations for which a task began or ended since the current look at the machine, or since the last one when none is under way. */
   readonly #touched = new Set<number>();
@@ -86,11 +93,15 @@ export class Manager {
     | undefined;
   #sequence = 0;
   #trouble: { readonly message: string; readonly attempts: number } | undefined;
+  /** Revision of the state that the last result is based on. */
   #synced = -1;
   #time: TrustedTime;
+  /** What the last sync found on the machine. */
   #observed: readonly Observed[] = [];
   #result: SyncResult | undefined;
+  /** The loop of syncs; undefined while none is requested. */
   #running: Promise<void> | undefined;
+  /** One more sync is wanted after the running one. */
   #again = false;
   /** Monotonic milliseconds at which the next sync is due, according to the last sync. */
   #wake = Number.POSITIVE_INFINITY;
@@ -123,10 +134,12 @@ export class Manager {
     return this.#result;
   }
 
+  /** Tasks in progress, by incarnation. */
   get busy(): Executor["busy"] {
     return this.#executor.busy;
   }
 
+  /** The wall clock jumped and the new time is not trusted yet: until then nothing ends by its age. */
   get clockSuspect(): boolean {
     return this.#time.suspect !== undefined;
   }
@@ -136,6 +149,7 @@ export class Manager {
     return trustedSeconds(this.#time, this.options.clock.monotonic());
   }
 
+  /** For operators: what the last configure of this incarnation could not set. */
   unenforced(incarnation: number): readonly string[] {
     return this.#unenforced.get(incarnation) ?? [];
   }
@@ -211,6 +225,7 @@ export class Manager {
     await this.#mutations.settled();
   }
 
+  /** Runs syncs until none is wanted. Never rejects. */
   async #loop(): Promise<void> {
     while (this.#again && !this.#closed) {
       this.#again = false;
@@ -228,6 +243,7 @@ export class Manager {
     }
   }
 
+  /** Rejects when the machine cannot be inspected or the state not be stored; then nothing was begun. */
   async #syncOnce(): Promise<void> {
     const { clock, machine } = this.options;
     this.#touched.clear();
@@ -269,6 +285,7 @@ export class Manager {
     for (const check of [...this.#listeners]) check();
   }
 
+  /** Compares the two clocks, and says once when the wall clock jumped and when it is trusted again. */
   #look(): void {
     const { clock, log } = this.options;
     const before = this.clockSuspect;
@@ -278,6 +295,7 @@ export class Manager {
       log.info(`the clock is trusted again: it is ${new Date(this.now * 1000).toISOString()}`);
   }
 
+  /** Throws StepTimeoutError for a look that takes too long: a hung command must not stop all slivers for ever. */
   async #inspect(): Promise<readonly Observed[]> {
     const late = () =>
       new StepTimeoutError(`inspecting the machine took more than ${INSPECT_LIMIT / 1000} s`);
@@ -325,10 +343,12 @@ export class Manager {
     }
   }
 
+  /** A spare whose making would take processors from slivers that were just asked for. Its removal is never early. */
   #isEarly({ name, config }: Task): boolean {
     return isSpare(name) && config !== undefined && this.options.clock.monotonic() < this.#spareDue;
   }
 
+  /** Whether a planned task must wait: for a later look, for the pause after a failure, or for its turn at the first start. */
   #rests(task: Task): boolean {
     const { incarnation } = task;
     if (this.#isEarly(task)) return true;
@@ -340,6 +360,7 @@ export class Manager {
     return this.#starts.rests(incarnation) || this.failures.rests(incarnation);
   }
 
+  /** Called once for each task, also for a failed one; the next sync judges what it left. */
   #ended(outcome: Outcome): void {
     const { task, error, failedStep, unenforced } = outcome;
     if (!isSpare(task.name)) this.#spareDue = this.options.clock.monotonic() + SPARE_PAUSE;
@@ -369,6 +390,7 @@ export class Manager {
     for (const span of spansOf(node, own, outcome, making)) trace(span);
   }
 
+  /** Forgets incarnations that are neither on the machine nor in the state. Their numbers never come back. */
   #prune(result: SyncResult, observed: readonly Observed[]): void {
     const alive = new Set(observed.map(({ incarnation }) => incarnation));
     const { records, spares } = result.state;
@@ -378,6 +400,7 @@ export class Manager {
       if (!alive.has(incarnation)) this.#unenforced.delete(incarnation);
   }
 
+  /** Sets the timer for the next sync: the heartbeat, or what comes before it. */
   #arm(): void {
     this.#timer?.cancel();
     if (this.#closed) return;

@@ -10,7 +10,11 @@ import { isSpare } from "../core/spares.ts";
 import type { Busy } from "../isolation/executor.ts";
 import type { Manager } from "./manager.ts";
 
-/** The report on the node and its slivers: what has been applied, what is under way, what failed, what is enforced. */
+/**
+ * The report on the node and its slivers: what has been applied, what is under way, what failed, what is enforced. Made of memory
+ * alone, as of the last sync, so that a call costs the machine nothing. Members are absent where there is nothing to say; NodeReport
+ * says what each means.
+ */
 export function reportOf(manager: Manager): NodeReport {
   const { state, options } = manager;
   const slivers = [...state.records.values()].filter(({ kind }) => kind === "sliver");
@@ -36,7 +40,7 @@ export function reportOf(manager: Manager): NodeReport {
   };
 }
 
-/** The document that would change nothing now. */
+/** The document that would change nothing now. Writers begin with it, so that they change only what they know of. */
 export function documentOf(manager: Manager): NodeDocument {
   const { state, options } = manager;
   return {
@@ -56,10 +60,12 @@ export function documentOf(manager: Manager): NodeDocument {
   };
 }
 
+/** Slivers on the machine that no record names: they are being removed, or in safe mode wait for a complete document. */
 function unlisted({ state, observed }: Manager): string[] {
   return observed.filter(({ name }) => !state.records.has(name) && !isSpare(name)).map(({ name }) => name);
 }
 
+/** What a spare can become. Its name and number mean nothing outside of this machine. */
 function spareReport(manager: Manager, { image, nesting, local }: SliverRecord): SpareReport {
   const found = manager.observed.find(({ incarnation }) => incarnation === local.incarnation);
   return {
@@ -91,6 +97,7 @@ function specOf(record: SliverRecord): SliverSpec {
   };
 }
 
+/** The launcher waits for `settled` and not for a phase: a sliver can run with keys or limits of before. */
 function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
   const { incarnation, index } = record.local;
   const found = manager.observed.find((one) => one.incarnation === incarnation);
@@ -125,6 +132,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
   };
 }
 
+/** Present while the sliver sends more slowly because its traffic of the day is nearly used up. */
 function throttledText({ result }: Manager, name: string): Pick<SliverReport, "throttled"> {
   const ceil = result?.throttled.get(name);
   if (ceil === undefined) return {};
@@ -141,6 +149,7 @@ function loginOf(manager: Manager, index: number | undefined): Pick<SliverReport
   return { login: { user, address, port: 22, ...(published === undefined ? {} : { published }) } };
 }
 
+/** No task fails for a sliver without a place, so the reason is given here. `attempts` 0: nothing was tried. */
 function placeError(manager: Manager, name: string): SliverReport["error"] {
   if (!manager.result?.unplaced.includes(name)) return undefined;
   const message = `every place up to ${manager.options.machine.highestIndex} is taken, or this machine no longer has its devices`;
@@ -178,6 +187,7 @@ export function dumpOf(manager: Manager, now: number): readonly string[] {
   ];
 }
 
+/** One line about a task: how long it runs, in which step, and when the step is given up. */
 function busyLine({ task, step, since, stepSince, until }: Busy, now: number): string {
   const after = task.after.length === 0 ? "" : `, after incarnations ${task.after.join(" ")}`;
   const end = until === undefined ? "" : `, given up in ${seconds(until - now)}`;

@@ -24,7 +24,10 @@ export interface BundlePaths {
   readonly runtime: { readonly path: string; readonly platform: string } | undefined;
 }
 
-/** Finds the programs for a sliver host: in a checkout after `npm run build`, or in the installed package. Throws SliverHostError. */
+/**
+ * Finds the programs for a sliver host: in a checkout after `npm run build`, or in the installed package. The digest is that of the
+ * list of programs, which names each with its own; so equal digests mean equal programs. Throws SliverHostError.
+ */
 export function openBundle({ folder, runtime }: BundlePaths): Bundle {
   const place = folder ?? besides();
   const list = place === undefined ? undefined : join(place, "bundle.json");
@@ -42,6 +45,7 @@ export function openBundle({ folder, runtime }: BundlePaths): Bundle {
   };
 }
 
+/** The folder of the programs beside the installed package. */
 function besides(): string | undefined {
   try {
     // The package's `src/index`. In a checkout the built files are one folder further down.

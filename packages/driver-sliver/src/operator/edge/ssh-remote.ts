@@ -4,13 +4,18 @@ import { CONTROL_USER, commandTransport, SliverClient } from "@nodeyard/sliver-p
 import { SliverHostError } from "../errors.ts";
 import type { Remote } from "../remote.ts";
 
+/** Most characters of a command's output. More than that is not one of ours, and the program is killed. */
 const MAX_OUTPUT = 1024 * 1024;
 
-/** How an operator logs in to a machine to enrol it or to remove sliverd from it. */
+/**
+ * How an operator logs in to a machine to enrol it or to remove sliverd from it. What is absent is as in the operator's own ssh
+ * configuration.
+ */
 export interface SshLogin {
   /** `[USER@]HOST` for ssh; an alias of the operator's configuration is allowed. */
   readonly destination: string;
   readonly port?: number;
+  /** Path of a private key; keys of an agent are then not tried. */
   readonly identity?: string;
   /** Used instead of the operator's own ssh configuration. */
   readonly configFile?: string;
@@ -64,6 +69,7 @@ export function controlClient(
   );
 }
 
+/** Options of ssh. BatchMode, so that a question for a password is an error and not a hang. Throws SliverHostError. */
 function wordsOf({ destination, configFile, port, identity }: SshLogin): string[] {
   if (!/^(?:[a-z_][a-z0-9_-]{0,31}@)?[A-Za-z0-9:][A-Za-z0-9.:%_-]{0,254}$/.test(destination))
     throw new SliverHostError(`${JSON.stringify(destination)} is not [USER@]HOST`);
@@ -83,6 +89,10 @@ export const localRemote: Remote = {
   run: (line, { signal, input }) => runCommand(["sh", "-c", line], "this machine", signal, input),
 };
 
+/**
+ * Runs a program with `input` on its standard input; resolves with its output. Rejects with the last line of its error output, which
+ * for ssh is the reason. When the signal aborts, the program is killed and its reason is reported.
+ */
 function runCommand(
   [program, ...words]: readonly [string, ...string[]],
   name: string,

@@ -25,7 +25,10 @@ import { desiredState } from "./slivers.ts";
 /** Longest wait of Watch in milliseconds; less than the transport's limit of a call. */
 const WATCH = 30_000;
 
-/** Methods on the whole document of the node. */
+/**
+ * Methods on the whole document of the node. What a signature, a version or a capacity refuses is a fault "wrong argument" with the
+ * reason; a failure of the node itself keeps its own code, so that a caller knows whether to try again.
+ */
 export const DOCUMENT_METHODS = {
   Ticket: {
     since: "v2",
@@ -89,6 +92,7 @@ export const DOCUMENT_METHODS = {
     doc: "return Status as soon as its sequence differs, or after half a minute.",
     run: async ({ manager }, [sequence]) => {
       if (!Number.isSafeInteger(sequence)) throw wrongArgument("sequence must be a whole number");
+      // An equal sequence means that the caller has seen the present report; it waits for the next one.
       await watched(manager, sequence as number, WATCH);
       return reportOf(manager);
     },
@@ -126,10 +130,12 @@ function redeem(manager: Manager, state: State, delivery: Delivery): State {
   return name === undefined ? next : desiredState(next, name, true);
 }
 
+/** For the caller of a ticket, whose only sliver this is. */
 function refusalText({ name, code, reason }: Refusal): string {
   return `${name ?? "a sliver"}: ${code}: ${reason}`;
 }
 
+/** The argument as text; throws a fault. */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   throw wrongArgument("a text is required");

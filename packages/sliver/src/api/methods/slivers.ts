@@ -14,7 +14,10 @@ const PATIENCE = 110_000;
 /** Most loans of a sliver's own list, because each change of any sliver rewrites all lists. Documents may have more. */
 const MAX_OWN_LOANS = 32;
 
-/** Methods on one sliver, and on the accounts of the node. */
+/**
+ * Methods on one sliver, and on the accounts of the node. Those with `about` are called with the record of the sliver that their first
+ * argument names, when the caller may call them on it; those with `run` check for themselves whom they answer.
+ */
 export const SLIVER_METHODS = {
   Create: {
     since: "r0",
@@ -189,6 +192,7 @@ async function ofImages(
   }
 }
 
+/** Create and Destroy are for delegated slivers; for others the old r0 dialect answers success and does nothing. */
 function setDesired(context: Context, record: SliverRecord, desired: boolean): unknown {
   if (record.instantiation === "delegated")
     return change(context, record, (state) => desiredState(state, record.name, desired));

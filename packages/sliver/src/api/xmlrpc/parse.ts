@@ -4,8 +4,10 @@ import { XmlRpcDouble, XmlRpcTime, type XmlRpcValue } from "./write.ts";
 
 /** An XML element with its text; attributes are refused. */
 export interface Element {
+  /** As it is written; namespaces are not understood. */
   readonly name: string;
   readonly children: Element[];
+  /** All text directly within it, one piece after the other. */
   text: string;
 }
 
@@ -60,13 +62,13 @@ export function parseTree(text: string, longest = MAX_TEXT): Element {
 /** Deepest nesting of arrays and structs. */
 export const MAX_DEPTH = 32;
 
-/** An XML-RPC call. */
+/** An XML-RPC call (http://xmlrpc.com/spec.md). */
 export interface MethodCall {
   readonly method: string;
   readonly params: readonly XmlRpcValue[];
 }
 
-/** Throws XmlRpcError. */
+/** Reads a call. Throws XmlRpcError for everything that the specification does not have, except `nil`, which many libraries know. */
 export function parseCall(text: string): MethodCall {
   const root = parseTree(text);
   if (root.name !== "methodCall") throw new XmlRpcError(`${root.name} is not a methodCall`);
@@ -91,6 +93,7 @@ export function parseResponse(
   return { value: values[0]! };
 }
 
+/** The values of a `params`, which may be empty. */
 function paramsOf(params: Element): XmlRpcValue[] {
   if (params.name !== "params") throw new XmlRpcError(`${params.name} where params belong`);
   return elements(params).map((param) => {
@@ -99,6 +102,7 @@ function paramsOf(params: Element): XmlRpcValue[] {
   });
 }
 
+/** `depth` counts the arrays and structs around it. */
 function readValue(value: Element, depth: number): XmlRpcValue {
   if (value.name !== "value") throw new XmlRpcError(`${value.name} where a value belongs`);
   if (depth > MAX_DEPTH) throw new XmlRpcError("values are nested too deep");
@@ -129,6 +133,7 @@ const SCALARS: Readonly<Record<string, (text: string) => XmlRpcValue | undefined
   nil: (text) => (text.trim() === "" ? null : undefined),
 };
 
+/** Throws XmlRpcError for another type, and for text that is not of it. */
 function scalarOf(type: string, text: string): XmlRpcValue {
   const read = Object.hasOwn(SCALARS, type) ? SCALARS[type] : undefined;
   if (read === undefined) throw new XmlRpcError(`${type} is not a type of XML-RPC`);
@@ -144,17 +149,20 @@ function intOf(text: string): number | undefined {
   return value >= -2_147_483_648 && value <= 2_147_483_647 ? value || 0 : undefined;
 }
 
+/** Base64 with its padding; undefined for anything else, which `Buffer.from` would skip without a word. */
 function bytesOf(text: string): Uint8Array | undefined {
   const whole = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
   return whole ? Buffer.from(text, "base64") : undefined;
 }
 
+/** `<array><data>` with values of any types. */
 function arrayOf(array: Element, depth: number): XmlRpcValue[] {
   const data = only(array);
   if (data.name !== "data") throw new XmlRpcError("array without data");
   return elements(data).map((one) => readValue(one, depth + 1));
 }
 
+/** Order does not matter. A name that occurs twice is refused: the sender and this side could take different values. */
 function structOf(struct: Element, depth: number): { [name: string]: XmlRpcValue } {
   const members = new Map<string, XmlRpcValue>();
   for (const member of elements(struct)) {
@@ -175,12 +183,14 @@ function elements(element: Element): readonly Element[] {
   return element.children;
 }
 
+/** The one child element. */
 function only(element: Element): Element {
   const [child, ...more] = elements(element);
   if (child === undefined || more.length > 0) throw new XmlRpcError(`${element.name} holds one element`);
   return child;
 }
 
+/** The text of an element without children. */
 function textOf(element: Element): string {
   if (element.children.length > 0) throw new XmlRpcError(`elements within ${element.name}`);
   return element.text;

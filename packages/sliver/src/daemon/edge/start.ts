@@ -30,6 +30,7 @@ import { readSecret, readTls } from "./pem.ts";
 /** A running sliver manager with its API and sources. */
 export interface Daemon {
   readonly manager: Manager;
+  /** Ends sources and API, then tasks. Slivers keep running. */
   close(): Promise<void>;
 }
 
@@ -44,6 +45,10 @@ export function readerFolder(whose: string): string {
 /**
  * Starts the sliver manager. `readerProgram` is the file of `sliver-reader`. Rejects with errors that a retry does not resolve, after
  * undoing what it started.
+ *
+ * The order matters: the locks first, because a second manager must not touch anything; the stored state before the manager; sockets
+ * before the first sync, so that an account that exists can call at once; sources last, because a document changes slivers. `close`
+ * undoes it in the opposite order, and slivers keep running.
  */
 export async function startDaemon(
   config: DaemonConfig,
@@ -148,6 +153,7 @@ export async function startDaemon(
   return { manager, close: () => kept.disposeAsync() };
 }
 
+/** The stored state, with the key set of the configuration where that is newer. */
 async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): Promise<State> {
   const { state, damaged } = await store.load();
   for (const name of damaged) log.error(`${config.stateFolder}/${name} cannot be read as a store`);
@@ -182,6 +188,7 @@ function sourcesOf({ plc, documents, profile }: DaemonConfig, manager: Manager, 
   return found;
 }
 
+/** Callers are looked up for each call: an account may have gone, or got another generation, since the token was given. */
 function openTcp(
   tcp: NonNullable<DaemonConfig["tcp"]>,
   intake: Intake,
@@ -194,6 +201,7 @@ function openTcp(
   return listenTcp(intake, tcp.host, tcp.port, tokens);
 }
 
+/** Without waiting for calls: a Watch may last half a minute. */
 async function closeServer(server: AccountServer): Promise<void> {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));

@@ -40,7 +40,10 @@ export async function plan(settings: EnrolSettings, from: string, clock: Clock):
   return { node: node ?? "", changes: describe(plan), missingPackages: plan.missing, notes: [] };
 }
 
-/** Makes this machine a sliver host. A second run changes nothing. Throws EnrolError, CommandError. */
+/**
+ * Makes this machine a sliver host. A second run changes nothing, and one after an interruption continues: each part is compared with
+ * what is there. Resolves when the daemon answers; in an image none is started. Throws EnrolError, CommandError.
+ */
 export async function apply(
   settings: EnrolSettings,
   from: string,
@@ -81,6 +84,10 @@ export async function apply(
   }
 }
 
+/**
+ * Compares this machine with what the settings need. Throws EnrolError when it belongs to another launcher or has another node id. A
+ * key set that is newer than the one in the settings is kept.
+ */
 async function planned(
   settings: EnrolSettings,
   from: string,
@@ -89,7 +96,9 @@ async function planned(
   fresh: readonly string[] = [],
 ): Promise<{ node: string | undefined; plan: EnrolPlan; installs: readonly string[] }> {
   const before = presentConfig();
+  // First: nothing of another launcher's machine may be changed, not even planned.
   checkSameLauncher(before?.keySet, settings, Math.floor(clock.now() / 1000));
+  // An image of a machine gets its id when a machine is made of it.
   const node = before?.node ?? settings.node ?? (settings.image ? undefined : hostname());
   if (settings.node !== undefined && settings.node !== node)
     throw new EnrolError(
@@ -117,6 +126,7 @@ async function planned(
   }
 }
 
+/** The plan for a person, in the order in which it is carried out. */
 function describe({ changes, sshd, service: what }: EnrolPlan): string[] {
   return [
     ...changes.map((change) => change.what),
@@ -152,6 +162,10 @@ async function answers(node: string, clock: Clock, random: Random): Promise<void
   }
 }
 
+/**
+ * The node id and the trusted keys of an earlier enrolment; undefined: there was none. A file that cannot be read is an error, because
+ * its key set must not be lost.
+ */
 function presentConfig(): { node: string | undefined; keySet: KeySet } | undefined {
   const text = textAt(LAYOUT.config);
   if (text === undefined) return undefined;

@@ -20,11 +20,12 @@ const CONNECT_LIMIT = 100;
 const BANNER_LIMIT = 5_000;
 const BETWEEN = 5;
 
-/** Resolves when an SSH server answers; rejects with the signal's reason. */
+/** Resolves when an SSH server answers with its banner; rejects with the signal's reason. */
 export async function waitForSsh(address: string, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!(await answers(address, clock, signal))) await sleep(clock, BETWEEN, signal);
 }
 
+/** One try; false for every kind of failure, also when the signal aborts. */
 function answers(address: string, clock: Clock, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port: 22 });
@@ -100,6 +101,7 @@ export async function launch(
   const { cgroups, network, folders, subvolumes, options } = machine;
   await machine.noRemoval();
   const runs = (await cgroups.processes(mark, "payload")).length > 0;
+  // Started by an earlier call. Its rules may have gone since, with a reload of those of the host.
   if (runs) {
     await network.prepare(names, config, signal);
   } else {
@@ -140,6 +142,7 @@ export async function launch(
       writeSettings(folders.path(mark, "etc"), root, names, config),
       writeAtomic(file, text, { durable: false }),
     );
+    // All limits and rules are in place: the first process is already bound by them.
     await start(folders.path(mark), names.user, file, signal);
     // Values that v1 does not inherit are written to the group that LXC has made.
     await cgroups.apply(
@@ -150,6 +153,7 @@ export async function launch(
   await waitForSsh(names.address, options.clock, signal);
 }
 
+/** Has LXC start the sliver. Throws CommandError with the errors of LXC's log; its exit code says nothing. */
 async function start(folder: string, user: string, file: string, signal: AbortSignal): Promise<void> {
   const log = `${folder}/lxc.log`;
   try {

@@ -23,13 +23,18 @@ import type { Mark } from "./sliver-folders.ts";
 const MONITOR_LIMIT = 2_000;
 
 /**
- * Slivers as LXC containers, each with its own ids, namespaces, control groups, cable and subvolume. The root of a `container` is a copy of
- * an image. The root of an `account` consists of the host's programs, read-only, and an empty tree. Each kind finds and ends slivers of the
- * other.
+ * Slivers as LXC containers, each with its own ids, namespaces, control groups, cable and subvolume. The root of a `container` is a
+ * copy of an image. The root of an `account` consists of the host's programs, read-only, and an empty tree. Each kind finds and ends
+ * slivers of the other.
+ *
+ * The mark, a file in the sliver's folder, is written before anything else is made and removed after everything else is gone. So
+ * whatever a crash leaves behind belongs to a mark, which `inspect` shows and `destroy` removes. Operations of one incarnation never
+ * overlap (the executor's promise); what slivers share (the pool, the rules, the images) guards itself.
  */
 export class LxcBackEnd implements BackEnd {
   readonly name: "account" | "container";
   readonly lockFolder = MACHINE_LOCK;
+  /** The parts of the machine, which prepare themselves at the first operation. */
   readonly #machine: SliverMachine;
   readonly #inspection: Inspection;
 
@@ -39,6 +44,7 @@ export class LxcBackEnd implements BackEnd {
     this.#inspection = new Inspection(machine, (index) => this.#names(index));
   }
 
+  /** Computed from the index and the options alone, so it is also right for a sliver that was never made. */
   account(index: number): { user: string; uid: number; address: string; published?: number } {
     return this.#names(index);
   }
@@ -47,6 +53,7 @@ export class LxcBackEnd implements BackEnd {
     return this.#machine.folders.socket(markName(ref));
   }
 
+  /** In KiB, as disk limits are; the pool counts bytes. */
   async poolSize(): Promise<number> {
     return Math.floor((await this.#machine.pool.capacity()) / 1024);
   }
@@ -70,9 +77,12 @@ export class LxcBackEnd implements BackEnd {
     const { folders, subvolumes, network, lxcfs } = await this.#ready(signal);
     await demandFitMachine();
     const name = markName(config);
+    // Made already by an earlier call whose answer was lost.
     if (!(await this.#begin(config))) return;
     const names = this.#names(config.index);
+    // Half of a root, from an interrupted call.
     await subvolumes.remove(name, signal);
+    // The end of the last sliver removes what all share. From here on such a removal finds this folder and removes nothing.
     await this.#machine.noRemoval();
     // Cable, rules and lxcfs take as long as the root, so they are made at the same time; the start finds them.
     let image: Mark["image"];
@@ -91,6 +101,7 @@ export class LxcBackEnd implements BackEnd {
     const { folders, cgroups, network } = await this.#ready(signal);
     const name = markName(config);
     const names = this.#names(config.index);
+    // Throws when the sliver was not created, or is being removed.
     const mark = await this.#mark(config);
     const { writes, unenforced } = await limitsOf(this.#machine, config);
     const runs = (await this.#inspection.phase(name, mark)) === "running";
@@ -125,6 +136,7 @@ export class LxcBackEnd implements BackEnd {
     const mark = await this.#mark(config);
     if (mark.applied === undefined) await this.#limitDisk(name, mark, config.effective.disk, signal);
     const { image } = mark;
+    // Only the first start of a copy says something about its image: later ones run what its owner has changed.
     const counted = image !== undefined && !(await exists(machine.folders.path(name, CONFIG_FILE)));
     const began = machine.options.clock.monotonic();
     try {
@@ -143,6 +155,7 @@ export class LxcBackEnd implements BackEnd {
   async stop(ref: SliverRef, signal: AbortSignal): Promise<void> {
     await this.#ready(signal);
     await this.#mark(ref);
+    // The root and the mark stay; `start` makes groups and cable again.
     await this.#end(ref, signal);
   }
 
@@ -159,9 +172,11 @@ export class LxcBackEnd implements BackEnd {
       await subvolumes.remove(name, signal);
       await folders.remove(name);
     }
+    // Undoes what all slivers share when this was the last one.
     await machine.leave(signal);
   }
 
+  /** Reads a file, so it also answers while the sliver is stopped or broken. */
   async console(ref: SliverRef): Promise<string | null> {
     return await this.#machine.folders.readConsole(markName(ref));
   }
@@ -182,17 +197,20 @@ export class LxcBackEnd implements BackEnd {
     await images.forget(image, signal);
   }
 
+  /** The machine, which the first operation prepares. When that failed, the next operation tries it again. */
   async #ready(signal: AbortSignal): Promise<SliverMachine> {
     await this.#machine.prepare(signal);
     signal.throwIfAborted();
     return this.#machine;
   }
 
+  /** User, ids, address and rules of an index. */
   #names(index: number): Names {
     const { network, inbound } = this.#machine.options;
     return namesOf(index, network, inbound?.firstPort, prefixOf(this.#machine.options));
   }
 
+  /** Throws WrongIncarnationError when the machine does not have this incarnation. */
   async #mark(ref: SliverRef): Promise<Mark> {
     const mark = await this.#machine.folders.read(markName(ref));
     if (mark === undefined)
@@ -224,7 +242,10 @@ export class LxcBackEnd implements BackEnd {
     return true;
   }
 
-  /** Resolves to the image that it is a copy of. */
+  /**
+   * Makes the subvolume and what a sliver adds to it. Resolves to the image that it is a copy of; undefined for an account. When a new
+   * version of an image proves to be bad, the root is made again, of the version before.
+   */
   async #makeRoot(
     name: string,
     names: Names,

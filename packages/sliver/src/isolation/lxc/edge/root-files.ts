@@ -56,7 +56,10 @@ export async function hostBinds(): Promise<Bind[]> {
   return binds;
 }
 
-/** Makes the writable part of an account sliver's root. */
+/**
+ * Makes the writable part of an account sliver's root: empty folders, where the host's are mounted, and accounts of its own. The
+ * subvolume must be new. A host whose /bin and /lib are links into /usr gets the same links here.
+ */
 export async function makeAccountRoot(root: string, names: Names): Promise<void> {
   for (const folder of ["dev", "etc", "home", "proc", "root", "run", "sys", "usr", "var", "var/empty"])
     await mkdir(join(root, folder), { mode: folder === "root" ? 0o700 : 0o755 });
@@ -110,12 +113,14 @@ export async function fitEngines(root: string): Promise<void> {
   }
 }
 
+/** Lets the login become root, in images that have sudo; in others there is nothing to do. */
 async function sudoers(root: string, { user }: Names): Promise<void> {
   const folder = await within(root, "etc/sudoers.d").catch(() => undefined);
   if (folder === undefined || !(await exists(folder))) return;
   await replaceHostile(join(folder, "nodeyard"), sudoersLine(user), 0o440);
 }
 
+/** What every root gets: host name, resolver, the folder for /etc/nodeyard and the login's home. */
 async function common(root: string, { user, address }: Names): Promise<void> {
   const { hostname, hosts } = nameFiles(user, address);
   const texts: Record<string, string> = {
@@ -154,7 +159,10 @@ export async function makeEtc(etc: string, { idBase }: Names): Promise<void> {
   await chown(etc, idBase, idBase);
 }
 
-/** Makes the sliver's own host key. With a shared key a client could not tell which sliver answers. */
+/**
+ * Makes the sliver's own host key. With a shared key a client could not tell which sliver answers. A key that is there stays, so that a
+ * repeated create changes nothing that a client has seen.
+ */
 export async function makeSecrets(etc: string, names: Names): Promise<void> {
   await makeEtc(etc, names);
   const file = join(etc, HOST_KEY);
@@ -167,7 +175,10 @@ export async function makeSecrets(etc: string, names: Names): Promise<void> {
   });
 }
 
-/** Writes files that are read at each login and start. They are written before each start, so they need not be durable. */
+/**
+ * Writes files that are read at each login and start. They are written before each start, so they need not be durable. Equal files are
+ * left alone. A disabled sliver has an empty authorized_keys.
+ */
 export async function writeSettings(
   etc: string,
   root: Mark["root"],
