@@ -18,6 +18,7 @@ import { Quotas } from "./quota/quotas.ts";
 
 /** Most ids in one TerminateInstances or ReleaseHosts call. Each call costs a turn at the rate limit, so deletions share calls. */
 const MOST_IDS = 50;
+/** Ids of deletions that come within these milliseconds share a call. */
 const GATHER_MS = 200;
 /** Instances per page, the API's maximum. */
 const PAGE = 1_000;
@@ -34,20 +35,29 @@ export interface AccountOptions {
   readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
-/** One credential in one region: the connections, lists and rate limit that its providers share. */
+/**
+ * One credential in one region: the connections, lists and rate limit that its providers share. It belongs to no provider:
+ * nothing in it depends on a pool or label.
+ */
 export class AwsAccount implements Account {
   readonly aws: Aws;
   readonly pace: CallPace;
   /** All instances of the account in the region, also those of other users. Terminated instances are left out. */
   readonly instances: ListWatch<Instance>;
+  /**
+   * Dedicated hosts of the account in the region, also released ones and those of other users. `invalidate` before a judgement.
+   */
   readonly hosts: SharedValue<readonly Host[]>;
   readonly volumes: SharedValue<readonly Volume[]>;
   readonly lookups: Lookups;
   readonly sources: ImageSources;
   readonly quotas: Quotas;
+  /** Asked only by providers with `price-api`. */
   readonly prices: Prices;
+  /** Instances to terminate, by id. A call resolves when EC2 has accepted it, not when the machine is gone. */
   readonly terminations: Batch;
   readonly releases: Batch;
+  /** Ends deletions in progress. They have no caller's signal, because several callers share a call. */
   readonly #closed = new AbortController();
 
   constructor({ place, sdk: modules, clock, log, observe }: AccountOptions) {
@@ -96,10 +106,12 @@ export class AwsAccount implements Account {
     });
   }
 
+  /** The strictest `rate` of the account's providers, as time between two writes. Called by SharedAccounts. */
   limit(intervalMs: number): void {
     this.pace.limit(intervalMs);
   }
 
+  /** Callers that still wait get an error. */
   async close(): Promise<void> {
     this.#closed.abort(new Error("the account is not used any more"));
     this.instances.close();

@@ -32,6 +32,7 @@ import {
 
 /** The keys of an aws provider, from the innermost mapping outwards. */
 
+/** Both spellings of the keys are in use; the lower-case one counts first. */
 const filter = section({
   name: text("Name of the filter."),
   Name: text("The same."),
@@ -39,6 +40,7 @@ const filter = section({
   Values: texts("The same."),
 });
 
+/** A label has a fleet or an instance type, never both (`atMostOne` at the pool). */
 const fleet = section({
   "instance-types": field(
     "Instance types to choose from, the preferred one first.",
@@ -90,6 +92,7 @@ const label = {
   }),
 };
 
+/** Limits that a provider and its pools have alike; `limitsOf` in config.ts says which one counts. */
 const limits = {
   "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
   "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
@@ -117,6 +120,7 @@ const pool = {
   ),
 };
 
+/** Keys of a `diskimages` entry: how its uploads become AMIs, and what labels of the image take over. */
 const diskimage = {
   ...loginKeys,
   architecture: text("Architecture.", { default: "x86_64" }),
@@ -141,6 +145,7 @@ const diskimage = {
   tags: mapping("Tags of the image.").unread(),
 };
 
+/** Keys of a `cloud-images` entry, one of the first three (`sourceOf` in config.ts). */
 const cloudImage = {
   "image-id": text("AMI."),
   "image-filters": entries(filter, "The newest image that fits."),
@@ -192,6 +197,7 @@ export const awsTable = {
   pools: entries(section(pool), "What the provider offers, in pools.", { needed: "validator" }),
 };
 
+/** Values as they are compiled from a table above: camel case, defaults applied, times in milliseconds. */
 export type LabelKeys = Values<typeof label>;
 /** Settings for turning an upload of a diskimage into an AMI. */
 export type AwsDiskimage = Values<typeof diskimage>;

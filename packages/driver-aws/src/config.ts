@@ -81,6 +81,7 @@ export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsP
 
 type Images = ReturnType<typeof imagesOf>;
 
+/** The images of the provider by name, with what labels take over from them. */
 function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
   const lists = compileImages(provider, context, {
     diskimage: (): ImageSource | null => null,
@@ -99,17 +100,20 @@ function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
   return { ...lists, diskimages: new Map(diskimages) };
 }
 
+/** Where a cloud image comes from; null when the entry has none of the three keys, which the validator refuses. */
 function sourceOf(own: CloudImageKeys): ImageSource | null {
   // With several of them set, the order of Nodepool's loader counts: filters before the id.
   if (own.imageParameter !== null) return { parameter: own.imageParameter };
   if (own.imageFilters.length === 0) return own.imageId === null ? null : { id: own.imageId };
   const filters = own.imageFilters.map((filter) => ({
+    // Nodepool's schema has both spellings of the keys.
     name: filter.name ?? filter.Name ?? "",
     values: filter.values.length > 0 ? filter.values : filter.Values,
   }));
   return { filters, owners: own.imageOwners };
 }
 
+/** The compiled label. Reports what no launch can do: dedicated hosts need one zone, and cannot be spot machines. */
 function labelOf(label: Entry<LabelKeys>, pool: Entry<PoolKeys>, images: Images, context: LoadContext) {
   const { at, name, cloudImage, diskimage, ...own } = label;
   const { connection, image, own: source } = labelImage(label, images, context, null);
@@ -125,6 +129,7 @@ function labelOf(label: Entry<LabelKeys>, pool: Entry<PoolKeys>, images: Images,
   return { hostKeyChecking: pool.hostKeyChecking, connection, image, own: { ...own, source } };
 }
 
+/** The driver's part of a pool. The older key `public-ip-address` counts before `public-ipv4`. */
 function poolOf(pool: Entry<PoolKeys>): AwsPoolOwn {
   const { securityGroup, subnetId, subnetIds, publicIpv4, publicIpAddress, publicIpv6 } = pool;
   const subnets = subnetIds.length > 0 ? subnetIds : subnetId === null ? [] : [subnetId];

@@ -8,8 +8,10 @@ import { awsProvider } from "./provider.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */
 export interface AwsHost {
+  /** The modules of Amazon's SDK, each loaded at its first use. */
   readonly sdk: typeof sdk;
   readonly openFile: OpenFile;
+  /** Another endpoint with its own credentials, for tests. */
   readonly client?: Place["client"];
 }
 
@@ -28,11 +30,14 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
       const place = { region, profile };
       const share = accounts.share(
         clock,
+        // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled
+        // by AWS together.
         JSON.stringify(place),
         rate === 0 ? 0 : 1_000 / rate,
         () => new AwsAccount({ place: { ...place, ...client }, sdk: host.sdk, clock, log, observe }),
       );
       const { provider, shop } = awsProvider(config, context, share, host.openFile);
+      // Never aborts: the calls have their own limits.
       const { signal } = new AbortController();
       try {
         // Opening fails when the credentials or the network do not work, so that no node is assigned to this provider.

@@ -63,6 +63,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
 const SEEN =
   /^Invalid(InstanceID|InstanceId|Volume|Snapshot|HostID|HostId|NetworkInterfaceID|LaunchTemplateName|LaunchTemplateId|ConversionTaskId)\./;
 
+/** Codes of wrong or expired credentials. PERMISSION: the credential is valid, but its policy lacks the action. */
 const CREDENTIAL =
   /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken|RequestExpired|CredentialsProviderError|TokenProviderError)/;
 const PERMISSION = /^(UnauthorizedOperation|AccessDenied)/;
@@ -78,7 +79,10 @@ export function mapError(error: unknown, place: string): DriverError {
   });
 }
 
-/** Also for errors in a fleet's answer, which have a code and no HTTP status. */
+/**
+ * The kind of a fault: by its code, then by the form of the code, then by the HTTP status. Also for errors in a fleet's answer,
+ * which have a code and no HTTP status.
+ */
 export function kindOfFault(fault: AwsFault): DriverErrorKind {
   const { code, status } = fault;
   const known = KINDS[code];
@@ -90,6 +94,7 @@ export function kindOfFault(fault: AwsFault): DriverErrorKind {
   return status === undefined || status >= 500 || status === 408 || status === 429 ? "transient" : "fatal";
 }
 
+/** What an operator can do about credentials and rights, as the end of a sentence; empty for other faults. */
 function remedyOf({ code }: AwsFault): string {
   if (CREDENTIAL.test(code)) return "; check the credentials of the provider's profile";
   return PERMISSION.test(code)

@@ -7,6 +7,7 @@ import { hasEnded } from "./machines/instances.ts";
 import { attached, hostAmounts, listedAmounts } from "./quota/amounts.ts";
 import { metadataOf } from "./tags.ts";
 
+/** The provider's part of the judgement. The lists are those of the whole account. */
 export interface LeakRules {
   /** Quota codes that count for the provider's labels. */
   readonly codes: ReadonlySet<string>;
@@ -35,12 +36,15 @@ export async function machineResources(
   const instances = [...(await account.instances.whole(signal)).values()];
   const amounts = await amountsOf(account, instances, volumes, signal);
   const ids = new Set(instances.map(({ InstanceId }) => InstanceId));
+  // Quota codes begin with "L-". Codes that no label can use are left out, as `quota` has no limit for them.
   const counted = (all: Resources) =>
     Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith("L-") || codes.has(name)));
+  // A host with an instance counts with it. Listing it as well would report one node as two leaks.
   const used = new Set(instances.map(({ Placement }) => Placement?.HostId));
   return [
     ...instances.map((instance) => {
       const { InstanceId = "", Placement, Tags } = instance;
+      // An interrupted machine still runs for two minutes, but no job may get it.
       const ended = hasEnded(instance) || interrupted(instance);
       return {
         type: "instance",
@@ -60,11 +64,14 @@ export async function machineResources(
       const { VolumeId, Attachments, State, Tags } = volume;
       if (VolumeId === undefined || State === "deleted" || State === "deleting") return [];
       if (Attachments?.some(({ InstanceId }) => ids.has(InstanceId))) return [];
+      // A volume in another state is attached or being attached, so a deletion would fail, or hit a machine that has just come
+      // up.
       const isFree = State === "available" || State === "error";
       const tag = isFree ? tagOf(metadataOf(Tags)) : null;
       return [{ type: "volume", id: VolumeId, tag, resources: counted(attached(volume)) }];
     }),
     ...interfaces.map(({ NetworkInterfaceId = "", TagSet }) => {
+      // Interfaces use no quota that is counted here.
       return { type: "interface", id: NetworkInterfaceId, tag: tagOf(metadataOf(TagSet)), resources: {} };
     }),
   ];
@@ -101,7 +108,10 @@ function idleInterfaces(aws: Aws, signal: AbortSignal) {
   );
 }
 
-/** Instance types of other users are looked up once each. When a type cannot be read, its instance counts only as one instance. */
+/**
+ * The use of the quota by an instance. Instance types of other users are looked up once each. When a type cannot be read, its
+ * instance counts only as one instance.
+ */
 async function amountsOf(
   { lookups }: AwsAccount,
   instances: readonly Instance[],

@@ -5,16 +5,18 @@ import { type Aws, allPages, codeOf } from "./client/index.ts";
 /** Milliseconds that the list of subnets, with their free addresses, is used. */
 const FRESH_MS = 60_000;
 const STALE_MS = 240_000;
-/** Types and AMIs never change. */
+/** Types and AMIs never change. An error is not kept. */
 const FOREVER = { freshMs: Number.POSITIVE_INFINITY, staleMs: Number.POSITIVE_INFINITY };
 
 /** Root device of an AMI, whose settings a launch may change. */
 export interface RootDevice {
+  /** Name of the device in the AMI: "/dev/sda1", "/dev/xvda". */
   readonly name: string;
+  /** The AMI's settings of the root volume; null when the root is no EBS volume. */
   readonly ebs: NonNullable<BlockDeviceMapping["Ebs"]> | null;
 }
 
-/** Facts of an account that seldom change: instance types, root devices, subnets. */
+/** Facts of an account that seldom change: instance types, root devices, subnets. Concurrent callers share a call. */
 export class Lookups {
   readonly #aws: Aws;
   readonly #types: SharedValues<InstanceTypeInfo>;
@@ -38,7 +40,7 @@ export class Lookups {
     });
   }
 
-  /** Rejects with `configuration` when EC2 does not know the type. */
+  /** Facts of an instance type. Rejects with `configuration` when EC2 does not know it. */
   type(name: string, signal: AbortSignal): Promise<InstanceTypeInfo> {
     const load = async (own: AbortSignal) => {
       try {
@@ -59,7 +61,7 @@ export class Lookups {
     return this.#types.get(`instance type ${name}`, { ...FOREVER, load }, signal);
   }
 
-  /** Rejects with `configuration` when the AMI does not exist, or is not shared with this account. */
+  /** The root device of an AMI. Rejects with `configuration` when the AMI does not exist, or is not shared with this account. */
   root(image: string, signal: AbortSignal): Promise<RootDevice> {
     const load = async (own: AbortSignal): Promise<RootDevice> => {
       const { Images } = await this.#aws.ec2((ec2, to) => ec2.describeImages({ ImageIds: [image] }, to), own);
@@ -76,7 +78,10 @@ export class Lookups {
     return this.#roots.get(`image ${image}`, { ...FOREVER, load }, signal);
   }
 
-  /** The named subnets; without names, the default subnets of the default VPC. */
+  /**
+   * The named subnets; without names, the default subnets of the default VPC. Their free addresses are at most STALE_MS old.
+   * Rejects with `configuration` for a name that does not exist.
+   */
   async subnets(names: readonly string[], signal: AbortSignal): Promise<readonly Subnet[]> {
     const all = await this.#subnets.get(signal);
     if (names.length === 0) return all.filter(({ DefaultForAz }) => DefaultForAz === true);
@@ -91,6 +96,7 @@ export class Lookups {
     });
   }
 
+  /** Ends lookups in progress; their callers get an error. */
   close(): void {
     for (const shared of [this.#subnets, this.#types, this.#roots]) shared.close();
   }

@@ -3,7 +3,9 @@ import { type Aws, allPages } from "./client/index.ts";
 
 /** Seconds that one ReceiveMessage call waits for messages (long polling), the API's maximum. */
 const WAIT_S = 20;
+/** Messages per call, the API's maximum. */
 const MOST = 10;
+/** Longest pause after failures, milliseconds. */
 const SLOWEST_MS = 60_000;
 /** Between two looks at spot requests: users have two minutes. */
 const LOOK_MS = 10_000;
@@ -24,12 +26,16 @@ export interface Notice {
   readonly at: string;
 }
 
+/** `detail-type` of the events that are read. */
 const KINDS: Readonly<Record<string, Notice["kind"]>> = {
   "EC2 Instance State-change Notification": "state",
   "EC2 Spot Instance Interruption Warning": "interruption",
 };
 
-/** Null for any other message in the queue. */
+/**
+ * The notice in a message of the queue; null for any other message, which is then deleted: a rule of EventBridge may send more
+ * than is needed.
+ */
 export function noticeOf(body: string): Notice | null {
   let event: unknown;
   try {
@@ -59,6 +65,7 @@ export interface NoticeReader {
 /** Reads notices until `stop` aborts. While they cannot be read, changes are still seen by listings, only later. */
 export async function followNotices(reader: NoticeReader, stop: AbortSignal): Promise<void> {
   const { queue, clock, random, log } = reader;
+  // Only for spot requests, which stay listed. A queue's messages are deleted when they were taken.
   const seen = new Set<string>();
   for (let failures = 0; !stop.aborted; ) {
     try {
@@ -74,6 +81,10 @@ export async function followNotices(reader: NoticeReader, stop: AbortSignal): Pr
   }
 }
 
+/**
+ * Waits for messages once, takes them, and deletes those that were taken. The others come again after the queue's visibility
+ * timeout.
+ */
 async function readQueue(reader: NoticeReader, QueueUrl: string, stop: AbortSignal): Promise<void> {
   const { aws } = reader;
   const { Messages = [] } = await aws.sqs(

@@ -25,10 +25,16 @@ export class Prices {
     this.#known = new SharedValues(clock);
   }
 
-  /** `type` as returned by `machineType`. Null: no price is listed, or a fleet has not chosen its type yet. */
+  /**
+   * The price of a type, as returned by `machineType`. Null: no price is listed, or a fleet has not chosen its type yet. With
+   * `az` null the most expensive zone counts. Rejects when AWS cannot be asked; the program logs that and goes on without a
+   * price.
+   */
   async of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null> {
+    // The texts of `machineType` are the keys of `prices` in nodepool.yaml too, so they are parsed rather than passed in parts.
     const [name = "", ...marks] = type.split(", ");
     const region = this.#region ?? az?.replace(/[a-z]$/, "");
+    // A fleet's type is several names with slashes until EC2 has chosen one.
     if (!/^[\w-]+\.[\w-]+$/.test(name) || region === undefined) return null;
     const spot = marks.includes("spot");
     const load = (own: AbortSignal) =>
@@ -46,9 +52,11 @@ export class Prices {
     this.#known.close();
   }
 
+  /** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
   async #list(type: string, host: boolean, region: string, signal: AbortSignal): Promise<Zoned> {
     const wanted = host
-      ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
+      ? // Hosts are sold by family, without the size.
+        { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
       : {
           ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
           ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },
@@ -72,10 +80,12 @@ export class Prices {
     return new Map(price === undefined ? [] : [[null, price]]);
   }
 
+  /** The present spot price in each zone. */
   async #market(type: string, signal: AbortSignal): Promise<Zoned> {
     const request = {
       InstanceTypes: [type as never],
       ProductDescriptions: ["Linux/UNIX"],
+      // With the present time as start, EC2 answers with the price that is in force in each zone.
       StartTime: new Date(this.#clock.now()),
     };
     const history = await allPages(
@@ -83,6 +93,7 @@ export class Prices {
         this.#aws.ec2((ec2, to) => ec2.describeSpotPriceHistory({ ...request, ...token }, to), signal),
       ({ SpotPriceHistory }) => SpotPriceHistory,
     );
+    // The oldest first: the newest entry of a zone overwrites the others in the Map.
     const newest = history.toSorted((a, b) => Number(a.Timestamp) - Number(b.Timestamp));
     return new Map(
       newest.map(({ AvailabilityZone: zone = null, SpotPrice }) => [
@@ -93,6 +104,7 @@ export class Prices {
   }
 }
 
+/** The fields of a product of the price list that are read. Its keys are ids of offers and rates. */
 interface Product {
   readonly terms?: {
     readonly OnDemand?: Readonly<
@@ -101,6 +113,7 @@ interface Product {
   };
 }
 
+/** A rate. `pricePerUnit` is by currency: USD, or CNY in China. */
 interface Dimension {
   readonly unit?: string;
   readonly pricePerUnit?: Readonly<Record<string, string>>;
@@ -119,6 +132,7 @@ function hourly(product: string): readonly Price[] {
     );
 }
 
+/** A price in AWS's decimal text. Throws for anything else: NaN would make a node's cost unreadable for good. */
 function amount(text: string | undefined): number {
   const value = Number(text);
   if (text !== undefined && Number.isFinite(value)) return value;

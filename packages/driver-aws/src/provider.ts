@@ -24,7 +24,10 @@ import { type Workshop, workshop } from "./machines/workshop.ts";
 import { followNotices, type Notice } from "./notices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
-/** One provider of an account and region. */
+/**
+ * One provider of an account and region. No I/O by itself, but with a notice queue or spot labels it follows notices until
+ * `close`. `shop` is for the checks when the provider opens.
+ */
 export function awsProvider(
   config: AwsProviderConfig,
   context: DriverContext,
@@ -35,6 +38,8 @@ export function awsProvider(
   const { account } = share;
   const shop = workshop(config, context, account, closed.signal);
   const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
+  // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the
+  // provider.
   const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
   const uploads = uploadsOf(config, account.aws, context.clock, openFile);
   const owner = { installation: context.installation, provider: config.name };
@@ -46,6 +51,7 @@ export function awsProvider(
         ...(config.own.priceApi && {
           prices: { of: (type, az, signal) => account.prices.of(type, az, signal) },
         }),
+        // Launches and deletions wait at the limiter of writes, so it is the one that an operator needs to see.
         pace: { now: () => account.pace.writes },
         zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
         handover: { ready: (tag, step) => assertStays(shop, tag, step) },
@@ -76,6 +82,7 @@ export function awsProvider(
         try {
           return await account.quotas.of(codes, signal);
         } catch (error) {
+          // Reading quotas needs a right that Nodepool's policies for EC2 lack. EC2 refuses launches beyond a quota by itself.
           if (!/^AccessDenied/.test(codeOf((error as Error).cause ?? error))) throw error;
           const facts = { provider: config.name, error: messageOf(error) };
           context.log.warn(facts, "may not read service quotas; only the limits of the file count");
@@ -101,12 +108,16 @@ export function awsProvider(
   if (queue !== null || labels.some(({ own }) => own.spot)) {
     const { clock, random, log } = context;
     const take = (notice: Notice) => takeNotice(shop, context, notice, closed.signal);
+    // Never rejects. `closed` ends it.
     void followNotices({ aws: account.aws, queue, clock, random, log, take }, closed.signal);
   }
   return { provider, shop };
 }
 
-/** EC2 keeps the last 64 KiB, and shows them some minutes late. */
+/**
+ * The console of a tag's machine; null when it has none or has ended. EC2 keeps the last 64 KiB, and shows them some minutes
+ * late.
+ */
 async function consoleOf(
   { account, instances }: Workshop,
   tag: Tag,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Tag as AwsTag } from "@aws-sdk/client-ec2";
 import { type Metadata, type Tag, tagKey } from "@nodeyard/driver";
 
-/** The tags of a resource by key. */
+/** The tags of a resource by key. Empty without tags; AWS leaves the field out then. */
 export function metadataOf(tags: readonly AwsTag[] | undefined): Metadata {
   return Object.fromEntries((tags ?? []).map(({ Key, Value }) => [Key ?? "", Value ?? ""]));
 }

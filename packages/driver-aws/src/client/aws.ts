@@ -33,11 +33,12 @@ interface AwsCredentials {
   readonly sessionToken?: string;
 }
 
-/** Second argument of each SDK call: `ec2.describeInstances({}, to)`. */
+/** Second argument of each SDK call: `ec2.describeInstances({}, to)`. The signal ends the attempt in progress. */
 export interface To {
   readonly abortSignal: AbortSignal;
 }
 
+/** What all clients of the SDK have. Their types differ per service. */
 interface Client {
   readonly middlewareStack: object;
   destroy(): void;
@@ -51,7 +52,9 @@ export class Aws {
   readonly #place: Place;
   readonly #sdk: typeof sdk;
   readonly #context: PaceContext;
+  /** Clients by service. A promise, because its module is loaded first, and concurrent calls share that. */
   readonly #clients = new Map<string, Promise<Client>>();
+  /** The same for other regions, by region. */
   readonly #elsewhere = new Map<string, Aws>();
 
   constructor(place: Place, modules: typeof sdk, context: PaceContext) {
@@ -102,6 +105,7 @@ export class Aws {
     return known;
   }
 
+  /** Ends the connections of all regions. Requests in progress fail. */
   async close(): Promise<void> {
     const clients = [...this.#clients.values()];
     this.#clients.clear();
@@ -110,6 +114,7 @@ export class Aws {
       if (client.status === "fulfilled") client.value.destroy();
   }
 
+  /** Runs one SDK call on the service's client. The caller's abort rejects at once, whatever the SDK does with its own signal. */
   async #call<C extends Client, T>(
     service: string,
     make: () => Promise<C>,
@@ -121,10 +126,12 @@ export class Aws {
     const client = known ?? this.#made(service, make);
     if (known === undefined) this.#clients.set(service, client);
     const to = { abortSignal: signal };
+    // The signal is passed twice: to the SDK, which ends the request with it, and to the middleware, which waits for its turn.
     const work = client.then((ready) => callSignal.run(signal, () => call(ready, to)));
     return abortable(work, signal);
   }
 
+  /** Makes a client with the rate limit in it. A client that could not be made is not kept, so the next call tries again. */
   async #made<C extends Client>(service: string, make: () => Promise<C>): Promise<C> {
     try {
       const client = await make();
@@ -136,6 +143,7 @@ export class Aws {
     }
   }
 
+  /** Settings of every client. A missing region or profile lets the SDK search for it. */
   #options() {
     const { region, profile, client } = this.#place;
     return {

@@ -3,6 +3,7 @@
  * policy in docs/reference/aws-policy.json is generated from this list, so it allows nothing that the driver does not need.
  */
 export const CALLS = {
+  // Each group becomes statements of the policy, so that an operator can leave out the features that are not used.
   Machines: [
     "ec2.runInstances",
     "ec2.terminateInstances",

@@ -8,7 +8,7 @@ export interface AwsFault {
   readonly message: string;
 }
 
-/** Null for an error that is neither from the SDK nor from its connections. */
+/** Reads an error of the SDK. Null for an error that is neither from the SDK nor from its connections, such as an abort. */
 export function faultOf(error: unknown): AwsFault | null {
   if (!(error instanceof Error)) return null;
   const { $metadata, code } = error as { $metadata?: { httpStatusCode?: number }; code?: unknown };
@@ -16,6 +16,7 @@ export function faultOf(error: unknown): AwsFault | null {
   const errno = typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : undefined;
   const known = $metadata !== undefined || errno !== undefined || CREDENTIALS.test(error.name);
   if (!known) return null;
+  // The SDK names its errors after the service's code.
   const name = error.name === "Error" && errno !== undefined ? errno : error.name;
   return { code: name, status: $metadata?.httpStatusCode, message: redacted(error.message) };
 }
@@ -25,6 +26,7 @@ export function codeOf(error: unknown): string {
   return faultOf(error)?.code ?? "";
 }
 
+/** Names of errors of the SDK's credential chain. */
 const CREDENTIALS = /^(CredentialsProviderError|TokenProviderError|ProviderError)$/;
 
 /**
@@ -34,6 +36,7 @@ const CREDENTIALS = /^(CredentialsProviderError|TokenProviderError|ProviderError
 const THROTTLED =
   /^(RequestLimitExceeded|Throttl|RequestThrottled|EC2ThrottledException|SlowDown|TooManyRequests|PriorRequestNotComplete|BandwidthLimitExceeded)/;
 
+/** Whether the service asks for fewer calls. */
 export function isThrottled({ code, status }: AwsFault): boolean {
   return THROTTLED.test(code) || status === 429;
 }

@@ -4,7 +4,7 @@ import { faultOf, isThrottled } from "./errors.ts";
 
 /** Calls that read may be this many times as frequent as calls that change something. */
 const READS = 10;
-/** Pause of all calls of a kind after a throttled one, milliseconds. */
+/** Pause of all calls of a kind after a throttled one, milliseconds. The SDK's own back-off holds up one call only. */
 const PAUSE_MS = 1_000;
 
 /**
@@ -12,7 +12,9 @@ const PAUSE_MS = 1_000;
  * including each attempt of the SDK and each page of a list.
  */
 export class CallPace {
+  /** Calls that change something, as the configured `rate` says. */
   readonly writes: RateLimiter;
+  /** Calls that only read, at ten times the rate. */
   readonly reads: RateLimiter;
   /** Calls for blocks of images and for notices: limited only by the service's own throttling. */
   readonly data: RateLimiter;
@@ -29,6 +31,7 @@ export class CallPace {
     this.reads.configure(intervalMs / READS);
   }
 
+  /** The limiter of an operation, by the verb of its name in the SDK ("DescribeInstances"). */
   of(operation: string): RateLimiter {
     if (/^(PutSnapshotBlock|UploadPart|PutObject|ReceiveMessage|DeleteMessageBatch)$/.test(operation))
       return this.data;

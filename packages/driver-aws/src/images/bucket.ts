@@ -5,13 +5,16 @@ import { metadataOf } from "../tags.ts";
 import { isGone, type Upload, unlessGone } from "./parts.ts";
 import { keyOf, keysOf, objectTagging, tagOfKey } from "./tags.ts";
 
-/** S3's limits: an object has up to 10,000 parts of at least 5 MiB. */
+/** Bytes. S3's limits: an object has up to 10,000 parts of at least 5 MiB. */
 const LEAST_PART = 16 * 1024 * 1024;
 const MOST_PARTS = 10_000;
 /** Parts in memory at the same time. */
 const PARALLEL = 4;
 
-/** Uploads the file in parts. An upload that a crash interrupted under the same key is aborted first: S3 charges for its parts. */
+/**
+ * Uploads the file in parts. An upload that a crash interrupted under the same key is aborted first: S3 charges for its parts.
+ * The object appears with the last call only, so it is complete or not there.
+ */
 export async function putObject({ order, aws, signal, openFile }: Upload, bucket: string): Promise<void> {
   const at = { Bucket: bucket, Key: keyOf(order.tag) };
   await removeObjects(aws, bucket, order.tag, signal);
@@ -21,17 +24,19 @@ export async function putObject({ order, aws, signal, openFile }: Upload, bucket
   );
   const parts: CompletedPart[] = [];
   const length = Math.max(LEAST_PART, Math.ceil(order.size / MOST_PARTS));
+  // Larger only where MOST_PARTS of LEAST_PART do not hold the file, because PARALLEL parts are in memory.
   const all = pieces(streamed(openFile, order), length);
   for await (const _ of inParallel(all, PARALLEL, async ({ index, bytes }) => {
     const request = { ...at, UploadId, PartNumber: index + 1, Body: bytes };
     const { ETag, ChecksumCRC32 } = await aws.s3((s3, to) => s3.uploadPart(request, to), signal);
     parts.push({ PartNumber: index + 1, ETag, ChecksumCRC32 });
   }));
+  // S3 refuses parts that are not in order, and they arrive in any.
   const MultipartUpload = { Parts: parts.sort((a, b) => a.PartNumber! - b.PartNumber!) };
   await aws.s3((s3, to) => s3.completeMultipartUpload({ ...at, UploadId, MultipartUpload }, to), signal);
 }
 
-/** Whether the complete file of an upload is in the bucket. */
+/** Whether the complete file of an upload is in the bucket. The size is enough: S3 checked the parts' checksums. */
 export async function hasObject({ order, aws, signal }: Upload, bucket: string): Promise<boolean> {
   try {
     const { ContentLength } = await aws.s3(
@@ -45,7 +50,7 @@ export async function hasObject({ order, aws, signal }: Upload, bucket: string):
   }
 }
 
-/** Deletes the object of an upload and aborts its unfinished multipart uploads. */
+/** Deletes the object of an upload and aborts its unfinished multipart uploads. None is no error. */
 export async function removeObjects(
   aws: Aws,
   bucket: string,
@@ -54,6 +59,7 @@ export async function removeObjects(
 ): Promise<void> {
   const key = keyOf(tag);
   const begun = await multipartUploads(aws, bucket, key, signal);
+  // The prefix may also match longer keys.
   for (const { Key, UploadId } of begun)
     if (Key === key)
       await aws

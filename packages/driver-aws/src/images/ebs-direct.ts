@@ -27,6 +27,7 @@ const POLL_MS = 2_000;
 /** Stored while a snapshot is written: all non-empty blocks up to this number, in the order of the file, have arrived. */
 interface Checkpoint {
   readonly snapshot: string;
+  /** Count of blocks with data, not an index: empty blocks are never sent. */
   readonly blocks: number;
 }
 
@@ -41,6 +42,7 @@ export async function* writeSnapshot(upload: Upload): AsyncGenerator<Step, strin
       "configuration",
       `ebs-direct takes raw images, not ${order.format}; correct image-format`,
     );
+  // A crash after the completion, but before the AMI, leaves a snapshot that is done.
   const there = await snapshotsOf(aws, order.tag, signal);
   const whole = there.find(({ State }) => State === "completed");
   if (whole !== undefined) return whole.SnapshotId!;
@@ -52,7 +54,9 @@ export async function* writeSnapshot(upload: Upload): AsyncGenerator<Step, strin
   const dataBlocks = async function* () {
     for await (const { index, bytes } of pieces(streamed(upload.openFile, order), BLOCK)) {
       const block = bytes.byteLength === BLOCK ? bytes : Buffer.concat([bytes, EMPTY], BLOCK);
+      // A block that is never written reads as zeros.
       if (EMPTY.equals(block)) continue;
+      // LINEAR: the snapshot's checksum is the hash of the blocks' hashes, in the order of their indexes.
       const digest = createHash("sha256").update(block).digest();
       sum.update(digest);
       // Blocks that arrived before a crash are read again for the checksum of the snapshot, but not sent.
@@ -95,11 +99,16 @@ async function* started(
   return SnapshotId!;
 }
 
+/** How many blocks have arrived in this snapshot, as far as it was stored. A checkpoint of another snapshot counts as none. */
 function checkpointOf(externalId: ExternalId | null, snapshot: string): number {
   if (externalId === null || typeof externalId === "string" || externalId.snapshot !== snapshot) return 0;
   return typeof externalId.blocks === "number" ? externalId.blocks : 0;
 }
 
+/**
+ * Sends one block, and checks that the service received the same bytes. A block that is sent twice is written twice, to the same
+ * place.
+ */
 async function put(
   { order, aws, signal }: Upload,
   snapshot: string,
@@ -127,6 +136,10 @@ async function put(
   );
 }
 
+/**
+ * Seals the snapshot, and waits until it can be used. The service compares count and checksum of the blocks, and fails when one
+ * is missing.
+ */
 async function completed(
   { aws, signal, clock }: Upload,
   snapshot: string,

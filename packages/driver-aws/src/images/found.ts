@@ -20,6 +20,7 @@ export async function snapshotsOf(
   return found.filter((snapshot) => carries(snapshot, tag));
 }
 
+/** AMIs of this account; `what`: further parameters of DescribeImages. */
 export function listImages(aws: Aws, what: object, signal: AbortSignal): Promise<readonly Image[]> {
   return allPages(
     (token) => aws.ec2((ec2, to) => ec2.describeImages({ Owners: ["self"], ...what, ...token }, to), signal),
@@ -27,6 +28,7 @@ export function listImages(aws: Aws, what: object, signal: AbortSignal): Promise
   );
 }
 
+/** Snapshots of this account; `what`: further parameters of DescribeSnapshots. */
 export function listSnapshots(aws: Aws, what: object, signal: AbortSignal): Promise<readonly Snapshot[]> {
   return allPages(
     (token) =>
@@ -38,14 +40,18 @@ export function listSnapshots(aws: Aws, what: object, signal: AbortSignal): Prom
 /** An import task, which makes a snapshot or an AMI from a file in a bucket. */
 export interface ImportTask {
   readonly id: string;
+  /** Null: the task is not ours. */
   readonly tag: ImageTag | null;
   /** Tags of the task itself. EC2 does not copy them to the result. */
   readonly tags: NonNullable<ImportSnapshotTask["Tags"]>;
   /** "active" or "completed"; every other status means failed or failing. */
   readonly status: string;
   readonly progress: string;
+  /** Why it failed, or what it is doing; empty when EC2 says nothing. */
   readonly message: string;
+  /** The AMI that it made; null for imports of snapshots, and until it is there. */
   readonly image: string | null;
+  /** The snapshots that it made so far. */
   readonly snapshots: readonly string[];
 }
 
@@ -109,6 +115,7 @@ export function snapshotsIn({ BlockDeviceMappings }: Image): readonly string[] {
   return (BlockDeviceMappings ?? []).flatMap(({ Ebs }) => Ebs?.SnapshotId ?? []);
 }
 
+/** Whether the tags name this upload: the filters compare two parts of the tag only. */
 function carries({ Tags }: Pick<Image, "Tags">, tag: ImageTag): boolean {
   const own = imageTagOf(metadataOf(Tags));
   return own !== null && sameImage(own, tag);

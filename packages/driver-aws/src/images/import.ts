@@ -9,11 +9,15 @@ import { keyOf, uploadMetadata, uploadToken } from "./tags.ts";
 
 /** Between two polls: an import takes minutes, and so does waiting for the account's limit of concurrent imports. */
 const POLL_MS = 15_000;
+/** Statuses of tasks that go on. Those of imports of images have more stages. */
 const ACTIVE = /^(active|pending|updating|validating|validated|converting|preparing|booting)/;
 
 /**
- * Uploads a file to the bucket and lets EC2 import it. The object is deleted when the import has ended, successfully or not. The result
- * gets the tags of the import task.
+ * Uploads a file to the bucket and lets EC2 import it. The object is deleted when the import has ended, successfully or not. The
+ * result gets the tags of the import task.
+ *
+ * A continued upload finds its task by the tag and waits for it, or finds the file in the bucket and begins the task. Rejects
+ * with "configuration" without a bucket, with "transient" when the import failed.
  */
 export async function* importFile(
   upload: Upload,
@@ -25,6 +29,7 @@ export async function* importFile(
       "configuration",
       "uploads need object-storage with a bucket-name; add it to the provider",
     );
+  // The API cannot filter by tags, so all tasks are read.
   const own = (await importTasks(aws, kind, null, signal)).filter(
     ({ tag }) => tag?.uploadId === order.tag.uploadId && keyOf(tag) === keyOf(order.tag),
   );
@@ -39,6 +44,7 @@ export async function* importFile(
   }
   yield { step: "wait", deadlineMs: left() };
   task = await ended(upload, kind, task);
+  // Before the status is judged: the file of a failed import is of no use, since the next attempt may have another one.
   await removeObjects(aws, bucket, order.tag, signal);
   if (task.status !== "completed")
     throw new DriverError(
@@ -85,6 +91,7 @@ async function begun(
           : ec2.importSnapshot({ ...common, DiskContainer: container }, to),
       signal,
     );
+  // Without image-import-timeout the first refusal ends the attempt; the builder tries again later.
   const end = clock.monotonic() + (importMs ?? 0);
   for (;;) {
     try {
@@ -96,6 +103,7 @@ async function begun(
   }
 }
 
+/** The task when it has ended, successfully or not. The step's deadline is the limit. */
 async function ended(
   { aws, signal, clock }: Upload,
   kind: "snapshot" | "image",

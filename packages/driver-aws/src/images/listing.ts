@@ -28,10 +28,12 @@ export async function listUploads(
   for (const [region, at] of places(parts)) {
     // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
     const tagged = await listSnapshots(at, { Filters }, signal);
+    // Results of imports have no tags until `importFile` sets them, so they are found by their tasks.
     const imported =
       at === aws && bucket !== null ? await adopted(aws, owner, signal) : { images: [], snapshots: [] };
     const images = [...(await listImages(at, { Filters }, signal)), ...imported.images];
     const used = new Set(images.flatMap(snapshotsIn));
+    // Ids are unique in a region only. The name of another region is put before the id, for `removeUploaded`.
     const place = at === aws ? "" : `${region}/`;
     all.push(...images.flatMap((image) => resource("image", `${place}${image.ImageId}`, image)));
     for (const snapshot of [...tagged, ...imported.snapshots])
@@ -56,6 +58,7 @@ export async function removeUploaded(
   const [name = "", region] = id.split("/").reverse();
   const aws = region === undefined ? parts.aws : parts.aws.in(region);
   if (type === "snapshot") return deleteSnapshot(aws, name, signal);
+  // Read before the deletion, after which EC2 no longer says which snapshots it had.
   const [image] = await listImages(aws, { Filters: [{ Name: "image-id", Values: [name] }] }, signal);
   await deregister(aws, name, signal);
   for (const snapshot of image === undefined ? [] : snapshotsIn(image))
@@ -106,6 +109,7 @@ async function tag(
   await aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
 }
 
+/** The resource, unless its tags name no upload. */
 function resource(type: string, id: string, { Tags }: Pick<Image, "Tags">): readonly Resource[] {
   const imageTag = imageTagOf(metadataOf(Tags));
   return imageTag === null ? [] : [{ type, id, tag: null, imageTag, resources: {} }];

@@ -9,6 +9,7 @@ export const CALL_MS = 120_000;
 /** Dependencies and settings of one provider's uploads. */
 export interface ImageParts {
   readonly aws: Aws;
+  /** Source region of copies; empty when the SDK chooses it. */
   readonly region: string;
   readonly clock: Clock;
   readonly openFile: OpenFile;
@@ -44,11 +45,12 @@ export function uploadsOf(
 /** One running upload. */
 export interface Upload extends ImageParts {
   readonly order: UploadOrder;
+  /** Settings of the image that is uploaded. */
   readonly own: AwsDiskimage;
   readonly signal: AbortSignal;
   /** The external id stored last, by this process or an earlier one. */
   readonly externalId: ExternalId | null;
-  /** Milliseconds left for the upload. */
+  /** Milliseconds left for the upload, at least 1. Each step gets what the steps before it left. */
   left(): number;
 }
 
@@ -58,10 +60,12 @@ export function places({ aws, region, diskimages }: ImageParts): ReadonlyMap<str
   return new Map([[region, aws], ...others.map((name) => [name, aws.in(name)] as const)]);
 }
 
+/** Removes an AMI. Its snapshots stay. One that is gone is no error. */
 export async function deregister(aws: Aws, ImageId: string, signal: AbortSignal): Promise<void> {
   await aws.ec2((ec2, to) => ec2.deregisterImage({ ImageId }, to), signal).catch(unlessGone);
 }
 
+/** One that is gone is no error. EC2 refuses while an AMI uses it (InvalidSnapshot.InUse, "transient"). */
 export async function deleteSnapshot(aws: Aws, SnapshotId: string, signal: AbortSignal): Promise<void> {
   await aws.ec2((ec2, to) => ec2.deleteSnapshot({ SnapshotId }, to), signal).catch(unlessGone);
 }

@@ -5,9 +5,13 @@ import { listImages } from "./found.ts";
 import { CALL_MS, type Upload } from "./parts.ts";
 import { uploadMetadata, uploadToken } from "./tags.ts";
 
+/** Pause between two looks at an AMI that is being made, milliseconds. */
 const POLL_MS = 5_000;
 
-/** Registers an AMI whose root disk is the snapshot. */
+/**
+ * Registers an AMI whose root disk is the snapshot, and returns its id. A continued upload finds its AMI by the tag before it
+ * comes here.
+ */
 export async function registered(upload: Upload, snapshot: string): Promise<string> {
   const { order, aws, own, signal } = upload;
   const request = {
@@ -73,6 +77,7 @@ export async function* published(upload: Upload, image: string): AsyncGenerator<
   for (const { at, id } of copies) await described(upload, at, id);
 }
 
+/** Sets permissions and deprecation date. Both calls may be repeated. */
 async function described({ own, clock, signal }: Upload, aws: Aws, ImageId: string): Promise<void> {
   if (own.shareWith.length > 0) {
     const Add = own.shareWith.map((UserId) => ({ UserId }));
@@ -83,6 +88,7 @@ async function described({ own, clock, signal }: Upload, aws: Aws, ImageId: stri
   await aws.ec2((ec2, to) => ec2.enableImageDeprecation({ ImageId, DeprecateAt }, to), signal);
 }
 
+/** Waits until an AMI can be launched. Rejects when it failed. The step's deadline is the limit. */
 async function available({ clock, signal, order }: Upload, aws: Aws, id: string): Promise<void> {
   for (;;) {
     // A filter is used because EC2 is eventually consistent: a request by id may fail for an AMI that was just registered.
@@ -97,6 +103,7 @@ async function available({ clock, signal, order }: Upload, aws: Aws, id: string)
   }
 }
 
+/** Size of a snapshot's volume, GiB. */
 async function sizeOf({ aws, signal }: Upload, snapshot: string): Promise<number> {
   const { Snapshots } = await aws.ec2(
     (ec2, to) => ec2.describeSnapshots({ SnapshotIds: [snapshot] }, to),

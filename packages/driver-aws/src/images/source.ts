@@ -29,6 +29,7 @@ export class ImageSources {
     this.#known.close();
   }
 
+  /** The AMI in a parameter of Systems Manager. */
   async #parameter({ parameter }: { readonly parameter: string }, signal: AbortSignal): Promise<string> {
     const found = await this.#aws
       .ssm((ssm, to) => ssm.getParameter({ Name: parameter }, to), signal)
@@ -47,6 +48,7 @@ export class ImageSources {
     );
   }
 
+  /** The newest available AMI that matches. All pages are read, because EC2 does not sort. */
   async #newest(
     { filters, owners }: Extract<ImageSource, { readonly filters: unknown }>,
     signal: AbortSignal,

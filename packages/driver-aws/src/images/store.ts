@@ -10,7 +10,10 @@ import { keyOf } from "./tags.ts";
 /** Milliseconds for one upload with its import. */
 const UPLOAD_MS = 6 * 3_600_000;
 
-/** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"). */
+/**
+ * Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"). Errors are the SDK's and
+ * DriverErrors.
+ */
 export function awsImageStore(parts: ImageParts): ImageStore {
   return {
     formats: [parts.format],
@@ -19,6 +22,10 @@ export function awsImageStore(parts: ImageParts): ImageStore {
   };
 }
 
+/**
+ * Uploads an image, or continues: an AMI with the tag is kept, otherwise a snapshot, otherwise an import or a checkpoint. The
+ * external id is the AMI's when it is known, and before that the checkpoint of ebs-direct.
+ */
 async function* uploadImage(
   parts: ImageParts,
   order: UploadOrder,
@@ -30,11 +37,13 @@ async function* uploadImage(
     throw new Error(
       `diskimage ${order.tag.image} is not among the diskimages of provider ${order.tag.provider}`,
     );
+  // With a bucket `image-import-timeout` is only the wait for a free place, as in Nodepool.
   const most = own.importMethod === "ebs-direct" ? (parts.importMs ?? UPLOAD_MS) : UPLOAD_MS;
   const end = parts.clock.monotonic() + most;
   const left = () => Math.max(1, end - parts.clock.monotonic());
   const upload: Upload = { ...parts, order, own, signal, externalId, left };
   const [there, ...more] = await imagesOf(parts.aws, order.tag, signal);
+  // Two AMIs can exist when the answer to a registration was lost.
   for (const { ImageId } of more) await deregister(parts.aws, ImageId!, signal);
   const id = there?.ImageId ?? (yield* made(upload));
   yield* published(upload, id);
@@ -43,6 +52,7 @@ async function* uploadImage(
   return id;
 }
 
+/** Makes the AMI by the method of its diskimage. */
 async function* made(upload: Upload): AsyncGenerator<Step, string, void> {
   const { own, signal, aws, order } = upload;
   if (own.importMethod === "image") return (yield* importFile(upload, "image")).image!;

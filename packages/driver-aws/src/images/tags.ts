@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Filter } from "@aws-sdk/client-ec2";
 import { type ImageTag, imageMetadata, type Metadata, type UploadOrder } from "@nodeyard/driver";
 
-/** Tags of every resource of an upload. */
+/** Tags of every resource of an upload. The tag wins over the image's metadata. */
 export function uploadMetadata({ metadata, tag }: UploadOrder): Metadata {
   return { ...metadata, ...imageMetadata(tag) };
 }
@@ -23,9 +23,13 @@ export function uploadToken(tag: ImageTag, ...what: readonly string[]): string {
     .digest("hex");
 }
 
+/** Start of all keys in the bucket, which may have files of others. */
 const ROOT = "nodeyard";
 
-/** Key of an upload's file in the bucket. The key contains the tag, so that a listing shows the owner without a call per object. */
+/**
+ * Key of an upload's file in the bucket. The key contains the tag, so that a listing shows the owner without a call per object.
+ * Parts are encoded, so a slash in a name does not split them.
+ */
 export function keyOf({ installation, provider, image, buildId, uploadId }: ImageTag): string {
   return [ROOT, installation, provider, image, buildId, uploadId].map(encodeURIComponent).join("/");
 }

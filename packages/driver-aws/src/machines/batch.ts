@@ -13,15 +13,21 @@ export interface BatchOptions {
   isOfOne(error: unknown): boolean;
 }
 
+/** A caller of `add`. Several may wait for one id, such as a removal and a sweep. */
 interface Waiting {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Collects ids for calls that take many. Deletions of machines often come together. */
+/**
+ * Collects ids for calls that take many. Deletions of machines often come together, and each call costs a turn at the rate limit.
+ * It has no signal: a caller that gives up leaves its id in the call, which is harmless for a deletion.
+ */
 export class Batch {
   readonly #options: BatchOptions;
+  /** Ids of the next call, with those who wait for them. */
   #gathered = new Map<string, Waiting[]>();
+  /** Runs from the first id of a batch; undefined while nothing is gathered. */
   #timer: { cancel(): void } | undefined;
 
   constructor(options: BatchOptions) {
@@ -46,6 +52,7 @@ export class Batch {
     void this.#send([...gathered.keys()], gathered);
   }
 
+  /** Sends ids and settles their callers. Never rejects. */
   async #send(ids: readonly string[], waiting: ReadonlyMap<string, readonly Waiting[]>): Promise<void> {
     const settle = (id: string, error?: unknown) => {
       for (const { resolve, reject } of waiting.get(id) ?? [])

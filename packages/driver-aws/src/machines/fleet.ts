@@ -7,7 +7,10 @@ import { kindOfFault } from "../errors.ts";
 import { type Resolved, tagSpecifications, tagsOf } from "./run-body.ts";
 import { type Template, type Templates, templateOf } from "./templates.ts";
 
-/** Makes one machine by an instant fleet, for which EC2 chooses among the label's instance types. */
+/**
+ * Makes one machine by an instant fleet, for which EC2 chooses among the label's instance types. Returns the id of the instance.
+ * `token`: a repeated call gets the same fleet. Rejects with a DriverError when no type could be launched.
+ */
 export async function runFleet(
   {
     account,
@@ -22,6 +25,8 @@ export async function runFleet(
   const label = order.label as LabelConfig<AwsLabelOwn>;
   const template = templateOf(label, order.pool.own as AwsPoolOwn, order.tag.provider, resolved.root.name);
   const body = fleetBody(order, resolved, template, token, log);
+  // Twice at most: a missing template is made anew once. A second miss means that something deletes templates faster than they
+  // are used.
   for (let again = false; ; again = true) {
     await templates.ensure(template, signal);
     try {
@@ -36,10 +41,12 @@ export async function runFleet(
   }
 }
 
+/** Whether EC2 does not know the template: as an error of the call, or as one in its answer. */
 function isMissing(code: string | undefined): boolean {
   return code?.startsWith("InvalidLaunchTemplateName.NotFound") === true;
 }
 
+/** Body of CreateFleet: exactly one machine, at once or not at all ("instant"). */
 function fleetBody(
   order: CreateOrder,
   { imageId, subnet, zone }: Resolved,
@@ -49,6 +56,7 @@ function fleetBody(
 ): CreateFleetRequest {
   const { own } = order.label as LabelConfig<AwsLabelOwn>;
   const market = own.spot ? "spot" : "on-demand";
+  // On demand, EC2 knows only `lowest-price` and `prioritized`, and refuses the others.
   const strategy = { AllocationStrategy: own.fleet?.allocationStrategy as never };
   const place = subnet !== null ? { SubnetId: subnet } : zone !== null ? { AvailabilityZone: zone } : {};
   return {
@@ -80,6 +88,8 @@ function fleetError(errors: readonly CreateFleetError[]): DriverError {
     kind: kindOfFault({ code, message, status: 400 }),
   }));
   const said = [...new Set(faults.map(({ code, message }) => `${message.trim()} (${code})`))].join("; ");
+  // The kind that leaves the most hope counts: if one type failed for capacity, another zone may have it, whatever the other
+  // types said.
   const rank = ["capacity", "quota", "transient", "configuration"] as const;
   const kind = rank.find((one) => faults.some((fault) => fault.kind === one)) ?? "fatal";
   return new DriverError(

@@ -23,6 +23,7 @@ const LISTED_MS = 60_000;
 /** Milliseconds during which EC2 may refuse to release a host after its instance has been terminated. */
 const OCCUPIED_MS = 120_000;
 
+/** States of hosts that cost nothing and cannot be used any more (EC2 API Reference, "Host"). */
 const RELEASED = new Set(["released", "released-permanent-failure"]);
 
 /** Whether the host costs nothing any more. */
@@ -30,7 +31,10 @@ export function isReleased({ State }: Host): boolean {
   return RELEASED.has(State ?? "");
 }
 
-/** Dedicated hosts. Each node has its own, which is released with the node. */
+/**
+ * Dedicated hosts. Each node has its own, which is released with the node. They are found by their tag, so nothing is kept in
+ * memory.
+ */
 export class Hosts {
   readonly #account: AwsAccount;
   readonly #clock: Clock;
@@ -40,7 +44,10 @@ export class Hosts {
     this.#clock = clock;
   }
 
-  /** The node's host that is not released: by the stored id if the host has the node's tag, otherwise by tag. */
+  /**
+   * The node's host that is not released: by the stored id if the host has the node's tag, otherwise by tag. From a list that
+   * begins now.
+   */
   async existing(tag: Tag, id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     this.#account.hosts.invalidate();
     const own = (await this.#account.hosts.get(signal)).filter(
@@ -49,6 +56,10 @@ export class Hosts {
     return (own.find(({ HostId }) => HostId === id) ?? own[0])?.HostId;
   }
 
+  /**
+   * Allocates a host in the zone and returns its id. It costs money from now on. A repeated call with the same attempt gets the
+   * same host.
+   */
   async allocate(
     order: CreateOrder,
     zone: string | null,
@@ -62,6 +73,7 @@ export class Hosts {
         `label ${name} needs an instance-type and the availability-zone of its pool`,
       );
     const request = {
+      // No other machine of the account may land on the host, and it is not replaced: a node that loses its host is lost.
       AutoPlacement: "off",
       HostRecovery: "off",
       HostMaintenance: "off",
@@ -77,7 +89,9 @@ export class Hosts {
     return id;
   }
 
-  /** Resolves when instances can be placed on the host. */
+  /**
+   * Resolves when instances can be placed on the host. Rejects with "transient" when it failed, or is not listed after LISTED_MS.
+   */
   async available(id: string, place: string, signal: AbortSignal): Promise<void> {
     const started = this.#clock.monotonic();
     for (;;) {
@@ -99,7 +113,9 @@ export class Hosts {
         await abortable(this.#account.releases.add(id), signal);
         break;
       } catch (error) {
+        // InvalidHostID.NotFound, or with "Id": EC2 has both spellings.
         if (codeOf(error).startsWith("InvalidHostI")) break;
+        // An error that is not EC2's, such as the caller's abort, is no refusal and is not waited for.
         if (codeOf(error) === "" || this.#clock.monotonic() - started > OCCUPIED_MS) throw error;
         await sleep(this.#clock, LOOK_MS, signal);
       }

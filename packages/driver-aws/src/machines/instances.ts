@@ -12,19 +12,27 @@ import { codeOf } from "../client/index.ts";
 import { kindOfFault } from "../errors.ts";
 import { clientToken, metadataOf } from "../tags.ts";
 
+/** Time limit of a create that goes on after its caller gave up, with its wait at the rate limit, milliseconds. */
 const CREATE_MS = 900_000;
 /** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
 const LISTED_MS = 60_000;
 /** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
+/**
+ * Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again.
+ */
 const MOST_REMOVED = 10_000;
 
-/** Content of an external id. Older versions stored a plain string, the id of the instance. */
+/**
+ * Content of an external id. Older versions stored a plain string, the id of the instance. `host` comes first, `instance` when it
+ * is made.
+ */
 export interface MachineIds {
   readonly instance?: string;
   readonly host?: string;
 }
 
+/** Reads an external id of any version; empty for null and for unknown forms. */
 export function idsOf(externalId: ExternalId | null): MachineIds {
   if (typeof externalId === "string") return externalId === "" ? {} : { instance: externalId };
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
@@ -43,6 +51,7 @@ export class Instances {
   readonly #account: AwsAccount;
   readonly #clock: Clock;
   readonly #machines: NodeMachines<Instance>;
+  /** Instances that this process deleted. A client token may still name one of them, and none of them needs a read of its own. */
   readonly #removed = new Set<string>();
 
   constructor(account: AwsAccount, clock: Clock, closed: AbortSignal) {
@@ -85,6 +94,7 @@ export class Instances {
     );
   }
 
+  /** Launches with one client token after the other, until one names a machine that was not deleted here. */
   async #create(tag: Tag, attempt: number, launch: (token: string) => Promise<string>): Promise<string> {
     for (let serial = attempt; serial < attempt + MOST_SERIALS; serial++) {
       try {
@@ -102,7 +112,10 @@ export class Instances {
     );
   }
 
-  /** The instance when it runs. Rejects with the reason when it ended instead. */
+  /**
+   * The instance when it runs. Rejects with the reason when it ended instead, with "not-found" when a complete listing lacks it
+   * after LISTED_MS.
+   */
   async running(id: string, place: string, signal: AbortSignal): Promise<Instance> {
     const started = this.#clock.monotonic();
     return this.#account.instances.wait(
@@ -120,6 +133,10 @@ export class Instances {
     );
   }
 
+  /**
+   * Requests the termination; it has been accepted when this resolves. An instance that EC2 does not know is no error. May be
+   * repeated.
+   */
   async delete(id: string, signal: AbortSignal): Promise<void> {
     if (this.#removed.size >= MOST_REMOVED) this.#removed.clear();
     this.#removed.add(id);
@@ -130,7 +147,7 @@ export class Instances {
     }
   }
 
-  /** Resolves when the instance is terminated or no longer listed. */
+  /** Resolves when the instance is terminated or no longer listed. The caller's signal is the limit. */
   async gone(id: string, signal: AbortSignal): Promise<void> {
     const isGone = ({ State }: Instance) => State?.Name === "terminated";
     await this.#account.instances.wait(
@@ -168,6 +185,7 @@ function endedError({ InstanceId, State, StateReason }: Instance, place: string)
   const kind = code.startsWith("SpotInstance")
     ? "capacity"
     : kindOfFault({ code, status: 500, message: Message });
+  // Other kinds would blame the label or the credential for a machine that was launched and then failed.
   const known = kind === "quota" || kind === "capacity" ? kind : "transient";
   return new DriverError(
     known,

@@ -16,17 +16,23 @@ import type { Workshop } from "./workshop.ts";
 /** Tag of an instance whose interruption EC2 has announced. The first launcher that learns it sets the tag, which informs all of them. */
 const INTERRUPTED = "nodeyard_interrupted";
 
+/** Whether a launcher has marked the instance. The machine may still run for two minutes. */
 export function isInterrupted(instance: Instance): boolean {
   return metadataOf(instance.Tags)[INTERRUPTED] !== undefined;
 }
 
-/** Handles a notice: refreshes the list of instances, and marks an interrupted spot machine and informs its user. */
+/**
+ * Handles a notice: refreshes the list of instances, and marks an interrupted spot machine and informs its user. Rejects when EC2
+ * cannot be asked; the notice then comes again. Notices of other providers and installations are read too, as they share the
+ * account, and are passed over.
+ */
 export async function takeNotice(
   { account, config, log }: Workshop,
   { installation, remark }: Pick<DriverContext, "installation" | "remark">,
   { kind, instance: id, at }: Notice,
   signal: AbortSignal,
 ): Promise<void> {
+  // Any change of state may be one that a step waits for.
   account.instances.hint();
   if (kind !== "interruption") return;
   const instance = (await account.instances.all(signal, true)).get(id);
@@ -34,6 +40,7 @@ export async function takeNotice(
   if (instance === undefined || tag?.installation !== installation || tag.provider !== config.name) return;
   // Another launcher has taken it.
   if (isInterrupted(instance)) return;
+  // Before the tag is set: if the launcher dies in between, the notice comes again and is only told twice.
   remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
   const Tags = [{ Key: INTERRUPTED, Value: at }];
   await account.aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
@@ -66,7 +73,10 @@ export async function assertStays(
     );
 }
 
-/** Why EC2 ended a machine before it was removed; undefined when it did not, or gave no reason. */
+/**
+ * Why EC2 ended a machine before it was removed; undefined when it did not, or gave no reason. It becomes a remark of the node,
+ * so that its users learn why their job failed.
+ */
 export async function interruptionOf(
   { instances }: Workshop,
   found: Instance | undefined,

@@ -19,8 +19,9 @@ export interface Resolved {
   readonly root: RootDevice;
   /** Null: EC2 chooses a subnet of the zone, or of any zone. */
   readonly subnet: string | null;
+  /** The zone that the scheduler chose; null: EC2 chooses. */
   readonly zone: string | null;
-  /** The dedicated host. */
+  /** The dedicated host; null for labels without one. */
   readonly host: string | null;
 }
 
@@ -36,7 +37,9 @@ export function machineType(
   return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
 }
 
-/** Body of RunInstances: exactly one machine. */
+/**
+ * Body of RunInstances: exactly one machine. Absent settings are left out, so that the AMI's and the account's defaults apply.
+ */
 export function runBody(
   order: CreateOrder,
   resolved: Resolved,
@@ -58,6 +61,7 @@ export function runBody(
     NetworkInterfaces: [
       {
         DeviceIndex: 0,
+        // With an interface in the request, EC2 refuses a subnet or groups beside it, so they are set here.
         AssociatePublicIpAddress: pool.publicIpv4,
         ...(pool.publicIpv6 && { Ipv6AddressCount: 1 }),
         ...(pool.securityGroup !== null && { Groups: [pool.securityGroup] }),
@@ -72,6 +76,7 @@ export function runBody(
     ...(own.spot && { InstanceMarketOptions: SPOT }),
     ...(host !== null
       ? {
+          // Affinity "host": the instance belongs to this host, also after a stop.
           Placement: {
             Tenancy: "host",
             HostId: host,
@@ -97,15 +102,18 @@ export function base64(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");
 }
 
+/** "required": the metadata service answers only requests with a session token (version 2). */
 export function metadataOptions(tokens: NonNullable<AwsLabelOwn["imdsv2"]>) {
   return { HttpTokens: tokens, HttpEndpoint: "enabled" } as const;
 }
 
+/** The schema allows one of name and ARN. */
 function profileOf({ name, arn }: NonNullable<AwsLabelOwn["profile"]>) {
   if (name !== null) return { IamInstanceProfile: { Name: name } };
   return arn === null ? {} : { IamInstanceProfile: { Arn: arn } };
 }
 
+/** The same tags for each type of resource that a call makes, so that nothing of ours is ever untagged. */
 export function tagSpecifications(
   types: readonly TagSpecification["ResourceType"][],
   metadata: Metadata,
@@ -116,6 +124,7 @@ export function tagSpecifications(
 /** Root volume: the AMI's settings with the label's changes. Undefined when the AMI has no EBS root and the label changes nothing. */
 function rootMapping(own: AwsLabelOwn, root: RootDevice) {
   if (root.ebs === null && !changesVolume(own)) return undefined;
+  // Left out, so that the snapshot and the account's default decide about encryption, unless the label demands it.
   const { Encrypted: _, Iops, Throughput, ...ebs } = root.ebs ?? {};
   // EC2 refuses IOPS or throughput of another volume type.
   const sameType = own.volume.type === null || own.volume.type === root.ebs?.VolumeType;
@@ -133,6 +142,7 @@ function rootMapping(own: AwsLabelOwn, root: RootDevice) {
   };
 }
 
+/** The label's settings of the root volume; keys that it does not set are missing. */
 export function volumeOptions({ volume }: Pick<AwsLabelOwn, "volume">): EbsBlockDevice {
   const { type, size, iops, throughput, encrypted, kmsKey } = volume;
   return {

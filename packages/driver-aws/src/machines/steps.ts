@@ -22,7 +22,10 @@ const CALL_MS = 120_000;
 /** Milliseconds for EC2 to end a machine. */
 const GONE_MS = 600_000;
 
-/** Makes the machine of an order, see `Provider.create`. */
+/**
+ * Makes the machine of an order, see `Provider.create`. Steps: find, discard (only a machine that has ended), host and host-wait
+ * (dedicated hosts only), instance, wait. A continued launch goes on with the host or instance that it finds.
+ */
 export async function* createMachine(
   shop: Workshop,
   order: CreateOrder,
@@ -70,7 +73,7 @@ export async function* createMachine(
   return describeMachine(shop, order, running, { ...onHost, instance: id }, signal);
 }
 
-/** Removes the machine of a tag, see `Provider.remove`. */
+/** Removes the machine of a tag, see `Provider.remove`. The host goes last: EC2 does not release one with an instance. */
 export async function* removeMachine(
   shop: Workshop,
   tag: Tag,
@@ -131,7 +134,10 @@ async function makeInstance(
   );
 }
 
-/** The ids that the call needs, from the names of the configuration. */
+/**
+ * The ids that the call needs, from the names of the configuration. Rejects with "configuration" for a name that EC2 does not
+ * know.
+ */
 async function resolve(
   { account, imageOf }: Workshop,
   order: CreateOrder,
@@ -153,6 +159,7 @@ async function subnetOf(
   signal: AbortSignal,
 ): Promise<string | null> {
   const { subnets: names } = pool.own as AwsPoolOwn;
+  // No list is needed. Without subnets EC2 takes the default one of the zone.
   if (names.length <= 1) return names[0] ?? null;
   const subnets = await account.lookups.subnets(names, signal);
   const inZone = subnets.filter(({ AvailabilityZone }) => az === null || AvailabilityZone === az);
@@ -174,7 +181,9 @@ function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boo
   return known.instance === instance && known.host === host;
 }
 
-/** The machine as the launcher gets it. */
+/**
+ * The machine as the launcher gets it. IPv6 comes before a private IPv4 address, which clients outside of the VPC cannot reach.
+ */
 async function describeMachine(
   { account, config }: Workshop,
   order: CreateOrder,
@@ -196,6 +205,7 @@ async function describeMachine(
     publicIpv6,
     hostname: order.hostname,
     cloud: "AWS",
+    // A zone's name is that of its region and a letter. Without a configured region, the SDK's own choice is seen only here.
     region: config.own.region ?? az?.replace(/[a-z]$/, "") ?? null,
     az,
     type: machineType(own, instance.InstanceType),

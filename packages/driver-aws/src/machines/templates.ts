@@ -6,9 +6,11 @@ import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
 import { metadataOf, tagListOf } from "../tags.ts";
 import { base64, metadataOptions, volumeOptions } from "./run-body.ts";
 
+/** Start of the names, as in Nodepool. */
 const PREFIX = "nodepool-launch-template-";
 /** Root device name of AMIs that this driver registers, and of most others. */
 const ROOT = "/dev/sda1";
+/** Tags of a template. Nodepool writes the first; templates without the second are not ours, and are never deleted. */
 const PROVIDER = "nodepool_provider_name";
 const INSTALLATION = "nodeyard_installation";
 
@@ -17,6 +19,7 @@ export interface Template {
   /** Derived from the content, so that labels, launchers and restarts share a template. */
   readonly name: string;
   readonly data: RequestLaunchTemplateData;
+  /** Part of the hashed text. The installation's tag is added when the template is made, so that it does not change the name. */
   readonly tags: TagSpecification[];
 }
 
@@ -31,6 +34,7 @@ export function templateOf(
   const data: RequestLaunchTemplateData = {
     ...(own.keyName !== null && { KeyName: own.keyName }),
     ...networkOf(pool),
+    // A template needs the name of the root device; with another one EC2 would add a second volume.
     BlockDeviceMappings: [{ DeviceName: root, Ebs: { DeleteOnTermination: true, ...volumeOptions(own) } }],
     ...(own.imdsv2 !== null && { MetadataOptions: metadataOptions(own.imdsv2) }),
     ...(own.userData !== null && { UserData: base64(own.userData) }),
@@ -72,6 +76,7 @@ export class Templates {
   readonly #aws: Aws;
   readonly #config: AwsProviderConfig;
   readonly #installation: string;
+  /** Names of templates that exist, as far as this process knows. */
   readonly #made = new Set<string>();
 
   constructor(aws: Aws, config: AwsProviderConfig, installation: string) {
@@ -80,7 +85,10 @@ export class Templates {
     this.#installation = installation;
   }
 
-  /** Makes the template unless it exists. */
+  /**
+   * Makes the template unless it exists. Two launchers may do so at once: EC2 refuses the second, and the templates are equal by
+   * their names.
+   */
   async ensure(template: Template, signal: AbortSignal): Promise<void> {
     if (this.#made.has(template.name)) return;
     const own = tagListOf({ [INSTALLATION]: this.#installation });
@@ -129,6 +137,7 @@ export class Templates {
     for (const template of needed.values()) await this.ensure(template, signal);
   }
 
+  /** All templates with our prefix, also Nodepool's. */
   #list(signal: AbortSignal) {
     const Filters = [{ Name: "launch-template-name", Values: [`${PREFIX}*`] }];
     return allPages(
@@ -138,6 +147,7 @@ export class Templates {
   }
 }
 
+/** The labels with a fleet, with the settings of their pools. */
 function fleetsOf(config: AwsProviderConfig): readonly [LabelConfig<AwsLabelOwn>, AwsPoolOwn][] {
   const pools: readonly PoolConfig<AwsPoolOwn, AwsLabelOwn>[] = config.pools;
   return pools.flatMap(({ labels, own }) =>

@@ -20,13 +20,16 @@ export interface Workshop {
   readonly instances: Instances;
   readonly hosts: Hosts;
   readonly templates: Templates;
-  /** The AMI of an order. */
+  /**
+   * The AMI of an order. Rejects with "configuration" when the label's image has no ready upload here, or its source names no
+   * AMI.
+   */
   imageOf(order: CreateOrder, signal: AbortSignal): Promise<string>;
   /** Root device of a label's AMI; undefined when the image is an upload, or cannot be looked up now. */
   rootOf(label: LabelConfig<AwsLabelOwn>, signal: AbortSignal): Promise<string | undefined>;
 }
 
-/** `closed` aborts work that goes on after its caller gave up. */
+/** The handles of one provider's operations. No I/O. `closed` aborts work that goes on after its caller gave up. */
 export function workshop(
   config: AwsProviderConfig,
   { clock, log, installation }: DriverContext,

@@ -26,6 +26,10 @@ export function hostAmounts(type: string): Resources {
   return { instances: 1, ...(code === undefined ? {} : { [code]: 1 }) };
 }
 
+/**
+ * A volume's storage in GiB and its IOPS, by quota code. Empty for a type without a code, and for what is null: the AMI decides
+ * then.
+ */
 export function volumeAmounts(volume: {
   readonly type: string | null;
   readonly size: number | null;
@@ -39,7 +43,10 @@ export function volumeAmounts(volume: {
   };
 }
 
-/** One node of a label. `info`: its instance type; null for a fleet, whose type is known only after the launch. */
+/**
+ * One node of a label. `info`: its instance type; null for a fleet, whose type is known only after the launch. The root volume
+ * counts as far as the label sets it.
+ */
 export function labelAmounts(label: AwsLabelOwn, info: InstanceTypeInfo | null): Resources {
   const machine =
     info === null
@@ -58,7 +65,7 @@ export function labelCodes(label: AwsLabelOwn): readonly string[] {
   return [...codes, storage, iops].filter((code) => code !== undefined);
 }
 
-/** A listed instance with its attached volumes. */
+/** A listed instance with its attached volumes. `info` undefined: its type is not known, so it counts as one instance only. */
 export function listedAmounts(
   instance: Instance,
   info: InstanceTypeInfo | undefined,

@@ -16,10 +16,11 @@ const FAMILIES: Readonly<Record<string, { readonly onDemand: string; readonly sp
   trn: { onDemand: "L-2C3B7624", spot: "L-6B0D517C" },
   hpc: { onDemand: "L-F7808C92" },
 };
+/** All families of STANDARD_FAMILIES share one quota. */
 const STANDARD = { onDemand: "L-1216C47A", spot: "L-34B43A08" };
 const STANDARD_FAMILIES = "acdhimrtz";
 
-/** Undefined when the table has no code for the type. */
+/** Quota code of an instance type; undefined when the table has none. */
 export function instanceCode(type: string, spot: boolean): string | undefined {
   const family = /^[a-z-]+/.exec(type)?.[0] ?? "";
   const standard = family.length === 1 && STANDARD_FAMILIES.includes(family);
@@ -38,6 +39,7 @@ const VOLUMES: Readonly<Record<string, { readonly storage: string; readonly iops
   st1: { storage: "L-82ACEF56" },
 };
 
+/** Quota codes of a volume type; empty when the table has none. */
 export function volumeCodes(type: string): { readonly storage?: string; readonly iops?: string } {
   return VOLUMES[type] ?? {};
 }
@@ -47,7 +49,7 @@ export const STORAGE_CODES: ReadonlySet<string> = new Set(
   Object.values(VOLUMES).map(({ storage }) => storage),
 );
 
-/** Quota code of running dedicated hosts, by the part of the type before the dot. */
+/** Quota code of running dedicated hosts, by the part of the type before the dot; undefined when the table has none. */
 export function hostCode(type: string): string | undefined {
   return HOSTS.get(type.split(".", 1)[0]!);
 }

@@ -23,7 +23,10 @@ export class Quotas {
     });
   }
 
-  /** Quotas with one of `codes`, as far as the account has them. */
+  /**
+   * Quotas with one of `codes`, as far as the account has them: a code that is missing in the result is not limited. Rejects with
+   * AccessDenied when the credential may not read them.
+   */
   async of(codes: ReadonlySet<string>, signal: AbortSignal): Promise<Resources> {
     const applied = Object.entries(await this.#applied.get(signal));
     return Object.fromEntries(applied.filter(([code]) => codes.has(code)));
@@ -34,6 +37,7 @@ export class Quotas {
   }
 }
 
+/** Applied quotas of a service ("ec2", "ebs") by code. */
 async function listQuotas(aws: Aws, ServiceCode: string, signal: AbortSignal): Promise<Resources> {
   const listed = await allPages(
     (token) => aws.quotas((quotas, to) => quotas.listServiceQuotas({ ServiceCode, ...token }, to), signal),
