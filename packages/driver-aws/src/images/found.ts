@@ -46,7 +46,6 @@ export interface ImportTask {
   readonly tags: NonNullable<ImportSnapshotTask["Tags"]>;
   /** "active" or "completed"; every other status means failed or failing. */
   readonly status: string;
-  readonly progress: string;
   /** Why it failed, or what it is doing; empty when EC2 says nothing. */
   readonly message: string;
   /** The AMI that it made; null for imports of snapshots, and until it is there. */
@@ -75,11 +74,8 @@ export async function importTasks(
 }
 
 function snapshotTask({ ImportTaskId, SnapshotTaskDetail, Tags }: ImportSnapshotTask): ImportTask {
-  const { Status, Progress, StatusMessage, SnapshotId } = SnapshotTaskDetail ?? {};
-  return taskOf(
-    { ImportTaskId, Tags, Status, Progress, StatusMessage },
-    SnapshotId === undefined ? [] : [SnapshotId],
-  );
+  const { Status, StatusMessage, SnapshotId } = SnapshotTaskDetail ?? {};
+  return taskOf({ ImportTaskId, Tags, Status, StatusMessage }, SnapshotId === undefined ? [] : [SnapshotId]);
 }
 
 function imageTask(task: ImportImageTask): ImportTask {
@@ -95,7 +91,7 @@ export async function allImportTasks(aws: Aws, signal: AbortSignal): Promise<rea
 
 /** A task as the API describes it: one that was just begun has nothing but its id. */
 export function taskOf(
-  task: Pick<ImportImageTask, "ImportTaskId" | "Tags" | "Status" | "Progress" | "StatusMessage">,
+  task: Pick<ImportImageTask, "ImportTaskId" | "Tags" | "Status" | "StatusMessage">,
   snapshots: readonly string[] = [],
 ): ImportTask {
   return {
@@ -103,7 +99,6 @@ export function taskOf(
     tag: imageTagOf(metadataOf(task.Tags)),
     tags: task.Tags ?? [],
     status: task.Status ?? "unknown",
-    progress: task.Progress ?? "",
     message: task.StatusMessage ?? "",
     image: null,
     snapshots,
