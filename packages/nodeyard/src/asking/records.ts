@@ -36,7 +36,7 @@ const buildLogPartSchema = z.object({
 export type BuildLogPart = z.infer<typeof buildLogPartSchema>;
 
 const consoleSchema = z.object({
-  lines: z.array(z.string()),
+  lines: z.array(z.string()).readonly(),
   /** Whether there was more before. */
   cut: z.boolean(),
   /** Why it could not be read. */

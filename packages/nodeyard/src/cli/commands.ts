@@ -90,6 +90,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/explain.ts")).defineExplain,
   },
   {
+    name: "console",
+    summary: "print the last lines of a node's console, as its cloud has them now",
+    load: async () => (await import("./commands/console.ts")).defineConsole,
+  },
+  {
     name: "info",
     summary: "show the records of a provider",
     load: async () => (await import("./commands/info.ts")).defineInfo,

@@ -10,7 +10,7 @@ export type * from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./listing.ts";
 export * from "./logins.ts";
-export { askConsole } from "./node-console.ts";
+export { askConsole, type ConsoleEnd } from "./node-console.ts";
 export { deleteNode, deleteNodeNow, endHold, holdNode, NodeOperationError } from "./node-state.ts";
 export * from "./provider-info.ts";
 export * from "./request.ts";

@@ -101,11 +101,17 @@ test("it waits no longer than for the last answer", async () => {
 test("a console is waited for no longer than for the first one, or for what the launcher of the node says", async () => {
   const end = (problem: string | null) => ({ lines: problem === null ? ["boots"] : [], cut: false, problem });
   const saying = (problem: string | null) => async () => ({ ...nothing, console: end(problem) });
+  const none = await run(
+    askConsole({ tree: asker, clock, random }, { id: "0000000001", launcher: null, provider: "cloud" }),
+  );
+  expect(none).toEqual({ lines: [], cut: false, problem: "no launcher that serves cloud answers" });
   await member("stuck");
   await member("a", saying("its cloud is away"));
   const asked = async (launcher: string | null) => {
     const before = clock.now();
-    const found = await run(askConsole({ tree: asker, clock, random }, { id: "0000000001", launcher }));
+    const found = await run(
+      askConsole({ tree: asker, clock, random }, { id: "0000000001", launcher, provider: "cloud" }),
+    );
     return [found, clock.now() - before < 1_000];
   };
   const launcher = (host: string) => `${host}-PoolWorker.cloud-main-${"0".repeat(32)}`;

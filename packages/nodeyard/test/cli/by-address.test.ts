@@ -105,14 +105,14 @@ async function addImages(...builds: readonly BuildAt[]): Promise<void> {
 }
 
 /** A node that a person holds; no launcher has its lock. */
-async function addHeldNode(): Promise<string> {
+async function addHeldNode(id = "0000777777", provider = "fake-cloud"): Promise<string> {
   const tree = await openTree({ stateFolder: site.state }, systemMachine());
-  const values = { type: ["small"], provider: "fake-cloud", pool: "main", externalId: "none" };
+  const values = { type: ["small"], provider, pool: "main", externalId: "none" };
   const record = { ...newNode(values, systemClock.now() / 1_000), state: "hold" } as const;
-  await ensurePath(tree, paths.node("0000777777"));
-  await tree.set(paths.node("0000777777"), encodeNode(record));
+  await ensurePath(tree, paths.node(id));
+  await tree.set(paths.node(id), encodeNode(record));
   await tree.close();
-  return "0000777777";
+  return id;
 }
 
 beforeAll(async () => {
@@ -163,6 +163,8 @@ describe("the command line at an address prints what it prints at the tree", () 
     "top --once",
     "explain label small",
     "explain image noble",
+    "console 9999",
+    "console noble",
     "release 000000000000 --json",
     "retire 0000009999",
     "retire 0000777777 --json",
@@ -189,6 +191,31 @@ describe("the command line at an address prints what it prints at the tree", () 
       return said;
     };
     expect(await json(bySocket)).toEqual(await json(byTree));
+  });
+
+  test("console, of a node and of one whose provider no launcher serves", async () => {
+    const [lease] = JSON.parse(
+      await done(byTree, "list", "--leases", "--json", "--state", "granted"),
+    ) as readonly {
+      readonly nodes: readonly string[];
+    }[];
+    const node = lease!.nodes[0]!;
+    // The zeros of the id may be left out, and what a terminal would obey is taken out.
+    expect(await same("console", String(Number(node)))).toMatch(
+      /^Booting \S+\nmachine-id \S+\n\S+ login:\n$/,
+    );
+    const printed = JSON.parse(await same("console", node, "--json"));
+    expect(printed).toEqual({
+      node,
+      lines: expect.arrayContaining([expect.stringMatching(/^Booting /)]),
+      cut: false,
+    });
+    const lost = await addHeldNode("0000777770", "left");
+    const refused = await same("console", lost);
+    expect(refused).toBe(
+      `nodeyard: cannot show the console of node ${lost}: no launcher that serves left answers; "nodeyard explain ${lost}" shows its life so far\n`,
+    );
+    await done(byTree, "erase", "left", "--force");
   });
 
   test("image-build --wait returns the build that ends, delete --now when the node is gone, and erase what it removed", async () => {

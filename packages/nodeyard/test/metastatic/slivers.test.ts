@@ -30,7 +30,7 @@ describe("slots that are slivers", () => {
     expect(made?.config).toMatchObject({ keys: [KEY], effective: { cpuGuarantee: 500, memoryCap: 524_288 } });
 
     const asker = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
-    const shown = await lab.settle(askConsole(asker, { id: one.id, launcher: null }));
+    const shown = await lab.settle(askConsole(asker, { id: one.id, launcher: null, provider: null }));
     // It may be configured again when the second one comes.
     expect(shown?.lines.slice(0, 3)).toEqual(["create 1:1", "configure 1:1", "start 1:1"]);
     expect(shown?.problem).toBeNull();

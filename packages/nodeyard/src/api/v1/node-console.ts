@@ -28,9 +28,7 @@ export const nodeConsole: Route = route({
     if (record === undefined || nodeIn(view, id, principal) === undefined) throw notFound(`node ${id}`);
     demandConsole(view, id, principal);
     charge(ASK_CALLS);
-    const end = await askConsole(handles, record);
-    const problem = `no launcher that serves ${record.provider ?? "its provider"} answers`;
-    return end ?? { lines: [], cut: false, problem };
+    return askConsole(handles, record);
   },
 });
 

@@ -2,6 +2,7 @@ import type { Lease, NodeRecord, Token } from "@nodeyard/model";
 import type { AgeFormat, Row } from "../../listing/index.ts";
 import type {
   AskOptions,
+  ConsoleEnd,
   Erased,
   Explained,
   Explanation,
@@ -130,6 +131,8 @@ export interface Backend {
   providerRecords(name: string): Promise<ProviderRecords>;
   /** Asks every live launcher and builder, for three seconds at most. */
   explain(subject: Explained): Promise<Explanations>;
+  /** The end of the console of a node; undefined: there is no such node. */
+  console(node: string): Promise<ConsoleEnd | undefined>;
   /**
    * Calls `onChange` when any of these may have changed, also once for each record at the start. A connection that is lost is not
    * reported: callers look again from time to time.

@@ -58,6 +58,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
       const explanation = await client.call("explain", { path: { kind, id } });
       return { explanation: explanation as unknown as Explanation, silent: [], journal: "of the server" };
     },
+    console: (id) => unlessMissing(client.call("get_node_console", { path: { id } })),
     watch(what, onChange) {
       const over = new AbortController();
       // A stream that ends for good is no error here: what watches also looks again from time to time, and that call reports the

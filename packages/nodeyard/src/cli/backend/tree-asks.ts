@@ -1,4 +1,5 @@
 import {
+  askConsole,
   explain,
   imageWork,
   type OperationHandles,
@@ -9,7 +10,7 @@ import { readJournal } from "../../telemetry/index.ts";
 import type { Backend } from "./backend.ts";
 
 // What commands ask of launchers and builders. A file of its own, loaded by these commands alone: it brings the schemas of the answers.
-export { imageWork };
+export { askConsole, imageWork };
 
 /**
  * `explain` on the tree: what the members answer, and what the journal of this machine has. The members that are silent are noted

@@ -85,6 +85,10 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       const { explainByTree } = await import("./tree-asks.ts");
       return explainByTree(handles, journal, subject);
     },
+    async console(id) {
+      const node = await readNode(handles, id);
+      return node && (await import("./tree-asks.ts")).askConsole(handles, node);
+    },
     watch(what, onChange) {
       // Of a lock only whether it is held is shown.
       const interest = (path: string) => (/\/lock(\/|$)/.test(path) ? "name" : "data");
