@@ -5,6 +5,7 @@ import { isatty } from "node:tty";
 import { type Io, main } from "../cli/index.ts";
 import { systemMachine } from "../machine/index.ts";
 
+/** To wait without the event loop, in `write`. */
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
 const io: Io = {
@@ -37,7 +38,10 @@ function write(descriptor: number, text: string): void {
   }
 }
 
-/** Nodepool's daemons, by the name of a link to this program; `nodepool` takes the same words as `nodeyard`. */
+/**
+ * Nodepool's daemons, by the name of a link to this program, so that units and scripts that start them work on; `nodepool` takes
+ * the same words as `nodeyard`.
+ */
 const OLD_NAMES: Readonly<Record<string, readonly string[]>> = {
   "nodepool-launcher": ["launcher"],
   "nodepool-builder": ["builder"],

@@ -16,6 +16,7 @@ import {
 } from "@nodeyard/driver";
 import { split } from "shlex";
 
+/** diskimage-builder's program, looked for in PATH. */
 const DIB = "disk-image-create";
 
 /** Keys of an entry of `diskimages` that are its own. */

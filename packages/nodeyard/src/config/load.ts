@@ -5,11 +5,14 @@ import type { Config, DriverRegistry, Finding } from "./types.ts";
 
 /** The texts of the files, and the things that they may refer to. */
 export interface ConfigInput {
-  /** The file's text, and the name that findings give it. */
+  /** The text as it is in the file, before variables are filled in. */
   readonly text: string;
+  /** The name that findings give the file; relative paths of drivers start from its folder. */
   readonly path: string;
+  /** The text of the secure file; absent: none is named. */
   readonly secureText?: string;
   readonly securePath?: string;
+  /** Of it only NODEPOOL_* is used (docs/contract/config.md, "Environment"). */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drivers: DriverRegistry;
   /** Checks the files that the configuration names; absent: they are not checked. */
@@ -18,7 +21,7 @@ export interface ConfigInput {
   readonly migration?: boolean;
 }
 
-/** What a configuration came to; warnings leave it usable. */
+/** What a configuration came to; warnings leave it usable. Findings are in the order of the file. */
 export interface Loaded {
   /** Undefined when there is an error among the findings. */
   readonly config: Config | undefined;
@@ -36,7 +39,10 @@ export function loadConfig(input: ConfigInput): Loaded {
   return { config: failed ? undefined : config, findings: sorted(withoutEchoes(findings)) };
 }
 
-/** Validator and loader over the same parsed text, as findings of two sources. */
+/**
+ * Validator and loader over the same parsed text, as findings of two sources: what counts as an error is the caller's to say.
+ * Pure; never throws.
+ */
 export function judge(input: ConfigInput): {
   readonly main: Source;
   readonly secure: Source | undefined;
@@ -58,7 +64,10 @@ function tolerant(finding: Finding): Finding {
   return finding.source === "schema" ? { ...finding, severity: "warning" } : finding;
 }
 
-/** One finding per place and severity is enough when validator and loader say something about it. */
+/**
+ * One finding per place and severity is enough when validator and loader say something about it: an error rather than a warning,
+ * else the first. Two findings of the same reader at one place both stay.
+ */
 export function withoutEchoes(findings: readonly Finding[]): readonly Finding[] {
   const place = ({ file, path, line }: Finding) => JSON.stringify([file, path, line]);
   const errors = new Set(findings.filter(({ severity }) => severity === "error").map(place));
@@ -74,6 +83,7 @@ export function withoutEchoes(findings: readonly Finding[]): readonly Finding[] 
   });
 }
 
+/** By file as they come, then by place. */
 export function sorted(findings: readonly Finding[]): readonly Finding[] {
   return [...findings].sort((a, b) => (a.file === b.file ? a.line - b.line || a.column - b.column : 0));
 }

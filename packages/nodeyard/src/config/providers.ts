@@ -5,11 +5,15 @@ import type { DriverRegistry, UninstalledDriver } from "./types.ts";
 
 /** What a provider without `driver:` is for (docs/contract/config.md, "Providers and drivers"). */
 export const DEFAULT_DRIVER = "openstack";
-/** Rule 2: a provider whose name starts so is always this driver's. */
+/**
+ * Rule 2 of the driver's choice: a provider whose name starts so is always this driver's (docs/contract/config.md, "Providers and
+ * drivers").
+ */
 const FAKE = "fake";
 
 type Raw = Readonly<Record<string, unknown>>;
 
+/** A provider with its driver, or undefined where no driver can judge it. */
 export type Resolved =
   | {
       readonly raw: Raw;
@@ -22,14 +26,20 @@ export type Resolved =
   /** Named, but nothing can be said about its keys. */
   | undefined;
 
-/** Reports of a wrong name or driver are errors of validator and loader; a driver not built yet keeps only the loader out. */
+/**
+ * How findings count: a wrong name or driver is an error of validator and loader; a driver that is not built yet keeps only the
+ * loader out.
+ */
 export interface ResolveReport {
   both(path: Path, message: string): void;
   load(path: Path, message: string): void;
   warn(path: Path, message: string): void;
 }
 
-/** `file` is the path of the configuration: where drivers that are named by a relative path are looked for. */
+/**
+ * The driver of one entry of `providers`. `file` is the path of the configuration: where drivers that are named by a relative
+ * path are looked for. What is wrong goes to `report`; used by validator and loader, so that they choose alike.
+ */
 export function resolveProvider(
   value: unknown,
   index: number,
@@ -77,6 +87,7 @@ function fromFolderOf(file: string, written: string): string {
   return isAbsolute(path) || path.startsWith("../") ? path : `./${path}`;
 }
 
+/** The value of `driver:`, as it is written, whatever type that is. */
 function driverOf(value: Raw, name: string, path: Path, report: ResolveReport): unknown {
   const written = "driver" in value ? value.driver : DEFAULT_DRIVER;
   if (!name.startsWith(FAKE)) return written;

@@ -3,7 +3,10 @@ import type { Findings, Path } from "./findings.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Names that a provider may refer to. */
+/**
+ * Names that a provider may refer to: as they are written, valid or not, so that one mistake is not reported a second time as a
+ * dangling reference.
+ */
 interface TopNames {
   readonly labels: ReadonlySet<string>;
   /** Abstract ones, too. */

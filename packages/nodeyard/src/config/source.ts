@@ -3,11 +3,12 @@ import { Findings } from "./findings.ts";
 import { SourceDocument } from "./yaml/document.ts";
 import { plain, valuesOf } from "./yaml/values.ts";
 
+/** Only these variables are filled in. */
 const PREFIX = "NODEPOOL_";
 /** What YAML 1.1 has no place for (section 5.1), which the old readers refuse. */
 const UNACCEPTABLE = /[^\t\n\r\x20-\x7E\x85\xA0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 
-/** A file after substitution and parsing. */
+/** A file after substitution and parsing. One for each file and reading. */
 export interface Source {
   readonly findings: Findings;
   /** With floats and dates kept distinct, for the validator; undefined after an error. */
@@ -16,7 +17,10 @@ export interface Source {
   readonly raw: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Reads one text. Syntax errors are findings; a file that is no mapping is one as well. */
+/**
+ * Reads one text. Syntax errors are findings; a file that is no mapping is one as well, but for an empty one with `mayBeEmpty`.
+ * Pure; never throws.
+ */
 export function readSource(
   file: string,
   text: string,
@@ -40,6 +44,7 @@ export function readSource(
   }
   for (const { message, ...at } of wrong) findings.add("error", "syntax", [], oneLine(message), at);
   for (const { path, message, ...at } of notes) findings.add("warning", "effect", path, message, at);
+  // A file with a syntax error has no value at all: half of it could mean something else.
   const none = { findings, strict: undefined, raw: undefined };
   if (wrong.length > 0) return none;
   if (value === null && options.mayBeEmpty) return { findings, strict: {}, raw: {} };
@@ -51,6 +56,7 @@ export function readSource(
   return { findings, strict: value, raw: plain(value) as Record<string, unknown> };
 }
 
+/** The YAML library's messages may have several lines; a finding is one. */
 function oneLine(message: string): string {
   return message.replace(/\s+/g, " ").trim();
 }

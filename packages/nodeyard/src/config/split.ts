@@ -26,6 +26,7 @@ export function withProviders(
   const [before, after] = [text, rest].map((one) => readSource("", one, env).raw);
   if (!Array.isArray(before?.providers)) return undefined;
   const providers = before.providers.filter((_, index) => stays(index));
+  // The result is read again and compared: only what is proven to be the same file without the other providers is written.
   return isDeepStrictEqual({ ...before, providers }, { ...after }) ? rest : undefined;
 }
 

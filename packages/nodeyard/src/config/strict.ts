@@ -18,12 +18,13 @@ export interface JudgedProvider {
   readonly labels: readonly string[];
 }
 
-/** Returns what is wrong with a path of this machine, as the end of a sentence; undefined: nothing. */
+/** Returns what is wrong with a path of this machine, as the end of a sentence; undefined: nothing. Throws nothing. */
 export type LookAt = (kind: PathKind, path: string) => string | undefined;
 
 /**
- * The validator (docs/contract/config.md, "Validator and loader"); reports all problems at once. Documented, working settings that
- * Nodepool's validator rejects are warnings. Without `lookAt` the files that the configuration names are not checked.
+ * The validator (docs/contract/config.md, "Validator and loader"); reports all problems at once. Documented, working settings
+ * that Nodepool's validator rejects are warnings. Without `lookAt` the files that the configuration names are not checked.
+ * Returns the providers that have a name; none for a file that cannot be parsed.
  */
 export function judgeStrictly(
   { strict, findings }: Source,
@@ -31,6 +32,7 @@ export function judgeStrictly(
   { lookAt, migration = false }: { readonly lookAt?: LookAt | undefined; readonly migration?: boolean } = {},
 ): readonly JudgedProvider[] {
   if (strict === undefined) return [];
+  // Schema and notes are made of one table, which the loader reads, too (docs/design/configuration-tables.md).
   const judge = (schema: ZodType, notes: readonly Note[], value: unknown, at: Path) => {
     const { error } = schema.safeParse(value);
     for (const { path, message } of error === undefined ? [] : issuesOf(error))
@@ -83,7 +85,7 @@ export function judgeStrictly(
   });
 }
 
-/** Names and parents of diskimages (docs/contract/config.md, "Cross checks"). */
+/** Names and parents of diskimages (docs/contract/config.md, "Cross checks"), which a schema cannot compare. */
 function crossCheck(strict: Raw, findings: Source["findings"]): void {
   const images = Array.isArray(strict.diskimages) ? (strict.diskimages as readonly (Raw | null)[]) : [];
   const names = new Set<unknown>();

@@ -28,6 +28,7 @@ const age = (description: string) =>
 /** A key without a value, or with an empty one, is as absent. */
 const folder = (description: string) => text(description).map((path) => path || null);
 
+/** The secure port of ZooKeeper is the default, as in Nodepool. */
 const server = section({
   host: text("Host name or address; IPv6 without brackets.", { needed: "loader" }).map(shortHost),
   port: integer("Port.", { default: 2281 }).check((port) =>
@@ -70,6 +71,7 @@ const logLevelTable = {
   api: level("The HTTP interface."),
 };
 
+/** Labels are known to pools by name only; which pools offer one is said there. */
 const labelTable = {
   name: text("What clients ask for.", { needed: true }),
   "min-ready": integer("Ready nodes to keep in stock.", { default: 0 }).map((nodes) =>
@@ -84,6 +86,10 @@ export const tenantLimits = {
   ...cloudLimits,
 };
 
+/**
+ * Each key once: schema, defaults, compiled type, JSON Schema and reference page are made of it
+ * (docs/design/configuration-tables.md). The texts are those of the reference.
+ */
 const topTable = {
   ...zookeeperTable,
   "zookeeper-timeout": field("Session timeout.", { default: 10, unit: "s" }, FLOAT, readTimeout)
@@ -161,6 +167,7 @@ const topTable = {
 
 /** The file but for the insides of providers (docs/contract/config.md, "Validator and loader"). */
 export const top = section(topTable);
+/** The file as its table reads it; durations are milliseconds. */
 export type Top = Values<typeof topTable>;
 
 /** A top-level label. */
@@ -175,8 +182,10 @@ export const secure = section({
     { nullable: true },
   ),
 });
+/** The secure file as its table reads it. */
 export type Secure = NonNullable<ReturnType<typeof secure.read>>;
 
+/** Milliseconds; what is no time above 0 is an error. */
 function readTimeout(at: Reader, key: string): number {
   if (at.raw[key] === null) at.error(key, "has no value; write seconds, or remove the key");
   const ms = at.milliseconds(key, 10);
@@ -184,6 +193,7 @@ function readTimeout(at: Reader, key: string): number {
   return ms;
 }
 
+/** Of anything: each provider is judged by its driver's table. */
 function readList(at: Reader, key: string): readonly unknown[] {
   const value = at.raw[key] ?? [];
   if (Array.isArray(value)) return value;

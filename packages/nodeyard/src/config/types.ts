@@ -2,20 +2,25 @@ import type { DriverConfig, ProviderConfig, Reader, Resources } from "@nodeyard/
 import type { DiskimageConfig, ImageSettings } from "./diskimage-table.ts";
 import type { LabelSettings, Top } from "./table.ts";
 
-/** The compiled file: every default applied, references resolved, nothing of the file's spelling left. */
+/**
+ * The compiled file: every default applied, references resolved, nothing of the file's spelling left. Immutable; a reload makes
+ * another one, and objects that did not change are not shared with it. Durations are milliseconds.
+ */
 export interface Config extends Pick<Top, "maxHoldAgeMs" | "failedLaunchesPerHour" | "journal" | "webapp"> {
   readonly zookeeper: ZookeeperConfig;
   readonly labels: ReadonlyMap<string, LabelSettings>;
-  /** Non-abstract ones by name. */
+  /** Non-abstract ones by name: what launchers need of them. */
   readonly diskimages: ReadonlyMap<string, DiskimageConfig>;
+  /** In the order of the file, by unique names. */
   readonly providers: readonly ProviderConfig[];
-  /** By tenant; absent names are unlimited. */
+  /** By tenant, amounts by resource; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   readonly builder: BuilderSettings;
   /** Log levels by area, which override those of the command line. */
   readonly logLevels: LogLevelSettings;
 }
 
+/** Levels by area, `all` included; an absent one is the command line's. */
 export type LogLevelSettings = Readonly<
   Partial<Record<Exclude<keyof Top["logLevels"], "at">, "debug" | "info" | "warn" | "error">>
 >;
@@ -45,6 +50,7 @@ export interface BuilderSettings extends Readonly<Top["builder"]> {
 
 /** Uploads to one provider, by diskimage. */
 export interface UploadSettings {
+  /** With {image_name}, {upload_id} and {timestamp}. */
   readonly nameFormat: string;
   /** Path of a program, or null. */
   readonly postUploadHook: string | null;
@@ -55,13 +61,13 @@ export interface UploadSettings {
 export interface UploadedImageSettings {
   /** No uploads to this provider. */
   readonly paused: boolean;
-  /** `meta` or `tags`. */
+  /** `meta` or `tags` of the provider's entry, over the image's own. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The entry as it is written, for the driver. */
   readonly own: Readonly<Record<string, unknown>>;
 }
 
-/** The keys of a driver of which nothing else is here: its providers are judged, and not served. */
+/** The keys of a driver of which nothing else is here: its providers are judged, and not served. Only the validator has them. */
 export type UninstalledDriver = Pick<DriverConfig, "schema" | "notes"> & {
   /** What the loader of the old launcher says of them. */
   read(at: Reader): unknown;

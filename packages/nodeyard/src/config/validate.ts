@@ -21,6 +21,7 @@ export interface ValidationResult {
  * warning, unless `strict` is set: then it is an error, and so are keys without effect. The secure file is not read.
  */
 export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): ValidationResult {
+  // Without the secure file: where a file is validated, its credentials need not be.
   const { secureText: _text, securePath: _path, ...mainOnly } = input;
   const { main, config, providers: judged } = judge(mainOnly);
   const isDifference = ({ source }: Finding) => source === "difference";
@@ -43,6 +44,7 @@ export function validateConfig(input: ConfigInput & { readonly strict?: boolean 
   return {
     exitCode: failed ? 1 : 0,
     findings: sorted(withoutEchoes(findings)),
+    // Files that this machine lacks do not count: the launcher's may have them.
     isLoadable: main.findings.all.every(
       ({ severity, source }) => severity !== "error" || source === "schema" || source === "machine",
     ),

@@ -89,6 +89,7 @@ export function isSecureUrl(text: string): boolean {
   );
 }
 
+/** Values are compared as texts, so numbers and flags may be written as such. */
 function readClaims(at: Reader, key: string): Readonly<Record<string, readonly string[]>> {
   const claims = Object.entries(at.mapping(key) ?? {}).map(
     ([name, value]) => [name, (Array.isArray(value) ? value : [value]).map(String)] as const,

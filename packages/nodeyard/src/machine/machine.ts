@@ -11,7 +11,9 @@ export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   readonly user: string;
+  /** Names the process in the tree: locks, components and records of builds have it. */
   readonly hostname: string;
+  /** Whether it may make slivers, and has /var/lib/nodeyard as its state folder. */
   readonly isRoot: boolean;
   readonly pid: number;
   /**
@@ -29,7 +31,7 @@ export interface Machine {
   memory(): { readonly resident: number; readonly heap: number };
   /** Reports the state of a daemon to the service manager that started it, if one did; from "ready" on also that it `works`. */
   report(state: ServiceState, works?: () => boolean): void;
-  /** Ends the process at once. */
+  /** Ends the process at once: nothing is flushed or closed. */
   exit(code: number): never;
 }
 

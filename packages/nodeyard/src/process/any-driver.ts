@@ -11,7 +11,7 @@ import {
 } from "@nodeyard/driver";
 import type { DriverRegistry } from "../config/index.ts";
 
-/** What providers of all drivers have: pools with limits and labels. */
+/** What providers of all drivers have: pools with limits and labels. Other keys are ignored. */
 const table = {
   pools: entries(
     section({
@@ -22,6 +22,7 @@ const table = {
   ),
 };
 
+/** Values stand where a launcher would need them; nothing is launched by them. */
 const anyConfig = driverConfig("any", table, (provider, context) => ({
   ...commonOf({ ...provider, launchTimeoutMs: 3_600_000, bootTimeoutMs: 60_000, launchAttempts: 3 }),
   pools: compilePools(provider, (pool) => ({
@@ -36,7 +37,10 @@ const anyConfig = driverConfig("any", table, (provider, context) => ({
   own: null,
 }));
 
-/** The installed drivers; for other names a driver that reads only the keys of all providers. For processes that launch nothing. */
+/**
+ * The installed drivers; for other names a driver that reads only the keys of all providers. For processes that launch nothing:
+ * commands, plans, the doctor. A driver that is broken counts as not installed.
+ */
 export function withAnyDriver(installed: DriverRegistry): DriverRegistry {
   return {
     get(name) {

@@ -4,8 +4,8 @@ import { type FileJournal, type JournalEventName, type Log, logEvent } from "../
 import type { View, ViewEvent } from "../view/index.ts";
 
 /**
- * The audit of the API: append-only events of the journal, and lines of the log. The command line also creates and revokes tokens, but
- * keeps no journal; a process that sees such a change in the tree records it.
+ * The audit of the API: append-only events of the journal, and lines of the log. The command line also creates and revokes
+ * tokens, but keeps no journal; a process that sees such a change in the tree records it, so that each launcher has all of them.
  */
 export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
   const write = (event: JournalEventName, facts: Readonly<Record<string, unknown>>) => {
@@ -13,6 +13,7 @@ export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
     logEvent(log, { event, ...facts });
   };
   view.onEvent((event) => {
+    // Before the view is complete its events are the tree as it is, not changes.
     const facts = view.complete ? tokenFacts(event) : undefined;
     if (facts !== undefined) write("token.changed", facts);
   });
@@ -29,7 +30,7 @@ export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
   };
 }
 
-/** Undefined for another event, and where the token is the same as before. */
+/** Facts of `token.changed`, without the secret's hash. Undefined for another event, and where the token is the same as before. */
 function tokenFacts(event: ViewEvent): Readonly<Record<string, unknown>> | undefined {
   if (event.type !== "own" || !event.path.startsWith(`${TOKENS}/`)) return undefined;
   const name = event.path.slice(TOKENS.length + 1);

@@ -12,6 +12,7 @@ import { HTTP_SOCKET } from "./http-socket.ts";
  */
 export async function backupTree(stateFolder: string, file: string, machine: Machine): Promise<void> {
   const socket = `${stateFolder}/${HTTP_SOCKET}`;
+  // False: nobody listens, so the process there was killed, and its file is free.
   if (isSocket(socket) && (await fetchToFile({ socket, path: BACKUP_PATH, file }))) return;
   if (!fileExists(`${stateFolder}/tree.sqlite`))
     throw new ProcessError(
@@ -37,7 +38,10 @@ export async function backupTree(stateFolder: string, file: string, machine: Mac
   }
 }
 
-/** Restores a backup as a state folder's tree. `force`: replaces an existing tree. Throws ProcessError or StoreRefused. */
+/**
+ * Restores a backup as a state folder's tree. `force`: replaces an existing tree, but never one that a process holds. Throws
+ * ProcessError or StoreRefused.
+ */
 export function restoreTree(stateFolder: string, file: string, force: boolean): void {
   makeStateFolder(stateFolder);
   if (!force && fileExists(`${stateFolder}/tree.sqlite`))

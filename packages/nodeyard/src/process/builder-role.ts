@@ -25,8 +25,9 @@ const REPORT_MS = 30_000;
 
 /** What a builder role is made of. */
 export interface BuilderParts extends RoleParts {
-  /** The view of the launcher in the same process; absent: the builder opens its own. */
+  /** The view of the launcher in the same process, which closes it; absent: the builder opens its own. */
   readonly view?: View;
+  /** Builds at once; absent: the builder's default. So for uploads. */
   readonly buildWorkers?: number;
   readonly uploadWorkers?: number;
 }
@@ -36,6 +37,7 @@ export class BuilderRole implements Role {
   readonly known: Role["known"];
   readonly #parts: Pick<BuilderParts, "machine" | "tree" | "log" | "view">;
   readonly #builder: Builder;
+  /** The configuration in force, of which `samples` counts images that are paused. */
   #config: Config;
   /** The reloads so far; each waits for the one before. */
   #reloading: Promise<void> = Promise.resolve();
@@ -108,6 +110,7 @@ export class BuilderRole implements Role {
   }
 
   gauges(): readonly Gauge[] {
+    // Beside a launcher in the same process, that one reports the images.
     const images = this.#parts.view === undefined ? imageGauges(this.#builder.view) : [];
     return [...images, ...workGauges(this.work()), ...this.#workers()];
   }
@@ -135,6 +138,7 @@ export class BuilderRole implements Role {
     if (config.builder.imagesDir !== folder)
       log.warn({ folder }, "a change of images-dir takes effect at the next start");
     this.#config = config;
+    // One after the other, so that the last configuration wins.
     const applied = this.#reloading.then(() => this.#builder.reconfigure(builderConfig(config)));
     this.#reloading = applied.catch(() => {});
     return applied;

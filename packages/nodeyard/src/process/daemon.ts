@@ -16,9 +16,13 @@ import { openTree } from "./open-tree.ts";
 import type { Role, RoleParts } from "./role.ts";
 import type { Stoppable } from "./until-stopped.ts";
 
-/** Tries before a daemon gives up on a tree that never answered: about five minutes. */
+/**
+ * Tries before a daemon gives up on a tree that never answered: about five minutes, with the ten seconds of each try and pauses
+ * of up to ten.
+ */
 const ATTEMPTS = 20;
 
+/** What a daemon is started with. `stateFolder` is created by those that write to it. */
 export interface DaemonOptions {
   readonly stateFolder: string;
   readonly files: ConfigFiles;
@@ -34,8 +38,9 @@ export interface BuilderDaemonOptions extends DaemonOptions {
 }
 
 /**
- * A launcher on the tree of its configuration. Resolves when its pools are registered. An abort of `stopping` ends the waiting for a
- * tree, with its reason, and that for providers.
+ * A launcher on the tree of its configuration. Resolves when its pools are registered. An abort of `stopping` ends the waiting
+ * for a tree, with its reason, and that for providers. Rejects with ProcessError, ConfigRefused or ListenError; then nothing is
+ * left open.
  */
 export function startLauncher(
   options: DaemonOptions,
@@ -66,6 +71,10 @@ export function startBuilder(
   return startDaemon(options, machine, log, stopping, start);
 }
 
+/**
+ * In this order: configuration, HTTP, tree, role, watch of the files. HTTP before the tree, so that a supervisor sees a daemon
+ * that waits for its ZooKeeper as not ready rather than gone.
+ */
 async function startDaemon(
   options: DaemonOptions,
   machine: Machine,
@@ -101,6 +110,7 @@ async function startDaemon(
       stuck: () => front.stuck(),
       async close(graceMs) {
         watch.close();
+        // The role first: it writes to the tree, and the front shows how it ends.
         await role.close(graceMs);
         await front.close();
         await parts.tree.close();
@@ -127,6 +137,7 @@ async function connected(
     try {
       return await unlessStopped(open(), stopping);
     } catch (error) {
+      // All other errors would be the same at the next try.
       const isAbsent =
         error instanceof ProcessError &&
         (error.code === "process.no_zookeeper" || error.code === "process.no_tree");

@@ -13,8 +13,9 @@ import { messageOf } from "@nodeyard/runtime";
 import type { Log } from "../telemetry/index.ts";
 
 /**
- * A driver whose faults stay its own: a provider that its `load` cannot compile is a finding at the provider's place, what
- * `open` resolves with has all methods, and whatever those throw is a DriverError. Its lines and each of its calls go to `log`.
+ * A driver whose faults stay its own: a provider that its `load` cannot compile is a finding at the provider's place, what `open`
+ * resolves with has all methods, and whatever those throw is a DriverError. Its lines and each of its calls go to `log`; absent:
+ * to the log of the context. `open` itself rejects with what the driver throws.
  */
 export function guarded(driver: Driver, log?: Log): Driver {
   const { name, contract, capabilities } = driver;
@@ -42,6 +43,7 @@ function guardedConfig({ name, config }: Driver): DriverConfig {
     schema: config.schema,
     notes: config.notes,
     load(raw, context) {
+      // Whether the driver itself has said what is wrong.
       let reported = false;
       const report: LoadContext["report"] = (finding) => {
         reported ||= finding.severity === "error";
@@ -64,7 +66,7 @@ function guardedConfig({ name, config }: Driver): DriverConfig {
   };
 }
 
-/** What is read of it before the driver is opened. */
+/** What is read of a compiled provider before the driver is opened: configuration, scheduler and validator use its name and pools. */
 function isCompiled(value: Partial<ProviderConfig>): boolean {
   return typeof value.name === "string" && Array.isArray(value.pools);
 }

@@ -12,6 +12,7 @@ type DriverSource =
   /** One module with one driver, whatever that is called. */
   | { readonly name: null; readonly specifiers: readonly [string] };
 
+/** The three ways to name a driver; anything else reaches no loader. */
 const NAME = /^[a-z][a-z0-9-]*$/;
 const PACKAGE = /^npm:((?:@[a-z0-9][a-z0-9._~-]*\/)?[a-z0-9][a-z0-9._~-]*)$/;
 const PATH = /^\.{0,2}\//;
@@ -32,12 +33,13 @@ function driverSource(value: string): DriverSource | undefined {
 const SPELLING =
   'a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"';
 
-/** Drivers of Nodepool that have no package yet. A file that names one is not wrong. */
+/** Drivers of Nodepool that have no package yet. A file that names one is not wrong, and the validator judges its keys. */
 const NOT_BUILT = ["azure", "gce", "ibmvpc"] as const;
 /** The keys of each, for the validator. */
 export type UninstalledDrivers = Readonly<Record<(typeof NOT_BUILT)[number], UninstalledDriver>>;
-/** A launcher refuses the file whatever keys such a provider has. */
+/** Without a validator's tables every key is accepted: a launcher refuses the file anyway, because the driver is missing. */
 const ANY_KEYS: UninstalledDriver = { schema: MAPPING, notes: () => [], read: () => undefined };
+/** Names for messages; which of them are installed shows only when they are loaded. */
 const SHIPPED = [
   "static",
   "fake",
@@ -57,12 +59,13 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   openshiftpods: ["@nodeyard/driver-kubernetes/openshift"],
 };
 
-/** Loads a module by its name or path, at once. */
+/** Loads a module by its name or path, at once. Throws as `require` does, with MODULE_NOT_FOUND for one that does not exist. */
 export type LoadModule = (specifier: string) => unknown;
 
 /**
- * Drivers by the value of `driver:`. A driver is loaded only when a configuration names it, so that an installation pays for no cloud
- * that it does not use, and it is checked against the contract before use.
+ * Drivers by the value of `driver:`. A driver is loaded only when a configuration names it, so that an installation pays for no
+ * cloud that it does not use, and it is checked against the contract before use. One for each process: a module is loaded once,
+ * and a driver that is replaced on disk counts from the next start.
  */
 export class Drivers implements DriverRegistry {
   readonly #load: LoadModule;
@@ -80,7 +83,10 @@ export class Drivers implements DriverRegistry {
     this.#log = log;
   }
 
-  /** For the configuration, which reports a driver that is not installed with its place in the file. */
+  /**
+   * The configuration part of a driver. Undefined: the name is unknown; `trouble`: the driver is there, or named by a place, and
+   * cannot be used. The configuration reports both with their place in the file.
+   */
   get(value: string): ReturnType<DriverRegistry["get"]> {
     try {
       return this.driver(value).config;
@@ -94,6 +100,7 @@ export class Drivers implements DriverRegistry {
     }
   }
 
+  /** Names that a message can propose. */
   names(): readonly string[] {
     return [...new Set([...SHIPPED, ...this.#loaded.keys()])].sort();
   }
@@ -110,6 +117,7 @@ export class Drivers implements DriverRegistry {
     return driver;
   }
 
+  /** The first module that exists decides, also when it is broken: another one of that name would be a surprise. */
   #find(value: string, source: DriverSource): Driver {
     for (const specifier of source.specifiers) {
       const module = this.#module(value, specifier);
@@ -136,6 +144,7 @@ export class Drivers implements DriverRegistry {
     } catch (error) {
       const code = String((error as { code?: unknown }).code);
       const line = messageOf(error).split("\n", 1)[0]!;
+      // Node names the missing module in the first line. If it is another one, the driver exists and lacks a dependency.
       const wanted = specifier.replace(/^(\.{1,2}\/)+/, "");
       if (code === "MODULE_NOT_FOUND" && line.endsWith(`${wanted}'`)) return undefined;
       throw broken(value, specifier, `cannot be loaded: ${REMEDIES[code] ?? line}`, error);

@@ -1,7 +1,7 @@
 import { NodeyardError } from "@nodeyard/runtime";
 import { type Finding, formatFinding } from "../config/index.ts";
 
-/** A process cannot be put together or reached as it was asked for. */
+/** A process cannot be put together or reached as it was asked for. The message says what to do; nothing was changed. */
 export class ProcessError extends NodeyardError {}
 
 /** A configuration with errors. `findings` has all of them; the message is the first. */

@@ -47,11 +47,11 @@ export interface ListenAddresses {
   readonly socket?: string;
   /** By TCP; absent: nowhere. */
   readonly tcp?: { readonly host: string; readonly port: number; readonly tls?: TlsFiles };
-  /** The token that clients must present; absent: none. */
+  /** Clients by TCP must show it; absent: none is needed, and who is not on this machine sees less. */
   readonly token?: string;
 }
 
-/** Where the wish and the configuration together say; without a wish nowhere. */
+/** Where the wish of the command line and the configuration together say; without a wish nowhere. */
 export function listenAddresses(
   wish: FrontWish | undefined,
   { port, listenAddress, isNamed, tls }: Omit<WebappConfig, "oidc">,
@@ -68,6 +68,7 @@ export function listenAddresses(
   };
 }
 
+/** What a front is made of. `config` is that of the start; later ones come by `reconfigured`. */
 export interface FrontParts {
   readonly machine: Machine;
   readonly log: ProcessLog;
@@ -77,15 +78,20 @@ export interface FrontParts {
   readonly backup?: () => Promise<Backup>;
 }
 
-/** A process as seen from outside: HTTP, Prometheus and statsd, for the roles that run in it. */
+/**
+ * A process as seen from outside: HTTP, Prometheus and statsd, for the roles that run in it. Made before the roles and closed
+ * after them, so that a start and a stop can be watched.
+ */
 export class Front {
   /** All that the process counts. */
   readonly counters = new Counters();
   readonly #parts: FrontParts;
   readonly #api: HttpApi;
   readonly #statsd: { readonly sink: UdpSink; readonly reporter: StatsdReporter } | undefined;
+  /** In the order of their start; questions that only one can answer go to the first that can. */
   readonly #roles: Role[] = [];
   #prometheus: Promise<PrometheusExporter> | undefined;
+  /** Address by TCP; undefined: there is none, or it was closed. */
   #tcp: string | undefined;
   #isGuarded = false;
 
@@ -137,10 +143,10 @@ export class Front {
     return this.#statsd !== undefined;
   }
 
-  /** A figure may have changed. */
+  /** A figure may have changed: statsd gets it soon. */
   readonly changed = (): void => this.#statsd?.reporter.changed();
 
-  /** A view has been read whole, and nothing has been done yet. */
+  /** A view has been read whole, and nothing has been done yet: events from here on are kept for clients that come back. */
   seen(known: Known): void {
     this.#api.seen(known);
   }
@@ -184,6 +190,7 @@ export class Front {
     return undefined;
   }
 
+  /** Ends streams and connections. The roles are closed before. */
   async close(): Promise<void> {
     await this.#api.close();
     this.#statsd?.reporter.close();
@@ -241,6 +248,7 @@ export class Front {
     );
   }
 
+  /** The page of /metrics. */
   async #page(): Promise<Page> {
     this.#prometheus ??= PrometheusExporter.start(VERSION);
     const exporter = await this.#prometheus;
@@ -275,14 +283,15 @@ export class Front {
 const CLOSED =
   "nodes of this machine could reach the web interface by TCP: name a token with --webapp-token FILE, or use the Unix socket in the state folder";
 
+/** As `config-validate` does. Environment variables are not filled in, because findings quote values. */
 async function checkConfig(text: string): Promise<readonly Finding[]> {
   const input = { text, path: "configuration", env: {}, drivers: await validatorDrivers() };
   return validateConfig(input).findings;
 }
 
 /**
- * Names of providers whose nodes run on this machine. Code in them is hostile and may reach what listens here, loopback included (rule 11),
- * so nothing may that does not ask for a token.
+ * Names of providers whose nodes run on this machine. Code in them is hostile and may reach what listens here, loopback included
+ * (rule 11), so nothing may that does not ask for a token. Drivers say it of themselves.
  */
 function localProviders({ providers }: Config, drivers: Drivers): readonly string[] {
   return providers

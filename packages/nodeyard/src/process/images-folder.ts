@@ -5,7 +5,10 @@ import type { Log } from "../telemetry/index.ts";
 import { isFolder } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
 
-/** The folder of a builder, and the lock by which it is the only one there; without one where the file system has no locks. */
+/**
+ * The folder of a builder, and the lock by which it is the only one there; without one where the file system has no locks. The
+ * role releases it.
+ */
 export interface ImagesFolder {
   readonly path: string;
   readonly lock: FolderLock | undefined;

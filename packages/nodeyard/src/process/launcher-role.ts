@@ -42,7 +42,7 @@ export interface LauncherParts extends RoleParts {
 /** Milliseconds to send the last spans when the process stops. The collector may not answer. */
 const TRACES_MS = 2_000;
 
-/** Most requests that a plan by the API replays. */
+/** Most requests that a plan by the API replays: the latest. */
 const PLANNED = 20_000;
 
 /** The files that the role opens and closes. */
@@ -53,7 +53,10 @@ interface Kept {
   readonly traces: TraceExport | undefined;
 }
 
-/** A launcher with its journal and host key scanner, and its figures: of the tree, of its limits, and of its health. */
+/**
+ * A launcher with its journal and host key scanner, and its figures: of the tree, of its limits, and of its health. Between
+ * `start` and `close` it serves the pools of its configuration.
+ */
 export class LauncherRole implements Role {
   readonly known: Role["known"];
   readonly shared: NonNullable<Role["shared"]>;
@@ -65,13 +68,17 @@ export class LauncherRole implements Role {
   readonly #traces: TraceExport | undefined;
   readonly #population: Population;
   readonly #history: CountHistory;
+  /** Among all launchers, for who sends the statistics of the tree; undefined: this one sends none. */
   readonly #election: Election | undefined;
   readonly #ignoreDump: () => void;
   #config: Config;
   /** A plan by the API is being made; there is one at a time. */
   #planning = false;
 
-  /** Opens its files and starts the launcher. Resolves when the pools are registered, or `stopping` aborts. */
+  /**
+   * Opens its files and starts the launcher. Resolves when the pools are registered, or `stopping` aborts. Rejects as the
+   * launcher does; its files are closed then.
+   */
   static async start(parts: LauncherParts, stopping?: AbortSignal): Promise<LauncherRole> {
     const { machine, tree, config, drivers, front, stateFolder } = parts;
     const { clock, random, hostname } = machine;
@@ -130,6 +137,7 @@ export class LauncherRole implements Role {
     this.known = { view: launcher.view, handles: { tree, clock, random }, events };
     this.#population = new Population(launcher.view, changed);
     this.#history = new CountHistory(this.#population, () => launcher.view.complete, { clock, journal });
+    // The last day of an earlier process; until it is read, the history begins now.
     void journal.latest(["counts.noted"]).then(({ events }) => this.#history.recall(events));
     const live = new Live(clock);
     if (front.tellsStatsd) {
@@ -219,7 +227,7 @@ export class LauncherRole implements Role {
     this.#evidence.close();
   }
 
-  /** Figures of this launcher alone. */
+  /** Figures of this launcher alone, which no other one can send for it. */
   #own(): readonly Gauge[] {
     const { providers, tenantLimits } = this.#config;
     const maxServers = new Map(

@@ -19,7 +19,10 @@ import { loadModule } from "./edge/load-module.ts";
 import { ConfigRefused } from "./errors.ts";
 import type { RoleParts } from "./role.ts";
 
-/** Reads and compiles a configuration; rejects with ConfigRefused. Warnings are the caller's to show. */
+/**
+ * Reads and compiles a configuration; rejects with ConfigRefused. Warnings are the caller's to show. Without `drivers` the
+ * installed ones are loaded.
+ */
 export async function openConfig(
   files: ConfigFiles,
   { env }: Pick<Machine, "env">,
@@ -39,7 +42,7 @@ export async function openConfig(
   return { config, warnings: findings };
 }
 
-/** Drivers for processes that launch nothing: a driver that is not installed is accepted. */
+/** Drivers for processes that launch nothing: a driver that is not installed is accepted, so that a command works on any machine. */
 export function anyDriver(): DriverRegistry {
   return withAnyDriver(new Drivers(loadModule));
 }
@@ -54,6 +57,7 @@ export async function uninstalledDrivers(): Promise<UninstalledDrivers> {
   return (await import("./uninstalled/index.ts")).uninstalled;
 }
 
+/** Each finding is a line with its place. */
 export function logFindings(log: Log, findings: readonly Finding[]): void {
   for (const finding of findings) {
     if (finding.severity === "error") log.error({}, formatFinding(finding));
@@ -61,13 +65,17 @@ export function logFindings(log: Log, findings: readonly Finding[]): void {
   }
 }
 
-/** Calls `take` with each configuration that comes into force; findings in the files are logged. */
+/**
+ * Calls `take` with each configuration that comes into force; findings in the files are logged. A file that cannot be used
+ * changes nothing: the former configuration stays. The caller closes what it returns.
+ */
 export function followConfig(
   { machine, config, files, drivers, log, front }: Omit<RoleParts, "tree">,
   take: (config: Config) => Promise<unknown>,
 ): ConfigWatch {
   const { clock } = machine;
   const { counters } = front;
+  // Whether the files were refused last, so that their return to what is in force is worth a line.
   let isRefused = false;
   const note = (result: "loaded" | "refused" | "failed") => {
     counters.add("config.reloads", 1, { result });
@@ -119,7 +127,7 @@ export function followConfig(
   });
 }
 
-/** Only what did change. */
+/** Only what did change: for the line in the log. */
 function changesIn({ any: _, ...diff }: ConfigDiff): object {
   const changed = Object.entries(diff).filter(([, value]) =>
     Array.isArray(value) ? value.length > 0 : value,
@@ -127,7 +135,10 @@ function changesIn({ any: _, ...diff }: ConfigDiff): object {
   return Object.fromEntries(changed);
 }
 
-/** The part of the configuration that a launcher works by. */
+/**
+ * The part of the configuration that a launcher works by. Not the names of its own files, servers and listeners: those are the
+ * process's.
+ */
 export function launcherConfig(config: Config): LauncherConfig {
   const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;
   return { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour };

@@ -17,13 +17,14 @@ import type { Log } from "../telemetry/index.ts";
 import { fileExists, isSocket, readText } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
 
-/** Where the old launcher keeps its file. */
+/** Where Nodepool's launcher keeps its file. */
 export const DEFAULT_CONFIG = "/etc/nodepool/nodepool.yaml";
-/** A person waits: a tree that does not answer within this is not there. */
+/** A person waits: a tree that does not answer within this is not there. Milliseconds. */
 const CONNECT_MS = 10_000;
 
 /** Where a tree is looked for. */
 export interface TreeLocation {
+  /** Looked into when no ZooKeeper is named. */
   readonly stateFolder: string;
   /** A configuration that was named: its ZooKeeper is used when it has one. */
   readonly files?: ConfigFiles;
@@ -67,8 +68,12 @@ export function writesTo(log: Log | undefined): (write: WriteEnded) => void {
     );
 }
 
-/** Rejects with ProcessError when no server lets us in within the time, or our part of the tree is not there. */
+/**
+ * A tree on the servers of the configuration. Rejects with ProcessError when no server lets us in within the time, or our part of
+ * the tree is not there: creating the chroot could hide a misspelt one.
+ */
 export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine, log?: Log): Promise<Tree> {
+  // The chroot is given apart.
   const servers = connectionString({ ...config, chroot: "" });
   const tree = await connect(config, servers, machine, log);
   if (config.chroot === "" || (await tree.stat("/")) !== undefined) return tree;
@@ -112,7 +117,10 @@ async function connect(
   }
 }
 
-/** Logs the begin and the end of an outage of the tree, which explains other errors in between. */
+/**
+ * Logs the begin and the end of an outage of the tree, which explains other errors in between. Once each, however often the
+ * session tries.
+ */
 function noteOutages(tree: Tree, servers: string, clock: Clock, log: Log): void {
   let since: number | undefined;
   tree.onSession(({ state }) => {
@@ -126,6 +134,7 @@ function noteOutages(tree: Tree, servers: string, clock: Clock, log: Log): void 
   });
 }
 
+/** Read once: renewed files count from the next start. */
 function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
   return {
     cert: readText(cert, "zookeeper-tls cert"),

@@ -10,7 +10,7 @@ import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
 import type { Answers, SurveyOf } from "./surveys.ts";
 
-/** What a role is started with: the process has opened it, and closes it after the role. */
+/** What a role is started with: the process has opened it, and closes it after the role. A role opens only its own files. */
 export interface RoleParts {
   readonly machine: Machine;
   readonly tree: Tree;
@@ -22,9 +22,13 @@ export interface RoleParts {
   readonly front: Front;
 }
 
-/** A launcher or a builder that runs in a process and reports its health and figures. */
+/**
+ * A launcher or a builder that runs in a process and reports its health and figures. The front asks it for each request, so all
+ * but the promises are answered from memory.
+ */
 export interface Role {
   readonly known: Known;
+  /** Whether it does its work now: false while the tree is away or not read yet. For load balancers and supervisors that wait. */
   readiness(): Readiness;
   /** What does not go on, and only a restart would help; undefined: nothing. */
   stuck(): string | undefined;
@@ -47,7 +51,7 @@ export interface Role {
   gauges(): readonly Gauge[];
   /** Statsd metrics of this process alone. */
   samples(): readonly StatsdSample[];
-  /** Statsd metrics that all processes share, sent by the elected one; absent: none. */
+  /** Statsd metrics that all processes share, sent by the elected one; absent: none. `leading` may change at any time. */
   readonly shared?: { readonly leading: () => boolean; readonly gauges: () => readonly StatsdSample[] };
   /** Puts a changed configuration into force. Rejects where it cannot be applied. */
   reconfigure(config: Config): Promise<void>;
@@ -55,7 +59,7 @@ export interface Role {
   close(graceMs: number): Promise<void>;
 }
 
-/** Whether the process may act on the tree now. */
+/** Whether the process may act on the tree now: the session is connected, and has been confirmed within its time. */
 export function treeReadiness({ tree, machine }: Pick<RoleParts, "tree" | "machine">): Readiness {
   const { state, trustedUntil } = tree.session();
   if (state !== "connected") return { ready: false, why: `the connection with the tree is ${state}` };

@@ -9,8 +9,10 @@ import { type Counters, type LiveWork, type Log, RESTS } from "../telemetry/inde
 const BUCKET = "nodeyard.stack_dump";
 /** Lines of one kind, at most; how many are left out is said. */
 const MOST = 1_000;
+/** Requests whose verdicts are logged; a launcher may have thousands, and `nodeyard explain` says more of one. */
 const MOST_REQUESTS = 100;
 
+/** What is dumped: a process without a launcher has the rest. */
 export interface Dumped {
   readonly machine: Machine;
   readonly tree: Tree;
@@ -55,11 +57,13 @@ export async function stackDump(of: Dumped): Promise<void> {
 
 type Say = (facts: object, text: string) => void;
 
+/** The first lines of a long list, and how many follow. */
 function some<T>(all: readonly T[], say: Say, each: (one: T) => void): void {
   for (const one of all.slice(0, MOST)) each(one);
   if (all.length > MOST) say({ more: all.length - MOST }, "dump: and so on");
 }
 
+/** Times are milliseconds until now, or from now. */
 function liveFacts({ since, step, stepSince, site, until, locks }: LiveWork, now: number): object {
   return {
     ageMs: Math.round(now - since),

@@ -11,6 +11,7 @@ import type { Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { ProcessError } from "./errors.ts";
 
+/** What a survey is made with: the configuration names providers and drivers. */
 export interface CloudQuestion {
   readonly handles: OperationHandles;
   readonly config: Config;
@@ -37,8 +38,8 @@ export interface Answers<T> {
 }
 
 /**
- * Lists the cloud of each provider, or of one, and collects what `look` finds. Changes nothing. `wanted` selects providers. Rejects with
- * ProcessError.
+ * Lists the cloud of each provider, or of one, and collects what `look` finds. Changes nothing. `wanted` selects providers.
+ * Rejects with ProcessError. One cloud after the other; one that fails does not stop the survey.
  */
 async function askClouds<T>(
   { handles, config, drivers, log, only }: CloudQuestion,
@@ -65,6 +66,7 @@ async function askClouds<T>(
     const driver = drivers.driver(provider.driver);
     if (!wanted(driver, provider)) continue;
     try {
+      // Before the cloud is asked: a node that is made meanwhile must not count as vanished.
       const asked = treeNow(handles);
       const resources = await listResources(driver, provider, { clock, random, scan, log, installation });
       found.push(...(await look({ provider: provider.name, installation, resources, asked })));
@@ -84,6 +86,7 @@ export function surveyLeaks(question: CloudQuestion): Promise<Answers<Difference
   return askClouds(question, tags, async ({ provider, installation, resources, asked }) => {
     const { items, skipped } = await listNodes(question.handles);
     const nodes = items.map(({ record, locked }) => {
+      // Only whether there is a lock matters here.
       return { id: record.id, record, version: 0, contenders: locked ? ["locked"] : [] };
     });
     return survey(provider, installation, resources, nodes, asked, skipped);

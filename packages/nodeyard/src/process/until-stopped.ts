@@ -2,19 +2,23 @@ import { NodeyardError, type Timer } from "@nodeyard/runtime";
 import type { Machine, Signal } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 
-/** A stop in good order may take this long; whatever is left then is as after a crash, which everything survives. */
+/**
+ * A stop in good order may take this long, milliseconds; whatever is left then is as after a crash, which everything survives.
+ * Below the 90 s that systemd waits before it kills, and the 30 s of Kubernetes.
+ */
 export const STOP_MS = 15_000;
 /** Of it, for work that is under way. */
 export const GRACE_MS = 10_000;
 
 /** What a process does until it is stopped. */
 export interface Stoppable {
-  /** Resolves with what makes going on useless. */
+  /** Resolves with what makes going on useless; the process then stops in good order, with code 1. Absent: nothing does. */
   readonly failed?: Promise<NodeyardError>;
   /** Reads the configuration and certificates again, at SIGHUP; never rejects. Absent: there is nothing to reload, and SIGHUP stops the process. */
   reload?(): Promise<void>;
   /** What does not go on, and only a restart would help; undefined: nothing. Absent: it cannot say. */
   stuck?(): string | undefined;
+  /** Ends the work; what is under way has `graceMs` milliseconds, and is given up then. Called once. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -60,6 +64,7 @@ export async function untilStopped(
     await work.reload();
     if (!isStopping) machine.report("ready");
   };
+  // Asked by the service manager's watchdog: a process that hangs is not kept alive by a timer of its own.
   const works = () => {
     const why = running?.stuck?.();
     if (why !== undefined) log.error({}, `${why}: the service manager is to restart the process`);
@@ -78,6 +83,7 @@ export async function untilStopped(
     });
     if (running !== undefined) {
       if (!stopping.signal.aborted) machine.report("ready", works);
+      // It came during the start, which may have read the files before they changed.
       if (isReloadDue) void reload(running);
       failure = await Promise.race([signalled.promise, running.failed ?? signalled.promise]);
       if (failure !== undefined) log.error({ code: failure.code }, failure.message);

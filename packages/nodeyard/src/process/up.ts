@@ -21,7 +21,7 @@ import { LauncherRole } from "./launcher-role.ts";
 import { followConfig, logFindings, openConfig } from "./open-config.ts";
 import { writesTo } from "./open-tree.ts";
 
-/** What `nodeyard up` is given. */
+/** What `nodeyard up` is given. The configuration must name no ZooKeeper. */
 export interface UpOptions {
   readonly stateFolder: string;
   readonly files: ConfigFiles;
@@ -33,7 +33,7 @@ export interface UpOptions {
   readonly tree?: EmbeddedTree;
 }
 
-/** Everything in one process, running. */
+/** Everything in one process, running: a Stoppable. */
 export interface Up {
   /** Where clients find the tree: `unix:/path`, `host:port`. */
   readonly addresses: readonly string[];
@@ -45,7 +45,10 @@ export interface Up {
   close(graceMs: number): Promise<void>;
 }
 
-/** Holds a state folder, and opens the tree in it. Rejects with StoreRefused where another process does. */
+/**
+ * Holds a state folder, and opens the tree in it. Rejects with StoreRefused where another process does, with ProcessError where
+ * the folder cannot be used.
+ */
 export async function openState(
   stateFolder: string,
   { clock, random }: Machine,
@@ -95,8 +98,10 @@ export async function startUp(
     const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
     const launcher = await LauncherRole.start(parts, stopping);
     opened.launcher = launcher;
+    // The configuration that came last, which a builder that is just starting has to catch up with.
     let wanted = config;
     const build = async () => {
+      // One builder for the life of the process: without images it idles.
       if (opened.builder !== undefined || !wantsBuilder(wanted) || opened.closing || stopping?.aborted)
         return;
       const by = wanted;
@@ -135,6 +140,7 @@ export async function startUp(
   };
 }
 
+/** What has been opened so far, to be closed in any case; each is absent until it runs. */
 interface Opened {
   closing?: boolean;
   /** Of the builder, the first or one that starts after the rest; absent until the launcher runs. */
@@ -146,6 +152,7 @@ interface Opened {
   builder?: BuilderRole;
 }
 
+/** The disk failed: the tree answers no more writes, so the process ends, and a restart reads what was acknowledged. */
 function storeLost(stateFolder: string, error: Error): ProcessError {
   const why = messageOf(error.cause ?? error);
   const remedy = "acknowledged writes are kept; free disk space or repair the disk, then start again";
@@ -156,6 +163,7 @@ function storeLost(stateFolder: string, error: Error): ProcessError {
   );
 }
 
+/** Lets clients in. The launcher of this process needs none of it: it works on the tree directly. */
 function serve(
   tree: EmbeddedTree,
   { stateFolder }: UpOptions,

@@ -16,14 +16,18 @@ import { runBuild } from "./run-build.ts";
 /** Milliseconds until the next try when the disk was full. */
 const AGAIN_MS = 60_000;
 
-/** `at`: the time of the next try, in milliseconds of tree time; undefined: the next change of the image decides. */
+/**
+ * How a try to build ended. `at`: the time of the next try, in milliseconds of tree time; undefined: the next change of the image
+ * decides.
+ */
 export type BuildOutcome =
   | { readonly ended: "ready" | "failed"; readonly build: string }
   | { readonly ended: "not-now"; readonly why: string; readonly at?: number };
 
 /**
- * Builds an image if a build is still due when the lock is held: another builder may have built it while this one waited. When `signal`
- * aborts, the record becomes `failed`, as after any other end without success.
+ * Builds an image if a build is still due when the lock is held: another builder may have built it while this one waited. When
+ * `signal` aborts, the record becomes `failed`, as after any other end without success. Rejects when the tree or the lock is
+ * lost; what is left then is settled by the next sweep of any builder.
  */
 export async function buildImage(
   context: BuilderContext,
@@ -66,8 +70,8 @@ interface Work {
 }
 
 /**
- * Why the disk has no room for a build; undefined: it has. The need is estimated from the last build on this host, so that a build does not
- * run for half an hour before it fails.
+ * Why the disk has no room for a build; undefined: it has. The need is estimated from the last build on this host, so that a
+ * build does not run for half an hour before it fails. An estimate: the disk may fill up meanwhile.
  */
 async function roomLacking(
   context: BuilderContext,
@@ -131,6 +135,7 @@ async function begin(
     counters.level("builder.last_run", treeSeconds(context), { image: image.name });
     const ms = Math.round(context.clock.monotonic() - began);
     await measure(context, intent, formats, failure, ms);
+    // Before the record says `ready`: nothing of the build writes to its files from then on.
     await disk.reclaim(intent);
     await finish(context, record, work, { failure, ms });
     if (failure === undefined) await clearRequest(context, image.name, work.request);

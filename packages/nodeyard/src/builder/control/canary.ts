@@ -31,6 +31,7 @@ export async function beginTrial(
   const begun = await change(context, image.name, (before) => {
     const builds = context.view.images.builds(image.name);
     const old = before?.candidate ?? null;
+    // A build whose trial had not ended is rejected, since it was never proven; builds that are gone are forgotten.
     const rejected = [...(before?.rejected ?? []), ...(old === null ? [] : [old])].filter((id) =>
       builds.has(id),
     );
@@ -57,6 +58,7 @@ export async function judgeTrials(context: BuilderContext): Promise<void> {
   for (const [image, { canary: rules }] of settings.images) {
     if (!view.own.has(canaryPath(image))) continue;
     try {
+      // Trials were taken out of the configuration: without the record all builds count.
       if (rules === null) await orUndefined(context.tree.delete(canaryPath(image)));
       else await judge(context, image, rules);
     } catch (error) {
@@ -65,6 +67,7 @@ export async function judgeTrials(context: BuilderContext): Promise<void> {
   }
 }
 
+/** Ends the trial of one image when its rules say so. The event is logged only by the builder whose write won. */
 async function judge(
   context: BuilderContext,
   image: string,
@@ -72,6 +75,7 @@ async function judge(
 ): Promise<void> {
   const { view, log, counters } = context;
   const now = treeNow(context);
+  // Of the attempt that was written.
   let end: CanaryEnd | undefined;
   const written = await change(context, image, (canary) => {
     end = undefined;
@@ -95,7 +99,10 @@ async function judge(
   else logEvent(log, { event: "trial.ended", ...about, verdict: end.verdict });
 }
 
-/** Changes the record by compare-and-set. Returns false when `next` wanted no change, or after too many concurrent writes. */
+/**
+ * Changes the record by compare-and-set. Returns false when `next` wanted no change, or after too many concurrent writes: the
+ * next sweep tries again.
+ */
 async function change(
   { tree }: BuilderContext,
   image: string,

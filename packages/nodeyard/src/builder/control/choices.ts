@@ -5,8 +5,9 @@ import type { LocalBuild } from "../runs/disk.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
 
 /**
- * Whether a configured image must be built, according to the view; called again under its lock, after the view was compared with the
- * tree. `now`, `requestedAt`: milliseconds of tree time; the time of a request is known only under the lock.
+ * Whether a configured image must be built, according to the view; called again under its lock, after the view was compared with
+ * the tree. `now`, `requestedAt`: milliseconds of tree time; the time of a request is known only under the lock, and until then a
+ * request counts as made now.
  */
 export function buildChoice(
   context: BuilderContext,

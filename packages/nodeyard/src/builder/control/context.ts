@@ -9,7 +9,7 @@ import type { Disk } from "../runs/disk.ts";
 import type { ProgressTable } from "./progress.ts";
 import type { SourceTable } from "./sources.ts";
 
-/** A provider that takes images, opened. */
+/** A provider that takes images, opened. Valid as long as it is in `BuilderContext.providers`. */
 export interface ImageProvider {
   readonly name: string;
   readonly store: ImageStore;
@@ -31,18 +31,22 @@ export interface BuilderContext {
   readonly disk: Disk;
   readonly progress: ProgressTable;
   readonly sources: SourceTable;
-  /** Of the installation. */
+  /** UUID of the installation, which tags of images in clouds carry. */
   readonly installation: string;
-  /** UUID of this host's `images-dir`. */
+  /** UUID of this host's `images-dir`: by it a build is known to have its files here, whatever the host is called. */
   readonly builderId: string;
-  /** What records show. */
+  /** Name of this host in records. */
   readonly fqdn: string;
+  /** Those in force; read anew at each use, because a reload replaces them. */
   readonly settings: BuilderSettings;
-  /** Open ones, by name. */
+  /** Open ones, by name. One that is missing may be configured and not open yet. */
   readonly providers: ReadonlyMap<string, ImageProvider>;
 }
 
-/** The formats in which an image is built: its own, and those of the providers that list it, sorted. */
+/**
+ * The formats in which an image is built: its own, and the preferred ones of the open providers that list it, sorted. A provider
+ * that opens later may want another one; then the image is built again.
+ */
 export function formatsWanted(
   { settings, providers }: Pick<BuilderContext, "settings" | "providers">,
   image: string,

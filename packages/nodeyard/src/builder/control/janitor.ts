@@ -47,7 +47,7 @@ export async function sweepImages(
   return awaited;
 }
 
-/** As the view has it. `used`: by image. */
+/** What `retire` decides by, as the view has it. `used`: uploads that nodes boot from, by image. */
 function factsOf(
   context: BuilderContext,
   image: string,
@@ -66,7 +66,7 @@ function factsOf(
   };
 }
 
-/** Uploads that would go if no node used them. */
+/** Keys of uploads that would go if no node used them: their deletion waits for a node, and the end of that node wakes the sweep. */
 function heldBack(facts: RetireFacts, ends: readonly Retirement[]): readonly string[] {
   const going = (all: readonly Retirement[]) =>
     all.flatMap((end) =>
@@ -94,6 +94,7 @@ function trialOf({ view }: BuilderContext, image: string): Pick<RetireFacts, "ca
 function usedUploads({ view }: BuilderContext): ReadonlyMap<string, ReadonlySet<string>> {
   const used = new Map<string, Set<string>>();
   const records = [...view.nodes.byId.values()].map(({ record }) => record);
+  // A node whose record cannot be read may boot from an image, too.
   for (const { imageId } of [...records, ...[...view.unreadable.nodes.values()].map(({ known }) => known)]) {
     const upload = imageUploadOf(imageId ?? null);
     if (upload === undefined) continue;
@@ -106,8 +107,8 @@ function usedUploads({ view }: BuilderContext): ReadonlyMap<string, ReadonlySet<
 }
 
 /**
- * Whether it happened. Under its lock it is decided again, from what the tree has then: the record is read first, so that a write fails
- * where it changed after that.
+ * Carries out one deletion; whether it happened. Under its lock it is decided again, from what the tree has then: the record is
+ * read first, so that a write fails where it changed after that.
  */
 async function carryOut(
   context: BuilderContext,
@@ -128,6 +129,7 @@ async function carryOut(
   return outcome === true;
 }
 
+/** The lock that a builder would hold that works on it (docs/contract/locks.md, "Who takes which lock"). */
 function lockOf(image: string, end: Retirement): string {
   switch (end.do) {
     case "settle-build":
@@ -142,7 +144,7 @@ function lockOf(image: string, end: Retirement): string {
   }
 }
 
-/** Deletes the record with its locks in one commit, which fails when another znode was created beneath it. */
+/** Settles or marks a build, or deletes its record with its locks in one commit, which fails when another znode was created beneath it. */
 async function endBuild(
   context: BuilderContext,
   image: string,
@@ -233,10 +235,12 @@ async function endUpload(
   const provider = context.providers.get(name);
   const path = paths.imageUpload(image, build, name, upload);
   const found = await orUndefined(tree.get(path));
+  // Without the provider the image in the cloud cannot be deleted, and so the record stays.
   if (provider === undefined || found === undefined || found.data.length === 0) return false;
   if (!(await isWanted())) return false;
   const record = heldUpload(context, held, path, decodeImageUpload(upload, found.data), found.stat.version);
   const abandoned = what === "settle-upload";
+  // The record says so before the image is gone: no launch may use it from then on.
   if (!abandoned && record.record.state !== "deleting") await record.write({ state: "deleting" });
   const tag = { installation, provider: name, image, buildId: build, uploadId: upload };
   await removeFromCloud(context, provider, held, tag, externalIdOf(record.record.externalId), signal);
@@ -255,6 +259,7 @@ async function endUpload(
   return true;
 }
 
+/** After a `sync`, so that the record is not older than the lock. */
 async function readBuild({ tree }: BuilderContext, image: string, build: string) {
   const path = paths.imageBuild(image, build);
   await tree.sync(path);

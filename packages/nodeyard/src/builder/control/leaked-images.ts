@@ -7,16 +7,19 @@ import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 import { imageUploadOf } from "./janitor.ts";
 
+/** For one cloud to list or to delete, milliseconds. */
 const ANSWER_MS = 120_000;
 /** Between two looks at one cloud, milliseconds: it lists all that it has, for what seldom happens. */
 const LOOK_MS = 5 * 60_000;
 
 /**
- * Deletes images in clouds that are ours and have no record (rule 5), as a builder leaves them whose upload record
- * another kind of janitor dropped. Suspected by two looks in a row, from a complete view, within the brake.
+ * Deletes images in clouds that are ours and have no record (rule 5), as a builder leaves them whose upload record another kind
+ * of janitor dropped. Suspected by two looks in a row, from a complete view, within the brake. Every builder looks: deletions are
+ * idempotent.
  */
 export class LeakedImages {
   readonly #context: BuilderContext;
+  /** Images that the last look found without a record, by provider. */
   readonly #suspects = new Map<string, ReadonlySet<string>>();
   /** Monotonic time of the next look, by provider. */
   readonly #next = new Map<string, number>();
@@ -42,6 +45,7 @@ export class LeakedImages {
       await this.#patiently(provider, signal, (own) => this.#remove(provider, resources, own));
   }
 
+  /** Providers whose turn it is; their next turn is set at once, whether they answer or not. */
   #due(): readonly ImageProvider[] {
     const { providers, clock } = this.#context;
     const now = clock.monotonic();
@@ -50,6 +54,7 @@ export class LeakedImages {
     return due;
   }
 
+  /** Never rejects: a cloud that does not answer must not keep the others waiting. */
   async #patiently(
     { name: provider }: ImageProvider,
     parent: AbortSignal,
@@ -103,6 +108,7 @@ export class LeakedImages {
     }
   }
 
+  /** Keys of all uploads to a provider. Records that cannot be read count by their paths: their images are not without a record. */
   *#uploadsAt(provider: string): Iterable<string> {
     const { images, unreadable } = this.#context.view;
     for (const { path, kind } of unreadable.byPath.values()) {

@@ -5,8 +5,9 @@ import type { Intent, LocalBuild } from "../runs/disk.ts";
 import type { BuilderContext } from "./context.ts";
 
 /**
- * One pass over the files of this host: deletes those of builds that are gone, failed or deleted, and formats that are not needed any
- * more. Only files that an intent of this installation proves to be ours are touched, and only with a complete view.
+ * One pass over the files of this host: deletes those of builds that are gone, failed or deleted, and formats that are not needed
+ * any more. Only files that an intent of this installation proves to be ours are touched, and only with a complete view.
+ * `isBusy`: this process works on that build. A failure is logged, and the next pass retries.
  */
 export async function sweepFiles(context: BuilderContext, isBusy: (build: string) => boolean): Promise<void> {
   const { disk, view, log, counters } = context;
@@ -15,6 +16,7 @@ export async function sweepFiles(context: BuilderContext, isBusy: (build: string
     if (!view.complete) return;
     const { intent, base } = local;
     if (isBusy(intent.build) || intent.installation !== context.installation) continue;
+    // Its state is not known, so it may be ready.
     if (view.unreadable.has(paths.imageBuild(intent.image, intent.build))) continue;
     try {
       const record = view.images.builds(intent.image).get(intent.build);
@@ -36,7 +38,7 @@ export async function sweepFiles(context: BuilderContext, isBusy: (build: string
   }
 }
 
-/** Files that an old builder made in this folder are ours by its id in the record. */
+/** Files that an old builder made in this folder are ours by its id in the record. They get an intent, and are then treated as our own. */
 async function adopt({ disk, view, builderId, installation, log }: BuilderContext): Promise<void> {
   const known = new Set((await disk.list()).map(({ intent }) => intent.build));
   for (const image of view.images.names()) {
@@ -54,6 +56,7 @@ async function adopt({ disk, view, builderId, installation, log }: BuilderContex
   }
 }
 
+/** Carries out `delete-after-upload` for one build. */
 async function prune(
   { disk, view, settings, providers, log }: BuilderContext,
   { base, intent, formats }: LocalBuild,

@@ -1,7 +1,10 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { ImageWork } from "../../asking/index.ts";
 
-/** How far a build or an upload is: since its start, its rate the mean over the whole time. */
+/**
+ * How far a build or an upload is: since its start, its rate the mean over the whole time. Rates that change, as of a build, make
+ * the time that is left a guess.
+ */
 export type Progress = Readonly<ImageWork>;
 
 type What = Pick<Progress, "kind" | "image" | "build" | "provider">;
@@ -13,13 +16,13 @@ interface Entry extends What {
   total: number | null;
 }
 
-/** One line of the book, for who does the work. */
+/** The entry of one build or upload, for the code that does it. `end` has to be called, whatever happens. */
 export interface Page {
   update(facts: { readonly phase?: string; readonly bytes?: number; readonly total?: number | null }): void;
   end(): void;
 }
 
-/** Builds and uploads in progress in this process. */
+/** Builds and uploads in progress in this process, in memory alone: read by figures, logs, `explain` and the API. */
 export class ProgressTable {
   readonly #clock: Clock;
   readonly #entries = new Set<Entry>();
@@ -28,6 +31,7 @@ export class ProgressTable {
     this.#clock = clock;
   }
 
+  /** Begins an entry. */
   open(what: What): Page {
     const entry: Entry = { ...what, since: this.#clock.monotonic(), phase: "start", bytes: 0, total: null };
     this.#entries.add(entry);
@@ -37,6 +41,7 @@ export class ProgressTable {
     };
   }
 
+  /** All entries, the oldest first. */
   list(): readonly Progress[] {
     const now = this.#clock.monotonic();
     return [...this.#entries].map(({ since, ...entry }) => {
@@ -49,7 +54,10 @@ export class ProgressTable {
   }
 }
 
-/** What a build is at: the last line of its log that says something, without what only repeats. */
+/**
+ * What a build is at: the last line of its log that says something, without the time stamp of diskimage-builder; 120 characters
+ * at most.
+ */
 export function phaseIn(tail: string): string {
   const lines = tail.split(/[\r\n]+/).map((line) => line.replace(/^\d{4}-\d\d-\d\d [\d:.,]+ \| /, "").trim());
   // A shell that traces itself says how, not what.

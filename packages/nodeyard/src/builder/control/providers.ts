@@ -4,17 +4,23 @@ import { closeQuietly, KeyedController, observeApi } from "../../coordination/in
 import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
+/** For a driver to open a provider, milliseconds. */
 const OPEN_MS = 60_000;
 
 type Handles = Pick<BuilderContext, "clock" | "random" | "log" | "counters" | "live" | "installation">;
 
+/** The configuration by which it was opened: another object means that it has changed. */
 interface Opened extends ImageProvider {
   readonly config: ProviderConfig;
   readonly provider: Provider;
 }
 
-/** Opens providers that take images, once for the whole builder, and again with back-off where that fails. */
+/**
+ * Opens providers that take images, once for the whole builder, and again with back-off where that fails. Providers whose driver
+ * takes no images are closed again. `onChange` is called when one has opened.
+ */
 export class ImageProviders {
+  /** What the context shows; `#opened` has the same with what is needed to close it. */
   readonly open = new Map<string, ImageProvider>();
   readonly #opened = new Map<string, Opened>();
   readonly #handles: Handles;
@@ -82,6 +88,7 @@ export class ImageProviders {
       new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
     const leave = (tooLate: Provider) => void this.#leave(name, tooLate);
     const provider = await inTime(clock, OPEN_MS, opening, late, leave);
+    // It took so long that it is not wanted any more.
     if (this.#closed || this.#wanted.get(name) !== config) return this.#leave(name, provider);
     const store = provider.offers?.images;
     if (store === undefined) {

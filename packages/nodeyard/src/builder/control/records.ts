@@ -21,13 +21,16 @@ import {
 } from "../../coordination/index.ts";
 import type { BuilderContext } from "./context.ts";
 
+/** The record of a build under its image's build lock, written with a fence. */
 export type HeldBuild = HeldRecord<ImageBuildRecord, ImageBuildPatch>;
+/** The record of an upload under the lock of its build and provider, or of its own. */
 export type HeldUpload = HeldRecord<ImageUploadRecord, ImageUploadPatch>;
 
 const buildKind: RecordKind<ImageBuildRecord, ImageBuildPatch> = {
   decode: decodeImageBuild,
   encode: encodeImageBuild,
   change: changeImageBuild,
+  // A change by others that leaves these as they are does not take the ground from our write.
   sameGround: (ours, theirs) => ours.state === theirs.state && ours.builderId === theirs.builderId,
 };
 
@@ -46,6 +49,7 @@ export const BUSY_MS = 10_000;
 
 type Parts = Pick<BuilderContext, "tree" | "clock">;
 
+/** `version`: of the record as it was read. */
 export function heldBuild(
   { tree, clock }: Parts,
   held: Held,
@@ -83,7 +87,10 @@ export async function createUnder(
   }
 }
 
-/** Runs `work` under a lock and gives it back, whatever happens. */
+/**
+ * Runs `work` under a lock and gives it back, whatever happens. "busy": another builder has it; "gone": what the lock belongs to
+ * does not exist. Rejects as `work` does.
+ */
 export async function underLock<T>(
   context: Pick<BuilderContext, "fence">,
   parent: string,

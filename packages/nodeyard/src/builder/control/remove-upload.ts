@@ -2,7 +2,10 @@ import { type ExternalId, type ImageTag, runSteps, type StepContext } from "@nod
 import { beforeEffect, guarded, type Held } from "../../coordination/index.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
-/** Deletes in the cloud whatever carries the tag. Rejects with the driver's error. */
+/**
+ * Deletes in the cloud whatever carries the tag; each step only while the lock is held. Rejects with the driver's error, or
+ * FenceLost. Twice: nothing.
+ */
 export async function removeFromCloud(
   context: BuilderContext,
   provider: ImageProvider,

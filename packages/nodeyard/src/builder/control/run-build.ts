@@ -7,6 +7,7 @@ import type { Intent, Running } from "../runs/disk.ts";
 import type { BuilderContext } from "./context.ts";
 import { type Page, phaseIn } from "./progress.ts";
 
+/** Between two looks at size and log of a running build, milliseconds. */
 const LOOK_MS = 1_000;
 
 /**
@@ -42,6 +43,7 @@ export async function runBuild(
     const name = baseName(image.name, build);
     const lacking = await disk.settle(name, formats);
     const present = (await disk.list()).find(({ intent: own }) => own.build === build)?.formats ?? [];
+    // After the command, not instead: what the command has made counts.
     for (const argv of conversions(base, lacking, present)) {
       const failed = await run({ argv, env: command.env });
       if (failed !== undefined) return failed;
@@ -59,7 +61,10 @@ export async function runBuild(
   }
 }
 
-/** Ends the running build at its deadline, or when its lock is lost. */
+/**
+ * Ends the running program at its deadline, when the builder stops, or when its lock is lost. One for all programs of a build, so
+ * that they share the time limit.
+ */
 class Ender {
   /** Why it was ended; undefined: it was not. */
   why: string | undefined;
@@ -78,6 +83,7 @@ class Ender {
     if (signal.aborted) onAbort();
   }
 
+  /** A program that was started after the end is killed at once. */
   run(running: Running): Running["ended"] {
     this.#running = running;
     if (this.why !== undefined) running.kill();
@@ -116,6 +122,7 @@ function watch({ clock, disk }: BuilderContext, intent: Intent, log: string, pag
   };
 }
 
+/** The line that the builder itself has added says nothing of the cause. */
 function withoutExit(tail: string): string {
   return tail.replace(/Exit code: -?\d+\n$/, "");
 }

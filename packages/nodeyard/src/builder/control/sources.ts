@@ -20,6 +20,7 @@ export class SourceTable {
     this.#settings = settings;
   }
 
+  /** Ids of builds of this host that were made of other sources than there are; as of the last `refresh`. */
   changed(image: string): ReadonlySet<string> {
     return this.#changed.get(image) ?? new Set();
   }
@@ -36,7 +37,7 @@ export class SourceTable {
     }
   }
 
-  /** Looks at all of them again. */
+  /** Looks at all of them again, which reads all files of their elements. Called by the sweep. */
   async refresh(): Promise<void> {
     const images = [...this.#settings().images.values()].filter(({ rebuildOnChange }) => rebuildOnChange);
     const local = images.length === 0 ? [] : await this.#disk.list();

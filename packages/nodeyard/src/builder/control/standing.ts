@@ -16,7 +16,10 @@ export interface PutOff {
 type Facts = ImageStanding["facts"];
 type Said<Code> = { readonly code: Code; readonly facts?: Facts; readonly nextTry?: number | undefined };
 
-/** What this builder would do for an image: for its build, and for its upload to each provider that lists it. */
+/**
+ * What this builder would do for an image: for its build, and for its upload to each provider that lists it. For `explain`, by
+ * the functions that the workers decide by. `putOff`: what the workers say of work that is due.
+ */
 export async function imageStandings(
   context: BuilderContext,
   image: string,
@@ -45,6 +48,7 @@ function stand(
   return { kind, image, provider, code, facts, nextTry: nextTry ?? null };
 }
 
+/** The code of the build: work in progress first, then what is due, then why it is not. */
 function buildSaid(
   context: BuilderContext,
   name: string,
@@ -85,6 +89,7 @@ function buildSaid(
   }
 }
 
+/** The code of one upload, in the same order. */
 function uploadSaid(
   { progress, view }: BuilderContext,
   { image, provider }: { readonly image: string; readonly provider: string },

@@ -41,7 +41,10 @@ export interface UploadJob {
 /** How it ended. "busy": another builder has the lock, or the upload is no longer wanted. */
 export type UploadOutcome = "ready" | "failed" | "busy";
 
-/** Uploads a build to a provider, under the lock of that pair, and records it in the tree (docs/contract/builder.md, "Uploads"). */
+/**
+ * Uploads a build to a provider, under the lock of that pair, and records it in the tree (docs/contract/builder.md, "Uploads").
+ * Rejects when the lock or the tree is lost; the record, which has no lock then, is settled by a sweep.
+ */
 export async function uploadImage(
   context: BuilderContext,
   job: UploadJob,
@@ -198,6 +201,7 @@ async function discard(
   }
 }
 
+/** What the driver is given. Throws BuilderError for a name format that makes no name. */
 function orderOf(
   context: BuilderContext,
   { image, settings, format }: UploadJob,
@@ -223,6 +227,7 @@ function orderOf(
     size: file.size,
     sha256: file.sha256,
     md5: file.md5,
+    // What a provider lists for the image overrides what the image has for all.
     metadata: { ...context.settings.images.get(image)?.metadata, ...listed?.metadata },
     own: listed?.own ?? {},
     progress: (sent) => page.update({ bytes: sent }),

@@ -13,10 +13,12 @@ import { uploadImage } from "./upload.ts";
 
 /** The pause after an unexpected error, milliseconds. */
 const TROUBLE_MS = 60_000;
-/** It looks this often at least, and not sooner again by time alone, milliseconds. */
+/** It looks this often at least, milliseconds: everything that makes work due is an event or a time that it knows. */
 const RESYNC_MS = 60 * 60_000;
+/** It does not look sooner again by time alone, milliseconds: a time that is over must not make it spin. */
 const SOONEST_MS = 50;
 
+/** `builds` and `uploads`: the most at once. `signal`: aborts work in progress. */
 export interface WorkersOptions {
   readonly builds: number;
   readonly uploads: number;
@@ -25,11 +27,16 @@ export interface WorkersOptions {
   onEnd(): void;
 }
 
-/** Starts builds and uploads when they are due, no more at once than there are workers. Reacts to events; polls nothing. */
+/**
+ * Starts builds and uploads when they are due, no more at once than there are workers. Reacts to events; polls nothing. It
+ * chooses by the view, and the work decides again under its lock.
+ */
 export class Workers {
   readonly #context: BuilderContext;
   readonly #options: WorkersOptions;
+  /** Builds under way, by image. */
   readonly #builds = new Map<string, Promise<void>>();
+  /** Uploads under way, by `<image>/<provider>`. */
   readonly #uploads = new Map<string, { readonly build: string; readonly done: Promise<void> }>();
   /** By image, or by image and provider, until when by the clock that never jumps. */
   readonly #putOff = new Map<string, { readonly until: number; readonly why: string }>();
@@ -51,6 +58,7 @@ export class Workers {
     });
   }
 
+  /** Lets work begin: called when the records that a former process left are settled. */
   open(): void {
     this.#isOpen = true;
     this.turn();
@@ -83,6 +91,7 @@ export class Workers {
     return found !== undefined && left > 0 ? { at: this.#now() + left, why: found.why } : undefined;
   }
 
+  /** Puts work off, by the monotonic clock, so that a clock that is set does not hold it up. */
   #setAside(key: string, ms: number, why: string): void {
     this.#putOff.set(key, { until: this.#context.clock.monotonic() + ms, why });
   }
@@ -92,6 +101,7 @@ export class Workers {
     if (this.#isOpen) this.#controller.wake();
   }
 
+  /** One look at all images: starts what is due, and resolves with the milliseconds until something else is. */
   async #look(): Promise<number | undefined> {
     const { settings, disk } = this.#context;
     if (!this.#isOpen || this.#options.signal.aborted || !mayAct(this.#context)) return undefined;
@@ -116,6 +126,7 @@ export class Workers {
     return Number.POSITIVE_INFINITY;
   }
 
+  /** Not awaited: the controller goes on looking. When it ends, another look follows. */
   #startBuild(image: ImageSettings): void {
     const { name } = image;
     const work = buildImage(this.#context, image, this.#options.signal).then(
@@ -143,6 +154,7 @@ export class Workers {
     const choice = uploadChoice(this.#context, provider, image, all, now);
     if (choice === undefined) return Number.POSITIVE_INFINITY;
     if (!choice.upload) return choice.at ?? Number.POSITIVE_INFINITY;
+    // The end of one of them causes another look.
     if (this.#uploads.size >= this.#options.uploads) return Number.POSITIVE_INFINITY;
     const { build, format } = choice;
     const job = { image, build, format, provider: open, settings: upload };
@@ -159,6 +171,7 @@ export class Workers {
     return Number.POSITIVE_INFINITY;
   }
 
+  /** Logs why work did not end, and puts it off: with jitter, so that builders do not meet at the lock again. */
   #failed(what: "build" | "upload", key: string, error: unknown): void {
     const { log, counters, random } = this.#context;
     const about = { [what]: key, error: messageOf(error) };

@@ -1,4 +1,4 @@
-/** How `qemu-img` calls a format, and the options with which clouds take it. */
+/** How `qemu-img` calls a format, and the options with which clouds take it (qemu-img(1)). */
 const TARGETS: Readonly<Record<string, readonly string[]>> = {
   raw: ["raw"],
   qcow2: ["qcow2"],
@@ -11,8 +11,8 @@ const TARGETS: Readonly<Record<string, readonly string[]>> = {
 /** Source formats of conversions, the best first: raw has no tables to read. */
 const SOURCES = ["raw", "qcow2"];
 /**
- * The `qemu-img convert` commands for missing formats, one for each. diskimage-builder makes all wanted formats itself; this is for build
- * commands that leave only one.
+ * The `qemu-img convert` commands for missing formats, one for each; none where no source is there, or for a format that is
+ * unknown. diskimage-builder makes all wanted formats itself; this is for build commands that leave only one. Pure.
  */
 export function conversions(
   base: string,

@@ -1,16 +1,24 @@
 /** Names in `images-dir` and in the folder of logs (docs/contract/builder.md, "Files and logs"). */
 
+/**
+ * Of all files of a build, and in messages. Names of images may hold dashes; build ids are hexadecimal, so that both can be told
+ * apart again.
+ */
 export function baseName(image: string, build: string): string {
   return `${image}-${build}`;
 }
 
-/** Names that one build may have left. The intent, which proves whose they are, is not among them. */
+/**
+ * Names that one build may have left: an image in some format, its sums, the folder of its manifest. The intent, which proves
+ * whose they are, is not among them.
+ */
 export function isFileOf(base: string, name: string): boolean {
   if (name === `${base}.d`) return true;
   if (!name.startsWith(`${base}.`)) return false;
   return /^[A-Za-z0-9]+(\.(md5|sha256))?$/.test(name.slice(base.length + 1)) && name !== intentName(base);
 }
 
+/** The file of the intent. Removed last, so that a removal that was cut off is continued. */
 export function intentName(base: string): string {
   return `${base}.build`;
 }
@@ -48,7 +56,7 @@ export function formatsToPrune(facts: {
   );
 }
 
-/** Logs to remove before a new one begins: of exactly this image, all but the newest. */
+/** Logs to remove before a new one begins: of exactly this image, all but the newest `keep`. "debian-12" must not lose logs to "debian". */
 export function logsToPrune(
   image: string,
   logs: readonly { readonly name: string; readonly mtimeMs: number }[],

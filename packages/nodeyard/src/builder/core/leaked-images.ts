@@ -1,7 +1,7 @@
 import { type ExternalId, type ImageTag, leaked, type Resource, type SweepContext } from "@nodeyard/driver";
 import { uploadKey } from "./retire.ts";
 
-/** An image in a cloud that no upload record knows. */
+/** An image in a cloud that carries a tag of Nodeyard and that no upload record knows. */
 export interface AlienImage {
   readonly provider: string;
   readonly id: ExternalId;

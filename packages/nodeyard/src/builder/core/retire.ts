@@ -2,13 +2,13 @@ import type { ImageBuildRecord } from "@nodeyard/model";
 import { isResumable, type UploadAtBuild } from "./uploads.ts";
 import { failuresInARow, newestFirst, timeOf } from "./when.ts";
 
-/** How many ready builds of an image stay, and how many ready uploads at each provider. */
+/** How many ready builds of an image stay, and how many ready uploads at each provider: the newest, and one to go back to. */
 const KEEP = 2;
 /** Failed records that stay as the memory of a back-off, at most; and for how long, milliseconds. */
 const KEEP_FAILED = 8;
 const FAILED_MS = 24 * 3_600_000;
 
-/** What the end of one image's builds and uploads depends on. */
+/** What the end of one image's builds and uploads depends on. From one view, so that all parts are of one moment. */
 export interface RetireFacts {
   /** Milliseconds of tree time. */
   readonly now: number;
@@ -26,6 +26,7 @@ export interface RetireFacts {
   readonly used: ReadonlySet<string>;
 }
 
+/** One step towards an end. Each is a step of its own, because another builder may carry out the next one. */
 export type Retirement =
   /** Marked, deleted in the cloud, then removed. */
   | {
@@ -53,7 +54,10 @@ export function uploadKey(build: string, provider: string, upload: string): stri
   return `${build}/${provider}/${upload}`;
 }
 
-/** The deletions of one pass for an image (docs/contract/builder.md, "Retirement"). Each is checked again under its lock. */
+/**
+ * The deletions of one pass for an image (docs/contract/builder.md, "Retirement"). Each is checked again under its lock. Pure;
+ * the same facts give the same answer in every builder.
+ */
 export function retire(facts: RetireFacts): readonly Retirement[] {
   const keep = { builds: new Set(keptBuilds(facts)), uploads: recentUploads(facts) };
   return facts.builds.flatMap((build) => {
@@ -63,12 +67,14 @@ export function retire(facts: RetireFacts): readonly Retirement[] {
   });
 }
 
+/** What stays: ids of builds, and keys of uploads. */
 interface Keep {
   readonly builds: ReadonlySet<string>;
   /** Keys. */
   readonly uploads: ReadonlySet<string>;
 }
 
+/** Undefined: the upload stays as it is. */
 function endOfUpload(
   facts: RetireFacts,
   keep: Keep,
@@ -99,10 +105,12 @@ function endOfUpload(
   }
 }
 
+/** Whether no upload of the image to this provider is wanted any more. */
 function isUnwanted({ configured, providers }: RetireFacts, provider: string): boolean {
   return !configured || providers.get(provider) === false;
 }
 
+/** A build goes after its uploads: the record is what leads to them. */
 function endOfBuild(keep: Keep, build: ImageBuildRecord, own: RetireFacts["uploads"]): readonly Retirement[] {
   if (build.state === "building") return [{ do: "settle-build", build: build.id }];
   if (build.state === "deleting") return own.length === 0 ? [{ do: "remove-build", build: build.id }] : [];

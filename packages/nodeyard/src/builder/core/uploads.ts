@@ -1,12 +1,13 @@
 import type { ImageBuildRecord, ImageUploadRecord } from "@nodeyard/model";
 import { newestFirst, timeOf, tryAgainAt } from "./when.ts";
 
-/** An upload with where it stands. */
+/** An upload with the build that it is of. */
 export interface UploadAtBuild {
   readonly build: string;
   readonly record: ImageUploadRecord;
 }
 
+/** What the choice of an upload depends on: one image, one provider, this host. */
 export interface UploadFacts {
   /** Milliseconds of tree time. */
   readonly now: number;
@@ -21,6 +22,7 @@ export interface UploadFacts {
   readonly paused: boolean;
 }
 
+/** An upload to make, or why there is none. */
 export type UploadChoice =
   | {
       readonly upload: true;
@@ -39,7 +41,7 @@ export type UploadChoice =
 /** For so long the host of the newest build has the first right to upload it, milliseconds. */
 const FIRST_RIGHT_MS = 10 * 60_000;
 
-/** How long after its start an upload may be resumed, milliseconds. */
+/** How long after its start an upload may be resumed, milliseconds. After that it is settled, and another one begins. */
 const RESUME_MS = 6 * 3_600_000;
 
 /**

@@ -15,6 +15,7 @@ export interface BuildFacts {
   readonly changed: ReadonlySet<string>;
 }
 
+/** A build to make and why, or why there is none. */
 export type BuildChoice =
   | { readonly build: true; readonly cause: "first" | "age" | "formats" | "request" | "sources" }
   /** `at`: when to look again; undefined: when something changes. */
@@ -26,19 +27,23 @@ export type BuildChoice =
 
 /** After one failure, milliseconds; doubles with each more. */
 const FIRST_DELAY_MS = 60_000;
-/** At most: a failing image is tried twice an hour for ever. */
+/** At most, milliseconds: a failing image is tried twice an hour for ever. */
 const LAST_DELAY_MS = 30 * 60_000;
 
-/** The wait after `failures` failures in a row. Over any hour it allows six tries at most. */
+/**
+ * The wait after `failures` failures in a row, milliseconds. Over any hour it allows six tries at most: after 1, 2, 4, 8 and 16
+ * minutes and then every 30.
+ */
 export function delayAfter(failures: number): number {
   return failures <= 0 ? 0 : Math.min(LAST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 20));
 }
 
+/** When a record got its state, milliseconds of tree time; 0 for a record that does not say. */
 export function timeOf({ stateTime }: { readonly stateTime: number | null }): number {
   return (stateTime ?? 0) * 1000;
 }
 
-/** Hosts agree on the time no better than this, milliseconds. */
+/** Hosts agree on the time no better than this, milliseconds (docs/design/time.md). */
 const SKEW_MS = 30_000;
 
 /** Written by a clock that has been put back since: it says nothing of when. */
@@ -86,6 +91,7 @@ export function whenToBuild(facts: BuildFacts): BuildChoice {
   return { build: true, cause };
 }
 
+/** Why the image has to be built, or from when on its age will be the cause, milliseconds of tree time. */
 function causeOf(
   { now, formats, rebuildAgeMs, requestedAt, changed }: BuildFacts,
   builds: readonly ImageBuildRecord[],

@@ -5,7 +5,10 @@ import type { Clock } from "@nodeyard/runtime";
 import type { BuildLogPart, BuildLogRange } from "../../asking/index.ts";
 import { baseName } from "../core/files.ts";
 
-/** A part of the log of a build in `folder`; undefined: it is not there. A character that the part would cut is left for the next. */
+/**
+ * A part of the log of a build in `folder`; undefined: it is not there. A character that the part would cut is left for the next.
+ * Without `from` it is the end of the log. Rejects with errors of the file system.
+ */
 export async function readBuildLog(folder: string, range: BuildLogRange): Promise<BuildLogPart | undefined> {
   const path = join(folder, `${baseName(range.image, range.build)}.log`);
   // Build logs are regular files; anything else is not read.
@@ -61,7 +64,7 @@ export function untilLogGrows(
   return promise.finally(() => timer.cancel());
 }
 
-/** How many of the bytes are whole characters of UTF-8; all, where they are none. */
+/** How many of the bytes are whole characters of UTF-8 (RFC 3629); all, where they are none: a build may write anything. */
 function wholeCharacters(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back]!;

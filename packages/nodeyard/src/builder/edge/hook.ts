@@ -3,14 +3,15 @@ import { constants } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { DIE_WITH_US, killGroup } from "./run.ts";
 
-/** How much of the end of the output is kept, bytes; the end usually names the error. */
+/** How much of the end of the output is kept, characters; the end usually names the error. */
 const KEPT = 8 * 1024;
-/** For what a program wrote last, once it has ended: something that it left behind may hold its output open for ever. */
+/** For what a program wrote last, once it has ended, milliseconds: something that it left behind may hold its output open for ever. */
 const DRAIN_MS = 1_000;
 
 /**
- * Runs a program without a shell; a program that cannot be started has exit code 127. It is killed when this process dies, and with its
- * whole process group at `signal`. Background processes that it leaves after a normal exit continue, and are not waited for.
+ * Runs a program without a shell; a program that cannot be started has exit code 127, as in a shell. It is killed when this
+ * process dies, and with its whole process group at `signal`. Background processes that it leaves after a normal exit continue,
+ * and are not waited for. Never rejects. The code is negative for a signal.
  */
 export function runHook(
   path: string,

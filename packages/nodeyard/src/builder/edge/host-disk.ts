@@ -25,9 +25,10 @@ import { reclaim } from "./leftovers.ts";
 import { type Isolation, startRun } from "./run.ts";
 import { digestSources } from "./sources.ts";
 
+/** Of a log that is read for its last lines. */
 const TAIL_BYTES = 8_192;
 
-/** The builder's disk on this host. `folder` must exist. */
+/** The builder's disk on this host; what each method promises is said at `Disk`. `folder` must exist. */
 export class HostDisk implements Disk {
   readonly folder: string;
   readonly #isolation: Isolation;
@@ -70,6 +71,7 @@ export class HostDisk implements Disk {
 
   async begin(intent: Intent): Promise<void> {
     await store(this.folder, intentName(baseName(intent.image, intent.build)), JSON.stringify(intent));
+    // After the intent: a folder without one would be nobody's.
     await mkdir(intent.work, { recursive: true, mode: 0o755 });
   }
 
@@ -106,6 +108,7 @@ export class HostDisk implements Disk {
 
   async remove(base: string): Promise<void> {
     await this.#removeNames((name) => isFileOf(base, name));
+    // Last: a removal that is cut off before leaves the proof for the next one.
     await rm(join(this.folder, intentName(base)), { force: true });
     await syncFolder(this.folder);
   }
@@ -122,6 +125,7 @@ export class HostDisk implements Disk {
       const sum = (await readFile(`${path}.${kind}`, "utf8").catch(ignoreMissing))?.slice(0, digits);
       return sum !== undefined && new RegExp(`^[0-9a-f]{${digits}}$`).test(sum) ? sum : undefined;
     };
+    // diskimage-builder writes them with `--checksum`; reading an image of some GiB twice is worth avoiding.
     const [md5, sha256] = [await beside("md5", 32), await beside("sha256", 64)];
     if (md5 !== undefined && sha256 !== undefined) return { path, size, md5, sha256 };
     const hashes = [createHash("md5"), createHash("sha256")] as const;
@@ -182,7 +186,10 @@ export class HostDisk implements Disk {
     return runHook(path, args, signal);
   }
 
-  /** An unreadable intent proves no ownership, so the files that it may belong to are left alone. */
+  /**
+   * The intent in a file; undefined for one that is not sound. An unreadable intent proves no ownership, so the files that it may
+   * belong to are left alone.
+   */
   async #intent(
     name: string,
     wanted: { readonly image: string; readonly build: string },
@@ -231,6 +238,7 @@ async function store(folder: string, name: string, text: string): Promise<void> 
   await syncFolder(folder);
 }
 
+/** A new name is on the disk only when its folder is (fsync(2)). */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path);
   await folder.sync().finally(() => folder.close());

@@ -4,8 +4,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { MARK } from "../runs/back-ends.ts";
 import type { Intent } from "../runs/disk.ts";
 
-/** Rounds of killing: what forks while it is killed is met in the next. */
+/** Rounds of killing: what forks while it is killed is met in the next. With the pause one second in all. */
 const ROUNDS = 50;
+/** Between two rounds, milliseconds. */
 const ROUND_MS = 20;
 
 /**
@@ -28,7 +29,7 @@ export async function reclaim(intent: Intent, base: string): Promise<void> {
   rmSync(intent.work, { recursive: true, force: true });
 }
 
-/** Processes whose environment holds the mark of the build. */
+/** Processes whose environment holds the mark of the build, which children inherit. Of other users none are seen: root sees all. */
 export function marked(build: string): readonly number[] {
   const mark = `${MARK}=${build}`;
   return readdirSync("/proc").flatMap((name) => {
@@ -71,6 +72,7 @@ function loopsOf(work: string, base: string): readonly string[] {
   });
 }
 
+/** Gone already: nothing. */
 function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
@@ -79,6 +81,7 @@ function kill(pid: number): void {
   }
 }
 
+/** Blocks the process for ten seconds at most. Its failure shows in what is still there afterwards. */
 function run(...[program, ...args]: readonly [string, ...string[]]): void {
   spawnSync(program, args, { timeout: 10_000, stdio: "ignore" });
 }

@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import type { BuildCommand } from "../runs/back-ends.ts";
 import type { Running } from "../runs/disk.ts";
 
-/** How the processes of a build are kept together. */
+/** How the processes of a build are kept together, the best first. */
 export type Isolation =
   /** A PID and mount namespace of its own: its end is the end of everything in it, and no mount is left. */
   | "namespaces"
@@ -15,7 +15,10 @@ export type Isolation =
 
 /** Kills the program when this process dies. The kernel sends the signal, so that this also works after kill -9. */
 export const DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"];
-/** The first process of a PID namespace ignores most signals, and has orphans to reap: neither is what a program expects. */
+/**
+ * The first process of a PID namespace ignores most signals, and has orphans to reap (pid_namespaces(7)): neither is what a
+ * program expects. So it is a shell that waits for the program.
+ */
 const INIT = ["sh", "-c", '"$@"; exit $?', "sh"];
 const PID_AND_MOUNTS = [
   "unshare",
@@ -28,6 +31,7 @@ const PID_AND_MOUNTS = [
   ...INIT,
 ];
 
+/** What is put in front of a command. */
 const WRAPPERS: Readonly<Record<Isolation, readonly string[]>> = {
   namespaces: [...DIE_WITH_US, ...PID_AND_MOUNTS],
   // In this order: a process that gets capabilities, as by its own user namespace, loses the signal.
@@ -35,7 +39,7 @@ const WRAPPERS: Readonly<Record<Isolation, readonly string[]>> = {
   group: DIE_WITH_US,
 };
 
-/** The best of them that works on this host, tried once at start. */
+/** The best of them that works on this host, tried once at start. Blocks for ten seconds at most for each. */
 export function probeIsolation(): Isolation {
   for (const isolation of ["namespaces", "user-namespace"] as const) {
     const [program, ...args] = [...WRAPPERS[isolation], "true"];
@@ -44,6 +48,10 @@ export function probeIsolation(): Isolation {
   return "group";
 }
 
+/**
+ * Starts a program whose output is added to `log`. It has a process group of its own and dies with this process. Rejects when the
+ * log cannot be opened; `ended` rejects when the program cannot be started.
+ */
 export async function startRun({
   argv,
   env,
@@ -80,7 +88,7 @@ export async function startRun({
   }
 }
 
-/** The process and all that has not left its group. */
+/** Kills the process and all that has not left its group. Undefined: it never started. Gone already: nothing. */
 export function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");

@@ -7,8 +7,9 @@ import type { ImageSettings } from "../../config/index.ts";
 const MOST_FILES = 10_000;
 
 /**
- * A digest of an image's sources: its settings, and all files of its elements and their dependencies that are in `elementsDir` (folders
- * joined by colons, as in ELEMENTS_PATH). Elements of diskimage-builder itself are not included; they change with its package.
+ * A digest of an image's sources: its settings, and all files of its elements and their dependencies that are in `elementsDir`
+ * (folders joined by colons, as in ELEMENTS_PATH). Elements of diskimage-builder itself are not included; they change with its
+ * package. Rejects where something of it cannot be read.
  */
 export async function digestSources(image: ImageSettings, elementsDir: string | null): Promise<string> {
   const hash = createHash("sha256");
@@ -30,7 +31,7 @@ export async function digestSources(image: ImageSettings, elementsDir: string | 
   return hash.digest("hex");
 }
 
-/** Path, kind, mode and content of everything beneath, in an order that does not depend on the disk. */
+/** Adds path, kind, mode and content of everything beneath, in an order that does not depend on the disk. Links are not followed. */
 async function addTree(hash: Hash, path: string, name: string, budget: { left: number }): Promise<void> {
   if (--budget.left < 0) throw new Error(`${path} is part of an element with more than ${MOST_FILES} files`);
   const facts = await lstat(path);
@@ -42,6 +43,7 @@ async function addTree(hash: Hash, path: string, name: string, budget: { left: n
       await addTree(hash, join(path, inner), `${name}/${inner}`, budget);
 }
 
+/** The folder of an element; undefined: it is one of diskimage-builder's own. The first folder of the path wins. */
 async function firstWith(folders: readonly string[], name: string): Promise<string | undefined> {
   for (const folder of folders) {
     const path = join(folder, name);
@@ -51,6 +53,7 @@ async function firstWith(folders: readonly string[], name: string): Promise<stri
   return undefined;
 }
 
+/** Lines without comments; none where there is no such file. */
 async function words(path: string): Promise<readonly string[]> {
   const text = await readFile(path, "utf8").catch(() => "");
   const lines = text.split("\n").map((line) => line.replace(/#.*/, "").trim());

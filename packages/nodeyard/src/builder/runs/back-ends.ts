@@ -22,7 +22,7 @@ export interface BuildCommand {
 /** Marks every process of a build, whatever it is called: children inherit it. */
 export const MARK = "NODEYARD_BUILD";
 
-/** The command of a build: the image's own program, or diskimage-builder. */
+/** The command of a build: the image's own program, or diskimage-builder. Pure: the order has all that it depends on. */
 export function commandOf(order: BuildOrder): BuildCommand {
   const own = order.image.command;
   if (own === null) return diskimageBuilder(order);
@@ -49,7 +49,7 @@ function diskimageBuilder(order: BuildOrder): BuildCommand {
   return { argv, env: environment(order, { TMPDIR: undefined, TMP_DIR: order.work }) };
 }
 
-/** The image's own variables override all but the mark. */
+/** Variables of the build. The image's own variables override all but the mark, without which leftovers could not be found. */
 function environment(
   { image, build, base, formats, elementsDir }: BuildOrder,
   temporary: BuildCommand["env"],

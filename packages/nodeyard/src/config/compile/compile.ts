@@ -7,7 +7,10 @@ import { compileProviders } from "./providers.ts";
 import { compileUploads } from "./uploads.ts";
 import { compileZookeeper } from "./zookeeper.ts";
 
-/** Compiles what the loader accepts. What keeps it from that are error findings of source "load". */
+/**
+ * Compiles what the loader accepts. What keeps it from that are error findings of source "load": then the result is not to be
+ * used, and its caller withholds it. Never throws for what a file can hold. `secure`: the file of `-s`; undefined: none is named.
+ */
 export function compile(main: Source, secure: Source | undefined, drivers: DriverRegistry): Config {
   const at = readerOf(main);
   // Neither file has a key that it needs.
@@ -37,19 +40,21 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
     maxHoldAgeMs,
     failedLaunchesPerHour,
     journal,
+    // Absent areas have the level of the command line.
     logLevels: Object.fromEntries(Object.entries(logLevels).filter(([, level]) => level !== undefined)),
     tenantLimits: tenantLimitsOf(values),
     webapp,
   };
 }
 
+/** A file that cannot be parsed is read as an empty one; its syntax errors are findings already. */
 function readerOf({ raw, findings }: Source): Reader {
   return new Reader(raw ?? {}, [], ({ severity, path, message }) =>
     findings.add(severity, "load", path, message),
   );
 }
 
-/** Of two labels with one name the last counts. */
+/** Labels by name; of two with one name the last counts, as in Nodepool, with a warning. */
 function labelsOf({ labels: listed }: Top): ReadonlyMap<string, LabelSettings> {
   const labels = new Map<string, LabelSettings>();
   for (const { at, ...label } of listed) {

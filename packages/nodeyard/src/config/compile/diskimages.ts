@@ -5,12 +5,19 @@ import type { Secure, Top } from "../table.ts";
 type Listed = Top["diskimages"][number];
 type Raw = Readonly<Record<string, unknown>>;
 
+/**
+ * Read of a whole chain of parents: defaults are applied after the merge, so that a default of a child does not hide a value of
+ * its parent.
+ */
 const imageSection = section(imageTable);
 
 /** Names that are one valid component of a path, in the tree and on disk. */
 const IN_PATHS = /^(?!\.{1,2}$)[^/\p{Cc}]+$/u;
 
-/** Non-abstract diskimages by name, in the order of the file; of two with one name the last counts. */
+/**
+ * Non-abstract diskimages by name, in the order of the file; of two with one name the last counts. `secure`: variables of builds
+ * that are secret.
+ */
 export function compileDiskimages(
   { diskimages }: Pick<Top, "diskimages">,
   secure: Secure | undefined,
@@ -34,6 +41,7 @@ export function compileDiskimages(
     // A finding in a parent is reported once at its place, not for each of its children.
     for (const entry of chain.filter((one) => !read.has(one))) imageSection.read(entry.at);
     for (const entry of chain) read.add(entry);
+    // Without a report: each entry of the chain has been read, and has reported its own findings.
     const settings = imageSection.read(new Reader(inherited(chain), [], () => {}))!;
     if (settings.command === null && leaf.at.has("build-command"))
       leaf.at.warn(
@@ -45,7 +53,7 @@ export function compileDiskimages(
   return secure === undefined ? images : withSecrets(images, secure);
 }
 
-/** The entry and its parents, the root first. */
+/** The entry and its parents, the root first. A circle ends where it closes, and is an error of the entry. */
 function chainOf(leaf: Listed, entries: ReadonlyMap<string, Listed>): readonly Listed[] {
   const chain: Listed[] = [];
   for (let entry: Listed | undefined = leaf; entry !== undefined; ) {
@@ -72,6 +80,7 @@ function inherited(chain: readonly Listed[]): Raw {
     for (const [key, value] of Object.entries(at.raw)) {
       if (isEmpty(key, value)) continue;
       if (key === "elements" && Array.isArray(value))
+        // A child adds elements to its parent's, and replaces all other values.
         merged[key] = [...((merged[key] as []) ?? []), ...value];
       else if (key === "env-vars" && isMapping(value)) merged[key] = { ...(merged[key] ?? {}), ...value };
       // A child cannot take back its parent's pause.
@@ -79,9 +88,11 @@ function inherited(chain: readonly Listed[]): Raw {
       else merged[key] = value;
     }
   }
+  // Metadata is the image's own alone.
   return { ...merged, metadata: chain.at(-1)?.at.raw.metadata };
 }
 
+/** A value that does not override a parent's; 0 is one for ages and times. */
 function isEmpty(key: string, value: unknown): boolean {
   if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return true;
   return (key === "rebuild-age" || key === "build-timeout") && toNumber(value) === 0;

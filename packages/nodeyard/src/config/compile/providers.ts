@@ -5,6 +5,7 @@ import { resolveProvider } from "../providers.ts";
 import type { LabelSettings } from "../table.ts";
 import type { DriverRegistry } from "../types.ts";
 
+/** What drivers may refer to, and where their findings go. */
 export interface ProviderFacts {
   readonly labels: ReadonlyMap<string, LabelSettings>;
   readonly diskimages: ReadonlyMap<string, DiskimageConfig>;
@@ -14,7 +15,7 @@ export interface ProviderFacts {
   report(severity: "error" | "warning", path: Path, message: string): void;
 }
 
-/** Providers in the order of the file, each compiled by its driver. */
+/** Providers in the order of the file, each compiled by its driver. A provider with errors is left out; its findings are reported. */
 export function compileProviders(
   main: Reader,
   listed: readonly unknown[],
@@ -32,6 +33,7 @@ export function compileProviders(
   return compiled;
 }
 
+/** None or one. Paths of the driver's findings begin at the provider. */
 function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly ProviderConfig[] {
   const error = (path: Path, message: string) => facts.report("error", path, message);
   const resolved = resolveProvider(raw, index, facts.drivers, facts.file, {
@@ -42,6 +44,7 @@ function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly
   if (resolved === undefined) return [];
   const report: LoadContext["report"] = ({ severity, path, message }) =>
     facts.report(severity, [...resolved.path, ...path], message);
+  // The driver is not installed: what the loader of Nodepool says of its keys is all that can be said.
   if (!("load" in resolved.config)) {
     resolved.config.read(new Reader(resolved.raw, [], report));
     return [];

@@ -11,6 +11,7 @@ import {
 } from "@nodeyard/driver";
 import type { UploadSettings } from "../types.ts";
 
+/** `meta` of one driver is `tags` of another: both are metadata of the image in the cloud. */
 const tags = () => field("", {}, MAPPING, readStrings);
 
 /** What a builder reads of providers, whose drivers judge them. */
@@ -28,7 +29,7 @@ const providersSection = section({
   ),
 });
 
-/** Where images go, by provider. */
+/** Where images go, by provider. Reports nothing: drivers judge these keys. A provider without `diskimages` has an empty list. */
 export function compileUploads(raw: Reader["raw"]): ReadonlyMap<string, UploadSettings> {
   const { providers } = providersSection.read(new Reader(raw, [], () => {}))!;
   return new Map(

@@ -2,7 +2,10 @@ import type { Entry } from "@nodeyard/driver";
 import type { Secure, Top } from "../table.ts";
 import type { ZookeeperConfig } from "../types.ts";
 
-/** Servers and TLS from the main file, or from the secure file when it has any (docs/contract/config.md, "Secure file"). */
+/**
+ * Servers and TLS from the main file, or from the secure file when it has any (docs/contract/config.md, "Secure file"): each as a
+ * whole, never mixed.
+ */
 export function compileZookeeper(main: Entry<Top>, secure: Entry<Secure> | undefined): ZookeeperConfig {
   const hasServers = secure !== undefined && secure.zookeeperServers.length > 0;
   const listed = (hasServers ? secure : main).zookeeperServers;
@@ -28,6 +31,7 @@ function chrootOf(servers: Top["zookeeperServers"]): string {
   return chroot;
 }
 
+/** Null for plain TCP, which is a warning where there are servers. All three files or none. */
 function tlsOf(
   { at, zookeeperTls: { cert, key, ca } }: Entry<Pick<Top, "zookeeperTls">>,
   isWanted: boolean,

@@ -6,28 +6,35 @@ import { messageOf } from "@nodeyard/runtime";
 import type { ConfigInput } from "../load.ts";
 import type { DriverRegistry, Finding } from "../types.ts";
 
+/** Ends of sentences about a path, by the system's code. */
 const PATH_PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: "does not exist on this machine; create it, or correct the path",
   ENOTDIR: "does not exist on this machine; create it, or correct the path",
   EACCES: "this user may not use; give the right to whom Nodeyard runs as, and run this as the same",
 };
 
-/** Where the configuration is read from; the secure file has the credentials that it refers to. */
+/**
+ * Where the configuration is read from; the secure file has the credentials that it refers to. Relative paths start where the
+ * process does.
+ */
 export interface ConfigFiles {
   readonly path: string;
   readonly securePath?: string;
 }
 
-/** What a configuration file refers to besides itself. */
+/** What a configuration file refers to besides itself: variables, and drivers by name. */
 export interface ConfigEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drivers: DriverRegistry;
 }
 
-/** A file could not be read at all. */
+/** The texts, or why a file could not be read at all: missing, not allowed, or not UTF-8. */
 export type ReadResult = { readonly input: ConfigInput } | { readonly unreadable: Finding };
 
-/** The texts of the files, for `loadConfig` and `validateConfig`. */
+/**
+ * The texts of the files, for `loadConfig` and `validateConfig`. Never rejects. The two files are not of one moment: a watch
+ * looks again.
+ */
 export async function readConfig(files: ConfigFiles, around: ConfigEnvironment): Promise<ReadResult> {
   const main = await textOf(files.path);
   if (typeof main !== "string") return main;
@@ -52,6 +59,7 @@ async function textOf(path: string): Promise<string | { readonly unreadable: Fin
   return unreadable(path, "the file has bytes in this line that are not UTF-8; save it as UTF-8", wrong + 1);
 }
 
+/** A finding about the file as a whole; `line`: where the bytes are. */
 function unreadable(file: string, message: string, line = 1): { readonly unreadable: Finding } {
   return {
     unreadable: { severity: "error", source: "syntax", file, line, column: 1, path: "", message },
@@ -84,12 +92,14 @@ export interface Stamp {
   readonly modified: number | undefined;
 }
 
+/** The stamp of the files now; a file that cannot be looked at has one, too. Never rejects. */
 export async function stampOf(files: ConfigFiles): Promise<Stamp> {
   const paths = files.securePath === undefined ? [files.path] : [files.path, files.securePath];
   let modified: number | undefined;
   const stamps = await Promise.all(
     paths.map(async (path) => {
       try {
+        // Nanoseconds and inode: an editor that writes twice within a second, or replaces the file, is noticed.
         const { mtimeNs, ino, size } = await stat(path, { bigint: true });
         modified = Math.max(modified ?? 0, Number(mtimeNs) / 1e6);
         return `${mtimeNs} ${ino} ${size}`;

@@ -7,7 +7,7 @@ import { type ConfigEnvironment, type ConfigFiles, readConfig, stampOf } from ".
 /** Between two looks at the files, milliseconds. */
 const EVERY_MS = 1_000;
 
-/** What a watch looks at, and whom it calls. */
+/** What a watch looks at, and whom it calls. Callbacks must not throw; they are not awaited. */
 export interface WatchOptions extends ConfigFiles, ConfigEnvironment {
   readonly clock: Clock;
   /** The configuration in force. */
@@ -23,15 +23,18 @@ export interface WatchOptions extends ConfigFiles, ConfigEnvironment {
 }
 
 /**
- * Looks at the files' stamps, because a watch of the operating system misses what happens behind links and on network
- * folders. Starts by looking at once: the files may have changed since they were read.
+ * Looks at the files' stamps, because a watch of the operating system misses what happens behind links and on network folders.
+ * Starts by looking at once: the files may have changed since they were read. One for each daemon; it holds no file open.
  */
 export class ConfigWatch {
   readonly #options: WatchOptions;
+  /** The one in force: the last that could be used. */
   #config: Config;
+  /** Of the files as they were read last; undefined: not yet. */
   #stamp: string | undefined;
   #timer: Timer | undefined;
   #closed = false;
+  /** The last look, which the next one waits for. */
   #looking: Promise<void> = Promise.resolve();
 
   constructor(options: WatchOptions) {
@@ -40,10 +43,12 @@ export class ConfigWatch {
     this.#schedule(0);
   }
 
+  /** The configuration in force. */
   get config(): Config {
     return this.#config;
   }
 
+  /** No callback comes after it, also of a look that is under way. */
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();

@@ -11,17 +11,22 @@ import {
   type Document as YamlDocument,
 } from "yaml";
 
+/** A place in a file, as people count. */
 export interface Position {
   /** From 1. */
   readonly line: number;
   readonly column: number;
 }
 
+/** What keeps a file from being read, and where. */
 export interface SyntaxProblem extends Position {
   readonly message: string;
 }
 
-/** A parsed file of which places can be found by path. */
+/**
+ * A parsed file of which places can be found by path. Only structure and places are the library's; values are made in
+ * yaml/values.ts. Never throws.
+ */
 export class SourceDocument {
   readonly problems: readonly SyntaxProblem[];
   readonly contents: Node | null;
@@ -48,6 +53,7 @@ export class SourceDocument {
     }));
   }
 
+  /** The place of a character; `offset` counts UTF-16 units from 0. */
   at(offset: number): Position {
     const { line, col } = this.#lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
@@ -108,6 +114,7 @@ export class SourceDocument {
     return this.#throughMerge(node.items, step, seen);
   }
 
+  /** A key that a mapping has by `<<`: of several sources the first that has it. */
   #throughMerge(
     items: readonly Pair[],
     step: string | number,
@@ -129,6 +136,7 @@ function keyText(pair: Pair): string | undefined {
   return isScalar(pair.key) ? String(pair.key.value) : undefined;
 }
 
+/** Where a node begins; undefined for one that the text does not have. */
 export function offsetOf(node: unknown): number | undefined {
   const range = (node as { readonly range?: readonly [number, number, number] | null } | null)?.range;
   return range?.[0];

@@ -12,7 +12,7 @@ const forms = {
 
 const TAG = "tag:yaml.org,2002:";
 
-/** What makes a scalar unreadable. */
+/** What makes a scalar unreadable, as a sentence. Caught by yaml/values.ts, which knows the place. */
 export class ScalarError extends Error {}
 
 /** The value of an unquoted scalar without a tag. */
@@ -58,6 +58,10 @@ function isYes(text: string): boolean {
   return ["yes", "true", "on"].includes(text.toLowerCase());
 }
 
+/**
+ * YAML 1.1: `0o` is text, a leading 0 is octal, and 1:30 is 90 (https://yaml.org/type/int.html). Loses precision above 2^53,
+ * which is noted.
+ */
 function toInteger(text: string): number {
   const [sign, digits] = unsigned(text);
   const isOctal = digits.length > 1 && /^\d+$/.test(digits) && digits.startsWith("0");
@@ -81,6 +85,7 @@ function unsigned(text: string): readonly [number, string] {
   return [sign, text.replace(/^[-+]/, "").replaceAll("_", "")];
 }
 
+/** Base 60, as in 1:30:00 (https://yaml.org/type/int.html). */
 function base60(digits: string): number {
   return digits.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
 }

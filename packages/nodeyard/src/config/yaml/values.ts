@@ -5,6 +5,7 @@ import { plainScalar, ScalarError, taggedScalar } from "./scalars.ts";
 
 /** Values in one file, at most: aliases of aliases could ask for any number. */
 const MOST_VALUES = 200_000;
+/** Levels of nesting, which bound the recursion. */
 const DEEPEST = 200;
 
 /** Something that is read, and not as it is written: a key that another one replaces, a number that is rounded. */
@@ -34,12 +35,17 @@ export function plain(value: unknown): unknown {
   return copy;
 }
 
+/**
+ * Makes the value of a document, once. Aliases are copied: a value that is named twice is two equal values. O(values), and
+ * `MOST_VALUES` bounds them.
+ */
 class Walker {
   readonly problems: SyntaxProblem[] = [];
   readonly notes: ValueNote[] = [];
   readonly #document: SourceDocument;
   /** Where the walk is. */
   readonly #path: (string | number)[] = [];
+  /** Mappings whose keys are being merged, by which a circle is noticed. */
   readonly #merging = new Set<YAMLMap>();
   #count = 0;
 
@@ -91,6 +97,7 @@ class Walker {
   }
 
   #mapping(node: YAMLMap, depth: number): Record<string, unknown> {
+    // Without a prototype: `constructor` and `__proto__` are keys as any other.
     const mapping: Record<string, unknown> = Object.create(null);
     const merges: unknown[] = [];
     const keys = new Map<string, unknown>();

@@ -11,7 +11,7 @@ const SIGNALS: readonly Signal[] = ["SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP"];
 const LOOP_SAMPLES = 5;
 const LOOP_SAMPLE_MS = 10;
 
-/** The machine that this process runs on. */
+/** The machine that this process runs on. Signals have no listener until a command asks for them, so that Ctrl-C ends a command. */
 export function systemMachine(): Machine {
   return {
     clock: systemClock,

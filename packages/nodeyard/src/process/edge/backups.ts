@@ -3,7 +3,10 @@ import type { EmbeddedTree } from "@nodeyard/tree";
 import type { Backup } from "../../api/index.ts";
 import { discard } from "./files.ts";
 
-/** Makes copies of the tree that this process holds, one at a time, and removes the temporary file of each. */
+/**
+ * Makes copies of the tree that this process holds, one at a time, and removes the temporary file of each as soon as it is open:
+ * the stream keeps its bytes until it ends, and a process that is killed leaves none.
+ */
 export function backupsOf(tree: EmbeddedTree, folder: string): () => Promise<Backup> {
   let last: Promise<unknown> = Promise.resolve();
   const copy = async () => {

@@ -7,9 +7,9 @@ import { readText } from "./files.ts";
 const SOON_MS = 14 * 86_400_000;
 
 /**
- * Looks at the PEM files of a key of the configuration, as TLS would use them: a certificate, its private key and, where there is one, the
- * authority. Returns when the first of the certificates ends. Throws ProcessError for what does not work now (`now`: milliseconds since
- * the epoch), or will not in two weeks.
+ * Looks at the PEM files of a key of the configuration, as TLS would use them: a certificate, its private key and, where there is
+ * one, the authority. Returns when the first of the certificates ends. Throws ProcessError for what does not work now (`now`:
+ * milliseconds since the epoch), or will not in two weeks. Only the first certificate of each file is looked at.
  */
 export function examineCertificates(
   place: string,

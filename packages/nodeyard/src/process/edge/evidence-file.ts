@@ -11,13 +11,14 @@ const KEEP_MS = 30 * 24 * 3_600_000;
 /** Old records are removed when the file is opened, and after each so many new ones. */
 const PRUNE_EVERY = 1_000;
 
+/** Evidence that outlives the process; after `close` nothing more is recorded. */
 export interface FileEvidence extends Evidence {
   close(): void;
 }
 
 /**
- * Evidence that a resource is ours, in a SQLite file: ports and volumes are deleted by it after the node's record is gone. If the file
- * cannot be used, resources without evidence are logged and left alone.
+ * Evidence that a resource is ours, in a SQLite file: ports and volumes are deleted by it after the node's record is gone. If the
+ * file cannot be used, resources without evidence are logged and left alone. Never throws.
  */
 export function openEvidence(
   file: string,
@@ -38,6 +39,7 @@ class EvidenceFile implements FileEvidence {
   readonly #db: DatabaseSync;
   readonly #clock: Clock;
   readonly #log: Log;
+  /** Whether an error was logged. */
   #broken = false;
   #recorded = 0;
 
@@ -66,6 +68,7 @@ class EvidenceFile implements FileEvidence {
     if (++this.#recorded % PRUNE_EVERY === 0) this.#try(() => this.#prune());
   }
 
+  /** Null also where the file cannot be read: then the resource is not deleted, which is the safe side. */
   tagOf(type: string, id: string): ReturnType<Evidence["tagOf"]> {
     const row = this.#try(() =>
       this.#db

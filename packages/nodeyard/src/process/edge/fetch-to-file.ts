@@ -4,12 +4,12 @@ import { messageOf, nodeHttp } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 import { discard } from "./files.ts";
 
-/** Without a byte, milliseconds. */
+/** Without a byte, milliseconds: a copy of a large tree takes its time, but it never rests. */
 const SILENCE_MS = 60_000;
 
 /**
- * Writes the answer of a process on this machine to a file, atomically and readable only by its owner. Returns false when no process
- * listens on the socket. Rejects with ProcessError.
+ * Writes the answer of a process on this machine to a file, atomically and readable only by its owner. Returns false when no
+ * process listens on the socket. Rejects with ProcessError, and leaves no partial file.
  */
 export async function fetchToFile({
   socket,

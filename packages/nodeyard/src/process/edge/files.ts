@@ -18,7 +18,10 @@ import { ProcessError } from "../errors.ts";
 /** Names in a state folder. Only a folder with one of them gets its mode restricted. */
 const OURS: ReadonlySet<string> = new Set(["tree.sqlite", "journal.sqlite", "lost+found"]);
 
-/** Makes a state folder that only its owner can enter. A folder of other things is left as it is, and refused. */
+/**
+ * Makes a state folder that only its owner can enter: it holds credentials. A folder of other things is left as it is, and
+ * refused: `--state /tmp` must not close /tmp to others. Throws ProcessError. Twice: the same.
+ */
 export function makeStateFolder(folder: string): void {
   try {
     makeFolder(folder);
@@ -50,7 +53,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Reads a file that the user named. `what` is its purpose, for the error message. */
+/** Reads a file that the user named, as UTF-8. `what` is its purpose, for the error message. Throws ProcessError. */
 export function readText(path: string, what: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -61,10 +64,11 @@ export function readText(path: string, what: string): string {
   }
 }
 
-/** Writes a file atomically, readable only by its owner. */
+/** Writes a file atomically, readable only by its owner. Throws ProcessError, and then the former file is as it was. */
 export function writePrivate(path: string, text: string): void {
   try {
     writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
+    // A leftover of an earlier try keeps its mode otherwise.
     chmodSync(`${path}.new`, 0o600);
     renameSync(`${path}.new`, path);
   } catch (error) {
@@ -106,7 +110,10 @@ export function isSocket(path: string): boolean {
   }
 }
 
-/** Makes a key pair in `folder`, unless it is there, and returns the path of the private half. */
+/**
+ * Makes a key pair in `folder`, unless it is there, and returns the path of the private half. Rejects as ssh-keygen fails.
+ * Without a passphrase: daemons use it.
+ */
 export async function makeKey(folder: string, name: string): Promise<string> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, name);

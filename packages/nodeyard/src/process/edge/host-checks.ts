@@ -2,13 +2,16 @@ import { statfsSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { nodeHttp, nodeHttps } from "@nodeyard/runtime";
 
-/** Bytes that this user can still write beneath a folder, and the share of the disk that they are. */
+/**
+ * Bytes that this user can still write beneath a folder, and the share of the disk that they are: without the part that file
+ * systems keep for root.
+ */
 export function freeSpace(folder: string): { readonly bytes: number; readonly share: number } {
   const { bavail, blocks, bsize } = statfsSync(folder);
   return { bytes: bavail * bsize, share: blocks === 0 ? 1 : bavail / blocks };
 }
 
-/** Milliseconds. */
+/** How long a process or a server may be silent, milliseconds. */
 const ANSWER_MS = 5_000;
 
 /** What the process that listens on a Unix socket answers. Rejects when it does not within five seconds. */
@@ -43,7 +46,10 @@ export function connectsTo(host: string, port: number): Promise<void> {
   return promise.finally(() => socket.destroy());
 }
 
-/** Rejects when no server of this user can listen there. It listens for a moment. */
+/**
+ * Rejects when no server of this user can listen there. It listens for a moment, so it must not be called where a start may race
+ * with it.
+ */
 export function canListen(host: string, port: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const server = createServer().once("error", reject);

@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NodeRecord } from "@nodeyard/model";
 
-/** A file for ssh with the host keys that were read from a node when it was made. */
+/**
+ * A file for ssh with the host keys that were read from a node when it was made. In a folder of its own, that only this user can
+ * enter. `remove` may be called twice.
+ */
 export function makeKnownHosts({
   interfaceIp,
   connectionPort,

@@ -2,7 +2,10 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { messageOf } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 
-/** Writes a process id to a file, and returns what removes it. What a process that ended left is replaced. Throws ProcessError. */
+/**
+ * Writes a process id to a file, and returns what removes it, unless another process has taken the file since. What a process
+ * that ended left is replaced. Throws ProcessError where the file names a process that runs, or cannot be written.
+ */
 export function claimPidFile(path: string, pid: number): () => void {
   const holder = pidIn(path);
   if (holder !== undefined && holder !== pid && isRunning(holder))
@@ -20,6 +23,7 @@ export function claimPidFile(path: string, pid: number): () => void {
   };
 }
 
+/** Undefined: there is no such file, or it does not begin with a number. */
 function pidIn(path: string): number | undefined {
   try {
     const [digits] = /^\d+/.exec(readFileSync(path, "utf8")) ?? [];
@@ -29,6 +33,7 @@ function pidIn(path: string): number | undefined {
   }
 }
 
+/** EPERM: it runs, as another user. */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

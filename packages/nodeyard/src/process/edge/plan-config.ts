@@ -4,9 +4,13 @@ import type { PlanAnswer, PlanOrder } from "./plan-worker.ts";
 
 /** Below what clients and proxies wait for, milliseconds. */
 const LIMIT_MS = 50_000;
+/** A demand that needs more ends the thread, not the launcher. */
 const MEMORY_MIB = 512;
 
-/** Plays two configurations in a thread, which ends with its time or its memory. Never rejects. */
+/**
+ * Plays two configurations in a thread, which ends with its time or its memory. Never rejects. The thread does not keep the
+ * process alive.
+ */
 export function planConfig(
   order: PlanOrder,
   clock: Pick<Clock, "setTimer">,

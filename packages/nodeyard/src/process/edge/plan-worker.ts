@@ -8,6 +8,7 @@ import { Drivers } from "../driver-registry.ts";
 import { launcherConfig, openConfig } from "../open-config.ts";
 import { loadModule } from "./load-module.ts";
 
+/** What the thread is given: it reads files and journal itself, because only plain data passes between threads. */
 export interface PlanOrder {
   /** Today's configuration. */
   readonly files: ConfigFiles;
