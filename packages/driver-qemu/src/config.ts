@@ -69,6 +69,7 @@ const bootTable = {
     "arguments",
   ),
 };
+/** The kernel's files; null when the machine boots from its disk. Arguments without a kernel have no effect. */
 const boot = group(bootTable).map((files, at): BootFiles | null => {
   if (files.kernel !== null) return { ...files, kernel: files.kernel };
   if (files.initrd !== null) at.error("initrd", "is there without a kernel; add kernel, or leave it out");
@@ -85,6 +86,7 @@ const fileTable = {
   format: text("`qcow2` or `raw`; never guessed.", { needed: true }).map(readFormat),
 };
 
+/** Keys of the provider that this driver alone has. They describe the folder and the host rather than a pool. */
 const ownTable = {
   folder: text("Absolute path of the folder for images and machines.", { needed: true }).check(absolute),
   host: text("Host name or machine id that the provider belongs to; launchers of other hosts refuse it.", {
@@ -111,6 +113,7 @@ const ownTable = {
     "`restricted`: the machine only answers. `outbound`: it reaches all but this host; needs root and `user`.",
     ["restricted", "outbound"],
   ).map((network, at) => {
+    // Without a user of its own, QEMU's packets could not be told from those of the launcher.
     if (network === "outbound" && !at.has("user"))
       at.error("network", "is outbound, which tells the machines' packets by their user; add user");
     return network;
@@ -168,20 +171,28 @@ const table = {
   ),
 };
 
+/** An image file that a `cloud-images` entry names. */
 export type FileImage = Values<typeof fileTable>;
+/**
+ * A kernel with its initial RAM disk, if it has one, and its command line. Paths are those of the host's files, not of the
+ * copies.
+ */
 export interface BootFiles extends Values<typeof bootTable> {
   readonly kernel: string;
 }
 
 /** The driver's part of a provider. All providers with the same folder share one host and one set of limits. */
 export type QemuProviderOwn = Values<typeof ownTable>;
+/** The driver's part of a label. `cores`, `ram` (MiB) and `disk` (GiB) are whole numbers from 1 on. */
 export interface QemuLabelOwn extends Values<typeof labelTable> {
   /** Null: the label boots an uploaded image. */
   readonly file: FileImage | null;
   /** Null: boot from the disk. */
   readonly boot: BootFiles | null;
+  /** Checked lines; empty: nobody can log in by a key. */
   readonly authorizedKeys: readonly string[];
 }
+/** A compiled pool of the qemu driver. */
 export type QemuPoolConfig = PoolConfig<undefined, QemuLabelOwn>;
 /** A compiled provider of the qemu driver. */
 export type QemuProviderConfig = ProviderConfig<QemuProviderOwn, undefined, QemuLabelOwn>;

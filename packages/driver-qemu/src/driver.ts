@@ -4,9 +4,10 @@ import { HostFolder } from "./edge/host-folder.ts";
 import { mapError } from "./errors.ts";
 import { qemuProvider } from "./provider.ts";
 
+/** Time limit of opening, milliseconds: programs are started, rules loaded, and guests of dead launchers ended. */
 const OPEN_MS = 60_000;
 
-/** The `qemu` driver: virtual machines on this host. */
+/** The `qemu` driver: virtual machines on this host. `local`: its machines may reach the host's loopback. */
 export const qemuDriver: Driver<QemuProviderConfig> = {
   name: "qemu",
   contract: 1,

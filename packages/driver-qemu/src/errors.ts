@@ -1,5 +1,6 @@
 import { DriverError, type DriverErrorKind, messageOf } from "@nodeyard/driver";
 
+/** Codes of system errors (errno(3)) whose kind is not `fatal`. */
 const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   EACCES: "configuration",
   EPERM: "configuration",
@@ -15,7 +16,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   EBUSY: "transient",
 };
 
-/** Translates errors of files and processes. */
+/** Translates errors of files and processes. DriverErrors stay as they are. No other module does this. */
 export function mapError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;
   const code = (error as NodeJS.ErrnoException | null)?.code ?? "";

@@ -17,10 +17,12 @@ export function nodeTag(name: string): Tag | null {
   return more.length === 0 && /^\d{10}$/.test(nodeId) ? { installation, provider, pool, nodeId } : null;
 }
 
+/** The name of an upload's folder: its whole tag, as for machines. */
 export function imageName({ installation, provider, image, buildId, uploadId }: ImageTag): string {
   return join([installation, provider, image, buildId, uploadId]);
 }
 
+/** The tag in a name; null for a folder that Nodeyard did not make. */
 export function imageTag(name: string): ImageTag | null {
   const [installation, provider, image, buildId, uploadId, ...more] = split(name);
   if (installation === undefined || provider === undefined || image === undefined) return null;
@@ -28,10 +30,12 @@ export function imageTag(name: string): ImageTag | null {
   return { installation, provider, image, buildId, uploadId };
 }
 
+/** Encoded parts with commas in between. A leading dot is encoded too, because such names are drafts (`tidy`). */
 function join(parts: readonly string[]): string {
   return parts.map((part) => encodeURIComponent(part).replace(/^\./, "%2E")).join(",");
 }
 
+/** The parts of a name, decoded; empty for drafts and for names of others. */
 function split(name: string): readonly string[] {
   try {
     return name.startsWith(".") ? [] : name.split(",").map(decodeURIComponent);

@@ -13,7 +13,9 @@ import { needOf } from "./machine/amounts.ts";
 import { imageName, nodeName } from "./names.ts";
 import { createSteps, removeSteps } from "./steps.ts";
 
+/** Time limit of removing an image, milliseconds. */
 const STEP_MS = 60_000;
+/** Time limit of copying an image and of its checksum, milliseconds. */
 const UPLOAD_MS = 3_600_000;
 /** Formats that QEMU can boot. */
 const FORMATS: readonly string[] = ["qcow2", "raw"];
@@ -41,6 +43,10 @@ export function qemuProvider(host: HostFolder): Provider {
         const [machines, images] = await Promise.all([host.machines(), host.images()]);
         return [...machines, ...images];
       },
+      /**
+       * A leaked machine is ended first: QEMU outlives its launcher. An image goes although machines boot from it, as they have
+       * links.
+       */
       async removeResource({ tag, imageTag }, signal) {
         if (tag !== null) {
           await host.stop(nodeName(tag), signal);

@@ -16,13 +16,18 @@ import type { SavedState } from "./edge/states.ts";
 import { needOf } from "./machine/amounts.ts";
 import { nodeName } from "./names.ts";
 
+/** Time limit of a step without a copy or a boot, milliseconds. */
 const STEP_MS = 60_000;
 /** Time limit for continuing from a saved state, in addition to the guest's own boot: the state is written and read. Milliseconds. */
 const RESUME_MS = 180_000;
 /** Time limit of copying an image, milliseconds: the first machine of an image waits for it. */
 const IMAGE_MS = 30 * 60_000;
 
-/** Makes a machine, starting with whatever an earlier call left. */
+/**
+ * Makes a machine, starting with whatever an earlier call left. Steps: folder, image, saved-state and resume (if the label says
+ * so), disk, kvm-probe, start, host-keys. A machine that runs already is only described. Rejects with kind "quota" when the
+ * folder has no room.
+ */
 export async function* createSteps(
   host: HostFolder,
   order: CreateOrder,
@@ -35,6 +40,7 @@ export async function* createSteps(
   await host.claim(name, { hostname: order.hostname, resources: needOf(order.label) });
 
   const saved = new SavedBoot(host, boot);
+  // A guest that its launcher restored but did not release would never answer.
   if (await saved.halfway()) await host.reset(name, signal);
   let resumed = false;
   if ((await host.nodes.running(name)) === undefined) {
@@ -54,6 +60,7 @@ export async function* createSteps(
   return hostKeys === undefined ? machine : { ...machine, hostKeys };
 }
 
+/** Boots the machine from its image: makes the disk, finds the accelerator, starts QEMU. */
 async function* coldStart(
   host: HostFolder,
   order: CreateOrder,
@@ -67,6 +74,7 @@ async function* coldStart(
   const probed = yield* accelerate(host, order, boot, signal);
   if (probed.runs) return;
   yield { step: "start", deadlineMs: STEP_MS };
+  // Again, because a failed probe removed the disk that its guest had written to. An existing one is kept.
   await boot.disk(sources, signal);
   await boot.start(probed.accelerator, signal);
 }
@@ -103,6 +111,7 @@ async function* resume(
     context.log.warn(facts, "cannot start from a saved state: the machine boots");
     // A step of its own, so that it is counted in the metrics and shown in the node's history.
     yield { step: "saved-state-failed", deadlineMs: STEP_MS };
+    // Without a state it was the making that failed, which `Saving` has counted already.
     if (state !== undefined) await host.saving.spoiled(state.key);
     await host.reset(boot.name, signal);
     return false;
@@ -141,7 +150,9 @@ export async function* removeSteps(
   await host.discard(name);
 }
 
-/** With `auto` the first machine of an image is the probe. If it answers under KVM it keeps running. */
+/**
+ * With `auto` the first machine of an image is the probe. If it answers under KVM it keeps running. `runs`: it is that machine.
+ */
 async function* accelerate(
   host: HostFolder,
   order: CreateOrder,
@@ -155,6 +166,7 @@ async function* accelerate(
   const key = await host.accelerators.key(boot.files());
 
   yield { step: "kvm-probe", deadlineMs: probeTimeoutMs + 2 * STEP_MS };
+  // One probe per image: the other machines wait for its result.
   const awaited = host.accelerators.awaited(key, signal);
   if (awaited !== undefined) return { accelerator: await awaited, runs: false };
   const found = await host.accelerators.probe(key, () => boot.probe(signal));
@@ -174,10 +186,15 @@ async function settled(host: HostFolder, order: CreateOrder, boot: Boot): Promis
   return host.accelerators.get(await host.accelerators.key(boot.files()));
 }
 
+/** Whether the label's machines have host keys, which scans return. */
 function showsKeys(order: CreateOrder): boolean {
   return ["ssh", "network_cli"].includes(order.label.connection.type);
 }
 
+/**
+ * The machine for the node's record. `forwarded`: the host's port that leads to the guest; null: the guest has an address of its
+ * own.
+ */
 async function describe(
   host: HostFolder,
   order: CreateOrder,

@@ -6,6 +6,7 @@ import { abortable } from "@nodeyard/driver";
 import { ignoring } from "./files.ts";
 import { stamp } from "./image-files.ts";
 
+/** "tcg" runs everywhere, by translating the guest's code. */
 export type Accelerator = "kvm" | "tcg";
 
 /**
@@ -14,6 +15,10 @@ export type Accelerator = "kvm" | "tcg";
  */
 export class Accelerators {
   readonly #root: string;
+  /**
+   * Probes of this process in progress, by key. Another process may probe the same image at the same time; the later result is
+   * kept.
+   */
   readonly #underWay = new Map<string, Promise<Accelerator>>();
 
   constructor(root: string) {
@@ -30,6 +35,7 @@ export class Accelerators {
       .digest("hex");
   }
 
+  /** The stored result; undefined when the image was not probed on this kernel, or the file is damaged. */
   async get(key: string): Promise<Accelerator | undefined> {
     const text = await ignoring("ENOENT", readFile(join(this.#root, key), "utf8"));
     return text === "kvm" || text === "tcg" ? text : undefined;

@@ -8,15 +8,21 @@ import { assertIdsUnused, Numbers } from "./numbers.ts";
 import { type Account, run } from "./tools.ts";
 import { opened, removeIfUnused, removeUnused } from "./unused-bridges.ts";
 
+/** Time limit of removing a bridge when a provider closes, milliseconds. */
 const CLOSE_MS = 20_000;
 
 /** Resources of the host that belong to one machine at a time. */
 export interface Allotment {
+  /** User id of the machine's processes; absent: all machines of the provider have one. */
   readonly uid?: number;
+  /** Number of its port on the bridge; absent: user-mode networking. */
   readonly number?: number;
 }
 
-/** User ids and bridge ports of machines. It also closes this host to those users and ports (rule 11). */
+/**
+ * User ids and bridge ports of machines. It also closes this host to those users and ports (rule 11). What a machine has is in
+ * its record, so a launcher that starts again frees it with the machine.
+ */
 export class Allotments {
   readonly bridge: Bridge | null;
   readonly #close: () => Promise<void>;
@@ -65,6 +71,7 @@ export class Allotments {
     await removeUnused(context, signal, folder).catch(warn);
     if (bridge === null) return new Allotments(null, numbers, null);
     const places = await Numbers.open(join(folder, "places"), numbersOf(bridge), "bridge");
+    // Before the bridge is made, so that no other process removes it in between.
     const left = await opened(folder, context, signal);
     const close = async () => {
       await left();
@@ -78,6 +85,10 @@ export class Allotments {
     }
   }
 
+  /**
+   * Takes a user id and a port for a machine, as far as the provider has them. All or nothing. Rejects with kind "quota" when all
+   * are taken. `alive`: whether a machine's folder exists.
+   */
   async take(name: string, alive: (name: string) => Promise<boolean>, now: number): Promise<Allotment> {
     const uid = await this.#users?.take(name, alive, now);
     try {
@@ -89,6 +100,10 @@ export class Allotments {
     }
   }
 
+  /**
+   * Frees what a machine had. The port is taken off the bridge before its number can be given to another machine. May be
+   * repeated.
+   */
   async free(name: string, { uid, number }: Allotment): Promise<void> {
     if (uid !== undefined) await this.#users?.free(uid, name);
     if (number === undefined) return;
@@ -96,10 +111,12 @@ export class Allotments {
     await this.#places?.free(number, name);
   }
 
+  /** Gives up the folder, and removes its bridge unless another process or a machine uses it. Failures are only logged. */
   async close(): Promise<void> {
     await this.#close();
   }
 
+  /** The machine's port; undefined without a bridge. */
   portOf({ number }: Allotment): Port | undefined {
     return number === undefined ? undefined : this.bridge?.port(number);
   }

@@ -13,7 +13,9 @@ import type { StoredImage } from "./uploads.ts";
 
 const GIB = 1024 ** 3;
 
-/** The boot of one machine. Each part may be repeated. */
+/**
+ * The boot of one machine. Each part may be repeated. It keeps nothing: what was done already is seen in the machine's folder.
+ */
 export class Boot {
   readonly #host: HostFolder;
   readonly #order: CreateOrder;
@@ -27,6 +29,7 @@ export class Boot {
     this.own = order.label.own as QemuLabelOwn;
   }
 
+  /** The machine's folder. It exists once the machine was claimed. */
   get folder(): string {
     return this.#host.nodes.folder(this.name);
   }
@@ -37,7 +40,10 @@ export class Boot {
     return names.map((name) => join(this.folder, name));
   }
 
-  /** Links the files that the machine boots from into its folder. */
+  /**
+   * Links the files that the machine boots from into its folder, and returns them. Copies what is not copied yet. Rejects with
+   * kind "configuration" for an image that is larger than the disk, with "not-found" for an upload that is on another host.
+   */
   async images(signal: AbortSignal): Promise<Sources> {
     const { copies } = this.#host;
     const { boot, file, disk } = this.own;
@@ -66,6 +72,7 @@ export class Boot {
     if (!there) await overlay(this.folder, under, this.own.disk, { account, signal });
   }
 
+  /** Whether the machine has a disk, which may have a guest's changes. */
   async hasDisk(): Promise<boolean> {
     return succeeds(access(join(this.#host.nodes.run(this.name), FILES.disk)));
   }
@@ -77,6 +84,7 @@ export class Boot {
     return { host: own?.address ?? address, port: port ?? this.#order.label.connection.port };
   }
 
+  /** Starts QEMU and marks the machine as up. Rejects with QEMU's own message when it ends. */
   async start(accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
     const host = this.#host;
     const { config, context } = host;
@@ -108,6 +116,7 @@ export class Boot {
     return { wanted, facts };
   }
 
+  /** The facts for QEMU's command line. `parking`: for a guest that is saved or continues. */
   spec(wanted: Wanted, accelerator: "kvm" | "tcg", parking: Parking | null): PortlessSpec {
     const { boot, cores, ram, seed } = this.own;
     return {
@@ -144,12 +153,14 @@ export class Boot {
       }
     } catch (error) {
       signal.throwIfAborted();
+      // A DriverError means that QEMU or its guest failed under KVM, which is the answer. Any other error is one of this program.
       if (!(error instanceof DriverError)) throw error;
     }
     await host.reset(this.name, signal);
     return "tcg";
   }
 
+  /** The upload that the order names. Uploads are on one host only. */
   async #uploaded(): Promise<StoredImage> {
     const host = this.#host;
     const { imageExternalId, label } = this.#order;
@@ -161,6 +172,7 @@ export class Boot {
     );
   }
 
+  /** The machine's record. Its folder can be removed while it boots, when the node is given up. */
   async #wanted(): Promise<Wanted> {
     const wanted = await this.#host.nodes.wanted(this.name);
     if (wanted !== undefined) return wanted;

@@ -19,6 +19,7 @@ import { type Account, run } from "./tools.ts";
  * out of QEMU has only the network of its machine. The bridge outlives the launcher for as long as there are machines.
  */
 export class Bridge {
+  /** Name of the network namespace in which QEMU is started. */
   readonly namespace: string;
   readonly #subnet: Subnet;
 
@@ -45,6 +46,7 @@ export class Bridge {
     await run("nft", ["-f", "-"], { signal, input: hostRules(link, subnet, network) });
     const { gateway, prefix } = portOf(subnet, 2);
     await named(namespace, signal);
+    // The link is made last (`linked`), so its presence means that bridge and namespace are there.
     if (!(await answers(["link", "show", "dev", link], signal))) await linked(namespace, link, signal);
     // Also when an earlier launcher died between the steps.
     await run("ip", ["-n", namespace, "link", "set", "dev", "uplink", "master", "br0", "up"], { signal });
@@ -82,11 +84,15 @@ export class Bridge {
     await run("nft", ["-f", "-"], { signal, input: `${table} {}\ndelete ${table}\n` });
   }
 
+  /** Names and addresses of a machine's port. No I/O. */
   port(number: number): Port {
     return portOf(this.#subnet, number);
   }
 
-  /** Makes a tap that only the account's QEMU may open. Taps are isolated from each other: machines reach the host but no other machine. */
+  /**
+   * Makes a tap that only the account's QEMU may open. Taps are isolated from each other: machines reach the host but no other
+   * machine. A tap of an earlier attempt is made anew.
+   */
   async attach(number: number, account: NonNullable<Account>, signal: AbortSignal): Promise<void> {
     const port = this.port(number);
     await this.detach(number, signal);
@@ -110,6 +116,7 @@ export class Bridge {
     return run("ip", ["-n", this.namespace, ...words], { signal });
   }
 
+  /** Adds or deletes a port in the set of those that may send (`bridgeRules`). Adding one that is there is no error. */
   async #element(verb: "add" | "delete", port: Port, signal: AbortSignal): Promise<void> {
     const words = ["netns", "exec", this.namespace, "nft", "-f", "-"];
     await run("ip", words, { signal, input: `${verb} ${portElement(port)}\n` });
@@ -124,6 +131,7 @@ async function named(namespace: string, signal: AbortSignal): Promise<void> {
   await run("ip", ["netns", "add", namespace], { signal });
 }
 
+/** Whether `ip` succeeds: tells whether something exists, or removes something that may not exist. */
 function answers(words: readonly string[], signal: AbortSignal): Promise<boolean> {
   return run("ip", words, { signal }).then(
     () => true,
@@ -131,6 +139,7 @@ function answers(words: readonly string[], signal: AbortSignal): Promise<boolean
   );
 }
 
+/** Makes the bridge and its link. A bridge without a link is from a launcher that died in between, and is made anew. */
 async function linked(namespace: string, link: string, signal: AbortSignal): Promise<void> {
   await answers(["-n", namespace, "link", "del", "dev", "br0"], signal);
   await run("ip", ["-n", namespace, "link", "add", "br0", "type", "bridge"], { signal });

@@ -8,6 +8,7 @@ import { copied, inspected, placed, stamp } from "./image-files.ts";
 import type { Account } from "./tools.ts";
 import type { StoredImage } from "./uploads.ts";
 
+/** Time limit of one copy, milliseconds. */
 const COPY_MS = 30 * 60_000;
 
 /**
@@ -19,6 +20,7 @@ export class Copies {
   readonly #account: Account;
   readonly #clock: Clock;
   readonly #random: Random;
+  /** Copies in progress by name. They go on when their callers give up. */
   readonly #underWay = new Map<string, Promise<StoredImage>>();
   readonly #closed = new AbortController();
 
@@ -44,6 +46,7 @@ export class Copies {
     return folders(this.#root);
   }
 
+  /** Ends copies in progress; their callers get an error. */
   close(): void {
     this.#closed.abort(new DriverError("transient", "the copies of images are closed"));
   }
@@ -55,6 +58,7 @@ export class Copies {
         "configuration",
         `there is no file ${path}; put the image there, or correct the path`,
       );
+    // The second part changes with the file's state, so a changed file gets a new copy, and old machines keep theirs.
     const name = `${digest(`${format} ${path}`)}-${digest(now)}`;
     const there = await this.#there(name);
     if (there !== undefined) return there;
@@ -80,6 +84,7 @@ export class Copies {
     await placed(join(this.#root, name), join(this.#root, `.${this.#random.uuid()}`), async (draft) => {
       const file = join(draft, "file");
       await copied(path, file, this.#account, signal);
+      // A file that is written during the copy would give a mixture of two contents.
       if ((await stamp(path)) !== now)
         throw new DriverError("transient", `${path} was changed while it was copied`);
       const ctx = { account: this.#account, clock: this.#clock, signal };

@@ -22,7 +22,9 @@ export function succeeds(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** The JSON content of a file of this driver; undefined when the file is missing or incomplete. */
+/**
+ * The JSON content of a file of this driver; undefined when the file is missing or incomplete. Nothing about its form is checked.
+ */
 export async function readFacts<T>(path: string): Promise<T | undefined> {
   const text = await ignoring("ENOENT", readFile(path, "utf8"));
   try {
@@ -32,13 +34,13 @@ export async function readFacts<T>(path: string): Promise<T | undefined> {
   }
 }
 
-/** Names of the folders in a folder. */
+/** Names of the folders in a folder, drafts (with a leading dot) included. Rejects when the folder is missing. */
 export async function folders(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { withFileTypes: true });
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** fsyncs a file or a folder. */
+/** fsyncs a file or a folder. A folder's own entries are durable only after that. */
 export async function sync(path: string): Promise<void> {
   const file = await open(path, flags.O_RDONLY);
   try {
@@ -66,6 +68,7 @@ export async function sha256(
 
 /** Writes a file that QEMU may read but not change. */
 export async function writeFor(account: Account, path: string, text: string): Promise<void> {
+  // A file of an earlier attempt may be read-only, or belong to another group.
   await rm(path, { force: true });
   await writeFile(path, text, { mode: 0o440, flag: "wx" });
   await readable(account, path);

@@ -23,11 +23,15 @@ import { States } from "./states.ts";
 import { type Account, run } from "./tools.ts";
 import { Uploads } from "./uploads.ts";
 
-/** Twice the time limit of a copy. */
+/** Age from which a draft is taken for one of a dead launcher, milliseconds. Twice the time limit of a copy. */
 const DRAFT_AGE_MS = 3_600_000;
+/** Use of a machine whose record cannot be read: at least it counts as one. */
 const UNKNOWN: Resources = { instances: 1 };
 
-/** The folder of a provider on its host: machines, images, and their resources. */
+/**
+ * The folder of a provider on its host: machines, images, and their resources. Several providers and launchers of the host may
+ * use one folder at once; they agree by its files alone.
+ */
 export class HostFolder {
   readonly nodes: Nodes;
   readonly uploads: Uploads;
@@ -37,6 +41,7 @@ export class HostFolder {
   readonly guests: Nodes;
   readonly saving: Saving;
   readonly #states: States;
+  /** The user that QEMU runs as, and that reads images; null: the launcher's own. */
   readonly account: Account;
   readonly allotments: Allotments;
   readonly host: HostId;
@@ -64,7 +69,10 @@ export class HostFolder {
     this.accelerators = new Accelerators(join(folder, "accelerators"));
   }
 
-  /** Rejects with kind `configuration` when the folder belongs to another host, or this host lacks a feature. */
+  /**
+   * Rejects with kind `configuration` when the folder belongs to another host, or this host lacks a feature. Removes what dead
+   * launchers left.
+   */
   static async open(
     config: QemuProviderConfig,
     context: DriverContext,
@@ -74,6 +82,7 @@ export class HostFolder {
     const host = await thisHost();
     const account = await accountOf(user, signal);
     await enter(folder, host, wanted);
+    // A missing program is reported now, and not by the first launch.
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
     const allotments = await Allotments.open(config, account, context, signal);
     try {
@@ -101,6 +110,7 @@ export class HostFolder {
     let used: Resources = {};
     for (const other of await this.nodes.names())
       if (other !== name) used = add(used, await this.#resources(other));
+    // Counted after the claim: of two that claim at once, at least one sees the other.
     const lacking = exceeded(await this.quota(), used, wanted.resources);
     if (lacking === undefined) return;
     await this.discard(name);
@@ -125,7 +135,7 @@ export class HostFolder {
     await this.nodes.end(name, this.context.clock, signal);
   }
 
-  /** Removes the machine's disk, so that it starts from its image again. */
+  /** Ends the machine and removes its disk, so that it starts from its image again. */
   async reset(name: string, signal: AbortSignal): Promise<void> {
     await this.stop(name, signal);
     await this.nodes.clear(name);
@@ -137,12 +147,17 @@ export class HostFolder {
     for (const name of await this.nodes.names()) {
       await this.nodes.trimConsole(name);
       const resources = await this.#resources(name);
+      // A machine that never was up is still being made, perhaps by another launcher.
       const ended = (await this.nodes.wasUp(name)) && (await this.nodes.running(name)) === undefined;
       found.push({ type: "instance", id: name, tag: nodeTag(name), ...(ended ? { ended } : {}), resources });
     }
     return found;
   }
 
+  /**
+   * All uploads, incomplete ones included, so that the sweep removes those too. Saved states of images that are gone are removed
+   * as well.
+   */
   async images(): Promise<readonly Resource[]> {
     await this.#retire();
     return (await this.uploads.names()).map((name) => ({
@@ -154,11 +169,13 @@ export class HostFolder {
     }));
   }
 
+  /** Removes an upload and the states that were saved from it. Machines keep their links. One that is gone is no error. */
   async removeImage(tag: ImageTag): Promise<void> {
     await this.uploads.remove(imageName(tag));
     await this.#retire();
   }
 
+  /** Limits of the folder, from the configuration and the host as it is now. */
   async quota(): Promise<Resources> {
     const { own } = this.config;
     return quotaOf(own, await amountsOf(own.folder));
@@ -171,6 +188,7 @@ export class HostFolder {
     return succeeds(run("test", ["-w", "/dev/kvm"], { signal, account: this.account }));
   }
 
+  /** Ends copies and saves in progress. Machines go on. */
   async close(): Promise<void> {
     this.copies.close();
     this.saving.close();

@@ -40,6 +40,7 @@ export async function enter(folder: string, host: HostId, wanted: string | null)
     );
 }
 
+/** Folders of the provider's folder that all launchers use. */
 const FOLDERS = ["nodes", "uploads", "copies", "saving", "saved"] as const;
 
 /** Identity of a QEMU program: its version and its file, because two builds may report the same version. */
@@ -51,6 +52,7 @@ export async function emulatorOf(program: string, signal: AbortSignal): Promise<
   return `${said.split("\n", 1)[0]}, ${file}`;
 }
 
+/** Output of `--version` by path and stamp. A process runs each program once, until its file is replaced. */
 const versions = new Map<string, string>();
 
 async function located(program: string): Promise<string> {
@@ -72,6 +74,7 @@ export async function processorOf(): Promise<string> {
   return [release(), ...counts].join("\n");
 }
 
+/** What the host has, as far as this process may use it: a limit of its cgroup counts before the host's memory. */
 export async function amountsOf(folder: string): Promise<HostAmounts> {
   const { blocks, bsize } = await statfs(folder);
   const bound = process.constrainedMemory();
@@ -83,7 +86,10 @@ export async function amountsOf(folder: string): Promise<HostAmounts> {
   };
 }
 
-/** The account of QEMU. It is never root, so that a guest that breaks out of QEMU gets no rights on the host (rule 11). */
+/**
+ * The account of QEMU. It is never root, so that a guest that breaks out of QEMU gets no rights on the host (rule 11). Null: the
+ * launcher is no root, and QEMU runs as its user. Throws kind "configuration" for a user that does not exist or cannot be taken.
+ */
 export async function accountOf(user: string | null, signal: AbortSignal): Promise<Account> {
   const root = process.getuid?.() === 0;
   if (user === null) {
@@ -107,10 +113,12 @@ export async function accountOf(user: string | null, signal: AbortSignal): Promi
   return account;
 }
 
+/** Numbers need no entry in passwd. Without a group it is the one of the same number. */
 function numbered(uid: string, gid: string | undefined) {
   return { uid: Number(uid), gid: Number(gid ?? uid) };
 }
 
+/** The ids of a user by name. */
 async function lookedUp(user: string, signal: AbortSignal): Promise<NonNullable<Account>> {
   try {
     const ask = async (what: string) => (await run("id", [what, "--", user], { signal })).trim();

@@ -6,6 +6,7 @@ import { type ImageInfo, judge } from "../machine/image-info.ts";
 import { ignoring, readable, sync } from "./files.ts";
 import { type Account, run } from "./tools.ts";
 
+/** Time limit of reading an image's header, milliseconds. */
 const INSPECT_MS = 60_000;
 
 /** Copies a file to a place that only the launcher can change, keeping holes and shared blocks. */
@@ -45,7 +46,10 @@ export async function inspected(
   }
 }
 
-/** Fills the folder `draft`, makes it durable and renames it to `folder`. An existing `folder` is kept. */
+/**
+ * Fills the folder `draft`, makes it durable and renames it to `folder`. An existing `folder` is kept. So a folder is complete or
+ * not there, and of two processes one wins. `fill` must sync the files that it writes.
+ */
 export async function placed(
   folder: string,
   draft: string,
@@ -63,7 +67,7 @@ export async function placed(
   }
 }
 
-/** A text that changes when the content of a path changes, without reading the content. */
+/** A text that changes when the content of a path changes, without reading the content. Rejects when the path does not exist. */
 export async function stamp(path: string): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join(" ");

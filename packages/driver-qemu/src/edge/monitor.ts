@@ -3,10 +3,12 @@ import { DriverError } from "@nodeyard/driver";
 import { FILES } from "../machine/command-line.ts";
 import { dialled, lines } from "./socket.ts";
 
+/** Time in which QEMU answers on its monitor, milliseconds; a busy host delays that. */
 const ANSWER_MS = 5_000;
+/** Codes of a socket at which no QEMU listens. */
 const NOBODY = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
 
-/** A message of QEMU's QMP. */
+/** A message of QEMU's QMP (QEMU manual, "QEMU Machine Protocol"): an answer, an error, or an event. */
 interface Message {
   readonly return?: { readonly status?: string };
   readonly error?: { readonly desc?: string };
@@ -32,7 +34,7 @@ export async function status(folder: string): Promise<string | undefined> {
   }
 }
 
-/** Runs QMP commands in order. Rejects with the error of the first that fails. */
+/** Runs QMP commands in order. Rejects with the error of the first that fails ("transient"), or with the signal's reason. */
 export function order(folder: string, commands: readonly Command[], signal: AbortSignal): Promise<void> {
   return monitored(folder, commands, async () => {}, signal);
 }
@@ -42,6 +44,7 @@ export function save(folder: string, socket: string, signal: AbortSignal): Promi
   const commands: readonly Command[] = [
     ["stop"],
     ["migrate-set-capabilities", { capabilities: [{ capability: "events", state: true }] }],
+    // By default QEMU limits the rate of a migration, and so of writing the state.
     ["migrate-set-parameters", { "max-bandwidth": Number.MAX_SAFE_INTEGER }],
     ["migrate", { uri: `unix:${socket}` }],
   ];
@@ -56,8 +59,10 @@ export function save(folder: string, socket: string, signal: AbortSignal): Promi
   return monitored(folder, commands, done, signal);
 }
 
+/** A QMP command with its arguments. */
 type Command = readonly [name: string, words?: object];
 
+/** Runs commands on a connection of its own, then `after` with the messages that follow. QEMU serves one connection at a time. */
 function monitored<T>(
   folder: string,
   commands: readonly Command[],
@@ -75,6 +80,7 @@ function monitored<T>(
   return dialled(folder, FILES.monitor, talk, signal);
 }
 
+/** Waits for the answer to a command. Events before it are passed over. */
 async function answered(name: string, all: AsyncIterator<Message>): Promise<void> {
   for (let next = await all.next(); !next.done; next = await all.next()) {
     const { error, return: answer } = next.value;

@@ -9,8 +9,10 @@ import type { Account } from "./tools.ts";
 /** The record of a machine. It is written before anything else is made for the machine, and never changed. */
 export interface Wanted {
   readonly v: 1;
+  /** Random; in QEMU's arguments, by which its process is recognised. */
   readonly uuid: string;
   readonly hostname: string;
+  /** Use of the folder's limits, as counted for later claims. */
   readonly resources: Resources;
   /** User id of the machine's processes; absent: the provider's account. */
   readonly uid?: number;
@@ -27,8 +29,11 @@ export interface Running {
   readonly port: number | null;
 }
 
+/** Pause between two looks at a process that was killed, milliseconds. */
 const POLL_MS = 20;
+/** Name of the file that marks a machine as having been up. */
 const UP = "up";
+/** Bytes of console or log beyond which they are emptied, and bytes of the console that are shown. */
 const CONSOLE_MAX = 8 * 1024 * 1024;
 const CONSOLE_TAIL = 256 * 1024;
 
@@ -47,14 +52,17 @@ export class Nodes {
     this.#random = random;
   }
 
+  /** Path of a machine's folder, which need not exist. */
   folder(name: string): string {
     return join(this.#root, name);
   }
 
+  /** Path of the part of the folder that belongs to QEMU's user. */
   run(name: string): string {
     return join(this.#root, name, "run");
   }
 
+  /** Names of all machines, without drafts. */
   async names(): Promise<readonly string[]> {
     return (await folders(this.#root)).filter((name) => !name.startsWith("."));
   }
@@ -71,6 +79,7 @@ export class Nodes {
     const draft = join(this.#root, `.${uuid}`);
     await mkdir(join(draft, "run"), { recursive: true });
     try {
+      // The launcher's umask must not keep QEMU's user out. 0711: it may enter the folder, but not list it.
       await chmod(draft, 0o711);
       await chmod(join(draft, "run"), 0o700);
       const account = this.accountOf(wanted);
@@ -95,6 +104,7 @@ export class Nodes {
     await writeFile(join(this.folder(name), UP), "", { flush: true });
   }
 
+  /** Whether the machine was up before, by this launcher or another. */
   async wasUp(name: string): Promise<boolean> {
     return (await ignoring("ENOENT", stat(join(this.folder(name), UP)))) !== undefined;
   }
@@ -112,6 +122,7 @@ export class Nodes {
     return wanted?.v === 1 && typeof wanted.uuid === "string" ? (wanted as Wanted) : undefined;
   }
 
+  /** Whether the machine's folder exists, with or without a process. */
   async has(name: string): Promise<boolean> {
     return (await ignoring("ENOENT", stat(this.folder(name)))) !== undefined;
   }
@@ -133,6 +144,7 @@ export class Nodes {
     await rm(join(this.run(name), FILES.disk), { force: true });
     const machine = await this.running(name);
     if (machine === undefined) return;
+    // ESRCH: the process has ended since it was looked for.
     await ignoring("ESRCH", (async () => process.kill(machine.pid, "SIGKILL"))());
     while ((await this.running(name)) !== undefined) await sleep(clock, POLL_MS, signal);
   }

@@ -29,12 +29,17 @@ export class Numbers {
     return new Numbers(root, range, what);
   }
 
+  /**
+   * Takes the lowest free number. Rejects with kind "quota" when all are taken by machines that exist. `now`: wall time,
+   * milliseconds.
+   */
   async take(machine: string, alive: (machine: string) => Promise<boolean>, now: number): Promise<number> {
     for (let attempt = 1; ; attempt++) {
       const taken = new Set(await readdir(this.#root));
       for (let uid = this.#range.first; uid <= this.#range.last; uid++) {
         if (taken.has(String(uid))) continue;
         const file = join(this.#root, String(uid));
+        // "wx" is the claim: of two processes one fails with EEXIST, and takes the next number.
         const made = writeFile(file, machine, { flag: "wx", mode: 0o600 }).then(() => true);
         if ((await ignoring("EEXIST", made)) === true) return uid;
       }
@@ -46,6 +51,7 @@ export class Numbers {
   /** Frees a number. Call it when the machine is removed completely. */
   async free(uid: number, machine: string): Promise<void> {
     const file = join(this.#root, String(uid));
+    // The number may belong to another machine already, when this is the second call.
     if ((await ignoring("ENOENT", readFile(file, "utf8"))) === machine) await rm(file, { force: true });
   }
 

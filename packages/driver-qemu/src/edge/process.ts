@@ -8,7 +8,7 @@ export interface Process {
   readonly argv: readonly string[];
 }
 
-/** Undefined when the process does not exist or is a zombie. */
+/** The process with this id. Undefined when it does not exist or is a zombie. `argv` is empty when it cannot be read. */
 export async function processOf(pid: number): Promise<Process | undefined> {
   const identity = await identityOf(pid);
   if (identity === undefined) return undefined;
@@ -24,15 +24,18 @@ export interface Maker {
   readonly identity: string;
 }
 
+/** This process as a maker. */
 export async function thisMaker(): Promise<Maker> {
   const { pid } = process;
   return { pid, identity: (await identityOf(pid)) ?? "" };
 }
 
+/** Whether a maker still runs. False after a restart of the host, whose boot id is new. */
 export async function makerAlive({ pid, identity }: Maker): Promise<boolean> {
   return (await identityOf(pid)) === identity;
 }
 
+/** What tells a process from a later one with the same id; undefined when there is no such process. */
 async function identityOf(pid: number): Promise<string | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 1) return undefined;
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);

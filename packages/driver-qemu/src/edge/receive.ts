@@ -10,6 +10,7 @@ import { DriverError } from "@nodeyard/driver";
 import { within } from "./socket.ts";
 import type { Account } from "./tools.ts";
 
+/** What arrived: its size, and its SHA-256 in hexadecimal digits. */
 export interface Received {
   readonly bytes: number;
   readonly sha256: string;
@@ -36,6 +37,7 @@ export async function received(
       await once(server, "listening", { signal });
       // lchown, because the account may have replaced the socket by a link.
       if (account !== null) await lchown(join(folder, socket), account.uid, account.gid);
+      // `send` makes QEMU connect. Its error ends the wait for a connection that would not come.
       const connection = once(server, "connection", { signal });
       const sent = send();
       sent.catch(() => {});
@@ -49,6 +51,7 @@ export async function received(
   });
 }
 
+/** Writes the stream to a new file, and fsyncs it. Rejects when it is larger than `most`, which a broken QEMU could make it. */
 async function stored(peer: Socket, file: string, most: number, signal: AbortSignal): Promise<Received> {
   const hash = createHash("sha256");
   let bytes = 0;

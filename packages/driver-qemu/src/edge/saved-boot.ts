@@ -25,6 +25,7 @@ const STATE_MS = 120_000;
 /** Time limits of the scans after a machine continued. It should answer at once, so they start short. Each is as long as all before it. */
 const SCANS_MS = [400, 800, 1_600, 3_200] as const;
 
+/** The script that the seed passes to a guest. It is part of this package, so it always fits this code. */
 const SCRIPT = new URL("../guest/parked.sh", import.meta.url);
 let script: Promise<string> | undefined;
 
@@ -34,7 +35,10 @@ export function parkedScript(): Promise<string> {
   return script;
 }
 
-/** A machine that continues from a saved state instead of booting. */
+/**
+ * A machine that continues from a saved state instead of booting (docs/design/local-machines.md). The caller falls back to a boot
+ * after any error.
+ */
 export class SavedBoot {
   readonly #host: HostFolder;
   readonly #boot: Boot;
@@ -109,7 +113,7 @@ export class SavedBoot {
     await host.nodes.setUp(this.#boot.name);
   }
 
-  /** The machine's host keys, if it answers quickly. Otherwise the caller scans. */
+  /** The machine's host keys, if it answers quickly. Otherwise the caller scans. Rejects for another error than a timeout. */
   async hostKeys(port: number | null, signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { context } = this.#host;
     const { wanted } = await this.#boot.facts();
@@ -142,12 +146,14 @@ export class SavedBoot {
     const wanted = await guests.wanted(name);
     if (wanted === undefined) throw new DriverError("transient", "the guest to be saved is gone");
     await link(folder, sources);
+    // The state must have nothing of a node. The id is that of the folder in which the guest is made.
     const nobody = { uuid: wanted.uuid, hostname: "parked", authorizedKeys: [], userData: null };
     const script = await parkedScript();
     await seed(folder, nobody, { disk: own.seed === "nocloud", parked: script, account, signal });
     await overlay(folder, { file: FILES.base, format: sources.base.format }, own.disk, ctx);
     const parking = { generation: wanted.uuid, resume: false };
     await start(config.own.emulator, folder, this.#boot.spec(wanted, accelerator, parking), ctx);
+    // A guest that broke out of QEMU could write without end.
     const most = (own.ram + DEVICES_MIB) * MIB;
     const store = () =>
       received(cwd, FILES.state, draft.state, most, () => save(cwd, FILES.state, signal), ctx);
@@ -157,6 +163,7 @@ export class SavedBoot {
     return found;
   }
 
+  /** Runs `store` when the guest has parked. Rejects with "timeout" and the remedy when it does not park in `boot-timeout`. */
   async #parked<T>(cwd: string, store: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { config, context } = this.#host;
     const ms = config.bootTimeoutMs;
@@ -178,6 +185,7 @@ export class SavedBoot {
     const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
       const facts = await file.stat();
+      // QEMU's user owns the folder and may have put a link to another file there.
       if (!facts.isFile() || facts.nlink !== 1) throw new DriverError("fatal", `${from} is not a plain file`);
       await copied(`/proc/${process.pid}/fd/${file.fd}`, to, account, signal);
     } finally {

@@ -3,17 +3,21 @@ import type { Nodes } from "./nodes.ts";
 import { makerAlive, thisMaker } from "./process.ts";
 import type { SavedState, StateFacts, States } from "./states.ts";
 
+/** Pause between two looks at a state that another process makes, milliseconds. */
 const POLL_MS = 200;
+/** First and longest pause after a failure, milliseconds. */
 const RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 3_600_000;
 
 /** A guest to save: `run` starts it in the folder of that name, saves it into `draft`, and returns its facts. */
 export interface SaveOrder {
   readonly key: string;
+  /** Time limit of making the state, milliseconds, with the wait for another process that makes it. */
   readonly limitMs: number;
   run(name: string, draft: SavedState, signal: AbortSignal): Promise<StateFacts>;
 }
 
+/** Failures of a key in a row. No attempt is made before `until`. */
 interface Failure {
   readonly count: number;
   /** Monotonic time, milliseconds. */
@@ -28,7 +32,9 @@ export class Saving {
   readonly #guests: Nodes;
   readonly #states: States;
   readonly #context: DriverContext;
+  /** States that this process makes or waits for, by key. They go on when their callers give up. */
   readonly #underWay = new Map<string, Promise<SavedState>>();
+  /** Failures by key, of this process only. */
   readonly #failed = new Map<string, Failure>();
   readonly #closed = new AbortController();
 
@@ -72,6 +78,7 @@ export class Saving {
     this.#closed.abort(new DriverError("transient", "saved states are closed"));
   }
 
+  /** Begins to get a state, for all callers of this process. A failure counts once, however many wait. */
   #start(order: SaveOrder): Promise<SavedState> {
     const { key, limitMs } = order;
     const late = () => new DriverError("timeout", `no guest could be saved within ${limitMs} ms`);
@@ -90,6 +97,7 @@ export class Saving {
     return getting;
   }
 
+  /** The state, made by this process or another: the one that claims the guest's folder makes it. */
   async #get(order: SaveOrder, signal: AbortSignal): Promise<SavedState> {
     const { key } = order;
     for (;;) {
@@ -113,6 +121,7 @@ export class Saving {
     return made;
   }
 
+  /** Ends the guest and removes its folder, which releases the claim. */
   async #clear(key: string, signal: AbortSignal): Promise<void> {
     await this.#guests.end(key, this.#context.clock, signal);
     await this.#guests.discard(key);

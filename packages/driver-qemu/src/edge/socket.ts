@@ -16,6 +16,7 @@ export async function* lines(socket: Socket): AsyncGenerator<string> {
   for await (const chunk of socket) {
     const all = (rest + (chunk as Buffer).toString("latin1")).split("\n");
     rest = all.pop() as string;
+    // The peer may be a hostile guest, which could fill the launcher's memory with one line.
     if (rest.length > LINE_MAX) throw new DriverError("transient", `a line of more than ${LINE_MAX} bytes`);
     for (const line of all) yield line.trimEnd();
   }
@@ -42,6 +43,7 @@ export function dialled<T>(
 ): Promise<T> {
   return within(folder, async (short) => {
     const socket = connect(`${short}/${name}`);
+    // An error is seen by the reads in `work`. Without a listener it would end the process.
     socket.on("error", () => {});
     const onAbort = () => void socket.destroy(signal?.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
@@ -51,6 +53,7 @@ export function dialled<T>(
     } finally {
       signal?.removeEventListener("abort", onAbort);
       socket.destroy();
+      // QEMU serves one connection at a time, so the next one would wait.
       if (!socket.closed) await once(socket, "close");
     }
   });
@@ -76,6 +79,10 @@ export function released(
   return dialled(folder, FILES.agent, tell, signal);
 }
 
+/**
+ * Waits for a line of the guest's script. Other lines are passed over; "failed REASON" rejects, shortened and without control
+ * characters.
+ */
 async function expected(socket: Socket, wanted: string): Promise<void> {
   for await (const line of lines(socket)) {
     if (line === wanted) return;

@@ -6,6 +6,7 @@ import { FILES } from "../machine/command-line.ts";
 import { status } from "./monitor.ts";
 import { type Account, as } from "./tools.ts";
 
+/** How QEMU is started. The abort kills it; later it runs on without the launcher. */
 export interface SpawnContext {
   readonly account: Account;
   readonly clock: Clock;
@@ -16,12 +17,15 @@ export interface SpawnContext {
   readonly state?: number;
 }
 
+/** Pause between two looks at a QEMU that is starting, milliseconds. */
 const POLL_MS = 20;
+/** Bytes of QEMU's output that are read for an error. */
 const LAST_WORDS = 2_000;
 
 /**
- * Starts QEMU detached from the launcher's terminal and process group, and waits until its guest runs. QEMU's own `-daemonize` is not
- * used, because QEMU's sandbox forbids the system call that it needs.
+ * Starts QEMU detached from the launcher's terminal and process group, and waits until its guest runs. QEMU's own `-daemonize` is
+ * not used, because QEMU's sandbox forbids the system call that it needs. Rejects with "configuration" when the program is
+ * missing, with "transient" and QEMU's last words when it ends. After an error no process is left.
  */
 export async function spawned(
   emulator: string,
@@ -45,6 +49,7 @@ export async function spawned(
       stdio: ["ignore", sink.fd, sink.fd, ...(state === undefined ? [] : [state])],
     });
     const end = ended(child);
+    // The launcher may end before QEMU does.
     child.unref();
     try {
       for (;;) {
@@ -74,10 +79,12 @@ function ended(child: ChildProcess): { reason: Error | undefined } {
   return end;
 }
 
+/** A missing program is an error of the configuration; anything else may work the next time. */
 function kindOf(reason: Error): "configuration" | "transient" {
   return (reason as NodeJS.ErrnoException).code === "ENOENT" ? "configuration" : "transient";
 }
 
+/** Why QEMU ended, with the last lines of its output. */
 async function lastWords(log: string, reason: Error): Promise<string> {
   const text = (await tail(log, LAST_WORDS))?.trim();
   return text ? `${reason.message}: ${text.split("\n").slice(-3).join("; ")}` : reason.message;

@@ -9,6 +9,7 @@ import { type SpawnContext, spawned } from "./spawned.ts";
 import { type Account, run } from "./tools.ts";
 import type { StoredImage } from "./uploads.ts";
 
+/** Ports that are tried, when other programs take them first. */
 const PORT_ATTEMPTS = 5;
 /** Size of the seed disk in KiB: that of a 1440 KiB floppy, the smallest FAT that all readers support. */
 const SEED_KIB = "1440";
@@ -47,10 +48,14 @@ export async function overlay(
   const words = ["create", "-q", "-f", "qcow2", "-F", base.format, "-b", base.file, `${FILES.disk}.new`];
   await rm(join(cwd, `${FILES.disk}.new`), { force: true });
   await run("qemu-img", [...words, String(gib * GIB)], { ...ctx, cwd });
+  // By the rename a disk is complete or not there: `hasDisk` looks for its name only.
   await rename(join(cwd, `${FILES.disk}.new`), join(cwd, FILES.disk));
 }
 
-/** Writes the seed files. With `disk` also a FAT file system that cloud-init recognises by its label. */
+/**
+ * Writes the seed files. With `disk` also a FAT file system that cloud-init recognises by its label. Existing files are replaced.
+ * QEMU's user can read them, and nobody else but the launcher: they may have secrets.
+ */
 export async function seed(
   folder: string,
   facts: SeedFacts,
@@ -108,6 +113,7 @@ export async function start(
   }
 }
 
+/** A port of the address that is free now. Nothing reserves it. */
 function freePort(address: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -7,6 +7,7 @@ import { placed, stamp } from "./image-files.ts";
 /** A guest that was saved before it got an identity, and its disk at that moment. */
 export interface SavedState {
   readonly key: string;
+  /** Paths of the guest's memory and devices, and of its disk. */
   readonly state: string;
   readonly disk: string;
 }
@@ -18,10 +19,12 @@ interface Entry {
   readonly emulator: string;
   /** Version of QEMU that can read the state. */
   readonly qemu: string;
+  /** Size and checksum of the file `state`. */
   readonly bytes: number;
   readonly sha256: string;
 }
 
+/** Facts of a state when it is stored. */
 export type StateFacts = Omit<Entry, "v">;
 
 /** Saved states, one folder for each key: `state`, `disk`, and `saved.json` with the facts. */
@@ -76,6 +79,7 @@ export class States {
     for (const key of await folders(this.#root)) {
       if (key.startsWith(".")) continue;
       const entry = await this.#entry(key);
+      // States of another emulator's path stay: another provider with the same folder may use that one.
       const old = entry?.emulator === emulator && entry.qemu !== qemu;
       if (entry === undefined || old || !images.has(entry.image)) await this.forget(key);
     }

@@ -24,6 +24,7 @@ export function as(account: Account, program: string, words: readonly string[], 
   return { program: all[0] as string, words: all.slice(1), ids: {} };
 }
 
+/** Options of a program. `account` absent: the launcher's. The abort kills the program. */
 export interface RunOptions {
   readonly signal: AbortSignal;
   readonly account?: Account;
@@ -66,6 +67,7 @@ export function run(program: string, words: readonly string[], options: RunOptio
   });
 }
 
+/** The error of a program, with the last lines that it wrote to stderr. */
 function failure(program: string, error: Error, stderr: string): DriverError {
   if ((error as NodeJS.ErrnoException).code === "ENOENT")
     return new DriverError("configuration", `${program} is not installed on this host`, { cause: error });

@@ -5,8 +5,9 @@ import { Bridge } from "./bridge.ts";
 import { folders, ignoring, readFacts } from "./files.ts";
 import { type Maker, makerAlive, thisMaker } from "./process.ts";
 
-/** Folders of guests that use the bridge. */
+/** Folders of guests that use the bridge. A folder counts although its process has ended, as it may start again. */
 const GUESTS = ["nodes", "saving"] as const;
+/** Pause between two looks at a process that removes the bridge, milliseconds. */
 const POLL_MS = 50;
 
 /**
@@ -62,6 +63,7 @@ export async function removeIfUnused(
   }
 }
 
+/** Writes a mark of this process. The kind says whether it has the folder open, or removes its bridge. */
 async function marked(folder: string, kind: "open" | "leaving", id: string): Promise<string> {
   const root = join(folder, kind);
   await mkdir(root, { recursive: true, mode: 0o700 });
@@ -81,6 +83,7 @@ async function anyAlive(root: string): Promise<boolean> {
   return found;
 }
 
+/** Whether the folder has machines, or guests that are being saved. */
 async function hasGuests(folder: string): Promise<boolean> {
   for (const kind of GUESTS) {
     const names = (await ignoring("ENOENT", folders(join(folder, kind)))) ?? [];

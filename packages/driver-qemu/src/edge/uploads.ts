@@ -15,6 +15,7 @@ export interface StoredImage {
   readonly virtualSize: number;
 }
 
+/** Content of `image.json`. `virtualSize`: bytes. */
 interface Entry {
   readonly v: 1;
   readonly format: string;
@@ -46,6 +47,7 @@ export class Uploads {
     return all.flatMap((image) => (image === undefined ? [] : [image.id]));
   }
 
+  /** A complete upload; undefined for one that is missing or not complete: its facts are written last. */
   async get(name: string): Promise<StoredImage | undefined> {
     const folder = join(this.#root, name);
     const entry = await readFacts<Entry>(join(folder, "image.json"));

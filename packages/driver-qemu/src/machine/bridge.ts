@@ -3,9 +3,11 @@ import { METADATA } from "./firewall.ts";
 
 /** Names and addresses of a machine on the bridge, all derived from its number. */
 export interface Port {
+  /** Name of the interface in the bridge's namespace. */
   readonly tap: string;
   readonly mac: string;
   readonly address: string;
+  /** The host's address on the link. */
   readonly gateway: string;
   readonly prefix: number;
 }
@@ -17,7 +19,9 @@ export interface Subnet {
   readonly prefix: number;
 }
 
-/** Parses "10.93.0.0/24"; undefined for a text that is not a network of 2 to 16,384 machines. */
+/**
+ * Parses "10.93.0.0/24"; undefined for a text that is not a network of 5 to 16,381 machines, or is one of loopback or multicast.
+ */
 export function parseSubnet(text: string): Subnet | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (match === null) return undefined;
@@ -32,6 +36,7 @@ export function numbersOf({ prefix }: Subnet): { readonly first: number; readonl
   return { first: 2, last: 2 ** (32 - prefix) - 2 };
 }
 
+/** Everything about a machine's port, from its number. Nothing is stored but the number (`Numbers`). */
 export function portOf(subnet: Subnet, number: number): Port {
   const hex = (subnet.base + number).toString(16).padStart(8, "0");
   return {
@@ -44,7 +49,7 @@ export function portOf(subnet: Subnet, number: number): Port {
   };
 }
 
-/** Names of the folder's namespace and of its link. */
+/** Names of the folder's namespace and of its link on the host. A hash, because an interface's name has 15 characters at most. */
 export function bridgeNames(folder: string): { readonly namespace: string; readonly link: string } {
   const id = createHash("sha256").update(folder).digest("hex").slice(0, 8);
   return { namespace: `nodeyard-qemu-${id}`, link: `nyq${id}` };
@@ -110,6 +115,7 @@ export function hostRules(link: string, subnet: Subnet, network: "restricted" | 
   ].join("\n");
 }
 
+/** Translates packets that leave to other hosts. Packets to the host need no translation. */
 function masquerade(link: string, subnet: Subnet): readonly string[] {
   return [
     "  chain postrouting {",
@@ -120,8 +126,8 @@ function masquerade(link: string, subnet: Subnet): readonly string[] {
 }
 
 /**
- * Rules on the bridge: a machine may send only with its own addresses. The set is filled as machines start, and outlives launchers like
- * they do.
+ * Rules on the bridge: a machine may send only with its own addresses. The set is filled as machines start, and outlives
+ * launchers like they do. Loading the rules again keeps the set: only the chain is flushed.
  */
 export function bridgeRules(): string {
   const table = "bridge nodeyard";
@@ -130,6 +136,8 @@ export function bridgeRules(): string {
     `add set ${table} ports { type ifname . ether_addr . ipv4_addr; }`,
     `add chain ${table} prerouting { type filter hook prerouting priority -300; policy accept; }`,
     `flush chain ${table} prerouting`,
+    // "uplink" is the host's end. Packets that are neither IPv4 nor ARP are dropped, so IPv6 between guests and host does not
+    // exist.
     `add rule ${table} prerouting iifname "uplink" accept`,
     `add rule ${table} prerouting ether type ip iifname . ether saddr . ip saddr @ports accept`,
     `add rule ${table} prerouting ether type arp iifname . ether saddr . arp saddr ip @ports accept`,

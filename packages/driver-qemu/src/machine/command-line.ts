@@ -8,6 +8,7 @@ export interface MachineSpec {
   /** MiB */
   readonly ram: number;
   readonly accelerator: "kvm" | "tcg";
+  /** The kernel that QEMU loads; null: the disk's boot sector. */
   readonly boot: { readonly initrd: boolean; readonly arguments: string } | null;
   /** For a guest that parks at its start, to be saved or to continue; null: it boots normally. */
   readonly parking: Parking | null;
@@ -16,6 +17,7 @@ export interface MachineSpec {
   readonly network: Network;
 }
 
+/** How the guest is connected. */
 export type Network =
   /** QEMU's user-mode network: the host listens on a port and forwards it to the guest. */
   | {
@@ -39,6 +41,7 @@ export interface Parking {
 /** Descriptor from which QEMU reads a saved state, so that it needs no access to the file by its path. */
 const STATE_FD = 3;
 
+/** Files of a machine, relative to its folder `run`, which belongs to QEMU's user. Those of the launcher are above it. */
 export const FILES = {
   disk: "disk.qcow2",
   console: "console.log",
@@ -64,6 +67,7 @@ const SEED_FILES = ["meta-data", "user-data", "vendor-data", "authorized-keys"] 
 /** Added when the guest gets its address from the seed, because there is no DHCP on the bridge. */
 const NETWORK_FILE = "network-config";
 
+/** The files that QEMU passes to the guest. `addressed`: the guest is on a bridge. */
 function seedNames(addressed: boolean): readonly string[] {
   return addressed ? [...SEED_FILES, NETWORK_FILE] : SEED_FILES;
 }
@@ -79,6 +83,7 @@ export function commandLine(spec: MachineSpec): readonly string[] {
   return [
     ...["-name", `guest=${escaped(spec.name)}`, "-uuid", spec.uuid],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-vga", "none"],
+    // QEMU may start no program, change neither its user nor its limits, and make no obsolete system call.
     ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
     ...["-pidfile", FILES.pid, "-qmp", `unix:${FILES.monitor},server=on,wait=off`],
     ...["-machine", "pc", ...accelerator(spec.accelerator)],
@@ -115,6 +120,7 @@ function accelerator(which: MachineSpec["accelerator"]): readonly string[] {
   return which === "kvm" ? ["-accel", "kvm", "-cpu", "host"] : ["-accel", "tcg,tb-size=64", "-cpu", "max"];
 }
 
+/** A virtio disk. `discard=unmap` gives blocks that the guest trims back to the host. */
 function disk(id: string, format: string, file: string, readOnly: boolean): readonly string[] {
   const mode = readOnly ? ",read-only=on" : ",discard=unmap";
   return [
@@ -139,12 +145,17 @@ function network({ network }: MachineSpec): readonly string[] {
   ];
 }
 
+/** `strict=on`: the firmware boots from the disk or not at all, and does not try a network. */
 function boot({ boot }: MachineSpec): readonly string[] {
   if (boot === null) return ["-boot", "strict=on"];
   const initrd = boot.initrd ? ["-initrd", FILES.initrd] : [];
   return ["-kernel", FILES.kernel, ...initrd, "-append", boot.arguments];
 }
 
+/**
+ * The agent's serial port, the generation id and the script. The same devices in the same order for saving and resuming, as the
+ * state describes them.
+ */
 function parking(parking: MachineSpec["parking"]): readonly string[] {
   if (parking === null) return [];
   return [

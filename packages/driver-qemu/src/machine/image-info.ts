@@ -8,8 +8,8 @@ export interface ImageInfo {
 }
 
 /**
- * Checks the facts of an uploaded image. If its header named another file, QEMU would open that file of the host for the guest, so an
- * image with a backing file or a data file is refused (rule 11).
+ * Checks the facts of an uploaded image. If its header named another file, QEMU would open that file of the host for the guest,
+ * so an image with a backing file or a data file is refused (rule 11). Throws kind "configuration" with the remedy.
  */
 export function judge(text: string, format: string, what: string): ImageInfo {
   const info = parse(text, what);
@@ -38,6 +38,7 @@ function parse(text: string, what: string): Readonly<Record<string, unknown>> {
   }
 }
 
+/** The value as a mapping; empty for anything else, as the text comes from an image that may be hostile. */
 function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

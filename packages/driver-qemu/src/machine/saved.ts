@@ -14,6 +14,7 @@ export interface SavedSubject {
   readonly script: string;
 }
 
+/** The part of a label that the state depends on. Keys and user data are not in it: they come with the identity. */
 type Shape = Pick<QemuLabelOwn, "boot" | "cores" | "ram" | "disk" | "seed">;
 
 /** The key of a state. Two machines have the same key only if one state serves both. */
@@ -61,6 +62,7 @@ export function orders({ entropy, time, machineId, hostname, hostKey }: Identity
   return lines.map((line) => `${line}\n`).join("");
 }
 
+/** The text, if it has the grammar. The launcher makes all of these values, so anything else is an error of this program. */
 function matched(grammar: RegExp, text: string, what: string): string {
   if (grammar.test(text)) return text;
   throw new TypeError(`the ${what} for a guest does not match ${grammar}`);

@@ -1,10 +1,12 @@
 import type { Port } from "./bridge.ts";
 
+/** What a guest learns about itself at its boot. */
 export interface SeedFacts {
   /** The machine's id. cloud-init repeats its first-boot steps when it changes. */
   readonly uuid: string;
   readonly hostname: string;
   readonly authorizedKeys: readonly string[];
+  /** The label's user data, unchanged; null: an empty cloud-config. */
   readonly userData: string | null;
   /** Its port on the bridge, if it is on one. */
   readonly port?: Port;
