@@ -22,7 +22,7 @@ const MEBIBYTES = 3072;
 const STEPS = process.env.NODEYARD_SLIVER_STEPS ?? "100";
 /** The minimum for cgroup v2: life, limits and shares of slivers, and attackers. */
 const SHORT = ["conformance", "shares", "io", "attacks"].map((name) => `isolation/lxc-${name}`);
-const SUITE = /^(?:[a-z-]+\/)*lxc-[a-z-]+$/;
+const SUITE = /^(?:[a-z-]+\/)*lxc-[a-z0-9-]+$/;
 /** Not a suite but a script, which needs a machine of its own: it is run alone. */
 const JOB = "first-job";
 
