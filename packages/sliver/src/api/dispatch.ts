@@ -41,7 +41,10 @@ export type Audit = (entry: AuditEntry) => void;
 /** Longest name in log lines and faults. */
 const SHOWN = 64;
 
-/** Decides about calls and runs them. All errors of dialects and methods leave as Fault. */
+/**
+ * Decides about calls and runs them. Every decision is written to the audit log before it takes effect. All errors of dialects and
+ * methods leave as Fault.
+ */
 export class Dispatcher {
   readonly #manager: Manager;
   readonly #profile: WireProfile;
@@ -86,12 +89,14 @@ export class Dispatcher {
     }
   }
 
+  /** Whether the caller may make this call, by its role and by what the sliver delegates. */
   #permits(caller: Caller, name: string, { about }: Method, target: unknown): boolean {
     if (about === undefined) return permitWithoutTarget(caller, name);
     const sliver = typeof target === "string" ? target : "";
     return permitTarget(caller, name, sliver, this.#manager.state.records.get(sliver));
   }
 
+  /** Throws a fault for a name without a sliver. Only callers that may know it come so far. */
   #target(target: unknown): SliverRecord {
     const record = typeof target === "string" ? this.#manager.state.records.get(target) : undefined;
     if (record?.kind !== "sliver")
@@ -114,12 +119,14 @@ export class Dispatcher {
   }
 }
 
+/** An error without a code becomes UNEXPECTED, with its class in the text. */
 function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   const name = thrown instanceof Error ? thrown.name : typeof thrown;
   return new Fault(UNEXPECTED, `${name}:${messageOf(thrown)}`);
 }
 
+/** Throws fault 100, which lists the methods of the dialect. */
 function methodOf(dialect: Dialect, name: string): Method {
   const names = namesIn(dialect);
   if (names.includes(name)) return METHODS.get(name)!;
@@ -127,6 +134,7 @@ function methodOf(dialect: Dialect, name: string): Method {
   throw new Fault(UNKNOWN_METHOD, `Invalid API method ${name.slice(0, SHOWN)}. Valid choices are ${choices}`);
 }
 
+/** What a caller sent may be long or no text, and goes to a log. */
 function shown(value: unknown): string {
   return typeof value === "string" ? value.slice(0, SHOWN) : typeof value;
 }

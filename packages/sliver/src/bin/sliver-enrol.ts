@@ -21,6 +21,7 @@ async function main([command, option, ...rest]: readonly string[]): Promise<numb
   return misused();
 }
 
+/** From standard input: the arguments of a process can be read by every user. Throws EnrolError. */
 function settings(): ReturnType<typeof parseSettings> {
   return parseSettings(readFileSync(0, "utf8"));
 }
@@ -30,10 +31,12 @@ function misused(): number {
   return 2;
 }
 
+/** The answer that `nodeyard sliverd install` reads. */
 function tell(enrolled: Enrolled): number {
   return say(`${JSON.stringify(enrolled)}\n`);
 }
 
+/** All of it, because the other end parses it: a pipe may take it in pieces. */
 function say(text: string): number {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);

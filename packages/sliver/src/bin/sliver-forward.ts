@@ -2,7 +2,9 @@
 import { writeSync } from "node:fs";
 import { forward } from "../api/edge/forward.ts";
 
+/** Accounts have folders of these names, so nothing else may get into a path. */
 const NAME = /^[a-z][a-z0-9_]{0,31}$/;
+/** The daemon's run folder; tests set another one. */
 const FOLDER = process.env.NODEYARD_SLIVER_RUN ?? "/run/nodeyard-sliver";
 
 /** The forced command `sliver-forward ACCOUNT`: reads one call from standard input and writes the answer to standard output. */
@@ -21,6 +23,7 @@ async function main(account: string | undefined): Promise<number> {
   return exitCode;
 }
 
+/** sshd may give a pipe that does not block, so a write that cannot be taken yet is repeated. */
 function say(text: string): void {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; ) {

@@ -160,6 +160,7 @@ function merge(state: State, incoming: readonly Incoming[], capacity: Capacity):
   const growing: Incoming[] = [];
   for (const given of incoming) {
     const old = records.get(given.name);
+    // A known record is neither refused nor changed: documents are delivered again and again.
     const verdict = orderOf(given, old, state.minimum);
     if (verdict === "stale") refused.push(staleRefusal(given, old));
     if (verdict !== "newer") continue;
@@ -198,6 +199,7 @@ function orderOf(
   return compareVersions(given.stamp, old.stamp) > 0 ? "newer" : "known";
 }
 
+/** Of one record; the rest of the document is applied. */
 function staleRefusal(given: Incoming, old: SliverRecord | undefined): Refusal {
   const older = old !== undefined && given.generation < old.generation;
   const reason = older

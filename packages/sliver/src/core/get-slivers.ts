@@ -29,6 +29,7 @@ export function readGetSlivers(value: unknown, node: string, profile: WireProfil
     throw new WrongDocumentError("the reply has no timestamp or no slivers");
   const number = reply.timestamp;
   const scripts = initscripts(reply.initscripts);
+  // The sliver of that name is still made as any other.
   const common = isUnshaped(reply.slivers) ? UNSHAPED : {};
   const records: Incoming[] = [];
   const malformed: Malformed[] = [];
@@ -66,6 +67,7 @@ function readSliver(
   if (!isStruct(value) || typeof value.name !== "string" || !NAME.test(value.name))
     return { reason: `${JSON.stringify(isStruct(value) ? value.name : value)} is not a name of a sliver` };
   const { name } = value;
+  // With its name, so that the sliver that is there is not ended for a malformed entry (`deliverFull`).
   const bad = (reason: string): Malformed => ({ name, reason });
   const attributes = attributesOf(value.attributes);
   const instantiation = String(value.instantiation ?? "").toLowerCase();
@@ -96,13 +98,14 @@ function readSliver(
     delegations: delegate !== undefined && NAME.test(delegate) ? [{ caller: delegate }] : [],
     rspec: rspecOf(attributes, profile),
     ...(isTime(value.slice_id) ? { sliceId: value.slice_id } : {}),
+    // Only texts: a wire dialect returns them as they are.
     attributes: Object.fromEntries(
       [...attributes].flatMap(([key, text]) => (typeof text === "string" ? [[key, text]] : [])),
     ),
   };
 }
 
-/** Entries that are not keys are left out; the other keys are used. */
+/** Entries that are not keys are left out; the other keys are used. An entry is a text, or a struct with `key`. */
 function keysOf(value: unknown): string[] {
   const entries = Array.isArray(value) ? value : [];
   return entries.flatMap((entry) => {
@@ -132,6 +135,7 @@ function initscriptOf(tag: string | undefined, scripts: ReadonlyMap<string, stri
   return scripts.get(tag) ?? (tag.startsWith("#!") ? tag : "");
 }
 
+/** The scripts that the reply lists, by their names. */
 function initscripts(value: unknown): Map<string, string> {
   const scripts = new Map<string, string>();
   for (const one of Array.isArray(value) ? value : [])
@@ -147,6 +151,7 @@ function kindOf(type: unknown, instantiation: string): Incoming["kind"] | undefi
   return typeof type === "string" && type.startsWith("sliver.") ? "sliver" : undefined;
 }
 
+/** Of the four kinds of the protocol. */
 function isInstantiation(text: string): text is Incoming["instantiation"] {
   return (INSTANTIATIONS as readonly string[]).includes(text);
 }
@@ -160,6 +165,7 @@ function isStruct(value: unknown): value is Struct {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Seconds since the Unix epoch. */
 function isTime(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }

@@ -2,6 +2,7 @@ import type { Resource, Rspec } from "@nodeyard/sliver-protocol";
 
 /** Default amounts of a sliver, and the minimums that a lender keeps. A resource without a minimum cannot be lent. */
 export interface Policy {
+  /** What a sliver gets that a document or tag says nothing of. */
   readonly defaults: Rspec;
   readonly minimums: Readonly<Partial<Record<Resource, number>>>;
 }
@@ -17,6 +18,7 @@ export interface WireResource {
 /** A revision of the old manager: its amounts, names and units (docs/contract/slivers.md, "Loans"). */
 export interface WireProfile {
   readonly name: ProfileName;
+  /** Amounts of this revision, in Nodeyard's units. */
   readonly policy: Policy;
   readonly resources: readonly WireResource[];
 }
@@ -140,6 +142,7 @@ export const PROFILES: Readonly<Record<ProfileName, WireProfile>> = {
   },
 };
 
+/** Rows of name, resource and scale; the scale is 1 by default. */
 function resources(rows: readonly (readonly [string, Resource, number?])[]): readonly WireResource[] {
   return rows.map(([wire, resource, scale = 1]) => ({ wire, resource, scale }));
 }

@@ -8,6 +8,7 @@ const AGAIN = 60;
 export class FailureLog {
   readonly #source: string;
   readonly #log: ManagerLog;
+  /** The message that was logged last; empty while the source works. */
   #last = "";
   #count = 0;
 
@@ -55,8 +56,10 @@ export interface PollerOptions {
 /** Polls one source until `close`. A failed poll changes nothing. */
 export class Poller {
   readonly #options: PollerOptions;
+  /** Aborts at `close`, and with it the poll in progress. */
   readonly #stop = new AbortController();
   readonly #failures: FailureLog;
+  /** Failures since the last success, for the back-off. */
   #inRow = 0;
   #timer: Timer | undefined;
   #polling: Promise<void> | undefined;
@@ -66,11 +69,13 @@ export class Poller {
     this.#failures = new FailureLog(options.name, options.log);
   }
 
+  /** Called once. */
   start(): void {
     if (this.#options.first === 0) this.#begin();
     else this.#arm(this.#options.first);
   }
 
+  /** Resolves when the poll in progress has ended. No poll begins after this call. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     this.#stop.abort(this.#options.aborted("the sliver manager is stopping"));
@@ -82,6 +87,7 @@ export class Poller {
     this.#timer = this.#options.clock.setTimer(wait, () => this.#begin(), { background: true });
   }
 
+  /** One poll, then the timer for the next. Polls never overlap. */
   #begin(): void {
     const { random, period, retry } = this.#options;
     const next = () => period * (1 + random.float() / 2);

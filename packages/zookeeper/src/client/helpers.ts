@@ -3,11 +3,13 @@ import { parentOf } from "../paths.ts";
 import type { Children, CreateOptions, OpOptions, VersionOptions } from "../types.ts";
 import type { Acl } from "../wire/messages.ts";
 
+/** The part of a client that `ensurePath` needs. */
 interface Creator {
   create(path: string, data?: Uint8Array, options?: CreateOptions): Promise<unknown>;
   exists(path: string, options?: OpOptions): Promise<unknown>;
 }
 
+/** The part of a client that `deleteRecursive` needs. */
 interface Deleter {
   children(path: string, options?: OpOptions): Promise<Children>;
   delete(path: string, options?: VersionOptions): Promise<void>;
@@ -29,6 +31,7 @@ export async function ensurePath(
   try {
     await client.create(path, undefined, options);
   } catch (error) {
+    // Another client was faster, which is what was wanted.
     if (error instanceof NodeExists) return;
     if (!(error instanceof NoNode) || parent === undefined) throw error;
     await ensurePath(client, parent, options);
@@ -69,10 +72,12 @@ async function descendants(client: Deleter, path: string, options: OpOptions): P
   return found;
 }
 
+/** Runs `work` for all paths, AT_ONCE at a time and in order. Rejects with the first error, when its batch was sent already. */
 async function inBatches(paths: readonly string[], work: (path: string) => Promise<void>): Promise<void> {
   for (let i = 0; i < paths.length; i += AT_ONCE) await Promise.all(paths.slice(i, i + AT_ONCE).map(work));
 }
 
+/** None, when another client has deleted the znode meanwhile. */
 async function childrenOf(client: Deleter, path: string, options: OpOptions): Promise<readonly string[]> {
   try {
     return (await client.children(path, options)).children;
@@ -82,6 +87,7 @@ async function childrenOf(client: Deleter, path: string, options: OpOptions): Pr
   }
 }
 
+/** A handler that takes errors of these classes for success. */
 function ignore(...kinds: (new (...args: never[]) => ZooKeeperError)[]): (error: unknown) => void {
   return (error) => {
     if (!kinds.some((kind) => error instanceof kind)) throw error;

@@ -11,6 +11,7 @@ export const Permission = { read: 1, write: 2, create: 4, delete: 8, admin: 16, 
 export const OPEN_ACL: readonly Acl[] = [{ perms: Permission.all, scheme: "world", id: "anyone" }];
 
 const NO_DATA: Uint8Array = Buffer.alloc(0);
+/** On the wire: the version does not matter. */
 const ANY_VERSION = -1;
 const NO_OPTIONS: CreateOptions = {};
 /** The server takes a TTL as 40 bits of milliseconds (the rest of the owner field marks the znode as one with a TTL). */
@@ -38,6 +39,7 @@ export function createRequest(
   return { type: OpCode.create2, path, data, acl, flags };
 }
 
+/** Throws BadArguments for a time that the server cannot store. */
 function ttlRequest(
   path: string,
   data: Uint8Array,
@@ -55,6 +57,7 @@ function ttlRequest(
   return { type: OpCode.createTtl, path, data, acl, flags, ttl };
 }
 
+/** Modes that no request can express together. */
 function mixed(path: string): never {
   throw new BadArguments("container, ttlMs, ephemeral do not go together, nor container and sequential", {
     op: "create",

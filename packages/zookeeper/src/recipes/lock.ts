@@ -75,6 +75,7 @@ export async function lock(client: ZooKeeper, parent: string, options: LockOptio
   return (await take(client, parent, options, true))!;
 }
 
+/** Both public functions. `patient`: wait for the lock; otherwise undefined means that another client holds it. */
 async function take(
   client: ZooKeeper,
   parent: string,

@@ -10,13 +10,17 @@ export const ANY_EPOCH = -1;
 /** An operation from its call to its outcome. */
 export class Pending {
   readonly request: Request;
+  /** Milliseconds that the caller gave it, for the message of DeadlineExceeded. */
   readonly timeoutMs: number;
   /** Monotonic time at which the operation fails without a reply. */
   readonly deadline: number;
+  /** The session in which alone it may be sent, or ANY_EPOCH. */
   readonly epoch: number;
+  /** Its number on its connection; 0 while it waits. */
   xid = 0;
   /** Monotonic time of the turn of the event loop that sent it; NaN while it waits. */
   sentAt = Number.NaN;
+  /** With `onAbort`, the caller's signal and our listener on it, which is removed when the operation ends. */
   signal: AbortSignal | undefined;
   onAbort: (() => void) | undefined;
   #onReply: ReplyCallback | undefined;
@@ -67,6 +71,7 @@ export function surface(thrown: unknown): void {
   });
 }
 
+/** Operations after which the tree may have changed although no reply came. */
 const WRITES = new Set<number>([
   OpCode.create,
   OpCode.create2,

@@ -15,6 +15,7 @@ import type { JuteWriter } from "./writer.ts";
 
 type Bodies = ReadonlyMap<number, Kind<unknown>>;
 
+/** Bodies of requests and replies by operation code, except those with parts (multi, multiRead). */
 const REQUESTS = byCode(requestBodies);
 const RESPONSES = byCode(responseBodies);
 /** Operations that a multi and a multiRead may contain. A multi cannot contain another multi. */
@@ -23,6 +24,7 @@ const OPS = only(REQUESTS, [
   ...[OpCode.delete, OpCode.setData, OpCode.check],
   ...[OpCode.getData, OpCode.getChildren, OpCode.exists, OpCode.getChildren2],
 ]);
+/** Results that have a body. Those of delete and check have none. */
 const RESULTS = only(RESPONSES, [
   ...[OpCode.create, OpCode.create2, OpCode.createContainer, OpCode.createTtl],
   ...[OpCode.setData, OpCode.getData, OpCode.getChildren],
@@ -79,12 +81,14 @@ function writeMultiResults(w: JuteWriter, results: readonly MultiResult[]): void
   writeMultiHeader(w, -1, true, -1);
 }
 
+/** A result has the type of its operation, or FAILED. */
 function readMultiResult(r: JuteReader, type: number): MultiResult {
   if (type === FAILED) return { type: "error", err: r.int() };
   if (type === OpCode.delete || type === OpCode.check) return { type };
   return bodyOf(r, RESULTS, type, `a result of type ${type} in a multi`) as unknown as MultiResult;
 }
 
+/** The header before each part, and after the last one with `done` (MultiHeader in zookeeper.jute). */
 function writeMultiHeader(w: JuteWriter, type: number, done: boolean, err: number): void {
   w.int(type);
   w.bool(done);
@@ -103,6 +107,7 @@ function readMulti<T>(r: JuteReader, read: (type: number) => T): T[] {
   }
 }
 
+/** Reads a body and adds its type. Throws ProtocolError for a type without one; nothing after it can be read then. */
 function bodyOf(r: JuteReader, bodies: Bodies, type: number, what: string): { readonly type: number } {
   const body = bodies.get(type);
   if (body === undefined) throw new ProtocolError(what);
@@ -114,6 +119,7 @@ function byCode(bodies: object): Bodies {
   return new Map(Object.entries(bodies).map(([code, kind]) => [Number(code), kind as Kind<unknown>]));
 }
 
+/** A part of a table: a peer must not put anything else into a multi. */
 function only(bodies: Bodies, codes: readonly OpCode[]): Bodies {
   return new Map([...bodies].filter(([code]) => codes.includes(code as OpCode)));
 }

@@ -8,16 +8,21 @@ export const OpCode = {
   getAcl: 6,
   setAcl: 7,
   getChildren: 8,
+  /** Answered when the server has applied what its leader had committed. */
   sync: 9,
   ping: 11,
   getChildren2: 12,
+  /** Only within a multi. */
   check: 13,
   multi: 14,
+  /** As create, and answered with a Stat. */
   create2: 15,
+  /** From 3.5 on: whether there is a watch. */
   checkWatches: 17,
   removeWatches: 18,
   createContainer: 19,
   createTtl: 21,
+  /** From 3.6 on, as addWatch and setWatches2. */
   multiRead: 22,
   auth: 100,
   setWatches: 101,
@@ -26,6 +31,7 @@ export const OpCode = {
   getAllChildrenNumber: 104,
   setWatches2: 105,
   addWatch: 106,
+  /** From 3.7 on. */
   whoAmI: 107,
   closeSession: -11,
 } as const;

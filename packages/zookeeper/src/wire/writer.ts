@@ -1,4 +1,6 @@
+/** Bytes of a new chunk. */
 const FIRST_CHUNK = 16 * 1024;
+/** Strings of at most this many characters are written by a loop. */
 const LOOP_LIMIT = 64;
 /** A chunk that a burst made larger than this is released after the burst. */
 const CHUNK_KEPT = 512 * 1024;
@@ -51,6 +53,7 @@ export class JuteWriter {
     return size;
   }
 
+  /** A signed 32-bit integer. */
   int(value: number): void {
     this.#reserve(4);
     this.view.setInt32(this.length, value);
@@ -77,6 +80,7 @@ export class JuteWriter {
     this.bytes[this.length++] = value ? 1 : 0;
   }
 
+  /** jute distinguishes null (length -1) from empty. */
   buffer(value: Uint8Array | null): void {
     if (value === null) {
       this.int(-1);
@@ -89,6 +93,7 @@ export class JuteWriter {
     this.length += 4 + size;
   }
 
+  /** UTF-8. Room is taken for the longest encoding, three bytes for each UTF-16 unit, so that its length need not be counted first. */
   string(value: string): void {
     const size = value.length;
     this.#reserve(4 + size * 3);
@@ -115,6 +120,7 @@ export class JuteWriter {
     return value.length;
   }
 
+  /** Doubles the chunk, so that writing n bytes copies each a constant number of times. Views into the old chunk become stale. */
   #reserve(count: number): void {
     const needed = this.length + count;
     if (needed <= this.bytes.length) return;

@@ -23,6 +23,7 @@ export function readTls(place: string, paths: TlsPaths): TlsFiles {
   return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined));
 }
 
+/** Reads and parses one file; undefined when none is configured. Throws DaemonConfigError, which names the key of the configuration. */
 function read<T>(
   place: string,
   file: string | undefined,
@@ -47,6 +48,7 @@ function certificateOf(text: string): X509Certificate {
   return new X509Certificate(text);
 }
 
+/** Throws for a key with a passphrase: nobody is there to type it. */
 function keyOf(text: string): KeyObject {
   return createPrivateKey(text);
 }
@@ -59,6 +61,7 @@ export function readSecret(place: string, file: string): string {
   return text;
 }
 
+/** Says so when a file is no PEM at all, such as a DER file: OpenSSL's message would not. */
 function readPem(place: string, file: string): string {
   const text = textOf(place, file, "a PEM file");
   if (!/^-----BEGIN [A-Z ]+-----$/m.test(text))

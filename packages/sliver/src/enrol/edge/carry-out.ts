@@ -30,7 +30,11 @@ export function bundleName(folder: string): string {
 const LIST = "bundle.json";
 const RUNTIME = "node";
 
-/** Makes one part of an enrolment. May be repeated, also after an interruption. */
+/**
+ * Makes one part of an enrolment. May be repeated, also after an interruption: what is there already is replaced by the same. Throws
+ * EnrolError for what an operator can correct, CommandError for a program that failed. When `signal` aborts, the program that runs is
+ * ended.
+ */
 export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
   switch (part.kind) {
     case "packages":
@@ -65,6 +69,7 @@ export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** Throws EnrolError with the names of the packages where there is no apt-get. */
 async function installPackages(names: readonly string[], signal: AbortSignal): Promise<void> {
   if (!hasProgram("apt-get"))
     throw new EnrolError(
@@ -103,9 +108,11 @@ async function putPrograms(from: string, to: string): Promise<void> {
     await rm(draft, { recursive: true, force: true }).catch(() => undefined);
     throw error;
   }
+  // The rename itself must survive a loss of power, because the link is made next.
   await syncPath(dirname(to));
 }
 
+/** Copies each file, makes it durable and compares the digest of the copy, so that a damaged program is never started. */
 async function copyPrograms(from: string, to: string): Promise<void> {
   const { files } = JSON.parse(await readFile(join(from, LIST), "utf8")) as { files: Record<string, string> };
   // The runtime comes from the installing machine and is not in the list.
@@ -124,6 +131,7 @@ async function copyPrograms(from: string, to: string): Promise<void> {
   await syncPath(to);
 }
 
+/** Replaces a link in one step: programs that are started meanwhile find the old or the new ones. */
 async function link(path: string, to: string): Promise<void> {
   const draft = `${path}.new`;
   await rm(draft, { force: true });

@@ -3,9 +3,13 @@ import { delimiter, join } from "node:path";
 import { LAYOUT } from "../parts.ts";
 import type { Found, Part } from "../plan.ts";
 
+/** Where root's programs are, also when a login has a shorter path. */
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Which of `parts` exist. */
+/**
+ * Which of `parts` exist, with what a plan compares: texts, modes, targets of links. `programs`: the package of each program that
+ * slivers need. Changes nothing.
+ */
 export function look(
   parts: readonly Part[],
   programs: Readonly<Record<string, string>>,

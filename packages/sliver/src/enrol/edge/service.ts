@@ -24,6 +24,7 @@ const LOOK_MS = 50;
 
 /** The daemon as a service of systemd or, without systemd, as a process of its own. */
 export const service = {
+  /** With systemd only an active unit counts, not one that fails and is started again. */
   async running(signal: AbortSignal): Promise<boolean> {
     if (!hasSystemd()) return plainPid() !== undefined;
     return run(["systemctl", "is-active", "--quiet", UNIT], { signal }).then(
@@ -32,6 +33,7 @@ export const service = {
     );
   },
 
+  /** Starts it, or starts it again. Throws CommandError; whether it answers is for the caller to see. */
   async start(signal: AbortSignal): Promise<void> {
     if (!hasSystemd()) return startPlain();
     await run(["systemctl", "daemon-reload"], { signal });
@@ -55,6 +57,7 @@ export const service = {
     rmSync(LAYOUT.pid, { force: true });
   },
 
+  /** After the unit's file is gone. */
   async forget(signal: AbortSignal): Promise<void> {
     if (hasSystemd()) await run(["systemctl", "daemon-reload"], { signal });
   },
@@ -79,6 +82,7 @@ function plainPid(): number | undefined {
   }
 }
 
+/** Without systemd: in a session of its own, so that it survives the login that started it. */
 function startPlain(): void {
   const log = openSync(LAYOUT.log, "a", 0o600);
   try {
@@ -120,6 +124,7 @@ export async function reloadSshd(signal: AbortSignal): Promise<readonly string[]
   return left;
 }
 
+/** Empty when sshd reads its files again. */
 async function reload(signal: AbortSignal): Promise<readonly string[]> {
   if (hasSystemd()) {
     for (const unit of ["ssh.service", "sshd.service"]) {
@@ -184,6 +189,7 @@ export function processesOf(uid: number): readonly number[] {
     .map(Number);
 }
 
+/** SIGKILL: a process of the control user is a forwarder, which has nothing to finish. */
 function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");

@@ -3,6 +3,7 @@ import type { Controller } from "./limits.ts";
 
 /** A number in a file of a control group. */
 export interface Counter {
+  /** Under which the report has it; its unit is described there. */
   readonly key: UsageKey;
   readonly file: string;
   /** Its first group matches the number; several matches are added up. */
@@ -11,11 +12,15 @@ export interface Counter {
   readonly units?: number;
 }
 
+/** The file holds one number. */
 const ALL = /^(\d+)$/gm;
 /** Share of the last ten seconds in which some process waited. */
 const PRESSURE = /^some avg10=([\d.]+)/gm;
 
-/** Counters by the controller of their file, for v1 and v2. */
+/**
+ * Counters by the controller of their file, for v1 and v2 (Linux documentation, admin-guide/cgroup-v1 and cgroup-v2.rst). v1 has no
+ * pressure.
+ */
 export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2, readonly Counter[]>>>>> = {
   memory: {
     1: [

@@ -1,7 +1,10 @@
 import { UnsafeTextError } from "../../errors.ts";
 import type { Names } from "../lxc/names.ts";
 
-/** nftables table of all slivers. Other tables are never changed. */
+/**
+ * nftables table of all slivers. Other tables are never changed. Its chains come one step before those of the host (priority filter -
+ * 1), so a packet that is dropped here reaches none of them.
+ */
 export const TABLE = "nodeyard-slivers";
 
 /** The rules of a sliver at the host's end of its cable. */
@@ -57,11 +60,13 @@ export function frameScript(
     }),
     `add chain inet ${TABLE} world { type nat hook postrouting priority srcnat; policy accept; }`,
     ...["gate", "input", "forward", "world"].map((chain) => `flush chain inet ${TABLE} ${chain}`),
+    // By the cable a packet comes through, which a sliver cannot choose, and not by its address.
     rule("gate", `iifname vmap @cables`),
     rule("gate", `iifname "ny-v*" drop`),
     rule("input", `iifname "ny-v*" ct state established,related accept`),
     ...(outbound?.ipv6 === undefined ? [] : [rule("input", `iifname "ny-v*" ${NEIGHBOURS} accept`)]),
     rule("input", `iifname "ny-v*" drop`),
+    // Before every rule that accepts.
     rule("forward", `iifname "ny-v*" oifname "ny-v*" drop`),
   ];
   if (inbound !== undefined) lines.push(...publishing(inbound));
@@ -74,6 +79,7 @@ export function frameScript(
           `iifname "ny-v*" oifname ${device} ${to(address)} meta l4proto { tcp, udp } th dport 53 accept`,
         ),
       );
+    // After the name servers and before the rest of the world.
     for (const range of outbound.refuse) lines.push(rule("forward", `iifname "ny-v*" ${to(range)} drop`));
     lines.push(
       rule("forward", `iifname "ny-v*" oifname ${device} accept`),
@@ -110,10 +116,12 @@ function publishing(inbound: Inbound): string[] {
   ];
 }
 
+/** From the machine's port to the address and port of a sliver's SSH server. */
 function ports(): string {
   return `add map inet ${TABLE} ports { type inet_service : ipv4_addr . inet_service; }`;
 }
 
+/** One entry of that map. */
 function portOf(address: string, published: number): string {
   return `ports { ${safe("port", published)} : ${safe("IPv4 address", address)} . 22 }`;
 }
@@ -172,10 +180,12 @@ export function removalScript({
   return `${lines.join("\n")}\n`;
 }
 
+/** The table, and the map from each cable to its sliver's chain. "add" changes nothing that is there already. */
 function base(): string[] {
   return [`add table inet ${TABLE}`, `add map inet ${TABLE} cables { type ifname : verdict; }`];
 }
 
+/** Rules have no names, so a chain is flushed before its rules are added again. */
 function rule(chain: string, text: string): string {
   return `add rule inet ${TABLE} ${chain} ${text}`;
 }
@@ -200,6 +210,7 @@ export function safe(what: keyof typeof GRAMMARS, value: string | number): strin
   return text;
 }
 
+/** In quotes: a name such as `ip` would be read as a word of nft. */
 function quotedDevice(value: string): string {
   return `"${safe("name of an interface", value)}"`;
 }
@@ -211,11 +222,13 @@ function to(value: string): string {
   return `ip daddr ${value.includes("/") ? cidr(value) : safe("IPv4 address", value)}`;
 }
 
+/** An IPv6 range with both parts checked. */
 function range6(value: string): string {
   const [address = "", bits = ""] = value.split("/");
   return `${safe("IPv6 address", address)}/${safe("length of an IPv6 prefix", bits)}`;
 }
 
+/** An IPv4 range with both parts checked. */
 function cidr(value: string): string {
   const [address = "", bits = ""] = value.split("/");
   return `${safe("IPv4 address", address)}/${safe("length of a prefix", bits)}`;

@@ -15,6 +15,7 @@ export function nodeFiles(folder: string): StoreFiles {
         throw error;
       }
     },
+    /** Fails when the file exists or is a link, so the store removes an earlier draft first. */
     async create(name) {
       const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
       const handle = await open(path(name), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
@@ -26,6 +27,7 @@ export function nodeFiles(folder: string): StoreFiles {
     },
     rename: (from, to) => rename(path(from), path(to)),
     remove: (name) => rm(path(name), { force: true }),
+    /** A rename is durable only after this. */
     async syncFolder() {
       const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
       try {

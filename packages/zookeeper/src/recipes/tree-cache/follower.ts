@@ -31,6 +31,7 @@ export interface FollowerOptions {
  */
 export class Follower {
   readonly root: string;
+  /** Resolves at the end of the first walk; rejects when the follower is closed before. */
   readonly synced: Promise<void>;
   readonly #first = Promise.withResolvers<void>();
   readonly #source: Source;
@@ -38,13 +39,16 @@ export class Follower {
   readonly #reported: ReportedState;
   readonly #reads: Reads;
   readonly #walk: Walk;
+  /** Callers of `resync` that wait for the next walk. A walk in progress began before they called. */
   #waiters: PromiseWithResolvers<void>[] = [];
   #unwatch: () => Promise<void> = async () => {};
   #unsubscribe: () => void = () => {};
   #timer: Timer | undefined;
+  /** Session in which the watch was set last; -1 before the first. */
   #epoch = -1;
   /** The connection and the watch stand: every change causes an event, and reads can be answered. */
   #ready = false;
+  /** A walk is in progress. Answers to a walk that was abandoned are ignored (`Reads.clear`). */
   #walking = false;
   /** True between a "gap" and its "synced". A cache starts in a gap. */
   #open = true;
@@ -66,6 +70,7 @@ export class Follower {
     this.synced.catch(() => undefined);
   }
 
+  /** Called once, after the constructor, because a source may call back at once. */
   start(): void {
     if (this.#source.session().state === "closed") return this.end();
     this.#unsubscribe = this.#source.onSession((session) => this.#session(session));
@@ -85,6 +90,7 @@ export class Follower {
     return waiter.promise;
   }
 
+  /** For a list of what a process waits for. */
   pending(): { readonly events: number; readonly walk: number } {
     return this.#reads.pending();
   }
@@ -117,6 +123,7 @@ export class Follower {
     else if (interest === "name") this.#reported.name(path);
   }
 
+  /** Takes a deletion that did not come from an event. */
   protected gone(path: string): void {
     if (this.#reported.interest(path) === "none") return;
     this.#reads.forget(path);
@@ -141,6 +148,7 @@ export class Follower {
     return this.#ended;
   }
 
+  /** Whether the path is the root or below it. */
   protected covers(path: string): boolean {
     const { root } = this;
     if (root === "/" || path === root) return true;
@@ -154,6 +162,7 @@ export class Follower {
     if (interest === "none" || this.parks(event)) return;
     if (type === "deleted") this.gone(path);
     else if (interest === "data") this.#reads.live(path);
+    // Where only the name matters, an event says everything and no read is needed.
     else if (type === "created") this.#reported.name(path);
   }
 
@@ -171,6 +180,7 @@ export class Follower {
     }
   }
 
+  /** What both kinds of read have in common. False: there is nothing more to report. */
   #readAnswered(path: string, error: Error | undefined, found: boolean, done: () => void): boolean {
     if (this.#ended) return false;
     if (error !== undefined) this.#failed(error);
@@ -179,6 +189,7 @@ export class Follower {
     return error === undefined;
   }
 
+  /** A reconnect within the session is reported by `#stands`, when the watch stands again. Until then everything counts as missed. */
   #session(session: { readonly state: string; readonly epoch: number }): void {
     if (session.state === "connected" && session.epoch === this.#epoch) return;
     if (session.state === "closed") this.end();
@@ -194,6 +205,7 @@ export class Follower {
     this.#gap();
     this.#ready = true;
     const { clock, random, resyncSpreadMs } = this.#options;
+    // The first comparison is not spread: a process waits for it at its start.
     if (first || resyncSpreadMs === 0) this.#begin();
     else this.#later(random.float() * resyncSpreadMs, clock);
   }
@@ -209,6 +221,7 @@ export class Follower {
     );
   }
 
+  /** Events may have been missed: the work in progress is worth nothing, and the owner is told once. */
   #gap(): void {
     this.#ready = false;
     this.#timer?.cancel();
@@ -241,6 +254,7 @@ export class Follower {
     this.#walk.begin(this.root);
   }
 
+  /** The last read of a walk was answered. */
   #walked(): void {
     if (this.#ended || !this.#walking) return;
     this.#walking = false;

@@ -2,6 +2,7 @@ import type { Stat } from "../../wire/messages.ts";
 import type { Interest, TreeCacheChange, TreeCacheOptions } from "./types.ts";
 
 interface Known {
+  /** With `version`, the newest state that was reported; -1n where only the name was. */
   mzxid: bigint;
   version: number;
   /** Number of the last walk that found the path. */
@@ -12,6 +13,7 @@ interface Known {
 export class ReportedState {
   readonly #interest: (path: string) => Interest;
   readonly #onChange: (change: TreeCacheChange) => void;
+  /** All paths that were reported and not removed since. */
   readonly #known = new Map<string, Known>();
   #walk = 0;
 
@@ -24,6 +26,7 @@ export class ReportedState {
     return this.#interest(path);
   }
 
+  /** Whether a walk may ask for the stat alone. */
   has(path: string): boolean {
     return this.#known.has(path);
   }
@@ -53,6 +56,7 @@ export class ReportedState {
     this.#onChange({ type: "put", path });
   }
 
+  /** Reports a removal once, and only of what was reported. */
   remove(path: string): void {
     if (this.#known.delete(path)) this.#onChange({ type: "remove", path });
   }
@@ -69,6 +73,7 @@ export class ReportedState {
     this.#onChange({ type: "gap" });
   }
 
+  /** Everything that is found from now on belongs to the new walk, also by events. */
   beginWalk(): void {
     this.#walk++;
   }

@@ -5,13 +5,17 @@ import type { SourceEvent } from "./types.ts";
 /** Delay before a watch that the server refused is requested again (milliseconds). */
 const RETRY_MS = 1_000;
 
+/** The watch of one cache. */
 interface Kept {
   readonly root: string;
   readonly onReady: () => void;
   readonly listener: (event: WatchEvent) => void;
+  /** Undefined until the server has set it once. */
   watch: Watch | undefined;
+  /** A request is in progress, so none is sent for the same watch. */
   setting: boolean;
   timer: Timer | undefined;
+  /** The cache does not want it any more. A watch that is set after this is removed at once. */
   ended: boolean;
 }
 
@@ -27,6 +31,7 @@ export class WatchKeeper {
     this.#client = client;
   }
 
+  /** Returns a function that ends the watch. It never rejects: a watch that cannot be removed ends with the session. */
   add(root: string, onEvent: (event: SourceEvent) => void, onReady: () => void): () => Promise<void> {
     const kept: Kept = {
       root,
@@ -53,6 +58,7 @@ export class WatchKeeper {
     }
   }
 
+  /** Asks the server for nothing: the watches end with the client's session. */
   close(): void {
     for (const kept of this.#kept) {
       kept.ended = true;

@@ -30,6 +30,7 @@ export interface ReaderOptions {
   readonly onFailure: (line: string) => void;
 }
 
+/** One life of the process, with the connections that it reads, by number. */
 interface Running {
   readonly child: ChildProcess;
   readonly talks: Map<number, { readonly talk: Conversation; readonly end: () => void }>;
@@ -43,8 +44,11 @@ interface Running {
  */
 export class Reader {
   readonly #options: ReaderOptions;
+  /** Undefined while there is no process; the next connection starts one. */
   #running: Promise<Running> | undefined;
+  /** When the process was started last, monotonic milliseconds. A process that dies at once is not started in a loop. */
   #started = Number.NEGATIVE_INFINITY;
+  /** Number of the last connection. Never used twice, so that a late message cannot reach another caller. */
   #connections = 0;
   #closed = false;
 
@@ -65,6 +69,7 @@ export class Reader {
     );
   }
 
+  /** Resolves when the process is gone; connections end with it. */
   async close(): Promise<void> {
     this.#closed = true;
     const running = await this.#running?.catch(() => undefined);
@@ -76,6 +81,7 @@ export class Reader {
     await rm(this.#options.folder, { recursive: true, force: true });
   }
 
+  /** The running process, or one that is being started. Rejects when it cannot be started; the next call tries again. */
   #ready(): Promise<Running> {
     this.#running ??= this.#start().catch((error) => {
       this.#running = undefined;
@@ -105,6 +111,7 @@ export class Reader {
       child.once("error", reject);
       let pulse: Timer | undefined;
       let unanswered = 0;
+      // Only while there are connections: an idle process costs nothing.
       const look = () => {
         if (unanswered === UNANSWERED) child.kill("SIGKILL");
         unanswered = talks.size === 0 ? 0 : unanswered + 1;
@@ -149,6 +156,7 @@ export class Reader {
     );
   }
 
+  /** Bytes both ways. The first bytes say the connection's number, which later messages name; the socket itself stays here. */
   #relay({ talks }: Running, socket: Socket, talk: Conversation): void {
     if (socket.destroyed) return;
     const conn = ++this.#connections;
@@ -183,6 +191,7 @@ export class Reader {
   }
 }
 
+/** A message about one connection. */
 type ConnectionMessage = Exclude<
   ReturnType<typeof messageSchema.parse>,
   { readonly ready: true } | { readonly pong: true }

@@ -10,11 +10,16 @@ import type { Mark } from "./sliver-folders.ts";
 /** Age at which a sliver's usage is read again, milliseconds. */
 const USAGE_AGE = 5_000;
 
-/** Finds slivers by what they have on the machine: a folder, a subvolume or control groups. */
+/**
+ * Finds slivers by what they have on the machine: a folder, a subvolume or control groups. Any of the three is enough, because a crash
+ * during making or removing may leave only one. Changes nothing, and needs no state of the manager.
+ */
 export class Inspection {
   readonly #machine: SliverMachine;
   readonly #names: (index: number) => Names;
+  /** By mark. Measured again when it is older than USAGE_AGE, monotonic milliseconds. */
   readonly #usages = new Map<string, { readonly at: number; readonly usage: SliverUsage }>();
+  /** Bytes that each sliver uses, by mark. One question for all, asked again when it is older than USAGE_AGE. */
   #disks: { readonly at: number; readonly used: ReadonlyMap<string, number> } | undefined;
 
   constructor(machine: SliverMachine, names: (index: number) => Names) {
@@ -41,9 +46,11 @@ export class Inspection {
     for (const name of marks) {
       const ref = readMarkName(name)!;
       const mark = await folders.read(name);
+      // x
       const phase = await this.phase(name, mark);
       // A reload of the host's rules may remove those of slivers. Then nothing counts as applied, so that the manager configures again.
       const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
+      // Counters of a cable; a new cable begins at 0, which `cable` lets the caller notice.
       const bytes = sent.get(ref.index);
       const cable = phase === "running" ? await network.cable(this.#names(ref.index)) : undefined;
       all.push({
@@ -62,6 +69,7 @@ export class Inspection {
     return all.sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
   }
 
+  /** "running" by its processes and not by a file: a sliver that ended by itself leaves its files. */
   async phase(name: string, mark: Mark | undefined): Promise<Observed["phase"]> {
     if (mark?.made !== true) return "broken";
     if (await this.#machine.cgroups.populated(name, "payload")) return "running";
@@ -107,6 +115,7 @@ export class Inspection {
     return this.#disks.used;
   }
 
+  /** A spare whose image has a newer version would give its client the old one. */
   async #isOutdated({ image }: Mark, signal: AbortSignal): Promise<boolean> {
     return image !== undefined && !(await this.#machine.images.serves(image, signal));
   }

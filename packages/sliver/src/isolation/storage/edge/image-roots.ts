@@ -19,7 +19,10 @@ export interface ImageRootOptions {
   readonly onProgress: (line: string) => void;
 }
 
-/** The read-only roots of images in the pool, by digest. What has a digest for its name is complete. */
+/**
+ * The read-only roots of images in the pool, by digest. What has a digest for its name is complete: it is made under another name, and
+ * renamed last.
+ */
 export class ImageRoots {
   readonly #pool: Pool;
   readonly #options: ImageRootOptions;
@@ -44,6 +47,7 @@ export class ImageRoots {
     return JSON.parse(await readFile(this.#accounts(path), "utf8")) as AccountFiles;
   }
 
+  /** Both the root and what is stored about its accounts are there. */
   async isWhole(digest: string): Promise<boolean> {
     const path = this.path(digest);
     return (await exists(path)) && (await exists(this.#accounts(path)));
@@ -75,6 +79,7 @@ export class ImageRoots {
     }
   }
 
+  /** A root that is not there is no error. */
   async remove(digest: string, signal: AbortSignal): Promise<void> {
     await this.#free(this.path(digest), signal);
   }
@@ -85,6 +90,7 @@ export class ImageRoots {
       if (name.endsWith(HALF)) await this.#free(this.path(name), signal);
   }
 
+  /** For a machine that no longer has slivers. */
   async removeAll(signal: AbortSignal): Promise<void> {
     await this.tidy(signal);
     for (const digest of await this.list()) await this.remove(digest, signal);
@@ -101,6 +107,7 @@ export class ImageRoots {
     return join(this.#pool.folder, "accounts", basename(path));
   }
 
+  /** The accounts first: without them a root counts as incomplete and is made again. */
   async #free(path: string, signal: AbortSignal): Promise<void> {
     await rm(this.#accounts(path), { force: true });
     await freeSubvolume(path, this.#pool.groups, signal);

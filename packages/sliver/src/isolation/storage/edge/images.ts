@@ -46,6 +46,7 @@ export class Images {
   readonly #names: TriedNames;
   /** Of images that were made of slivers. */
   readonly #snapshots: ImageNames;
+  /** Images that are being made, by name, and by digest where they are made of a sliver. Several callers wait for one. */
   readonly #making = new Map<string, Promise<string>>();
   readonly #layouts: Layouts;
   /** By digest, because several names may have the same archive. */
@@ -192,6 +193,7 @@ export class Images {
     await this.#snapshots.removeAll();
   }
 
+  /** Starts the work that `ensure` waits for, with a time limit of its own. */
   #begin(name: string): Promise<string> {
     const late = () => new ImageError(`image ${name} was not made within ${LIMIT / 60_000} minutes`);
     const timer = deadline(this.#options.clock, LIMIT, late);
@@ -204,6 +206,7 @@ export class Images {
     return making;
   }
 
+  /** Finds or makes the image that the name stands for now. Resolves to its folder. */
   async #make(name: string, signal: AbortSignal): Promise<string> {
     const [, wanted] = IMAGE_DIGEST.exec(name) ?? [];
     if (wanted !== undefined) return await this.#find(wanted, signal);
@@ -238,6 +241,7 @@ export class Images {
     return noted !== undefined && (await this.#roots.isWhole(noted.digest)) ? noted.digest : undefined;
   }
 
+  /** The digest is that of the archive; equal archives have one root. */
   async #ofArchive(name: string, source: ArchiveSource, signal: AbortSignal): Promise<string> {
     const tar = await this.#archives.ensure(source, signal);
     const digest = await this.#archives.digest(tar, signal);
@@ -308,6 +312,7 @@ export class Images {
     return (await this.#names.read(name))?.digest;
   }
 
+  /** Unpacks the layers, the lowest first, unless the root is there. No more is unpacked than the pool has room for. */
   async #unpack(
     name: string,
     archives: readonly string[],
@@ -325,6 +330,7 @@ export class Images {
   }
 }
 
+/** For questions that are answered as well as can be: an archive that is missing has no digest. */
 function unreadable(error: unknown): undefined {
   if (!(error instanceof ImageError)) throw error;
 }

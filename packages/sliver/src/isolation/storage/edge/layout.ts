@@ -12,6 +12,7 @@ const MOST = 1_048_576;
 const DEPTH = 4;
 /** As many as overlayfs takes, so no builder makes more. */
 const LAYERS = 127;
+/** Annotation of a descriptor with its tag (OCI image-spec, annotations.md). */
 const REF_NAME = "org.opencontainers.image.ref.name";
 /** What tar reads; encrypted and foreign layers are not. */
 const LAYER =
@@ -25,6 +26,7 @@ const descriptor = z.object({
   annotations: z.record(z.string(), z.string()).optional(),
 });
 const index = z.object({ manifests: z.array(descriptor).min(1).max(1000) });
+/** Other members, such as the configuration of a process, mean nothing for a sliver. */
 const manifest = z.object({ layers: z.array(descriptor).min(1).max(LAYERS) });
 const either = z.union([index, manifest], "must be an index or a manifest of an image");
 
@@ -81,6 +83,7 @@ export async function readLayout(folder: string, tag?: string): Promise<LayoutIm
   throw fail(`indexes name each other, more than ${DEPTH} deep`);
 }
 
+/** The one descriptor for this machine. Several with the same digest are one image under several tags. */
 function chosen(all: readonly Descriptor[], fail: (what: string) => ImageError): Descriptor {
   const architecture = ARCHITECTURES[process.arch] ?? process.arch;
   const fits = all.filter(
@@ -97,6 +100,7 @@ function chosen(all: readonly Descriptor[], fail: (what: string) => ImageError):
   );
 }
 
+/** Reads a small file. No link is followed, a pipe does not block, and never more than MOST is read. */
 async function textOf(path: string, fail: (what: string, cause?: unknown) => ImageError): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (cause) => {

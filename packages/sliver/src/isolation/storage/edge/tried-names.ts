@@ -4,7 +4,10 @@ import { type ImageTrialRules, ImageTrials, type MadeOf } from "../../../core/im
 import { inTurn } from "../../../in-turn.ts";
 import type { ImageNames, Noted } from "./image-names.ts";
 
-/** The names of the configuration, what each stood for last, and which versions of it are tried. */
+/**
+ * The names of the configuration, what each stood for last, and which versions of it are tried: ImageTrials, whose state `note` and
+ * `count` store, one write at a time. Without rules of a trial it only notes versions.
+ */
 export class TriedNames {
   readonly #names: ImageNames;
   /** Undefined: a new version serves at once. */
@@ -20,6 +23,7 @@ export class TriedNames {
     return this.#names.list();
   }
 
+  /** What is stored; the first read of a name also loads its trial. */
   async read(name: string): Promise<Noted | undefined> {
     const noted = await this.#names.read(name);
     if (noted?.versions !== undefined && this.#trials?.of(name) === undefined)
@@ -64,10 +68,12 @@ export class TriedNames {
     return this.#trials?.of(name) && this.#trials.kept(name);
   }
 
+  /** The version that slivers outside of a trial get; undefined: nothing is known of the name. */
   proven(name: string): string | undefined {
     return this.#trials?.of(name)?.proven;
   }
 
+  /** Whether the version was rolled back, so that nothing is made of it. */
   isRejected(name: string, version: string): boolean {
     return this.#trials?.isRejected(name, version) === true;
   }
