@@ -168,6 +168,7 @@ function machineAt({ at, ...machine }: Entry<Values<typeof machineTable>>): Mach
     for (const key of hostKeys) sshKey(key);
     // Checked now, so that a target that ssh would misinterpret is reported with the configuration and not at the first call.
     sshArguments(ssh, "");
+    // Slivers are reached where the machine is, unless the file says otherwise.
     return { name, at: { ssh }, address: address ?? host };
   } catch (error) {
     at.error(undefined, messageOf(error));

@@ -38,9 +38,11 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
         const hosts = hostsOf(config, context, closing.signal, { connect, readKeys });
         const seen = await hosts.open(limit.signal);
         const lends = config.pools.some(({ labels }) => [...labels.values()].some(({ own }) => own.lends));
+        // Labels may have lent before this configuration was loaded.
         if (!lends) await stopLending(seen, { ...context, provider: config.name }, limit.signal);
         return provide(config.name, { ...sliverProvider(hosts, config, context, lends), close }, mapError);
       } catch (error) {
+        // The time limit is the cause, whatever the aborted calls say.
         throw limit.signal.aborted ? limit.signal.reason : mapError(error, `provider ${config.name}`);
       } finally {
         limit.cancel();

@@ -15,6 +15,7 @@ import type { SliverHost } from "./sliver-host.ts";
 
 /** Time limit for the answer of one machine, milliseconds. A person waits, and other machines are shown without it. */
 const ANSWER_MS = 3_000;
+/** Usage is in bytes, limits are in KiB; both are shown in MiB. */
 const MIB = 1_048_576;
 /** Part of a disk limit from which on it explains why a job fails: btrfs keeps the last blocks for itself. */
 const NEARLY_FULL = 0.95;

@@ -76,6 +76,7 @@ export class SliverHosts {
   async judge(need: Resources, signal: AbortSignal): Promise<void> {
     const seen = await this.seen(signal);
     const lacks = seen.map(({ report }) => exceeded(limitsFor(capacityOf(report), need), {}, need));
+    // A machine that does not answer may be the one that has it.
     if (seen.length < this.all.length || lacks.includes(undefined)) return;
     throw new DriverError("configuration", `no machine has the ${lacks[0]} that one sliver is guaranteed`);
   }

@@ -40,6 +40,7 @@ export function loansOf(
   parties: readonly Party[],
   resources: readonly Lent[],
 ): ReadonlyMap<string, readonly Loan[]> {
+  // The oldest first. Every writer must come to the same loans, or they would change the document in turns.
   const sorted = [...parties].sort((a, b) => a.generation - b.generation || (a.name < b.name ? -1 : 1));
   const loans = new Map<string, Loan[]>();
   for (const resource of resources)

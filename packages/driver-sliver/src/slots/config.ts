@@ -162,6 +162,7 @@ function demandAgreement(
   if (own.maxAgeMs < own.minRetentionMs)
     at.error("max-age", "is below min-retention-time; raise it, or lower min-retention-time");
   const first = agreed.get(own.backingLabel);
+  // The first label of the file is taken as right, and the later ones are reported.
   if (first === undefined) agreed.set(own.backingLabel, label);
   else if (!isDeepStrictEqual(first.own, own))
     at.error(

@@ -62,6 +62,7 @@ interface Codec {
   text(error: unknown): string;
 }
 
+/** XML-RPC answers faults with status 200 as well: other codes are for errors of HTTP. */
 const XML: Codec = {
   type: "text/xml; charset=utf-8",
   result: (value) => writeResponse(value as XmlRpcValue),

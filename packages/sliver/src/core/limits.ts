@@ -139,6 +139,7 @@ function take(free: Set<number>, taken: readonly number[], siblings: readonly (r
   return core;
 }
 
+/** Without it `sort` compares texts: 10 before 9. */
 function ascending(a: number, b: number): number {
   return a - b;
 }

@@ -25,6 +25,7 @@ export function computeLoans(
   const effective = new Map<string, Amounts>(slivers.map(({ name, rspec }) => [name, { ...rspec }]));
   const loanStatuses = new Map<string, LoanStatus[]>();
   for (const lender of slivers) {
+    // Of its own rspec and not of what it borrowed.
     const residual: Amounts = { ...lender.rspec };
     const list = lender.local.loans.map((loan) => {
       const borrower = records.get(loan.to);

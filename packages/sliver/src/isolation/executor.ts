@@ -58,6 +58,7 @@ export class Executor {
   readonly #gates = Object.fromEntries(
     Object.entries(PARALLEL).map(([step, count]) => [step, new Gate(count)]),
   ) as Readonly<Record<StepKind, Gate>>;
+  /** By incarnation: what was submitted and has not ended, waiting tasks too. */
   readonly #running = new Map<number, Running>();
   readonly #stop = new AbortController();
 
@@ -98,6 +99,7 @@ export class Executor {
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 
+  /** Runs the steps in order up to the first failure. Never rejects. */
   async #carryOut(task: Task, givers: readonly Promise<Outcome>[]): Promise<Outcome> {
     const failed = (await Promise.all(givers)).find(({ error }) => error !== undefined);
     if (failed !== undefined) {
@@ -118,6 +120,7 @@ export class Executor {
     return unenforced === undefined ? { task, ran } : { task, unenforced, ran };
   }
 
+  /** Waits for a place among the steps of its kind, then runs it with its time limit. */
   async #step(task: Task, step: StepKind): Promise<readonly string[] | undefined> {
     this.#note(task, "waiting");
     let work: Promise<readonly string[] | undefined> | undefined;
@@ -142,6 +145,7 @@ export class Executor {
     else running.until = running.stepSince + limitMs;
   }
 
+  /** The back end's operation. After an abort the signal's reason is thrown, whatever the back end made of it. */
   async #perform(task: Task, step: StepKind, signal: AbortSignal): Promise<readonly string[] | undefined> {
     try {
       signal.throwIfAborted();

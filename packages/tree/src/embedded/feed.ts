@@ -95,10 +95,10 @@ export class CoreFeed implements Feed {
     const interest = this.#options.interest(path);
     // With interest in names alone a change of data is no news.
     if (interest === "none" || (interest === "name" && !fresh)) return;
-    // The data is copied now and not in `release`: by then a later commit may have changed the znode.
     this.#counted();
     const stat = this.#core.stat(path);
     if (interest === "name" || stat === undefined) this.#tell({ type: "put", path });
+    // Taken now and not in `release`: by then a later commit may have changed the znode.
     else this.#tell({ type: "put", path, data: Uint8Array.from(this.#core.data(path)), stat });
   }
 

@@ -28,7 +28,9 @@ interface Listening {
 export class AccountSockets {
   readonly #folder: string;
   readonly #serverOf: (caller: Caller) => AccountServer;
+  /** By account, as of the last `apply`. */
   readonly #listening = new Map<string, Listening>();
+  /** Numbers drafts, so that two never have one name. */
   #count = 0;
   readonly #turn = inTurn();
 
@@ -133,6 +135,7 @@ export class AccountSockets {
     this.#listening.set(name, { account, server });
   }
 
+  /** The socket goes first, so that nobody connects to a server that is being closed. */
   async #end({ account, server }: Listening): Promise<void> {
     const { folder, caller } = account;
     if (folder === undefined) await this.#forget(caller.account);
@@ -142,6 +145,7 @@ export class AccountSockets {
     await new Promise((resolve) => server.close(resolve));
   }
 
+  /** Removes a socket below the folder of all sockets. */
   async #forget(name: string): Promise<void> {
     await rm(this.#path(name), { force: true });
     // The folder stays when root has put other files into it.

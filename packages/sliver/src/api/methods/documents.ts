@@ -51,6 +51,7 @@ export const DOCUMENT_METHODS = {
     run: (context, [text]) =>
       changed(context, (state) => {
         const { manager, profile } = context;
+        // Tickets of the old PLC are whole XML-RPC responses.
         const response = parseResponse(textOf(text));
         if ("fault" in response) throw wrongArgument("the ticket is a fault");
         return redeem(manager, state, readGetSlivers(response.value, manager.options.node, profile));

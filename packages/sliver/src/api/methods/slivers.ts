@@ -37,6 +37,7 @@ export const SLIVER_METHODS = {
     doc: "start the sliver and run its start scripts.",
     about: (context, record) => {
       const { incarnation, desired } = record.local;
+      // A delegated sliver is started only after Create; one that is on the machine may be started whatever its record says.
       const exists = context.manager.observed.some((one) => one.incarnation === incarnation);
       if (exists || record.instantiation === "plc-instantiated" || desired === true)
         return change(context, record, (state) => withLocal(state, record.name, { stopped: false }));
@@ -137,6 +138,7 @@ export const SLIVER_METHODS = {
       const { backEnd } = manager.options;
       if (backEnd.console === undefined)
         throw new Fault(FAILED_CALL, `slivers of back end ${backEnd.name} have no console`);
+      // Null also for a name without a sliver.
       const ref = refOf(manager, name);
       return ref === undefined ? null : await backEnd.console(ref);
     },
@@ -204,6 +206,7 @@ function setDesired(context: Context, record: SliverRecord, desired: boolean): u
 export function desiredState(state: State, name: string, desired: boolean): State {
   const local = state.records.get(name)?.local;
   if (local === undefined || local.desired === desired) return state;
+  // The old incarnation may still be ending.
   const again = desired && local.desired === false;
   return again ? renewed(state, name, { desired }) : withLocal(state, name, { desired });
 }

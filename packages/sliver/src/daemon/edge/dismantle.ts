@@ -112,10 +112,12 @@ async function endSlivers(machine: SliverMachine, signal: AbortSignal): Promise<
   }
 }
 
+/** Files that a daemon made in its state folder; others are not ours to remove. */
 function isState(name: string): boolean {
   return STATE_FILES.includes(name) || STATE_REST.test(name);
 }
 
+/** Paths of the files there; none when there is no folder. */
 async function present(folder: string, ours: (name: string) => boolean): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   return names.filter(ours).map((name) => join(folder, name));

@@ -40,6 +40,7 @@ export async function withdraw(clock: Clock, from: string, dryRun: boolean): Pro
     const node = "node" in config ? config.node : "";
     const notes = packageNotes();
     if (dryRun) return { node, changes, missingPackages: [], notes };
+    // First, so that no sliver is made again while all are ended.
     await service.stop(clock, signal);
     if (ends) await dismantle(from, signal);
     // Without the file of keys, logins to the account are impossible.
@@ -55,6 +56,7 @@ export async function withdraw(clock: Clock, from: string, dryRun: boolean): Pro
   }
 }
 
+/** A broken link is there too. */
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
@@ -79,6 +81,7 @@ async function sliversHere(clock: Clock, signal: AbortSignal): Promise<readonly 
   return [...found, ...remembered.map((name) => `file ${join(LAYOUT.state, name)}`)];
 }
 
+/** Packages stay: other programs may have come to need them. The operator is told which. */
 function packageNotes(): readonly string[] {
   try {
     const packages = installedPackages();

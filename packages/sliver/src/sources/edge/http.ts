@@ -61,6 +61,7 @@ export function httpPlace(
   };
 }
 
+/** Redirects are an error that names the new place: a document must come from where the operator said. */
 function refusal(url: string, status: number, { location }: IncomingHttpHeaders): SourceAnswerError {
   const moved = location && ` to ${location.slice(0, MAX_LOCATION)}; configure that URL instead`;
   return new SourceAnswerError(`${url}: HTTP ${status}${moved ?? ""}`);

@@ -14,7 +14,11 @@ export const PARENT = "nodeyard-slivers";
 const FIRST_LOOK = 2;
 const SLOWEST_LOOK = 100;
 
-/** The control groups of slivers, written by this process. `mark` is the name of a sliver's group. */
+/**
+ * The control groups of slivers, written by this process. `mark` is the name of a sliver's group. A sliver has one in every hierarchy:
+ * a single one with cgroup v2, one for each controller with v1. LXC makes its own below: `payload` has the sliver's processes, beside
+ * it is its monitor.
+ */
 export class Cgroups {
   readonly layout: CgroupLayout;
   readonly #clock: Clock;
@@ -26,6 +30,7 @@ export class Cgroups {
     this.#clock = clock;
   }
 
+  /** Finds out what this machine has mounted, and which controllers v2 offers at its root. */
   static async detect(clock: Clock): Promise<Cgroups> {
     const mountinfo = await readFile("/proc/self/mountinfo", "utf8");
     const available = new Map<string, string[]>();
@@ -65,6 +70,7 @@ export class Cgroups {
       await put(join(found.mount, PARENT, file), String(value));
   }
 
+  /** Writes limits in their order. The group must exist. Rejects with the kernel's error for a value that it refuses. */
   async apply(mark: string, writes: readonly Write[]): Promise<void> {
     for (const { controller, file, value, below, above, mayLack } of writes) {
       const { mount, version } = this.layout.controllers.get(controller)!;
@@ -165,6 +171,7 @@ export class Cgroups {
           await put(join(mount, PARENT, mark, part, "cgroup.kill"), "1").catch(() => undefined);
       const state = frozen && join(frozen.mount, PARENT, mark, part, "freezer.state");
       if (state !== undefined) await put(state, "FROZEN").catch(() => undefined);
+      // For v1, and for kernels before 5.14, which have no cgroup.kill.
       for (const pid of await this.processes(mark, part)) end(pid);
       if (state !== undefined) await put(state, "THAWED").catch(() => undefined);
       await sleep(this.#clock, wait, signal);
@@ -230,6 +237,10 @@ export class Cgroups {
     });
   }
 
+  /**
+   * What a new group needs before it can take processes or limits: with v1 its cpuset is empty at first and takes no process; with v2
+   * the group above must pass each controller on.
+   */
   async #prepare({ version, mount }: Hierarchy, above: string, group: string): Promise<void> {
     const has = (name: "cpuset" | "memory") => this.layout.controllers.get(name)?.mount === mount;
     if (version === 1 && has("cpuset"))
@@ -245,6 +256,7 @@ export class Cgroups {
   }
 }
 
+/** The process may have ended since it was listed. */
 function end(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");

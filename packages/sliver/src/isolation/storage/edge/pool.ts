@@ -21,6 +21,7 @@ export class Pool {
   readonly folder: string;
   /** Quota groups of removed subvolumes. */
   readonly groups: QuotaGroups;
+  /** Undefined: the pool is a folder on a btrfs of the machine. */
   readonly #file: string | undefined;
   readonly #bytes: number;
   readonly #say: (line: string) => void;
@@ -120,6 +121,7 @@ export class Pool {
     await this.#requireSpace(dirname(file));
     try {
       await run(["fallocate", "-l", String(this.#bytes), half], { signal });
+      // Metadata once: a second copy in the same file would protect against nothing.
       await run(["mkfs.btrfs", "-q", "-m", "single", half], { signal });
       await run(["mv", half, file], { signal });
     } catch (error) {
@@ -129,6 +131,7 @@ export class Pool {
     }
   }
 
+  /** Throws MachineError with both sizes before anything is allocated. */
   async #requireSpace(place: string): Promise<void> {
     const { bsize, bavail } = await statfs(place);
     const free = bsize * bavail;
@@ -160,6 +163,7 @@ export class Pool {
   }
 }
 
+/** `device` is MAJOR:MINOR. */
 function schedulerFile(device: string): string {
   return `/sys/dev/block/${device}/queue/scheduler`;
 }
