@@ -47,6 +47,7 @@ export function allocate(state: State, turn: Turn, pool: PoolState, budget: numb
   return left;
 }
 
+/** A function, because the compiler takes the property for what was assigned to it last. */
 function blockedId({ blocked }: PoolState): string | undefined {
   return blocked?.id;
 }
@@ -142,6 +143,7 @@ function giveWay(
 ): void {
   leaveQueue(state, pool, waiting);
   state.waits.join("yield", pool.policy.key, waiting);
+  // The first yield counts: a request that goes from one pool to the next does not get a minute at each.
   const known = state.requests.at(waiting.id);
   const since = known.yieldedAt ?? turn.steady;
   known.yieldedAt = since;
@@ -259,6 +261,7 @@ function lookBehind(
       wakeNext(state, pool, waiting);
       continue;
     }
+    // It waits for something of its own, or is declined; that takes nothing from the head.
     if (next.kind !== "serve") carryOut(state, turn, pool, waiting, next);
     // An idle node of a label that the head wants is kept for the head, which can then launch one node less.
     else if (next.nodes.every((node) => "launch" in node || !wanted.has(node.label)))
@@ -298,6 +301,7 @@ function makeRoom(
   // Nodes that are being deleted already give their capacity back without any further deletion.
   let missing = plan.missing - state.leaving.count(key);
   if (missing <= 0) return;
+  // Oldest first, and a copy, because the loop takes from it.
   for (const id of [...state.idle.ofPool(key)]) {
     if (missing <= 0) break;
     if (state.busyNodes.has(id) || plan.keeps.has(id)) continue;

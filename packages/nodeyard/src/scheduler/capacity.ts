@@ -35,6 +35,7 @@ export type NoRoom =
 export type OverTenant = {
   readonly kind: "tenant";
   readonly facts: Facts;
+  /** What the request needs: kept for it as long as it is the first of its tenant that waits. */
   readonly need: Resources;
 };
 
@@ -69,6 +70,7 @@ function asRead<T extends Exclude<NoRoom, { kind: "decline" }>>(state: State, po
   return { ...room, code: "provider.failing", facts: { error, failing_since: since, ...facts } };
 }
 
+/** Judges all limits and names the first that is too small. All are looked at, since a head reserves of each that it lacks. */
 function countRoom(
   state: State,
   steady: number,
@@ -90,6 +92,7 @@ function countRoom(
     scopes.add(check.scope);
     first ??= { check, over, behind: short === undefined ? kept.head : undefined };
   }
+  // Our sums may say that there is room when the cloud has refused: the cloud knows what others took since.
   const refused = heldBy(state, steady, quotaKey(pool.provider), waiting.id);
   if (first === undefined && refused === undefined) return undefined;
   // Nodes kept ahead of requests must never hold a queue up, so a min-ready request is declined rather than made to wait.
@@ -179,6 +182,7 @@ function keptFor(
     if (blocked === undefined || policy.provider !== pool.provider || seen.has(blocked.id)) continue;
     const own = policy.key === pool.key;
     if (!own && (scope === "pool" || !blocked.scopes.has(scope))) continue;
+    // Only for those that come first: a head of lower priority does not hold up this request.
     if (compareWaiting(blocked.waiting, waiting) > 0) continue;
     seen.add(blocked.id);
     amount = add(amount, scope === "launching" ? { instances: blocked.launches } : blocked.need);
@@ -187,7 +191,10 @@ function keptFor(
   return { amount, head };
 }
 
-/** Reserves the capacity of a request that its pool tries again after a pause, so that requests behind it do not take it. */
+/**
+ * Reserves the capacity of a request that its pool tries again after a pause, so that requests behind it do not take it. `leavePlace`
+ * ends the reservation when the pause is over.
+ */
 export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting): void {
   const { nodeTypes } = waiting.record;
   const scopes: ReadonlySet<Scope> = new Set(["pool", "provider", "launching"]);
@@ -258,6 +265,7 @@ export function overTenant(state: State, pool: LocalPool, waiting: Waiting): Ove
 
 /** A request waits for a provider's quota: read it again soon, because other users may have freed some. */
 export function wantQuota(state: State, turn: Turn, provider: string): void {
+  // Many requests that wait cause one question.
   if (state.timers.get("quota", provider) === undefined)
     state.timers.set("quota", provider, turn.steady + ASK_AGAIN_MS);
 }

@@ -48,6 +48,7 @@ export function hostVerdict(
   return { code: "nodes.none-free", facts };
 }
 
+/** A request in several queues is explained by the first pool that has it. */
 function inQueue(state: State, waiting: Waiting | undefined, since: number): Verdict | undefined {
   if (waiting === undefined) return undefined;
   for (const pool of state.pools.values()) {
@@ -59,6 +60,7 @@ function inQueue(state: State, waiting: Waiting | undefined, since: number): Ver
   return undefined;
 }
 
+/** It waits in no pool here, and nothing was noted: no pool of ours serves it, or all of ours have declined. */
 function outsideQueues(state: State, { declinedBy }: RequestRecord, since: number): Verdict {
   if (state.pools.size === 0) return { code: "pools.none", facts: {}, since };
   const ours = [...state.pools.values()].map(({ policy }) => policy.id);

@@ -32,6 +32,7 @@ export const unknownReasons = {
   unforeseen: "nobody knows when what it waits for ends",
 } as const;
 
+/** A key of the table above, as it stands in answers to `explain` and in the API. */
 export type UnknownReason = keyof typeof unknownReasons;
 
 /** Equally likely times from now until a request has its nodes, milliseconds, the shortest first. */
@@ -55,6 +56,7 @@ const FEW_USES = 10;
 /** Courses that are played: fewer where a long queue makes each of them expensive, and none where that would hold up the launcher. */
 const COURSES = 64;
 const LEAST_COURSES = 8;
+/** Turns and holders of all courses together, at most. */
 const MOST_STEPS = 50_000;
 
 interface Scene {
@@ -89,12 +91,14 @@ export function forecast(scene: Scene, waiting: Waiting, code: string, made: rea
   return policy.launches ? ofCapacity(scene, waiting, begin) : ofHosts(scene, waiting, begin);
 }
 
+/** A pool that launches: its queue in order, with the limits of the pool, the quota and concurrent launches. */
 function ofCapacity(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast {
   const { state, policy } = scene;
   const { provider } = policy;
   const pools = [...state.pools.values()];
   const rival = (pool: PoolState) =>
     pool.policy.provider === provider && pool.policy.key !== policy.key && pool.queue.size > 0;
+  // Which of two queues gets the next part of a shared quota depends on both, and only one is played.
   if (Object.keys(quotaOf(state, policy)).length > 0 && pools.some(rival)) return "shared";
   const before = earlier(pools.find((pool) => pool.policy === policy)!.queue, waiting);
   const most = state.policy.providers.get(provider)?.maxConcurrency ?? Number.POSITIVE_INFINITY;
@@ -146,6 +150,7 @@ function ofLaunches(
   return rest.length < FEW ? "overdue" : sure(rest.sort((a, b) => a - b));
 }
 
+/** The durations of the label that takes longest on average: a nodeset is ready with its last node. */
 function slowest(each: readonly (readonly number[])[]): readonly number[] {
   const mean = (values: readonly number[]) => values.reduce((sum, ms) => sum + ms, 0) / values.length;
   return each.reduce((slow, values) => (slow.length > 0 && mean(slow) >= mean(values) ? slow : values), []);
@@ -168,6 +173,7 @@ function ofUsers(scene: Limited, line: readonly Waiting[], nodes: readonly NodeE
   });
 }
 
+/** Plays a course many times, each with other durations. */
 function playAll(course: Course): Forecast {
   // The same question gets the same answer.
   const random = seededRandom(COURSES);
@@ -184,6 +190,7 @@ function sure(times: readonly number[]): Forecast {
   return near.length >= 0.8 * times.length ? times : "uneven";
 }
 
+/** The requests of a line in order that come before this one. */
 function earlier(line: Iterable<Waiting>, waiting: Waiting): Waiting[] {
   const found: Waiting[] = [];
   for (const each of line) {
@@ -233,6 +240,7 @@ function holderOf(scene: Limited, node: NodeEntry): (random: Random) => readonly
   const amount = limited(scene, amountOf(scene, node));
   const launching = limited(scene, { launching: 1 });
   return (random) => {
+    // Nobody knows when an operator releases it.
     if (state === "hold") return [{ at: Number.POSITIVE_INFINITY, amount }];
     if (state === "in-use") {
       // One that is kept for longer than any that was seen may be kept for as long again.
@@ -240,6 +248,7 @@ function holderOf(scene: Limited, node: NodeEntry): (random: Random) => readonly
       return [{ at: Math.min(rest, left), amount }];
     }
     const launch = made ? Math.max(0, pick(random, durations.launched(policy.key, label)) - elapsed) : 0;
+    // It is on its way to a user, who will keep it as others do.
     const given = allocatedTo !== null && (made || state === "ready");
     const returned = { at: launch + (given ? pick(random, uses) : 0), amount };
     return made ? [{ at: launch, amount: launching }, returned] : [returned];
@@ -258,6 +267,7 @@ function needIn({ state, policy }: Scene, { record: { nodeTypes } }: Waiting): R
   };
 }
 
+/** What becomes free of each limit when the node goes. */
 function amountOf({ state, policy }: Scene, { id, record: { pool, type } }: NodeEntry): Resources {
   const amount = state.usage.held(id);
   return {
@@ -277,12 +287,14 @@ function named(of: "pool" | "quota" | "host", amounts: Resources): Resources {
   return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [`${of} ${name}`, amount]));
 }
 
+/** Number of times that each label is wanted. */
 function counted(labels: readonly string[]): Resources {
   const counts: Record<string, number> = {};
   for (const label of labels) counts[label] = (counts[label] ?? 0) + 1;
   return counts;
 }
 
+/** A drawn duration of launching all these labels at once: the longest of them. */
 function launchOf({ policy, durations }: Scene, labels: readonly string[], random: Random): number {
   return Math.max(0, ...labels.map((label) => pick(random, durations.launched(policy.key, label))));
 }

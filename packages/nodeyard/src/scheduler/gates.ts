@@ -5,6 +5,7 @@ import { dirtyProvider, recheckAll, recheckFirst } from "./waiting.ts";
 
 /** The first pause after a cloud refused for quota, milliseconds; it doubles with each refusal in a row. */
 const FIRST_MS = 2_000;
+/** The longest of these pauses. */
 const MOST_MS = 300_000;
 /** How often a gate that may be tried is looked at while a request waits for it, milliseconds. */
 const LOOK_AGAIN_MS = 5_000;
@@ -12,7 +13,7 @@ const LOOK_AGAIN_MS = 5_000;
 /** What is known of the launches of a label or an offering, here and in the record that launchers share. */
 export interface Failures {
   readonly tally: Tally;
-  /** Of an offering that is closed. */
+  /** Of an offering that is closed. Its `until` is by the steady clock here. */
   readonly pause?: FailureRecord["pause"];
   /** The request that tries the offering, handled by this or another launcher. */
   readonly prober?: string | undefined;
@@ -80,6 +81,7 @@ export function tries({ gates }: State, keys: readonly string[], request: string
 export function triedBy(state: State, { steady }: Turn, request: string): void {
   for (const [key, closed] of state.gates.closed) {
     if (closed.trying !== request) continue;
+    // The request got past the cloud's quota, whatever else became of it; a refusal would have ended the trying before.
     if (closed.code === "capacity.refused") open(state, key);
     else {
       closed.trying = undefined;
@@ -138,6 +140,7 @@ function judgeLabel(state: State, turn: Turn, key: string, label: string, tally:
   const rule = state.policy.failures;
   if (tally === undefined || isTrusted(tally, rule) || tally.row === 0)
     return openLabel(state, turn, key, tally);
+  // Failures in a row that have not spent the budget close nothing.
   if (places(tally, turn.steady, rule) > 0 && !state.gates.closed.has(key)) return;
   const until = roomAt(tally, turn.steady, rule);
   const known = factsOf(state, turn, { tally });
@@ -148,6 +151,7 @@ function judgeLabel(state: State, turn: Turn, key: string, label: string, tally:
   turn.actions.push({ type: "label-changed", label, change: "spent", facts });
 }
 
+/** Opens the gate of a label if it was closed, and reports that it works. */
 function openLabel(state: State, turn: Turn, key: string, tally: Tally | undefined): void {
   const subject = subjectOf(key);
   if (!state.gates.closed.has(key) || subject?.scope !== "label") return;
@@ -156,6 +160,7 @@ function openLabel(state: State, turn: Turn, key: string, tally: Tally | undefin
   turn.actions.push({ type: "label-changed", label: subject.label, change: "works", facts });
 }
 
+/** What a closed gate tells about its failures. */
 function factsOf(
   { policy }: State,
   turn: Turn,
@@ -166,6 +171,7 @@ function factsOf(
   return { failures: tally.row, since: treeTimeOf(turn, tally.since), kind, error, hopeless };
 }
 
+/** Closes a gate or renews what is known of a closed one; a test under way goes on. */
 function close(state: State, turn: Turn, key: string, closed: Omit<Closed, "trying">): void {
   const { gates, timers } = state;
   gates.closed.set(key, { ...closed, trying: gates.closed.get(key)?.trying });
@@ -174,6 +180,7 @@ function close(state: State, turn: Turn, key: string, closed: Omit<Closed, "tryi
   if (!mayTry(closed.until, turn.steady)) timers.set("gate", key, closed.until);
 }
 
+/** Opens a gate and plans all requests that wait for it again. */
 function open(state: State, key: string): void {
   const closed = state.gates.closed.get(key);
   if (closed === undefined) return;

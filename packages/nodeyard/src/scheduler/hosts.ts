@@ -11,6 +11,7 @@ interface Wanting {
 }
 
 interface Host {
+  /** Its labels as one text: hosts with the same labels are alike. */
   readonly kind: string;
   readonly labels: readonly string[];
   /** Its node records: none while it registers again after a use, two for a moment when the deletion of the old one is seen later. */
@@ -21,6 +22,7 @@ interface Host {
 interface Demand<T> {
   readonly labels: readonly string[];
   readonly requests: Map<string, T>;
+  /** Whether all registered hosts together would do, as of the last change of hosts. */
   enough: boolean;
 }
 
@@ -29,10 +31,13 @@ interface Demand<T> {
  * repairs another host.
  */
 export class Hosts<T extends Wanting> {
+  /** By `hostKey`. */
   readonly #hosts = new Map<string, Host>();
+  /** The host of each node record. */
   readonly #keys = new Map<string, string>();
   /** How many hosts there are of each set of labels. */
   readonly #kinds = new Map<string, { readonly labels: readonly string[]; count: number }>();
+  /** By the wanted labels, whatever their order. */
   readonly #demands = new Map<string, Demand<T>>();
 
   /** A host is registered. Returns the requests for which there are enough hosts now, or no longer. */
@@ -87,6 +92,7 @@ export class Hosts<T extends Wanting> {
     return demand.enough;
   }
 
+  /** The request waits here no longer. */
   forget({ id, record }: T): void {
     if (this.#demands.size === 0) return;
     const key = demandKey(record.nodeTypes);

@@ -1,6 +1,7 @@
 import { compareText } from "@nodeyard/runtime";
 import { type Queue, SortedQueues } from "./sorted-queues.ts";
 
+/** Where an idle node is listed. Its record may say something else by the time it leaves, so this is kept. */
 interface Place {
   readonly pool: string;
   readonly labels: readonly string[];
@@ -15,6 +16,7 @@ export class Idle {
   readonly #byPoolLabel = new SortedQueues<string>(compareText);
   readonly #byPool = new SortedQueues<string>(compareText);
   readonly #labelCount = new Map<string, number>();
+  /** By pool, label and zone; nodes without a zone are not in it. */
   readonly #byZone = new SortedQueues<string>(compareText);
   readonly #where = new Map<string, Place>();
 
@@ -22,6 +24,7 @@ export class Idle {
     return this.#where.has(id);
   }
 
+  /** A node that is listed already stays where it is. */
   add(id: string, pool: string, labels: readonly string[], zone: string | null = null): void {
     if (this.#where.has(id)) return;
     const unique = [...new Set(labels)];

@@ -10,8 +10,10 @@ interface Wanting {
 /** One wanted host of a request. */
 interface Want<T> {
   readonly owner: Waiter<T>;
+  /** Place of the label in the nodeset: of a request's wants the first is filled first. */
   readonly index: number;
   readonly label: string;
+  /** The host that is kept for it; undefined: it stands in the line of its label. */
   host: string | undefined;
 }
 
@@ -74,6 +76,7 @@ export class Inventory<T extends Wanting> {
     return hosts?.every((host) => host !== undefined) ? hosts : undefined;
   }
 
+  /** Hosts that are kept for a request, which may be fewer than it wants; empty for one that does not wait here. */
   keptFor(request: string): readonly string[] {
     const wants = this.#waiters.get(request)?.wants ?? [];
     return wants.flatMap(({ host }) => (host === undefined ? [] : [host]));
@@ -108,6 +111,7 @@ export class Inventory<T extends Wanting> {
 
   /** A host became idle. Returns the request that has one host more now. */
   add(host: string, labels: readonly string[]): T | undefined {
+    // Known already: an idle host may be reported more than once.
     if (this.#hosts.has(host)) return undefined;
     this.#hosts.set(host, [...new Set(labels)]);
     return this.#give(host);
@@ -164,6 +168,7 @@ export class Inventory<T extends Wanting> {
   /** Gives a host to the first request that can use it, or makes it free. */
   #give(host: string): T | undefined {
     this.#setFree(host);
+    // The host is free while the search runs, so that a chain of exchanges may begin with it.
     const first = this.#firstFor(host);
     if (first === undefined) return undefined;
     this.#fill(first);
@@ -232,6 +237,7 @@ export class Inventory<T extends Wanting> {
     if (!lacks) this.#lines.delete(want.label, want.owner);
   }
 
+  /** Keeps a host, which must not be free, for a want that has none. */
   #bind(host: string, want: Want<T>): void {
     want.host = host;
     this.#kept.set(host, want);
@@ -244,6 +250,7 @@ export class Inventory<T extends Wanting> {
     }
   }
 
+  /** The host of a want is kept for it no longer. It is not free either: the caller says what becomes of it. */
   #unbind(want: Want<T>): void {
     const host = want.host!;
     want.host = undefined;

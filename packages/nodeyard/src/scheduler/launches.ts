@@ -7,6 +7,7 @@ import type { State, Turn } from "./state.ts";
 import type { LaunchWanted } from "./types.ts";
 import type { Waits } from "./waits.ts";
 
+/** `id` is the node's, by which lines are ordered: the oldest node comes first. */
 type WaitingLaunch = LaunchWanted & { readonly id: string };
 
 /** Launches of nodes whose records are `building`, and that have not begun. */
@@ -64,6 +65,7 @@ export function onFailureRule(state: State, turn: Turn): void {
   }
 }
 
+/** Offerings have no line here: their gates make requests wait before they are planned. */
 function serveKey(state: State, turn: Turn, key: string): void {
   const subject = subjectOf(key);
   if (subject?.scope === "label") serveLaunches(state, turn, subject.label);
@@ -107,6 +109,7 @@ function judgeLabel(state: State, steady: number, launch: LaunchWanted): string 
   return launch.again ? "as many are under way as its budget of failed launches allows" : "wait";
 }
 
+/** Lets a launch begin, unless its offering has closed since the request was planned. */
 function begin(state: State, turn: Turn, launch: LaunchWanted): void {
   const { node, request, offering } = launch;
   const key = offeringKey(offering);
@@ -122,6 +125,7 @@ function begin(state: State, turn: Turn, launch: LaunchWanted): void {
   turn.actions.push({ type: "launch", node, probe: closed !== undefined && closed.prober !== request });
 }
 
+/** The controller gives the node up, and the request is planned again. */
 function refuse(turn: Turn, { node, label, offering }: LaunchWanted, why: string): void {
   const place = offering.az === null ? offering.provider : `${offering.provider} ${offering.az}`;
   turn.actions.push({

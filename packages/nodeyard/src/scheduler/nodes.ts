@@ -48,6 +48,7 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   }
   const { record } = entry;
   const key = poolKey(record.provider, record.pool);
+  // Also a host in use counts: a request for more hosts than there are must not wait for them.
   hostThere(state, entry, key);
   const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
   if (free && !state.busyNodes.has(id) && !state.requests.claims.has(id)) offer(state, entry, key);
@@ -55,6 +56,7 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   // A node with a lock or a claim belongs to its holder: nothing is due on it until the lock is released.
   const held = entry.contenders.length > 0 || state.requests.claims.has(id);
   if (held) forgetDue(state, id);
+  // Without a complete view the record may be out of date, and its request may only be missing in the picture.
   if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
   const due = dueAt(state, turn, entry);
   if (due === undefined) timers.delete("node", id);
@@ -236,6 +238,7 @@ function usageKeys({ record }: NodeEntry): string[] {
   return keys;
 }
 
+/** In the same order, as `usageKeys` makes them. */
 function sameKeys(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((key, index) => key === b[index]);
 }
@@ -252,6 +255,7 @@ function amountOf(state: State, { record }: NodeEntry): Readonly<Record<string, 
 /** The record of a launch has appeared: from now on the record counts, and no longer the reservation. */
 function dropReservation(state: State, { record }: NodeEntry): void {
   const handling = state.requests.of(record.allocatedTo ?? "")?.handling;
+  // Reservations of one label are alike, so any of them stands for this record.
   const index = handling?.reserved.findIndex((launch) => record.type.includes(launch.label)) ?? -1;
   if (handling === undefined || index < 0) return;
   const [launch] = handling.reserved.splice(index, 1);

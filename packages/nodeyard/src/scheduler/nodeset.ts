@@ -7,6 +7,7 @@ import type { Waiting } from "./waits.ts";
 
 export const oneInstance: Resources = { instances: 1 };
 
+/** What one node of a label takes in a pool; labels that the driver says nothing of take one instance. */
 export function needOf(pool: LocalPool, label: string): Resources {
   return pool.needs.get(label) ?? oneInstance;
 }
@@ -21,6 +22,7 @@ export interface Nodeset {
   readonly nodes: readonly PlannedNode[];
   /** Of everything in it that has a zone; null: the cloud chooses. */
   readonly zone: string | null;
+  /** Labels of the nodes to be launched, in the order of the request; one that is wanted twice stands twice. */
   readonly launching: readonly string[];
   /** What the launches take. */
   readonly need: Resources;
@@ -78,6 +80,7 @@ export function inOneZone(
   return { ...whole, zone: leastLoaded(state, policy, open) };
 }
 
+/** The oldest idle node of a label that this nodeset does not have yet; with a zone only of that zone. */
 function findIdle(
   { idle }: State,
   { key }: LocalPool,

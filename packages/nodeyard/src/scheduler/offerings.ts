@@ -8,6 +8,7 @@ import type { Waiting } from "./waits.ts";
 
 /** Why nothing of a label can be launched in a pool now. */
 export interface ClosedOffering {
+  /** Of its gate. */
   readonly key: string;
   readonly label: string;
   readonly code: VerdictCode;
@@ -74,15 +75,18 @@ export function isClosed(state: State, steady: number, pool: LocalPool, label: s
   return openZones(state, steady, pool, [label], MIN_READY).length === 0;
 }
 
+/** A pool without zones is treated as one with a single zone that has no name. */
 function zonesOf({ zones }: { readonly zones?: readonly string[] }): readonly (string | null)[] {
   return zones === undefined || zones.length === 0 ? [null] : zones;
 }
 
+/** The gates that a launch of the label passes in the zone. */
 function gatesOf(pool: LocalPool, label: string, az: string | null): readonly string[] {
   const type = pool.types?.get(label) ?? label;
   return keysOf(label, offeringKey({ provider: pool.provider, az, type }));
 }
 
+/** The first closed gate of a label in a zone for this request, with what `explain` says; undefined: it may launch there. */
 function closedIn(
   state: State,
   steady: number,

@@ -33,7 +33,10 @@ type Facts = Readonly<Record<string, unknown>>;
  */
 export const YIELD_MS = 60_000;
 
-/** Gates in the order of docs/contract/launcher.md, "Which pool takes a request", then the nodes themselves. */
+/**
+ * Gates in the order of docs/contract/launcher.md, "Which pool takes a request", then the nodes themselves. Changes nothing. Whether
+ * it is the request's turn is the part of `allocate`, so `explain` can plan any request.
+ */
 export function planFor(state: State, steady: number, pool: PoolState, waiting: Waiting): Plan {
   const { policy } = pool;
   return (
@@ -48,6 +51,7 @@ export function planFor(state: State, steady: number, pool: PoolState, waiting: 
 function yieldTo(state: State, steady: number, pool: LocalPool, waiting: Waiting): Plan | undefined {
   const { record } = waiting;
   const since = state.requests.of(waiting.id)?.yieldedAt;
+  // It has yielded for as long as it may, and from now on does not yield again until it is served.
   if (since !== undefined && steady >= since + YIELD_MS) return undefined;
   const candidates = state.registry.candidates(record.nodeTypes, record.declinedBy);
   const { provider } = record;
@@ -115,6 +119,7 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
   return undefined;
 }
 
+/** Declines what would not fit even if nothing else were there; undefined: it would. */
 function beyond(whose: string, limits: Resources, all: Resources): Plan | undefined {
   const over = exceeded(limits, {}, all);
   if (over === undefined) return undefined;
@@ -133,6 +138,7 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   if (launching.length === 0) return { kind: "serve", nodes, zone: set.zone };
   const image = missingImage(state, policy, launching);
   if (image !== undefined) return withoutImage(waiting, image);
+  // Before the zone is chosen: a zone whose offerings are closed is none to choose.
   const closed = closedFor(state, steady, policy, launching, waiting.id);
   if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
   const placed = inOneZone(state, steady, policy, waiting, set);

@@ -17,6 +17,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   const before = state.policy;
   state.policy = policy;
   const onlyAmounts = isDeepStrictEqual(withoutAmounts(before), withoutAmounts(policy));
+  // Facts are read every few minutes, and concern only the requests that wait for them.
   if (!onlyAmounts) onConfiguration(state, before);
   if (!isDeepStrictEqual(before.failures, policy.failures)) onFailureRule(state, turn);
   for (const [name, provider] of policy.providers) {
@@ -39,6 +40,7 @@ function withoutAmounts({ providers, ...others }: Policy): unknown {
   ];
 }
 
+/** What a provider can give at present, which changes while nothing is reconfigured. */
 function amountsOf({ quota, limits, failing }: LocalProvider): unknown {
   return [quota, limits, failing];
 }
@@ -119,6 +121,7 @@ function overlap(labels: ReadonlySet<string>, wanted: readonly string[]): boolea
   return wanted.some((label) => labels.has(label));
 }
 
+/** Adds a pool, or gives a known one its new configuration; its queue and lines stay. */
 function setPool(state: State, policy: LocalPool): void {
   const known = state.pools.get(policy.key);
   if (known === undefined) {

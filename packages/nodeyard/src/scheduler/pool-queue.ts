@@ -8,6 +8,7 @@ export class PoolQueue<
   readonly #all: SortedQueue<T>;
   /** Most questions are about requests that are not in, and need no search. */
   readonly #ids = new Set<string>();
+  /** By label: those of the queue that want it. */
   readonly #lines: SortedQueues<T>;
 
   constructor(compare: (a: T, b: T) => number) {

@@ -45,6 +45,7 @@ export function reduce(state: State, events: readonly SchedulerEvent[], now: num
     }
   };
   for (const event of events) attempt(describeEvent(event), undefined, () => take(state, turn, event));
+  // Timers after events: an event of this turn may have cancelled one that is due.
   attempt("timers", undefined, () => fireTimers(state, turn));
   const more = attempt("settling", false, () => settle(state, turn));
   return {
@@ -66,6 +67,7 @@ function describeEvent(event: SchedulerEvent): string {
   return `${event.type} ${subject}`.trim();
 }
 
+/** Each kind of event changes the state and notes in `todo` what has to be decided anew; requests are planned later, by `settle`. */
 function take(state: State, turn: Turn, event: SchedulerEvent): void {
   switch (event.type) {
     case "policy":
@@ -163,6 +165,7 @@ function lookAtEverything(state: State): void {
 function onSessionLost(state: State): void {
   const handled = [...state.requests.handled];
   for (const id of handled) {
+    // Reservations of launches that have no record.
     for (const launch of state.requests.of(id)!.handling!.reserved) state.usage.delete(launch.node);
     state.todo.requests.add(id);
   }
@@ -190,6 +193,7 @@ function onStarted(state: State, request: string): void {
 /** The handler of a request has ended. Its reservations go, and the request is either over or tried again after `retryMs`. */
 function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { type: "handled" }>): void {
   const { request } = event;
+  // Undefined after a lost session, which has ended the handling here already.
   const handling = state.requests.of(request)?.handling;
   if (handling === undefined) return;
   onStarted(state, request);
@@ -247,6 +251,7 @@ function resetLost(state: State, turn: Turn): void {
   for (const request of state.requests.pending) reset(state, turn, request);
 }
 
+/** Lets a controller put a pending request back, unless this launcher handles it. */
 function reset(state: State, turn: Turn, request: string): void {
   if (state.requests.handled.has(request)) return;
   // A handling without a pool: no pool of this launcher accepted it, and no capacity is reserved for it.
@@ -280,6 +285,7 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   host: (state, _, host) => onHostDue(state, host),
 };
 
+/** Names that are due are taken out before they are handled, so a handler may set the same timer again. */
 function fireTimers(state: State, turn: Turn): void {
   const { timers } = state;
   for (let due = timers.take(turn.steady); due !== undefined; due = timers.take(turn.steady))
@@ -309,6 +315,7 @@ function settle(state: State, turn: Turn): boolean {
   for (const pool of poolsToDo(state)) {
     state.todo.pools.delete(pool.policy.key);
     state.todo.newcomers.delete(pool.policy.key);
+    // Each pool gets one piece of work even when the budget is spent: else the same first pools would use it up every turn.
     budget = allocate(state, turn, pool, Math.max(budget, 1));
   }
   for (const key of state.todo.newcomers) {

@@ -2,11 +2,13 @@ import type { ComponentEntry } from "../view/index.ts";
 
 /** A registered launcher pool, ours or another's. */
 export interface RegisteredPool {
+  /** Of its component: `pool/<name of the znode>`. */
   readonly key: string;
   readonly id: string;
   readonly provider: string;
   readonly labels: ReadonlySet<string>;
   readonly priority: number;
+  /** The head of its queue waits for room. */
   readonly paused: boolean;
 }
 
@@ -17,6 +19,7 @@ export type RegistryChange = "offer" | "standing";
 export class Registry {
   readonly #pools = new Map<string, RegisteredPool>();
   readonly #builders = new Set<string>();
+  /** By labels; emptied at each change, and before it grows without end. */
   readonly #offering = new Map<string, readonly RegisteredPool[]>();
 
   /** Undefined when it changed nothing that a decision depends on. */
@@ -59,10 +62,12 @@ export class Registry {
     return this.#builders.size === before ? undefined : "offer";
   }
 
+  /** Number of registered pools. */
   get size(): number {
     return this.#pools.size;
   }
 
+  /** Launcher-pool ids, as they stand in `declined_by`. */
   ids(): readonly string[] {
     return [...this.#pools.values()].map((pool) => pool.id);
   }

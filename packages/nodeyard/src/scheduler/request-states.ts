@@ -32,6 +32,7 @@ export class RequestStates {
   readonly #byId = new Map<string, RequestState>();
   /** Requests that are `pending`; those without a handler in this launcher may have to be reset. */
   readonly pending = new Set<string>();
+  /** Requests with a handler here; a subset of `#byId`, as the other sets are. */
   readonly handled = new Set<string>();
   /** Handled requests whose lock may not be ours yet, or whose launches are not all under way. */
   readonly starting = new Set<string>();
@@ -50,6 +51,7 @@ export class RequestStates {
     return before;
   }
 
+  /** Undefined for a request that the tree does not have and no handler works on. */
   of(id: string): RequestState | undefined {
     return this.#byId.get(id);
   }
@@ -67,6 +69,7 @@ export class RequestStates {
     if (known?.entry === undefined && known?.handling === undefined) this.#byId.delete(id);
   }
 
+  /** The request as the tree has it. */
   entry(id: string): RequestEntry | undefined {
     return this.#byId.get(id)?.entry;
   }
@@ -86,6 +89,9 @@ export class RequestStates {
     for (const { waiting } of this.#byId.values()) if (waiting !== undefined) yield waiting;
   }
 
+  /**
+   * A handler begins; the caller has removed the request from all queues. `starting`: it counts against `maxStarting` until `started`.
+   */
   begin(id: string, handling: Handling, starting: boolean): void {
     this.at(id).handling = handling;
     this.handled.add(id);
@@ -98,6 +104,7 @@ export class RequestStates {
     return this.starting.delete(id) ? this.#byId.get(id)?.handling : undefined;
   }
 
+  /** The handler has ended. A request that is gone is forgotten with it. */
   end(id: string): void {
     const known = this.at(id);
     for (const node of known.handling?.claimed ?? []) this.claims.delete(node);

@@ -48,6 +48,7 @@ export function forget(state: State, turn: Turn, id: string): void {
 export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   const { id, record } = entry;
   stopWaiting(state, id);
+  // Incomplete: it is classified when the view is whole. With a timer it was put back for a pause, which is not over.
   if (!state.complete || state.timers.get("request", id) !== undefined) return;
 
   const { registry } = state;
@@ -58,6 +59,7 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   const waiting: Waiting = { id, relativePriority: record.relativePriority, record };
   const unable: string[] = [];
   let able = false;
+  // In every pool that can: the first one that has room takes it, and it leaves the other queues then.
   for (const pool of state.pools.values()) {
     const { policy } = pool;
     if (record.declinedBy.includes(policy.id) || isInert(state, policy.provider)) continue;
@@ -68,6 +70,7 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   }
   const known = state.requests.at(id);
   if (able) known.waiting = waiting;
+  // Every pool here offers all labels, has declined or is inert, so there is nothing to decline.
   if (unable.length === 0) {
     if (able && known.verdict?.code === "retry.later") clearVerdict(state, turn, id);
     return;

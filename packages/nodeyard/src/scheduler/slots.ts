@@ -8,6 +8,7 @@ import type { Waiting } from "./waits.ts";
 
 /** A slot that a node is to claim, of a backing node as it was when the slot was chosen: the claim demands that version. */
 export interface PlannedSlot extends SlotPlace {
+  /** Version of the backing node's record. */
   readonly version: number;
 }
 
@@ -34,10 +35,13 @@ export class Slots {
   readonly #open = new SortedQueues(compareText);
   /** Requests by the slot that is promised to them. */
   readonly #promised = new Map<string, string>();
+  /** The slots of each request, the same facts the other way round. */
   readonly #promises = new Map<string, Set<string>>();
+  /** By request. */
   readonly #asking = new Map<string, Asking>();
   /** Requests by the node that waits. */
   readonly #requestOf = new Map<string, string>();
+  /** When backing nodes were launched, by the steady clock: their age must not jump with tree time. */
   readonly #launched = new StoredTimes();
 
   /** Replaces the facts of a backing node. Returns the line that it has a free slot for. */
@@ -50,6 +54,7 @@ export class Slots {
       return undefined;
     }
     this.#backings.set(id, after);
+    // A promise ends when its slot shows as taken: by the request that had it, or by another launcher that was first.
     for (const slot of after.taken) this.lost({ backing: id, slot });
     if (!after.inUse || !after.open || after.ended !== undefined) return undefined;
     if (freeSlots(after, after.slots).length === 0) return undefined;
@@ -58,7 +63,10 @@ export class Slots {
     return line;
   }
 
-  /** The lowest free slot of the oldest backing node that takes any; it is promised to the request. */
+  /**
+   * The lowest free slot of the oldest backing node that takes any; it is promised to the request. Undefined: every backing node is
+   * full, promised, or takes no more. Costs as much as there are open backing nodes before it.
+   */
   promise(line: string, settings: SlotSettings, moment: Moment, request: string): PlannedSlot | undefined {
     for (const backing of this.#open.of(line)) {
       const facts = this.#backings.get(backing)!;
@@ -187,6 +195,7 @@ export function planSlot(
 ): PlannedSlot | undefined {
   const settings = state.policy.providers.get(provider)?.slots?.get(label);
   const line = lineOf({ provider, label });
+  // Whoever waits comes first, so a new request gets no slot while there is a line.
   if (settings === undefined || state.waits.line("slot", line).size > 0) return undefined;
   return state.slots.promise(line, settings, momentOf(state, turn), request);
 }
@@ -194,6 +203,7 @@ export function planSlot(
 /** A launch has no slot: it waits for one at its request's place, and no newcomer is served before it. */
 export function onSlotWanted(state: State, turn: Turn, request: string, want: Want): void {
   const entry = state.requests.entry(request);
+  // Its launch must not be tried again, since nobody would get the node.
   if (entry === undefined) return refuseSlot(turn, want.node, `request ${request}: it is gone`, true);
   if (!isServed(state, want.provider)) return refuseSlot(turn, want.node, notServed(want.provider));
   const line = lineOf(want);
@@ -239,6 +249,7 @@ export function onSlotRequest(
   const label = labels && slotLabelOf(after.record, labels);
   if (provider === undefined || labels === undefined || label === undefined) return;
   const line = lineOf({ provider, label });
+  // Otherwise they would wait for a backing node that nobody makes, until their own time is over.
   for (let count = labels.get(label)?.slots ?? 0; count > 0; count--) {
     const want = firstIn(state, line);
     if (want === undefined) return;
@@ -268,11 +279,13 @@ export function serveSlots(state: State, turn: Turn, line: string): void {
   }
 }
 
+/** The launch that is served next: any one of the first request, because its launches are alike. */
 function firstIn(state: State, line: string): Want | undefined {
   const first = state.waits.line("slot", line).at(0);
   return first && state.slots.wanted(first.id, line)[0];
 }
 
+/** `gone`: the request is, so the launch ends without counting as a failed one. */
 function refuseSlot(turn: Turn, node: string, why: string, gone = false): void {
   turn.actions.push({ type: "slot", node, refused: { why, gone } });
 }
@@ -287,6 +300,7 @@ function notServed(provider: string): string {
   return `provider ${provider} is no longer served by this launcher`;
 }
 
+/** Lines without a launch are not looked at. */
 function wakeLine(state: State, line: string | undefined): void {
   if (line !== undefined && state.waits.line("slot", line).size > 0) state.todo.slots.add(line);
 }

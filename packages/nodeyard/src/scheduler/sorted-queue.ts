@@ -43,6 +43,7 @@ export class SortedQueue<T> {
     return chunk[index + 1] ?? this.#chunks[place + 1]?.[0];
   }
 
+  /** The item behind all others. */
   last(): T | undefined {
     return this.#chunks.at(-1)?.at(-1);
   }
@@ -134,6 +135,7 @@ export class SortedQueue<T> {
     return low;
   }
 
+  /** The index of the first item of a chunk that does not come before `item`. */
   #lowerBound(chunk: readonly T[], item: T): number {
     let low = 0;
     let high = chunk.length;

@@ -53,7 +53,10 @@ export function standingsOf(
   return [...state.pools.values()].map((pool) => standingIn(state, at, pool, waiting, durations));
 }
 
-/** What would become of a request for one node of a label that came now, last in every line. */
+/**
+ * What would become of a request for one node of a label that came now, last in every line. The id sorts behind every real one:
+ * priorities have three digits.
+ */
 export function standingsOfLabel(
   state: State,
   at: At,
@@ -79,6 +82,7 @@ function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting, dur
   const line = lineOf(state, pool, waiting);
   const judged = judge(state, at, pool, waiting, known?.handling?.pool === policy.key);
   const noted = known?.verdict;
+  // The noted verdict is of one pool; its times are true of another pool only if that waits for the same.
   const same = noted?.code === judged.code && (noted.facts.pool ?? policy.key) === policy.key;
   const away = judged.outlook === "declines" || judged.outlook === "lacks";
   const launching = !policy.launches || judged.facts.launches === 0 ? [] : waiting.record.nodeTypes;
@@ -110,6 +114,7 @@ function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled:
   return fromPlan(state, at, pool, waiting, planFor(state, at.steady, pool, waiting));
 }
 
+/** A plan as an answer. Unlike `allocate` it also has to say that others stand before the request. */
 function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan: Plan): Judged {
   const waits = (code: VerdictCode, facts: Standing["facts"], nextTry?: number): Judged => ({
     outlook: "waits",

@@ -60,6 +60,7 @@ export class Timers {
     this.#sweep();
   }
 
+  /** Steady milliseconds at which it is due; undefined: it is not set. */
   get(kind: TimerKind, name: string): number | undefined {
     return this.#due.get(kind)?.get(name)?.at;
   }

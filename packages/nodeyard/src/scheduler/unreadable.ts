@@ -39,6 +39,7 @@ export function recountUnreadable(state: State): void {
   for (const [id, known] of state.unreadable.nodes) count(state, id, known);
 }
 
+/** Counts an unreadable node under every key that it may belong to. Repeated for one node it replaces what was counted. */
 function count(state: State, id: string, known: Known): void {
   state.usage.set(holder(id), keysOf(known), {
     instances: 1,

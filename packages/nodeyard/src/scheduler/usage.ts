@@ -31,6 +31,7 @@ export class Usage {
     return held.keys;
   }
 
+  /** The sum of a key; empty where nothing is held under it. */
   of(key: string): Resources {
     return this.#sums.get(key)?.amount ?? nothing;
   }
@@ -65,14 +66,17 @@ const nothing: Resources = {};
 export const ANYWHERE = "anywhere";
 export const ANYBODY = "anybody";
 
+/** What counts against a pool's limits: its nodes in any state, planned launches, and unreadable nodes that may be of it. */
 export function usedOfPool(state: State, { key, provider }: LocalPool): Resources {
   return together(state, `pool ${key}`, `pools of ${provider}`, ANYWHERE);
 }
 
+/** The same for a provider's quota. */
 export function usedOfProvider(state: State, provider: string): Resources {
   return together(state, `provider ${provider}`, ANYWHERE);
 }
 
+/** The same for a tenant: nodes that are allocated to its requests. */
 export function usedOfTenant(state: State, tenant: string): Resources {
   return together(state, `tenant ${tenant}`, ANYBODY);
 }
@@ -95,6 +99,7 @@ export function unreadableFacts({ unreadable }: State): { readonly unreadable?: 
   return unreadable.nodes.size === 0 ? {} : { unreadable: unreadable.nodes.size };
 }
 
+/** Adds what unreadable nodes may take; the usual case, without any, costs one look. */
 function together(state: State, key: string, ...wider: readonly string[]): Resources {
   const sum = state.usage.of(key);
   if (state.unreadable.nodes.size === 0) return sum;

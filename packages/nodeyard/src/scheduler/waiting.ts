@@ -89,6 +89,7 @@ export function recheckFirst(state: State, topic: Topic, name: string): void {
   if (first !== undefined) recheck(state, topic, name, first);
 }
 
+/** Classified anew, a request may find another pool than the one it waited in. */
 function recheck(state: State, topic: Topic, name: string, waiter: Waiting): void {
   state.waits.leave(topic, name, waiter);
   state.todo.requests.add(waiter.id);
@@ -177,6 +178,7 @@ export function parkForTenant(state: State, waiting: Waiting, need: Resources): 
 export function wakeTenant(state: State, tenant: string): void {
   const line = state.waits.line("tenant", tenant);
   if (line.size === 0) return;
+  // Those that are woken are counted as if they had been served, so that no more are planned than fit.
   const limit = state.policy.tenantLimits.get(tenant) ?? {};
   let used = usedOfTenant(state, tenant);
   for (let first = line.at(0); first !== undefined; first = line.at(0)) {

@@ -65,7 +65,9 @@ export function labelLine(pool: string, label: string): string {
 
 /** Which request waits for what. A request may stand in several lines; leaving all of them costs only as much as it has lines. */
 export class Waits<W extends { readonly id: string } = Waiter> {
+  /** By topic and name. */
   readonly #lines = new Map<Topic, Map<string, Place<W>>>();
+  /** The lines in which each request stands. */
   readonly #byId = new Map<string, Set<Place<W>>>();
   readonly #compare: (a: W, b: W) => number;
 
@@ -73,6 +75,7 @@ export class Waits<W extends { readonly id: string } = Waiter> {
     this.#compare = compare;
   }
 
+  /** Puts it into a line; repeated, it stands there once. */
   join(topic: Topic, name: string, waiter: W): void {
     const places = this.#lines.get(topic) ?? new Map<string, Place<W>>();
     this.#lines.set(topic, places);
