@@ -4,8 +4,8 @@ import { quotaKey, tries } from "./gates.ts";
 import { onTenantTook } from "./hosts.ts";
 import { waitForImage } from "./images.ts";
 import { triesOfferings, waitForOffering } from "./offerings.ts";
-import { looksAtRequests, type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
-import { decline } from "./requests.ts";
+import { type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
+import { decline, isInert } from "./requests.ts";
 import { planSlot } from "./slots.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
@@ -35,7 +35,7 @@ const LOOK_IN_LINE = 8;
  * of the budget. When the budget runs out the pool stays in `todo`, and the next turn continues.
  */
 export function allocate(state: State, turn: Turn, pool: PoolState, budget: number): number {
-  if (!looksAtRequests(state, pool)) return budget;
+  if (isInert(state, pool.policy.provider)) return budget;
   const before = blockedId(pool);
   pool.blocked = undefined;
   const left = serve(state, turn, pool, budget);

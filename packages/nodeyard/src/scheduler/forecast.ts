@@ -3,7 +3,7 @@ import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { NodeEntry } from "../view/index.ts";
 import { quotaOf } from "./capacity.ts";
 import { type Amounts, type Course, play, type Return, type Turn } from "./course.ts";
-import { total } from "./nodeset.ts";
+import { counted, total } from "./nodeset.ts";
 import type { PoolState, State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { usedOfPool, usedOfProvider } from "./usage.ts";
@@ -262,7 +262,7 @@ function needIn({ state, policy }: Scene, { record: { nodeTypes } }: Waiting): R
   return {
     ...named("pool", amount),
     ...named("quota", amount),
-    ...named("host", counted(nodeTypes)),
+    ...named("host", Object.fromEntries(counted(nodeTypes))),
     launching: policy.launches ? Math.min(nodeTypes.length, most) : 0,
   };
 }
@@ -273,7 +273,7 @@ function amountOf({ state, policy }: Scene, { id, record: { pool, type } }: Node
   return {
     ...(pool === policy.name ? named("pool", amount) : {}),
     ...named("quota", amount),
-    ...named("host", counted(type)),
+    ...named("host", Object.fromEntries(counted(type))),
   };
 }
 
@@ -285,13 +285,6 @@ function limited({ limit }: Limited, amounts: Resources): Amounts {
 /** One set of names for amounts of several limits. */
 function named(of: "pool" | "quota" | "host", amounts: Resources): Resources {
   return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [`${of} ${name}`, amount]));
-}
-
-/** Number of times that each label is wanted. */
-function counted(labels: readonly string[]): Resources {
-  const counts: Record<string, number> = {};
-  for (const label of labels) counts[label] = (counts[label] ?? 0) + 1;
-  return counts;
 }
 
 /** A drawn duration of launching all these labels at once: the longest of them. */

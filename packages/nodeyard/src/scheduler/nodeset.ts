@@ -17,6 +17,13 @@ export function total(pool: LocalPool, labels: readonly string[]): Resources {
   return labels.reduce<Resources>((sum, label) => add(sum, needOf(pool, label)), {});
 }
 
+/** Number of times that each label is wanted. */
+export function counted(labels: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return counts;
+}
+
 /** The nodes that a request would get, before anyone asked whether there is room for those to be launched. */
 export interface Nodeset {
   readonly nodes: readonly PlannedNode[];
@@ -45,10 +52,8 @@ export function chooseNodes(
   const launching: string[] = [];
   let zone: string | null = null;
   let need: Resources = {};
-  // Static hosts register again after each use, so a free one has no user's traces.
-  const mayTake = reuse || !policy.launches;
   for (const label of record.nodeTypes) {
-    const idle: string | undefined = mayTake ? findIdle(state, policy, label, zone, taken) : undefined;
+    const idle: string | undefined = reuse ? findIdle(state, policy, label, zone, taken) : undefined;
     if (idle !== undefined) {
       taken.add(idle);
       zone ??= state.nodes.get(idle)?.record.az ?? null;

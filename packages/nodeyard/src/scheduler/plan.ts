@@ -2,7 +2,7 @@ import { exceeded, type Resources } from "@nodeyard/driver";
 import { MIN_READY } from "@nodeyard/model";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
-import { chooseNodes, inOneZone, total } from "./nodeset.ts";
+import { chooseNodes, counted, inOneZone, total } from "./nodeset.ts";
 import { type ClosedEverywhere, type ClosedOffering, closedFor, maySoon } from "./offerings.ts";
 import type { RegisteredPool } from "./registry.ts";
 import { isInert } from "./requests.ts";
@@ -108,7 +108,7 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
     return beyond("the pool's limit", pool.limits, all) ?? beyond("the provider's quota", quota, all);
   }
   if (record.requestor === MIN_READY) return { kind: "decline", reason: "the pool launches no nodes" };
-  for (const [label, count] of counts(record.nodeTypes)) {
+  for (const [label, count] of counted(record.nodeTypes)) {
     const have = pool.inventory.get(label) ?? 0;
     if (count > have)
       return {
@@ -178,15 +178,4 @@ function withoutImage({ record }: Waiting, missing: NonNullable<ReturnType<typeo
 function declineClosed({ record }: Waiting, { decline, code, label }: ClosedOffering): Plan | undefined {
   if (decline !== undefined) return { kind: "decline", reason: decline };
   return record.requestor === MIN_READY ? { kind: "decline", reason: `${label}: ${code}` } : undefined;
-}
-
-function counts(labels: readonly string[]): Map<string, number> {
-  const byLabel = new Map<string, number>();
-  for (const label of labels) byLabel.set(label, (byLabel.get(label) ?? 0) + 1);
-  return byLabel;
-}
-
-/** Whether this pool considers requests at all. */
-export function looksAtRequests(state: State, pool: PoolState): boolean {
-  return !isInert(state, pool.policy.provider);
 }
