@@ -1,7 +1,5 @@
 import {
-  decodeFailures,
   decodeProbe,
-  encodeFailures,
   encodeProbe,
   type FailureRecord,
   failureKey,
@@ -12,13 +10,11 @@ import {
   probePath,
   subjectOf,
 } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
-import { ensurePath, type Op, orUndefined, TreeError } from "@nodeyard/tree";
+import { TreeError } from "@nodeyard/tree";
 import {
   type Failure,
   type FailureRule,
   type Failures,
-  furthest,
   levelOf,
   newTally,
   onFailures,
@@ -26,6 +22,7 @@ import {
   together,
 } from "../scheduler/index.ts";
 import type { NodeEntry, ViewEvent } from "../view/index.ts";
+import { FailureStore } from "./failure-store.ts";
 import type { Handles } from "./handles.ts";
 
 /** Permission of the scheduler for one launch. It must be ended by one of `failed`, `succeeded` and `leave`. */
@@ -56,37 +53,17 @@ interface Entry {
   counted: Promise<void>;
 }
 
-/** A record as it stands in the tree. */
-interface Found {
-  /** Undefined: a record that cannot be read, which is left alone. */
-  readonly record: FailureRecord | undefined;
-  /** As read: unknown fields of it are kept in what is written (rule 7), and after a lost reply it is compared with what was sent. */
-  readonly data: Uint8Array;
-  readonly version: number;
-}
-
-/** The new content of a record; `record` undefined deletes it together with the probe beneath it. */
-interface Change {
-  readonly record: FailureRecord | undefined;
-  /** Whether the probe, whose result this is, is deleted in the same commit. */
-  readonly probe: boolean;
-  /** Called once, when the change is known to be in the tree: for what is journalled and counted. */
-  readonly done?: () => void;
-}
-
-/** Most attempts to write a record that other launchers write at the same time. */
-const WRITES = 8;
 /** Milliseconds after which a record without launches is deleted: the label or offering is no longer configured. */
 const FORGOTTEN_MS = 86_400_000;
 
 /**
  * The failure records that all launchers share: one for each closed offering, and one for each label whose launches all fail
- * (docs/design/breakers.md). This class decides nothing. It writes the result of `onFailures` by compare-and-set, deletes a record when
- * a launch succeeds, and passes all records on to the scheduler. Records hold tree time; in this process times are of the monotonic
- * clock, so that budgets refill even while tree time is not trusted.
+ * (docs/design/breakers.md). This class decides nothing. It writes the result of `onFailures` (FailureStore), deletes a record when a
+ * launch succeeds, and passes all records on to the scheduler.
  */
 export class FailureRecords {
   readonly #handles: FailureHandles;
+  readonly #store: FailureStore;
   /** Called with every change of a key; undefined: it has no failures that count, so its gate is open. */
   readonly #report: (key: string, known: Failures | undefined) => void;
   /** Asked at each use, so that a new `max-failed-launches-per-hour` holds at once, for gates that are closed, too. */
@@ -103,10 +80,13 @@ export class FailureRecords {
     this.#handles = handles;
     this.#report = report;
     this.#rule = rule;
+    this.#store = new FailureStore(handles, rule);
   }
 
-  // Every launcher reports all records to its scheduler, whoever wrote them: the gate of an offering is the same everywhere.
-  /** Passes the records that the view already contains on to the scheduler. */
+  /**
+   * Passes the records that the view already contains on to the scheduler, whoever wrote them: the gate of an offering is the same in every
+   * launcher.
+   */
   seed(): void {
     for (const path of this.#handles.view.own.keys()) this.#onOwn(path, undefined);
   }
@@ -173,7 +153,7 @@ export class FailureRecords {
     const { began, request } = permit;
     for (const key of keysOf(permit)) {
       this.#worked(key);
-      await this.#write(key, (found) => {
+      await this.#store.write(key, (found) => {
         // A launch that began before the offering closed does not show that it works again.
         if (found === undefined || (found.pause !== undefined && began < found.since)) return undefined;
         const probe = this.#prober(key) !== undefined;
@@ -204,7 +184,7 @@ export class FailureRecords {
       const key = failureKey(path);
       if (key === undefined) continue;
       if (path === probePath(key)) await this.#clear(key);
-      const record = path === failurePath(key) ? this.#seen(key)?.record : undefined;
+      const record = path === failurePath(key) ? this.#store.seen(key)?.record : undefined;
       if (record !== undefined && now - (record.pause?.until ?? record.spent.at) >= FORGOTTEN_MS)
         await quiet(tree.delete(path, { version }));
     }
@@ -252,9 +232,9 @@ export class FailureRecords {
     const scope = subjectOf(key)?.scope;
     if (some.length === 0 || scope === undefined) return;
     const { clock, random } = this.#handles;
-    // `#write` may call its plan several times, each time on a newer record; the outcome of the last call counts.
+    // `write` may call its plan several times, each time on a newer record; the outcome of the last call counts.
     let tally = entry.own;
-    await this.#write(key, (found) => {
+    await this.#store.write(key, (found) => {
       const prober = this.#prober(key);
       const failures = some.map(({ failure, request }) => ({ ...failure, probe: prober === request }));
       const now = clock.monotonic();
@@ -276,7 +256,7 @@ export class FailureRecords {
     const key = failureKey(path);
     if (key === undefined) return;
     if (path === failurePath(key) && gone !== undefined) {
-      const record = this.#decode(key, gone);
+      const record = this.#store.decode(key, gone);
       const entry = this.#entries.get(key);
       const now = this.#handles.clock.monotonic();
       // A deleted record means that a launch succeeded: the row is over, but what its failures have spent of the hour's budget stays
@@ -290,7 +270,7 @@ export class FailureRecords {
   /** Passes on to the scheduler what is known of the failures of a key. */
   #publish(key: string): void {
     const scope = subjectOf(key)?.scope;
-    const record = this.#seen(key)?.record;
+    const record = this.#store.seen(key)?.record;
     const own = this.#entries.get(key)?.own;
     if (scope === undefined) return;
     // The gate of an offering depends on the shared record alone. Before there is one, each launcher counts its own failures.
@@ -299,92 +279,6 @@ export class FailureRecords {
     const base = scope === "offering" ? newTally() : (own ?? newTally());
     const tally = together(base, record, this.#handles.clock.monotonic(), this.#rule());
     this.#report(key, { tally, pause: record?.pause, prober: this.#prober(key) });
-  }
-
-  /**
-   * Writes the record that `plan` returns, and plans again when another launcher wrote first. A failed write is only logged. An
-   * unreadable record is never overwritten: a newer release may have written it.
-   */
-  async #write(key: string, plan: (found: FailureRecord | undefined) => Change | undefined): Promise<void> {
-    const path = failurePath(key);
-    // The last write that was sent. Whether it was applied is decided by its version and bytes, as after every lost reply.
-    let sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number } | undefined;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        // The first attempt trusts the view and saves a round trip; a view that is behind costs one refused write.
-        const found = attempt === 1 ? this.#seen(key) : await this.#read(key);
-        // The reply to the former attempt was lost, and the write was applied.
-        if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.();
-        const change = plan(found?.record);
-        if (change === undefined || (found !== undefined && found.record === undefined)) return;
-        const data =
-          change.record === undefined
-            ? NOTHING
-            : encodeFailures(key, this.#toStore(change.record), found?.data);
-        sent = { change, data, version: (found?.version ?? -1) + 1 };
-        await this.#handles.tree.commit(opsOf(key, path, change, data, found));
-        return change.done?.();
-      } catch (error) {
-        if (!(error instanceof TreeError)) throw error;
-        if (attempt < WRITES) continue;
-        const facts = { of: key, error: messageOf(error) };
-        this.#handles.log.warn(
-          facts,
-          "cannot record how many launches failed; other launchers do not know of it",
-        );
-        return;
-      }
-    }
-  }
-
-  /** The record as the view has it. */
-  #seen(key: string): Found | undefined {
-    const entry = this.#handles.view.own.get(failurePath(key));
-    return entry && { record: this.#decode(key, entry.data), data: entry.data, version: entry.version };
-  }
-
-  /** The record as the tree has it now, for another attempt after a lost race. */
-  async #read(key: string): Promise<Found | undefined> {
-    const { tree } = this.#handles;
-    const path = failurePath(key);
-    await ensurePath(tree, path.slice(0, path.lastIndexOf("/")));
-    await tree.sync(path);
-    const found = await orUndefined(tree.get(path));
-    return found && { record: this.#decode(key, found.data), data: found.data, version: found.stat.version };
-  }
-
-  /** A record with its times moved to the monotonic clock. Undefined: it cannot be read, and is counted as skipped (rule 6). */
-  #decode(key: string, data: Uint8Array): FailureRecord | undefined {
-    const read = (field: string, instant: number, aheadMs: number) =>
-      this.#handles.ages.stored(`${key} ${field}`, instant, aheadMs);
-    try {
-      const { spent, since, pause, ...record } = decodeFailures(key, data);
-      // No pause is longer than the rule allows, so a record written by a clock that ran ahead cannot close an offering for days.
-      const until = pause && read("until", pause.until, furthest({ spent }, this.#rule()));
-      return {
-        ...record,
-        since: read("since", since, 0),
-        spent: { ...spent, at: read("spent", spent.at, 0) },
-        ...(pause === undefined ? {} : { pause: { ...pause, until: until! } }),
-      };
-    } catch (error) {
-      const { code = "unknown" } = error as { code?: string };
-      const kind = subjectOf(key)?.scope === "label" ? "budget" : "breaker";
-      this.#handles.counters.add("view.records_skipped", 1, { kind, code });
-      return undefined;
-    }
-  }
-
-  /** The record with tree times, as it is stored; in this process it has monotonic times. */
-  #toStore(record: FailureRecord): FailureRecord {
-    const { ages } = this.#handles;
-    const { spent, since, pause } = record;
-    return {
-      ...record,
-      since: ages.treeTimeOf(since),
-      spent: { ...spent, at: ages.treeTimeOf(spent.at) },
-      ...(pause === undefined ? {} : { pause: { ...pause, until: ages.treeTimeOf(pause.until) } }),
-    };
   }
 
   /** The request that tests the offering, in any launcher. */
@@ -437,37 +331,9 @@ export class FailureRecords {
   }
 }
 
-/** Stands for the data of a deletion, which has none. */
-const NOTHING = new Uint8Array();
-
 /** The records that a launch counts for: its offering and, where it costs a machine, its label. */
 function keysOf({ offering, label }: Permit): readonly string[] {
   return label === null ? [offeringKey(offering)] : [labelKey(label), offeringKey(offering)];
-}
-
-/** The commit of one change, conditional on the version that was found; a create fails when another launcher made the record first. */
-function opsOf(
-  key: string,
-  path: string,
-  { record, probe }: Change,
-  data: Uint8Array,
-  found: Found | undefined,
-): readonly Op[] {
-  const ended: readonly Op[] = probe ? [{ op: "delete", path: probePath(key) }] : [];
-  if (found === undefined) return [{ op: "create", path, data }];
-  const { version } = found;
-  // The probe stands beneath the record.
-  if (record === undefined) return [...ended, { op: "delete", path, version }];
-  return [{ op: "set", path, data, version }, ...ended];
-}
-
-/** Whether the change of an unanswered write is in the tree. A deletion may also have been another launcher's, with the same result. */
-function isWritten(
-  found: Found | undefined,
-  sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number },
-): boolean {
-  if (sent.change.record === undefined) return found === undefined;
-  return found?.version === sent.version && Buffer.from(found.data).equals(sent.data);
 }
 
 /** A machine that answered: only then does a record become `ready`. Static hosts have an `external_id`, too. */

@@ -2,7 +2,8 @@ import type { Resource } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import type { OpenProvider } from "../../src/launcher/handles.ts";
-import { type CloudHandles, learnFacts } from "../../src/launcher/providers/providers.ts";
+import { learnFacts } from "../../src/launcher/providers/learn-facts.ts";
+import type { CloudHandles } from "../../src/launcher/providers/providers.ts";
 
 const instance = (nodeId: string, installation = "ours"): Resource => ({
   type: "instance",

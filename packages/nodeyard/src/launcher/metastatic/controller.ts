@@ -9,7 +9,7 @@ import { FailedTries } from "../failed-tries.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { isServed } from "../providers/foreign.ts";
-import { slotSettingsOf } from "../providers/providers.ts";
+import { slotSettingsOf } from "../providers/learn-facts.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import { keyOf, type OwnerAction, planOwner, senselessClaims } from "./plan.ts";
 

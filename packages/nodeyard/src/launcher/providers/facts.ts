@@ -1,4 +1,5 @@
-import { learnFacts, type ProviderHandles } from "./providers.ts";
+import { learnFacts } from "./learn-facts.ts";
+import type { ProviderHandles } from "./providers.ts";
 import type { Served } from "./served.ts";
 
 /** Between two reads while nothing is unusual, milliseconds. */

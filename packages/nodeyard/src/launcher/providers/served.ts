@@ -8,7 +8,8 @@ import { BackingController } from "../metastatic/controller.ts";
 import { ForeignLauncher, foreignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { leakSweep } from "./leaks.ts";
-import type { ProviderFacts, ProviderHandles } from "./providers.ts";
+import type { ProviderFacts } from "./learn-facts.ts";
+import type { ProviderHandles } from "./providers.ts";
 
 /** A provider of the configuration, whether or not it is open. */
 export interface Served {

@@ -5,8 +5,9 @@ import { Controller, closeQuietly, type Registration } from "../../coordination/
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { ASK_MS, FAILING_MS, factsPause, refreshFacts } from "./facts.ts";
 import { refuseForeign } from "./foreign.ts";
+import { learnFacts, type ProviderFacts } from "./learn-facts.ts";
 import { LeftProviders, METASTATIC, withoutPools } from "./left-providers.ts";
-import { learnFacts, openProvider, type ProviderFacts, type ProviderHandles } from "./providers.ts";
+import { openProvider, type ProviderHandles } from "./providers.ts";
 import {
   begin,
   beginBackings,
@@ -99,8 +100,7 @@ export class Serving {
     return agree ? { perHour: perHour / slots, currency } : undefined;
   }
 
-  // A suspended provider is in `#served` with no `open`, like one that was never opened.
-  /** Providers that could not be opened as they are configured, or are suspended. */
+  /** Providers that could not be opened as they are configured, or are suspended, which is the same here: without `open`. */
   closed(): readonly ClosedProvider[] {
     return [...closedOf(this.#served.values(), false), ...closedOf(this.#replacements.values(), true)];
   }
