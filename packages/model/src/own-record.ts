@@ -41,12 +41,14 @@ export function ownRecord<T extends object>(
       const values = all.map(([member, { key }]) => [key, value[member]] as const);
       if (stored === undefined)
         return encoder.encode(JSON.stringify({ v: VERSION, ...Object.fromEntries(values) }));
+      // Spliced into the stored text: what a later release has added stays as it is.
       const texts = new Map(values.map(([key, one]) => [key, JSON.stringify(one)]));
       return encoder.encode(splice(new TextDecoder().decode(stored), texts, new Map()));
     },
     decode(id, data) {
       const what = `${name} ${id}`;
       const { object } = parseObject(what, data);
+      // A release that changes the meaning of a field counts the version up; reading on would misread it.
       if (object.v !== VERSION)
         throw new RecordError(
           "record.version",

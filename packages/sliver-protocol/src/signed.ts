@@ -13,7 +13,7 @@ export interface Signer {
 }
 
 /** Largest signed text in bytes. */
-export const MAX_SIGNED = 8 * 1024 * 1024;
+const MAX_SIGNED = 8 * 1024 * 1024;
 
 /**
  * Signs claims as a compact JWS (RFC 7515) with EdDSA (RFC 8037). No JOSE library is used: their main work is to support many algorithms

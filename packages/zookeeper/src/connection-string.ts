@@ -1,6 +1,7 @@
 import { BadArguments } from "./errors.ts";
 import { checkPath } from "./paths.ts";
 
+/** One server. A host with several addresses is several to try. */
 export interface HostAndPort {
   readonly host: string;
   readonly port: number;
@@ -14,6 +15,7 @@ export interface ConnectionTarget {
 }
 
 const DEFAULT_PORT = 2181;
+/** An IPv6 address, with a zone such as `%eth0`. */
 const BRACKETED = /^\[([0-9A-Fa-f:.%\w]+)\](?::(\d+))?$/;
 const PLAIN = /^([^:[\]\s]+)(?::(\d+))?$/;
 

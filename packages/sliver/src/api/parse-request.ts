@@ -52,6 +52,7 @@ function jsonCall(body: string): Call {
   const { method, params } = (value ?? {}) as { method?: unknown; params?: unknown };
   if (typeof method !== "string" || !Array.isArray(params))
     throw new Error('a call is {"method": "...", "params": [...]}');
+  // As with XML-RPC, so that code that walks over the values needs no limit of its own.
   if (isDeeper(params, MAX_DEPTH)) throw new Error("values are nested too deep");
   return { method, params };
 }

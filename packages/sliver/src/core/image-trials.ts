@@ -50,6 +50,7 @@ export class ImageTrials {
     this.#now = now;
   }
 
+  /** What is known of a name. A new object after each change, so that a caller sees by it whether to store. */
   of(name: string): ImageVersions | undefined {
     return this.#byName.get(name);
   }
@@ -60,6 +61,7 @@ export class ImageTrials {
     else this.#byName.set(name, stored);
   }
 
+  /** Whether this version was rolled back under this name; another name may still use it. */
   isRejected(name: string, version: string): boolean {
     return this.of(name)?.rejected.includes(version) === true;
   }
@@ -127,11 +129,13 @@ export class ImageTrials {
     });
   }
 
+  /** Starts a trial with empty counts on both sides. */
   #begin(name: string, before: ImageVersions, version: string): void {
     const tallies = { candidate: noBoots, stable: noBoots };
     this.#byName.set(name, { ...before, trial: { version, since: this.#now(), tallies, failed: [] } });
   }
 
+  /** Ends the trial if its counts or its age say so, and returns what is known after that. */
   #judged(name: string): ImageVersions | undefined {
     const versions = this.of(name);
     if (versions?.trial === undefined) return versions;

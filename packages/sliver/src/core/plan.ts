@@ -103,7 +103,7 @@ export function exchangeOf(
  * The incarnations that must give back what this one gets: a lender's floor is restored and a revoked loan is applied before the amount is
  * used elsewhere. Other slivers do not wait. Of two tasks that both give and get, neither waits for the other.
  */
-export function giversTo(
+function giversTo(
   exchange: Exchange,
   tasks: readonly { readonly incarnation: number; readonly exchange: Exchange }[],
 ): number[] {

@@ -21,6 +21,7 @@ const MAX_STEP = 1000;
 const DAY = 86_400;
 const HIGHEST_FIRST = 2 ** 40;
 
+/** With a stolen key an epoch above all others could lock the owner out for good. Throws WrongDocumentError. */
 function checkEpoch(epoch: number, before: number, now: number): void {
   const highest = Math.max(before === 0 ? HIGHEST_FIRST : before + MAX_STEP, Math.floor(now) + DAY);
   if (epoch > highest)
@@ -32,7 +33,10 @@ function checkEpoch(epoch: number, before: number, now: number): void {
 /** Daily traffic budgets come from PLC's documents. A signed document has budgets only when it sets them. */
 const NO_BUDGETS = { netDay: 0, netDayThreshold: 0, net2Day: 0, net2DayThreshold: 0 };
 
-/** Parses a signed document. `now` is in seconds. Throws SignatureError, GrammarError, WrongDocumentError. */
+/**
+ * Parses a signed document. `now` is in seconds. What is wrong with one sliver is reported with it (`malformed`); what is wrong with
+ * the whole throws: SignatureError, GrammarError, WrongDocumentError.
+ */
 export function readSignedDocument(
   text: string,
   state: State,
@@ -41,6 +45,7 @@ export function readSignedDocument(
   now: number,
 ): Delivery {
   const document = parseDocument(verifyText("document", text, keysOf(state), now));
+  // A signature is valid on every machine that trusts the key, so the document names its machine.
   if (document.node !== node)
     throw new WrongDocumentError(`the document is for node ${document.node}, this is ${node}`);
   if (document.epoch === 0)
@@ -68,7 +73,7 @@ export function withoutWriter({ writer: _, ...state }: State, keySet: KeySet): S
   return { ...state, keySet, records, minimum: NO_VERSION, digest: "", refused: [] };
 }
 
-/** Parses a ticket, which contains one sliver. `now` is in seconds. Throws WrongDocumentError. */
+/** Parses a ticket, which contains one sliver and has been verified by `openTicket`. `now` is in seconds. Throws WrongDocumentError. */
 export function readTicket(ticket: SliverTicket, { minimum }: State, defaults: Rspec, now: number): Delivery {
   checkEpoch(ticket.epoch, minimum.epoch, now);
   const version = { epoch: ticket.epoch, number: ticket.version };
@@ -80,6 +85,7 @@ export function readTicket(ticket: SliverTicket, { minimum }: State, defaults: R
   };
 }
 
+/** The record of a sliver. Amounts that the writer leaves out are `defaults`. */
 function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
   const { held, expiresAt, rspec, image, loans, name, generation, instantiation, keys, tags } = spec;
   return {

@@ -1,7 +1,10 @@
 import { TicketRefusedError } from "../errors.ts";
 import type { State } from "./record.ts";
 
-/** Wall time that does not follow a jump of the machine's clock at once. Milliseconds; `since` and `calm` are monotonic. */
+/**
+ * Wall time that does not follow a jump of the machine's clock at once. Milliseconds; `since` and `calm` are monotonic. The wall clock
+ * decides when slivers end, and a wrong one, as after a reboot without NTP, would end all of them.
+ */
 export interface TrustedTime {
   /** Wall time minus monotonic time, at the last trusted look. */
   readonly offset: number;

@@ -48,6 +48,7 @@ function isOver({ began }: Traffic, now: number): boolean {
   return now >= began + DAY || now < began;
 }
 
+/** Bytes since the last look. A new cable, or a counter that went back, began at 0. */
 function sentSince(before: Traffic, { cable, bytes }: Sent): number {
   return before.cable === cable && bytes >= before.counter ? bytes - before.counter : bytes;
 }
@@ -91,6 +92,7 @@ export function dailyRates(
   return { ...net, ceil: Math.min(net.ceil, Math.max(net.rate, ceil)) };
 }
 
+/** 12 345 678 becomes 12 000 000. */
 function twoDigits(value: number): number {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, value))) - 1);
   return Math.floor(value / unit) * unit;

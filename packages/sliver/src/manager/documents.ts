@@ -38,6 +38,7 @@ export async function takeDocument(
         return take(state, { ...delivery, removes: error.ended.length });
       }
     });
+    // The writer has sent a document that could be applied, so the withheld one is out of date.
     manager.withheld = undefined;
   } catch (error) {
     if (error instanceof MassRemovalError && !isKnown(manager, error)) {
@@ -49,6 +50,7 @@ export async function takeDocument(
   }
 }
 
+/** Whether a withheld document has been there for `agreeAfter` milliseconds: a mistake is usually corrected before that. */
 function agrees(manager: Manager, error: MassRemovalError, agreeAfter: number): boolean {
   const since = manager.withheld?.since ?? Number.POSITIVE_INFINITY;
   return isKnown(manager, error) && manager.options.clock.monotonic() - since >= agreeAfter;

@@ -78,10 +78,12 @@ export function plcSource({ manager, profile, post, auth, ...times }: PlcOptions
   });
 }
 
+/** `faultCode` of a fault; undefined for one that has none. */
 function codeOf(fault: XmlRpcValue): unknown {
   return (fault as { readonly faultCode?: unknown } | null)?.faultCode;
 }
 
+/** The whole fault as text: PLC's reasons have no fixed form. */
 function faultError(fault: XmlRpcValue): PlcFaultError {
   return new PlcFaultError(JSON.stringify(fault).slice(0, 300));
 }

@@ -58,8 +58,11 @@ const schema = z.strictObject({
 export class SignedSource extends Poller {
   readonly #manager: Manager;
   readonly #place: DocumentEndpoint;
+  /** How long a document that ends most slivers must stay the same before it is believed, milliseconds. */
   readonly #agreeAfter: number;
+  /** Of the last document that was applied. */
   #etag: string | undefined;
+  /** Sequence of the last report that arrived; -1 before the first, which is always sent. */
   #reported = -1;
 
   constructor({ manager, place, ...times }: SignedOptions) {
@@ -77,6 +80,7 @@ export class SignedSource extends Poller {
     this.#agreeAfter = times.period / 2;
   }
 
+  /** One poll: fetch, apply, report. The report is sent also when the document was withheld, because it says so. */
   async #fetch(signal: AbortSignal): Promise<void> {
     const fetched = await this.#place.fetch(this.#etag, signal);
     let withheld: MassRemovalError | undefined;
@@ -94,6 +98,7 @@ export class SignedSource extends Poller {
     if (withheld !== undefined) throw withheld;
   }
 
+  /** Applies the rotations of keys in their order, then the document, which may be signed with the newest key. */
   async #take(text: string): Promise<void> {
     const manager = this.#manager;
     const { rotations, document } = readJson(schema, text, (what, cause) => {

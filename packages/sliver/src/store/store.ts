@@ -48,7 +48,7 @@ export function seal(node: string, { sequence, body }: Generation, schema = SCHE
 }
 
 /** Undefined when the file is damaged. Throws ForeignStoreError, NewerStoreError for an intact file of another node or a newer version. */
-export function unseal(bytes: Uint8Array, here: string): Generation | undefined {
+function unseal(bytes: Uint8Array, here: string): Generation | undefined {
   const text = Buffer.from(bytes).toString("utf8");
   const end = text.indexOf("\n");
   const head = headOf(text.slice(0, end));
@@ -63,10 +63,12 @@ export function unseal(bytes: Uint8Array, here: string): Generation | undefined 
   return { sequence, body };
 }
 
+/** Covers the head as well as the content, so that a file of another node is not taken for a damaged one. */
 function checksum(schema: number, node: string, sequence: number, body: string): string {
   return createHash("sha256").update(`${schema}\n${node}\n${sequence}\n${body}`).digest("hex");
 }
 
+/** Undefined for a line that is not JSON, as in a file that a program cut off. */
 function headOf(line: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line);
@@ -87,7 +89,7 @@ export function encodeState(state: State): string {
 }
 
 /** Decodes a state; undefined for other text. Fields that the text lacks get the values of an empty state, as after an upgrade. */
-export function decodeState(text: string): State | undefined {
+function decodeState(text: string): State | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -169,6 +171,7 @@ export class Store {
   async #write(body: string): Promise<void> {
     // Every attempt gets a new number: a failed one may have reached the disk and must not win over the next.
     const sequence = ++this.#sequence;
+    // The other file: `#current` is what a crash during this write falls back to.
     const slot = 1 - this.#current;
     try {
       await this.#files.remove(DRAFT);

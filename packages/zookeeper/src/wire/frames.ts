@@ -11,6 +11,7 @@ const CARRY_KEPT = 1024 * 1024;
 export class FrameSplitter {
   readonly #limit: number;
   readonly #onFrame: (bytes: Buffer, start: number, end: number) => void;
+  /** The beginning of a frame that is not complete, `#carried` bytes of it. Kept for the next such frame. */
   #carry: Buffer = Buffer.alloc(0);
   #carried = 0;
   #stopped = false;
@@ -58,6 +59,7 @@ export class FrameSplitter {
     return next;
   }
 
+  /** Copies into the carry buffer. `total`: length of the whole frame, if it is known, so that it grows once. */
   #keep(bytes: Buffer, start: number, end: number, total = 0): void {
     const needed = this.#carried + end - start;
     if (needed > this.#carry.length) {
@@ -69,6 +71,7 @@ export class FrameSplitter {
     this.#carried = needed;
   }
 
+  /** A wrong length means that the stream is no longer read at the start of a frame, so no later length can be trusted. */
   #check(size: number): number {
     if (size < 0 || size > this.#limit) {
       throw new ProtocolError(`a frame of ${size} bytes, with ${this.#limit} allowed`);

@@ -33,6 +33,7 @@ export class JuteReader {
     this.end = end;
   }
 
+  /** Bytes of the frame that were not read yet. */
   get left(): number {
     return this.end - this.offset;
   }
@@ -71,6 +72,7 @@ export class JuteReader {
     return copy;
   }
 
+  /** Empty for the protocol's null. */
   string(): string {
     const size = this.int();
     if (size <= 0) {
@@ -81,6 +83,7 @@ export class JuteReader {
     return this.bytes.toString("utf8", at, at + size);
   }
 
+  /** The number of strings is checked against the frame before memory is allocated. */
   strings(): string[] {
     const count = this.count();
     const values: string[] = [];
@@ -95,6 +98,7 @@ export class JuteReader {
     return Math.max(count, 0);
   }
 
+  /** The offset of the next `count` bytes. Every read passes here, so none leaves the frame. */
   #take(count: number): number {
     const at = this.offset;
     const next = at + count;

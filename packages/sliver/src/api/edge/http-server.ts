@@ -16,10 +16,10 @@ export interface TokenAccount {
 }
 
 /** The caller of requests without a valid token. */
-export const ANONYMOUS: Caller = { account: "anonymous", role: "anonymous", generation: 0 };
+const ANONYMOUS: Caller = { account: "anonymous", role: "anonymous", generation: 0 };
 
 /** The caller of this `Authorization` header; ANONYMOUS when the header is absent or wrong. */
-export function callerOfToken(tokens: readonly TokenAccount[], authorization: string | undefined): Caller {
+function callerOfToken(tokens: readonly TokenAccount[], authorization: string | undefined): Caller {
   const token = /^Bearer ([\x21-\x7e]{1,256})$/.exec(authorization ?? "")?.[1];
   if (token === undefined) return ANONYMOUS;
   const shown = createHash("sha256").update(token).digest();

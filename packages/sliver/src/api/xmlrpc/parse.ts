@@ -21,7 +21,7 @@ export const MAX_TEXT = 1024 * 1024;
 const OPTIONS = { trim: false, normalize: false, strictEntities: true };
 
 /** Parses elements and their texts; all other parts of XML are refused. Throws XmlRpcError. */
-export function parseTree(text: string, longest = MAX_TEXT): Element {
+function parseTree(text: string, longest = MAX_TEXT): Element {
   if (text.length > longest) throw new XmlRpcError(`more than ${longest} characters`);
   const xml = sax.parser(true, OPTIONS);
   const open: Element[] = [];

@@ -38,11 +38,13 @@ export async function atSliver(
   const folders = new SliverFolders(join(folder, "slivers"));
   const marks = await folders.list();
   const names = await Promise.all(marks.map(async (mark) => (await folders.read(mark))?.name ?? ""));
+  // By the sliver's name, or by the node's id, with which the names that driver-sliver makes begin.
   const at = names.findIndex((one) => one === name || one.startsWith(`n${name}_`));
   const ref = readMarkName(marks[at] ?? "");
   if (ref === undefined)
     throw new MachineError(`there is no sliver ${name} here; there is ${names.join(", ") || "none"}`);
   if (verb === "snapshot") return call("Snapshot", [names[at], words[0]]);
+  // Without the manager, so that it also works when the manager is stopped or hangs.
   if (verb !== "exec") {
     await (await Cgroups.detect(systemClock)).freeze(marks[at]!, verb === "freeze");
     return 0;
@@ -57,6 +59,7 @@ export async function atSliver(
   });
   return new Promise((resolve, reject) => {
     child.on("error", (cause) => reject(new MachineError(howToInstall("lxc-start"), { cause })));
+    // As a shell reports a program that a signal ended.
     child.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal!]));
   });
 }

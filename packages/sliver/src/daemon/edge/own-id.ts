@@ -13,7 +13,10 @@ import { join } from "node:path";
 import { NODE_ID } from "@nodeyard/sliver-protocol";
 import { DaemonConfigError } from "../../errors.ts";
 
-/** The id of this machine: a UUID in the state folder, made once. Throws DaemonConfigError. */
+/**
+ * The id of this machine: a UUID in the state folder, made once, for a configuration that names none. Throws DaemonConfigError for a
+ * file that cannot be read or holds something else.
+ */
 export function ownId(stateFolder: string): string {
   const path = join(stateFolder, "node-id");
   const found = read(path) ?? make(stateFolder, path);
@@ -22,6 +25,7 @@ export function ownId(stateFolder: string): string {
   return found;
 }
 
+/** Undefined when there is no file. Any other failure is an error: making a new id would give up the store. */
 function read(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8").trim();
@@ -39,6 +43,7 @@ function make(stateFolder: string, path: string): string {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, `${randomUUID()}\n`, { mode: 0o600, flush: true });
   try {
+    // link(2) fails when the file exists, where rename(2) would replace it.
     linkSync(draft, path);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;

@@ -32,7 +32,7 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 /** Kept in the file as SQLite's user_version. */
-export const SCHEMA_VERSION = MIGRATIONS.length;
+const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Migrates an open file to the current schema in one transaction. Refuses files of a later release or of another program. */
 export function migrate(db: DatabaseSync, path: string): void {

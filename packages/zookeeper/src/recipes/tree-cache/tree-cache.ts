@@ -25,11 +25,13 @@ export class TreeCache implements AsyncDisposable {
     this.root = root;
     const source = new ClientSource(client);
     const cache: TreeCacheOptions = {
+      // Where only names matter, what is below does not; options may say otherwise.
       descend: (path) => options.interest(path) !== "name",
       ...options,
       onChange: (change) => {
         if (change.type === "put") {
           const { data, stat } = change;
+          // Before the owner's callback, so that it reads the new state here.
           this.#known.set(change.path, data === undefined || stat === undefined ? {} : { data, stat });
         } else if (change.type === "remove") this.#known.delete(change.path);
         options.onChange(change);

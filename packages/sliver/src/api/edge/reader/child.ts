@@ -7,7 +7,7 @@ import { MAX_FRAME, readFrames, writeFrame } from "./frames.ts";
 /** Length of the connection number that the daemon writes first to each connection, in bytes. */
 export const CONNECTION_PREFIX = 16;
 
-/** A message of the daemon. */
+/** A message of the daemon: a ping, or the answer to question `id`. */
 interface DaemonMessage {
   readonly ping?: true;
   readonly id?: number;
@@ -15,6 +15,7 @@ interface DaemonMessage {
   readonly response?: ApiResponse;
 }
 
+/** For a call that is longer than a frame after it was parsed; the daemon never sees it. */
 const TOO_LONG: ApiResponse = { status: 413, type: "text/plain", body: "too long\n" };
 
 /**
@@ -23,6 +24,7 @@ const TOO_LONG: ApiResponse = { status: 413, type: "text/plain", body: "too long
  */
 export function parseForDaemon(path: string, input: Readable, output: Writable): void {
   const numbers = new WeakMap<Socket, number>();
+  // Questions without an answer, by number.
   const waiting = new Map<number, (message: DaemonMessage) => void>();
   let asked = 0;
   const ask = (question: object): Promise<DaemonMessage> => {

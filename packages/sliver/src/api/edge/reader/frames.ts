@@ -22,6 +22,7 @@ export function readFrames(
   onValue: (value: unknown) => void,
   onWrong: (error: unknown) => void,
 ): void {
+  // Length of the frame whose body is still awaited.
   let wanted: number | undefined;
   const next = (): boolean => {
     if (wanted === undefined) {

@@ -3,7 +3,11 @@ import { z } from "zod";
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const authorization = z.string().max(300).optional();
 
-/** Messages of the parsing process. Its input is untrusted, so its messages are checked as well. */
+/**
+ * Messages of the parsing process. Its input is untrusted, so its messages are checked as well. `conn` is the number that the daemon
+ * gave the connection, `id` that of the question, which its answer repeats: `admit` asks whether the body may be read, `answer` asks
+ * for the answer to a call.
+ */
 export const messageSchema = z.union([
   z.strictObject({ ready: z.literal(true) }),
   z.strictObject({ pong: z.literal(true) }),

@@ -21,7 +21,7 @@ const BANNER_LIMIT = 5_000;
 const BETWEEN = 5;
 
 /** Resolves when an SSH server answers with its banner; rejects with the signal's reason. */
-export async function waitForSsh(address: string, clock: Clock, signal: AbortSignal): Promise<void> {
+async function waitForSsh(address: string, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!(await answers(address, clock, signal))) await sleep(clock, BETWEEN, signal);
 }
 

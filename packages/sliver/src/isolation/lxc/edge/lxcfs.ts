@@ -23,14 +23,15 @@ const SHOWN: readonly string[] = [
 
 /**
  * lxcfs, LXC's file system for containers: it shows a sliver its own limits instead of the machine's files of /proc. A process of
- * Nodeyard's own serves all slivers and outlives this process. Debian's lxcfs service is not used: a restart of it would leave slivers with
- * unreadable files.
+ * Nodeyard's own serves all slivers and outlives this process. Debian's lxcfs service is not used: a restart of it would leave slivers
+ * with unreadable files. A machine on which it does not run has slivers all the same, which then see the machine's figures.
  */
 export class Lxcfs {
   readonly #clock: Clock;
   readonly #mount: string;
   readonly #say: (line: string) => void;
   readonly #turn = inTurn();
+  /** That it does not run was logged. Once is enough: each start asks again. */
   #reported = false;
 
   /** `folder` contains its mount point. */
@@ -67,6 +68,7 @@ export class Lxcfs {
       const pid = Number(await readFile(file, "utf8").catch(() => "0"));
       const words = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
       if (words.split("\0").includes(this.#mount))
+        // Only after its command line was checked, because process ids are reused.
         await run(["kill", String(pid)], { signal }).catch(() => undefined);
       await rm(file, { force: true });
     });
@@ -88,6 +90,7 @@ export class Lxcfs {
     }
   }
 
+  /** By reading a file: a mount whose process was killed is still listed. */
   async #serves(): Promise<boolean> {
     return readFile(join(this.#mount, "proc/uptime")).then(
       () => true,

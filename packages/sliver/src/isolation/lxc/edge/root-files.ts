@@ -154,7 +154,7 @@ async function within(root: string, path: string): Promise<string> {
 }
 
 /** The folder for /etc/nodeyard. It belongs to the sliver's root user, because sshd refuses files of other owners. */
-export async function makeEtc(etc: string, { idBase }: Names): Promise<void> {
+async function makeEtc(etc: string, { idBase }: Names): Promise<void> {
   await mkdir(etc, { recursive: true, mode: 0o755 });
   await chown(etc, idBase, idBase);
 }

@@ -46,12 +46,12 @@ const schema = z.object({
 export type Mark = z.output<typeof schema>;
 
 /** The content of a mark's file. */
-export function markText(mark: Mark): string {
+function markText(mark: Mark): string {
   return `${JSON.stringify(mark, undefined, 2)}\n`;
 }
 
 /** Undefined for a damaged mark: the sliver exists and is broken. */
-export function readMark(text: string): Mark | undefined {
+function readMark(text: string): Mark | undefined {
   try {
     return schema.safeParse(JSON.parse(text)).data;
   } catch {

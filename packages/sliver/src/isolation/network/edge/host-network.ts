@@ -118,6 +118,7 @@ function setting({ family, device }: Forwarding): string {
   return `/proc/sys/net/${family}/conf/${device}/${family === "ipv4" ? "forwarding" : "force_forwarding"}`;
 }
 
+/** The text of a setting of the kernel; undefined when the kernel or the machine has no such thing. */
 async function stateOf(file: string): Promise<string | undefined> {
   const text = await readFile(file, "utf8").catch((cause: NodeJS.ErrnoException) => {
     if (cause.code !== "ENOENT") throw cause;

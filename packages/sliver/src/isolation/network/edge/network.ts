@@ -30,7 +30,10 @@ import {
  * Most connections of a sliver without a cap. The kernel's connection table is shared by the whole machine, and often has 65,536 entries.
  */
 const UNCAPPED = 4_096;
-/** The host's address on every cable. Slivers have no other neighbour. */
+/**
+ * The host's address on every cable. Slivers have no other neighbour. It is link-local (RFC 3927), so it takes no address of a network
+ * that the machine knows.
+ */
 export const GATEWAY = "169.254.1.1";
 
 /** Of a cable with IPv6: what a sliver says about routers and addresses is not heeded. */
@@ -72,6 +75,7 @@ export class Network {
 
   /** Before a start: prepares what the same task has not prepared already, which costs as much time as making a root. */
   async demandPrepared(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
+    // The same object, and not an equal one: it lives as long as the task.
     const done = this.#prepared.get(names.index) === config;
     if (!done) await this.prepare(names, config, signal);
     this.#prepared.delete(names.index);
@@ -174,22 +178,26 @@ export class Network {
     );
   }
 
+  /** The way to other machines now: the default route may have moved to another interface. */
   #outbound(): Outbound | undefined {
     const { outbound } = this.#options;
     const device = outbound && (outbound.device ?? deviceToWorld());
     return outbound && device !== undefined ? { ...outbound, device } : undefined;
   }
 
+  /** Interfaces between which packets of slivers are forwarded. */
   #ways(): readonly string[] {
     const ways = [this.#outbound(), this.#options.inbound];
     return [...new Set(ways.flatMap((way) => (way === undefined ? [] : [way.device])))];
   }
 }
 
+/** nft applies a script in one transaction, completely or not at all. */
 function nft(script: string, signal: AbortSignal): Promise<string> {
   return run(["nft", "-f", "-"], { signal, input: script });
 }
 
+/** What is to be removed or listed is not there, which is no failure. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof CommandError) || !GONE.test(error.message)) throw error;
 }
