@@ -21,6 +21,10 @@ import { fakeSection } from "./knobs.ts";
 /** Size of a machine of Nodepool's fake cloud, for `Fake Flavor` and `Unreal Flavor` alike. */
 const FLAVOR = { cores: 4, ram: 8192 };
 
+/**
+ * Description of keys that files for OpenStack have. The driver takes the same files, so that a site can be tried without its
+ * cloud.
+ */
 const NOT_READ = "Accepted; nothing in a fake cloud reads it.";
 const configDrive = { "config-drive": flag(NOT_READ).unread() };
 
@@ -81,7 +85,7 @@ export interface FakeProviderOwn extends Omit<ReturnType<typeof fakeSection.defa
 /** `fake-ipv6-network-name` and `no-auto-ip-network-name` decide which addresses machines get. */
 export type FakePoolOwn = Values<typeof poolTable>;
 
-/** The driver's part of a label. */
+/** The driver's part of a label. Sizes only count for quotas; nothing runs. */
 export interface FakeLabelOwn {
   /** Resources of a node besides `instances: 1`. */
   readonly cores: number;
@@ -105,6 +109,7 @@ export const fakeConfig = driverConfig("fake", table, (provider, context): FakeP
   return {
     ...commonOf(provider),
     pools: compileCloudPools(provider, { lists, none: {} }, context, ({ minRam }, imageProperties) => ({
+      // `min-ram` can only make the machine larger: the fake cloud has one flavor of each size that is asked for.
       cores: FLAVOR.cores,
       ram: Math.max(FLAVOR.ram, minRam),
       imageProperties,

@@ -34,6 +34,7 @@ export function createFakeDriver({
         const why = `provider ${provider.name}: journal ${journal}: ${messageOf(error)}`;
         throw new DriverError("configuration", why, { cause: error });
       }
+      // Without a folder, or a shelf for one, images live in the cloud's memory and are gone with the process.
       const shelf = (images && shelfOf?.(images.folder, random)) ?? cloudShelf(cloud);
       return fakeProvider(cloud, provider, clock, shelf);
     },

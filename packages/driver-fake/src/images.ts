@@ -5,6 +5,7 @@ import { CloudError } from "./cloud/errors.ts";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 
 const CALL_MS = 60_000;
+/** Time limit of the data of an upload, milliseconds. */
 const DATA_MS = 3_600_000;
 
 /** A stored image. */
@@ -16,7 +17,10 @@ export interface ShelfImage {
   readonly whole: boolean;
 }
 
-/** The storage of a fake cloud's images: its memory, or files in a folder. */
+/**
+ * The storage of a fake cloud's images: its memory, or files in a folder. Methods reject with CloudError, or with the errors of
+ * files.
+ */
 export interface Shelf {
   /** Whether the cloud lists the images together with its machines. */
   readonly inCloud: boolean;
@@ -62,6 +66,7 @@ export async function deleted(deletion: Promise<void>): Promise<void> {
   });
 }
 
+/** Uploads an image, or finishes one that an earlier attempt began. */
 async function* upload(
   shelf: Shelf,
   order: UploadOrder,
@@ -82,6 +87,7 @@ async function* upload(
   return id;
 }
 
+/** Removes the image of a tag. One that is gone is no error. */
 async function* remove(
   shelf: Shelf,
   tag: ImageTag,

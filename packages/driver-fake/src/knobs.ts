@@ -21,8 +21,10 @@ export interface Latency {
   readonly maxMs: number;
 }
 
+/** Error of the validator and of the loader alike. */
 const TIME = "must be milliseconds, or a list of the least and the most of them: [20, 80]";
 
+/** Reads one number or two; undefined for anything else. */
 function latencyOf(value: unknown): Latency | undefined {
   const both = Array.isArray(value) ? value : [value, value];
   const [minMs, maxMs] = both.map(toNumber);
@@ -30,6 +32,7 @@ function latencyOf(value: unknown): Latency | undefined {
   return minMs >= 0 && maxMs >= minMs ? { minMs, maxMs } : undefined;
 }
 
+/** A key whose value is a time, or a range of times. */
 const time = (description: string) =>
   field(
     description,
@@ -44,6 +47,7 @@ const time = (description: string) =>
     },
   );
 
+/** A key whose value is a probability; the validator checks its range. */
 const share = (what: string) =>
   field(
     `Share of ${what} that fail.`,
@@ -128,6 +132,7 @@ export type FaultCounts = FakeKnobs["faults"];
 
 /** The optional `fake:` mapping of a provider. */
 export const fakeSection = section({
+  // `repeatsCreates` has no key: only tests set it.
   knobs: group(knobTable).map((knobs): FakeKnobs => ({ ...knobs, repeatsCreates: false })),
   images: inner(
     section({

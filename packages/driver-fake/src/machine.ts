@@ -2,6 +2,7 @@ import type { CreateOrder, Machine } from "@nodeyard/driver";
 import { seededRandom } from "@nodeyard/runtime";
 import type { FakeServer, Status } from "./cloud/servers.ts";
 
+/** Names of networks that change the addresses of machines, as in Nodepool's fake cloud. */
 const IPV6_NETWORK = "fake-ipv6-network-name";
 const NO_PUBLIC_NETWORK = "no-auto-ip-network-name";
 
@@ -10,6 +11,7 @@ const NO_PUBLIC_NETWORK = "no-auto-ip-network-name";
  * is made up, so that no client ever connects to a real host by mistake.
  */
 export function describeMachine(server: FakeServer, order: CreateOrder, cloud: string): Machine {
+  // All of it follows from the id, so a machine is the same at each look and after a restart.
   const chance = seededRandom(hash(server.id));
   const octet = () => Math.floor(chance.float() * 256);
   const [a, b, c] = [octet(), octet(), octet()];
@@ -36,7 +38,9 @@ export function describeMachine(server: FakeServer, order: CreateOrder, cloud: s
   };
 }
 
-/** Console output in the style of real machines: with colours, and incomplete while the machine boots. */
+/**
+ * Console output in the style of real machines: with colours, and incomplete while the machine boots. `fate`: how its boot ends.
+ */
 export function consoleOf({ name, id, fate }: FakeServer, status: Status): string {
   const began = [`\u001b[0;32mBooting\u001b[0m ${name}`, `machine-id ${id}`];
   if (status === "ACTIVE") return [...began, `${name} login: `].join("\r\n");

@@ -20,7 +20,9 @@ import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./config.ts"
 import { deleted, imageStore, type Shelf } from "./images.ts";
 import { consoleOf, describeMachine } from "./machine.ts";
 
+/** Time limit of a step with one call, milliseconds. Latencies of the knobs may be longer than that: the step then fails. */
 const CALL_MS = 60_000;
+/** Pause between two looks at a machine that boots, milliseconds. */
 const POLL_MS = 100;
 /** Default formats of images. */
 const FORMATS = ["qcow2", "raw"];
@@ -51,6 +53,7 @@ export function fakeProvider(
       find: async (tag, signal) => (await cloud.findByTag(tag, signal))?.id,
       async list(signal) {
         const { servers, images } = await cloud.listAll(signal);
+        // Images of a folder do not lag behind, as those in the cloud's memory may.
         const shown = shelf.inCloud ? images : await shelf.list(signal);
         return [
           ...servers
@@ -82,6 +85,10 @@ interface Machines {
   readonly clock: Clock;
 }
 
+/**
+ * Makes the machine of an order: looks for it by id and tag, creates it, and waits until it is up. As a driver of a real cloud
+ * does, so that launchers are tested with the same steps.
+ */
 async function* create(
   { cloud, config, clock }: Machines,
   order: CreateOrder,
@@ -107,11 +114,13 @@ async function* create(
     if (shown === undefined) throw new CloudError(404, `server ${id} is gone`);
     const status = cloud.status(shown);
     if (status === "ACTIVE") return describeMachine(shown, order, config.own.cloud);
+    // The next attempt discards the machine first.
     if (status !== "BUILD") throw new DriverError("transient", `server ${id} went to ${status}`);
     await sleep(clock, POLL_MS, signal);
   }
 }
 
+/** Removes the machine of a tag. One that is gone is no error. */
 async function* remove(
   { cloud, clock }: Machines,
   tag: Tag,
@@ -143,6 +152,7 @@ async function existing(
   return cloud.findByTag(tag, signal);
 }
 
+/** The cloud's request for an order. */
 function newServer(order: CreateOrder) {
   const label = order.label as LabelConfig<FakeLabelOwn>;
   return {
@@ -155,6 +165,7 @@ function newServer(order: CreateOrder) {
   };
 }
 
+/** Use of the quota by a node of the label. `ram`: MiB. */
 function needOf(label: LabelConfig<FakeLabelOwn>): Resources {
   return { instances: 1, cores: label.own.cores, ram: label.own.ram };
 }

@@ -19,6 +19,7 @@ import {
   type Values,
 } from "@nodeyard/driver";
 
+/** Keys of an entry of `nodes`. */
 const hostTable = {
   name: text("Host name or address.", { needed: true }),
   labels: textOrTexts("What the host is offered as; a string is split at white space.", {
@@ -51,7 +52,7 @@ const hostTable = {
 /** A host of a pool. The combination of name, username and connection.port is unique in the provider. */
 export type StaticHost = Values<typeof hostTable>;
 
-/** The driver's part of a pool. */
+/** The driver's part of a pool: its hosts, in the order of the file. */
 export interface StaticPoolOwn {
   readonly hosts: readonly StaticHost[];
 }
@@ -60,6 +61,7 @@ export type StaticPoolConfig = PoolConfig<StaticPoolOwn>;
 /** A compiled provider of the static driver. */
 export type StaticProviderConfig = ProviderConfig<Readonly<Record<string, never>>, StaticPoolOwn>;
 
+/** Keys of a pool of hosts. It has no labels of its own: those of its hosts are its labels. */
 const poolTable = {
   ...poolKeys({}),
   nodes: entries(section(hostTable), "The hosts.").differs(
@@ -72,6 +74,7 @@ export const staticConfig = driverConfig(
   "static",
   { pools: entries(section(poolTable), "Groups of hosts.") },
   ({ at, pools, ...common }, context): StaticProviderConfig => {
+    // Over all pools of the provider: a host in two pools would be given to two users.
     const seen = new Map<string, string>();
     const pool = ({ nodes }: Values<typeof poolTable>) => {
       const hosts = nodes.flatMap((node) => hostOf(node, seen, context));
@@ -135,6 +138,7 @@ function splitLabels(written: readonly string[], at: Reader): readonly string[] 
   return [...new Set(labels)];
 }
 
+/** Whole slots. 0 after a warning: the host is then left out (`placedHosts`). */
 function slotsOf(jobs: number, at: Reader): number {
   const slots = Math.floor(jobs);
   if (slots >= 1) return slots;

@@ -8,7 +8,10 @@ interface PlacedHost {
   readonly item: InventoryItem;
 }
 
-/** All hosts of a provider by user, name and port, in the order of the file. A host without slots is left out. */
+/**
+ * All hosts of a provider by user, name and port, in the order of the file. A host without slots is left out. The key identifies
+ * a host over reloads, so a changed label or timeout does not make it a new one.
+ */
 export function placedHosts(config: StaticProviderConfig): ReadonlyMap<string, PlacedHost> {
   const hosts = new Map<string, PlacedHost>();
   for (const pool of config.pools) {
@@ -23,7 +26,10 @@ export function placedHosts(config: StaticProviderConfig): ReadonlyMap<string, P
   return hosts;
 }
 
-/** The host in the form of a node record; `resolved` is the address that answered. */
+/**
+ * The host in the form of a node record (docs/contract/drivers.md, "Static records"); `resolved` is the address that answered,
+ * undefined before the first check.
+ */
 export function machineOf(
   host: StaticHost,
   hostKeys: readonly string[],

@@ -22,6 +22,7 @@ export function staticProvider(
 ): Provider {
   const hosts = placedHosts(config);
   const items = Array.from(hosts.values(), ({ item }) => item);
+  // By host, port and the settings of the scan.
   const scans = new Map<string, SharedValue<Scanned>>();
 
   /** Scans a host. Callers that ask at the same time share one scan; results are not kept. */
@@ -35,6 +36,7 @@ export function staticProvider(
       clock,
       load: (own) => scanner.scan({ ...target, signal: own }),
       what: `scan of ${host.name}:${port}`,
+      // No result is reused: each probe has to show the host as it is.
       freshMs: -1,
       staleMs: -1,
       loadMs: host.timeoutMs + QUEUE_MS,
@@ -69,6 +71,7 @@ export function staticProvider(
         scanned = await scan(host, signal);
       } catch (error) {
         signal.throwIfAborted();
+        // A host that does not answer is a result: the launcher takes it out of service until it does.
         return { alive: false, why: messageOf(error) };
       }
       const why = hasKeys(host) ? mismatch(host, scanned.hostKeys) : undefined;

@@ -7,12 +7,14 @@ import { type KeyType, keyTypesOf } from "./ssh/proof.ts";
 /** A connection that was accepted and, when keys are requested, greeted like an SSH server. */
 export interface Opened {
   readonly to: Address;
+  /** Undefined when only the port was to be checked. */
   readonly greeting: Greeting | undefined;
   close(): void;
 }
 
 /** After this many failed exchanges for a key type, the server is taken not to have such a key. */
 const EXCHANGES = 3;
+/** Step and limit of the pauses between connections that the server refused, milliseconds. */
 const RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2_000;
 
@@ -51,6 +53,7 @@ async function readFurther(
       return await readHostKey(opened.greeting!, type, secrets);
     } catch (error) {
       signal.throwIfAborted();
+      // A wrong proof is no matter of load: someone shows a key that is not theirs.
       if (error instanceof HostKeyProofError) throw error;
     } finally {
       opened.close();

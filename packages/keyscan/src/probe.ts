@@ -4,6 +4,7 @@ import { ScanTimeoutError } from "./errors.ts";
 import { type Opened, readKeys } from "./host-keys.ts";
 import { greet, type Secrets } from "./ssh/handshake.ts";
 
+/** What a scan uses of its host. Tests and simulations replace all of it. */
 export interface Handles {
   readonly clock: Clock;
   readonly connect: Connect;
@@ -15,6 +16,7 @@ export interface Handles {
 export const CONNECTION_MS = 10_000;
 /** Delay between the starts of connections to several addresses of a host (RFC 8305 section 5). */
 const ADDRESS_DELAY_MS = 250;
+/** Most addresses of a name that are tried, as a bound for names with hundreds. */
 const MAX_ADDRESSES = 8;
 
 /**
@@ -72,6 +74,10 @@ async function reach(
   }
 }
 
+/**
+ * One connection, and the server's greeting when keys are requested. The limit of CONNECTION_MS goes on until `close`, over the
+ * exchange.
+ */
 async function open(
   target: ScanTarget,
   to: Address,

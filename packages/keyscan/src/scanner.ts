@@ -3,8 +3,10 @@ import type { Scanner, ScanResult, ScanTarget } from "./contract.ts";
 import { describe, isFinal, ScanQueueFullError, ScanTimeoutError } from "./errors.ts";
 import { CONNECTION_MS, type Handles, probe } from "./probe.ts";
 
+/** First and longest pause between two tries, milliseconds. */
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2_000;
+/** Least time limit for the first bytes, milliseconds (`patience`). */
 const LEAST_PATIENCE_MS = 1_000;
 
 /** Limits of a scanner. */
@@ -23,6 +25,10 @@ export function scannerOver(handles: Handles, random: Random, { active, waiting 
   return { scan: (target) => gate.run(() => scan(target, handles, random), target.signal) };
 }
 
+/**
+ * Tries until the target answers, its time is up, or an error is final. Rejects with ScanTimeoutError, whose cause is the last
+ * failure.
+ */
 async function scan(target: ScanTarget, handles: Handles, random: Random): Promise<ScanResult> {
   let last: unknown;
   const where = `${target.host}:${target.port}`;

@@ -22,6 +22,7 @@ export class Clouds {
   open(own: FakeProviderOwn, clock: Clock, random: Random): FakeCloud {
     const clouds = this.#byClock.get(clock) ?? new Map<string, FakeCloud>();
     this.#byClock.set(clock, clouds);
+    // Clouds with the same name and different journals are different clouds.
     const key = `${own.cloud} ${own.journal ?? ""}`;
     const existing = clouds.get(key);
     if (existing !== undefined) {

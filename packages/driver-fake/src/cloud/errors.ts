@@ -11,6 +11,7 @@ export class CloudError extends Error {
   }
 }
 
+/** Kinds by status: the same that a driver of a real cloud would find by text and code. */
 const KINDS: Readonly<Record<CloudError["status"], DriverErrorKind>> = {
   400: "configuration",
   403: "quota",

@@ -26,6 +26,7 @@ export type ImageEvent =
 export class Images {
   readonly #byId = new Map<string, { image: FakeImage; goneAt: number | undefined }>();
 
+  /** Applies an event. One for an image that does not exist, or no longer, has no effect: two processes may both delete it. */
   apply(event: ImageEvent): void {
     if (event.op === "image") {
       const { image } = event;
@@ -45,6 +46,7 @@ export class Images {
     return entry === undefined || entry.goneAt !== undefined ? undefined : entry.image;
   }
 
+  /** The tag's image, without lag; undefined when there is none. Looks at all images. */
   ofTag(tag: ImageTag): FakeImage | undefined {
     return this.live().find((image) => image.tag !== null && sameImage(image.tag, tag));
   }
@@ -53,7 +55,7 @@ export class Images {
     return [...this.#byId.values()].flatMap(({ image, goneAt }) => (goneAt === undefined ? [image] : []));
   }
 
-  /** The list at `now`. Each image appears and disappears with its lag. */
+  /** The list at `now`. Each image appears and disappears with its lag. Drops deleted ones that no list can show any more. */
   listed(now: number): readonly FakeImage[] {
     const shown: FakeImage[] = [];
     for (const [id, { image, goneAt }] of this.#byId) {

@@ -13,6 +13,7 @@ export interface FakeServer {
   readonly resources: Resources;
   readonly networks: readonly string[];
   readonly createdAt: number;
+  /** Time from the creation until it is up, milliseconds. */
   readonly bootMs: number;
   readonly fate: Fate;
   /** Lag of find and list for this machine, milliseconds. */
@@ -30,6 +31,7 @@ export type CloudEvent =
     }
   | { readonly op: "delete"; readonly at: number; readonly id: string; readonly keepsRecord: boolean };
 
+/** A machine with its deletion. `keepsRecord`: it stays listed as DELETED for good. */
 interface Entry {
   readonly server: FakeServer;
   deletedAt: number | undefined;
@@ -44,6 +46,7 @@ export type Status = "BUILD" | "ACTIVE" | "ERROR" | "DELETED";
  * most one live machine: of two creates the first in the journal counts, unless the cloud repeats creates.
  */
 export class Servers {
+  /** All machines by id, deleted ones for as long as a list may show them. */
   readonly #entries = new Map<string, Entry>();
   /** Live machines of each tag, the oldest first. The oldest one is the tag's machine. */
   readonly #byTag = new Map<string, Set<Entry>>();
@@ -51,6 +54,7 @@ export class Servers {
   readonly #zones = new Map<string, number>();
   #used: Resources = {};
 
+  /** Applies an event. A second create of a tag, and a second delete, have no effect. */
   apply(event: CloudEvent): void {
     if (event.op === "create") this.#create(event.server, event.again === true);
     else this.#delete(event.id, event.at, event.keepsRecord);

@@ -7,6 +7,7 @@ import type { Journal } from "../cloud/journal.ts";
  */
 export class FileJournal implements Journal {
   readonly #file: number;
+  /** End of the last complete line that was read. */
   #offset = 0;
 
   /** Throws the error of `open` when the file cannot be written. */

@@ -17,10 +17,14 @@ interface StoredImage {
   readonly whole: boolean;
 }
 
-/** Stores images as copies in a folder, which outlive the process. */
+/**
+ * Stores images as copies in a folder, which outlive the process. There is no lock: the builder uploads a tag in one process
+ * only.
+ */
 export function folderShelf(folder: string, random: Random): Shelf {
   const file = (id: string, kind: string) => join(folder, `${id}.${kind}`);
   const get = async (id: string) => (await list(folder)).find((image) => image.id === id);
+  // By the rename, a reader sees the old facts or the new ones. The copy is synced before its facts say that it is whole.
   const put = async (image: StoredImage) => {
     await mkdir(folder, { recursive: true });
     const facts = await open(file(image.id, "new"), "w");
@@ -58,6 +62,7 @@ export function folderShelf(folder: string, random: Random): Shelf {
   };
 }
 
+/** The facts of all images; empty when the folder does not exist yet. */
 async function list(folder: string): Promise<readonly StoredImage[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];

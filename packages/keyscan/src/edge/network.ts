@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { connect as netConnect } from "node:net";
 import type { Address, Connect, Resolve } from "../contract.ts";
 
+/** A TCP connection of this host. The signal ends it at any time; reads then reject with the signal's reason. */
 export const connect: Connect = (to, port, signal) =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted();

@@ -25,8 +25,10 @@ const METHODS: readonly ExchangeMethod[] = [
   group("diffie-hellman-group1-sha1", "modp2", "sha1"),
 ];
 
+/** The methods and random cookies of this host. */
 export const secrets: Secrets = { methods: METHODS, cookie: () => randomBytes(16) };
 
+/** RFC 8731. Its two names mean the same. */
 function x25519(name: string): ExchangeMethod {
   return {
     name,
@@ -46,6 +48,7 @@ function x25519(name: string): ExchangeMethod {
   };
 }
 
+/** RFC 5656, with uncompressed points. */
 function curve(name: string, curveName: string, hash: ExchangeMethod["hash"]): ExchangeMethod {
   return {
     name,
@@ -58,6 +61,7 @@ function curve(name: string, curveName: string, hash: ExchangeMethod["hash"]): E
   };
 }
 
+/** RFC 4253 and 8268: the groups of Oakley, by their names in Node. */
 function group(name: string, groupName: string, hash: ExchangeMethod["hash"]): ExchangeMethod {
   return {
     name,

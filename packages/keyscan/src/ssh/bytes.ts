@@ -9,6 +9,7 @@ export class Fields {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
+  /** The next bytes, as a view of the message. Every other method goes through it, so nothing is read past the end. */
   take(length: number): Buffer {
     const end = this.#at + length;
     if (end > this.#bytes.length) {
@@ -27,10 +28,12 @@ export class Fields {
     return this.take(4).readUInt32BE();
   }
 
+  /** Length and bytes. A length beyond the message throws before anything is allocated. */
   string(): Buffer {
     return this.take(this.uint32());
   }
 
+  /** Names of algorithms, separated by commas; empty for an empty string. */
   nameList(): readonly string[] {
     const text = this.string().toString("latin1");
     return text === "" ? [] : text.split(",");
@@ -43,6 +46,7 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
+/** A string of RFC 4251: length and bytes. */
 export function string(value: Uint8Array | string): Buffer {
   const bytes = typeof value === "string" ? Buffer.from(value, "latin1") : value;
   return Buffer.concat([uint32(bytes.length), bytes]);

@@ -5,9 +5,11 @@ import { Fields, mpint, nameList, string, uint32 } from "./bytes.ts";
 import { checkProof, type KeyType } from "./proof.ts";
 import { Transport } from "./transport.ts";
 
+/** Numbers of messages (RFC 4253, 12). 30 and 31 are the same for the classic groups and the curves. */
 const KEXINIT = 20;
 const EXCHANGE_INIT = 30;
 const EXCHANGE_REPLY = 31;
+/** Random bytes after the number of a KEXINIT (RFC 4253, 7.1). They are not looked at. */
 const COOKIE_BYTES = 16;
 
 /** The cryptographic functions of a handshake; they need randomness, so they are made in `edge/`. */
@@ -46,6 +48,7 @@ export async function greet(wire: Wire): Promise<Greeting> {
  */
 export async function readHostKey(greeting: Greeting, type: KeyType, secrets: Secrets): Promise<string> {
   const { transport, lists } = greeting;
+  // The client's order counts (RFC 4253, 7.1). The server finds the same method, as ours is the only one that it is offered.
   const method = secrets.methods.find((candidate) => lists[0]!.includes(candidate.name));
   if (method === undefined) {
     throw new NoCommonAlgorithmError(
@@ -65,6 +68,7 @@ export async function readHostKey(greeting: Greeting, type: KeyType, secrets: Se
   }
   const fields = new Fields(reply.subarray(1));
   const [key, peer, signature] = [fields.string(), fields.string(), fields.string()];
+  // The exchange hash (RFC 4253, 8; RFC 5656, 4): versions, both KEXINITs, key, both public values, shared secret.
   const hash = createHash(method.hash)
     .update(string(transport.clientVersion))
     .update(string(greeting.serverVersion))
@@ -79,6 +83,7 @@ export async function readHostKey(greeting: Greeting, type: KeyType, secrets: Se
   return `${type.name} ${key.toString("base64")}`;
 }
 
+/** The shared secret. A value that is no point of the curve, or out of range, is an error of the server. */
 function sharedSecret(agree: (peer: Uint8Array) => Uint8Array, peer: Buffer): Uint8Array {
   try {
     return agree(peer);

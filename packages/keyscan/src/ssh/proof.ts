@@ -24,6 +24,10 @@ export function keyTypesOf(algorithms: readonly string[]): readonly KeyType[] {
   return KEY_TYPES.filter((type) => type.algorithms.some((name) => algorithms.includes(name)));
 }
 
+/**
+ * A curve in SSH's name, in the name of JSON Web Keys, with the bytes of a coordinate and the hash of its signatures (RFC 5656,
+ * 6.2.1).
+ */
 interface Curve {
   readonly id: string;
   readonly jwk: string;
@@ -37,6 +41,7 @@ const CURVES: Readonly<Record<string, Curve>> = {
   "ecdsa-sha2-nistp521": { id: "nistp521", jwk: "P-521", bytes: 66, hash: "sha512" },
 };
 
+/** Hashes of RSA signatures (RFC 8332; SHA-1 by RFC 4253, 6.6, for servers that have nothing newer). */
 const RSA_HASHES: Readonly<Record<string, string>> = {
   "rsa-sha2-512": "sha512",
   "rsa-sha2-256": "sha256",
@@ -59,6 +64,7 @@ export function checkProof(type: KeyType, key: Buffer, signature: Buffer, exchan
   }
 }
 
+/** The key in a blob of the given type. Throws ScanProtocolError when it is another one, or malformed. */
 function readKey(type: KeyType, blob: Buffer): KeyObject {
   const fields = new Fields(blob);
   const name = fields.string().toString("latin1");
@@ -73,6 +79,10 @@ function readKey(type: KeyType, blob: Buffer): KeyObject {
   }
 }
 
+/**
+ * The key's fields as a JSON Web Key: RFC 8709 (Ed25519), RFC 4253, 6.6 (RSA), RFC 5656, 3.1 (ECDSA). Points must be uncompressed
+ * (4).
+ */
 function jwkOf(name: string, fields: Fields): JsonWebKey {
   if (name === "ssh-ed25519") return { kty: "OKP", crv: "Ed25519", x: fields.string().toString("base64url") };
   if (name === "ssh-rsa") {
@@ -89,10 +99,12 @@ function jwkOf(name: string, fields: Fields): JsonWebKey {
   return { kty: "EC", crv: curve.jwk, x, y: point.subarray(1 + curve.bytes).toString("base64url") };
 }
 
+/** A number of a JSON Web Key, which has no leading zeroes. */
 function number(bytes: Buffer): string {
   return Buffer.from(withoutLeadingZeroes(bytes)).toString("base64url");
 }
 
+/** Whether the signature is valid. ECDSA signatures are two numbers in SSH, and have a fixed length for Node. */
 function holds(key: KeyObject, algorithm: string, raw: Buffer, data: Buffer): boolean {
   if (algorithm === "ssh-ed25519") return verify(null, data, key, raw);
   const curve = CURVES[algorithm];

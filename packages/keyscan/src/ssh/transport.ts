@@ -8,6 +8,7 @@ const MAX_GREETING = 8 * 1024;
 /** RFC 4253 6.1: the size that every implementation must accept. Larger packets do not occur before encryption. */
 const MAX_PACKET = 35_000;
 
+/** Numbers of messages that may come at any time (RFC 4253, 11). */
 const DISCONNECT = 1;
 const IGNORE = 2;
 const UNIMPLEMENTED = 3;
@@ -17,6 +18,7 @@ const DEBUG = 4;
 export class Transport {
   readonly clientVersion = OUR_VERSION;
   readonly #wire: Wire;
+  /** Bytes that were read and not used yet: at most one packet and the rest of a chunk. */
   #buffer: Buffer = Buffer.alloc(0);
 
   constructor(wire: Wire) {
@@ -45,6 +47,7 @@ export class Transport {
     throw new ScanProtocolError(`no SSH version in the first ${MAX_GREETING} bytes`);
   }
 
+  /** Sends one packet. The padding is zeroes: nothing is secret before encryption. */
   send(payload: Uint8Array): void {
     // Five bytes of header, and at least four of padding, up to a multiple of eight (RFC 4253 section 6).
     const padding = 4 + ((8 - ((payload.length + 5 + 4) % 8)) % 8);
@@ -62,6 +65,7 @@ export class Transport {
     }
   }
 
+  /** The payload of the next packet. A length that no packet can have ends the scan before it is waited for. */
   async #packet(): Promise<Buffer> {
     await this.#need(5);
     const length = this.#buffer.readUInt32BE();
@@ -79,6 +83,7 @@ export class Transport {
     while (this.#buffer.length < bytes) await this.#more("in the middle of the key exchange");
   }
 
+  /** Reads one chunk. Rejects when the server closed its side, with the place in the exchange. */
   async #more(where: string): Promise<void> {
     const chunk = await this.#wire.read();
     if (chunk === undefined) throw new ScanProtocolError(`the server closed the connection ${where}`);
