@@ -53,7 +53,7 @@ describe("limits and scripted faults", () => {
     cloud.faults.deleteLeavesRecord = 1;
     await expect(cloud.delete(made!.id, signal)).rejects.toMatchObject({ status: 500 });
     await cloud.delete(made!.id, signal);
-    expect((await cloud.list(signal)).map((server) => cloud.status(server))).toEqual(["DELETED"]);
+    expect((await cloud.listAll(signal)).servers.map((server) => cloud.status(server))).toEqual(["DELETED"]);
     await expect(
       cloud.create(order("2", { imageProperties: { SHOULD_FAIL: "true" } }), signal),
     ).rejects.toThrow("SHOULD_FAIL");
@@ -87,7 +87,7 @@ describe("time", () => {
     const { cloud, clock } = cloudOf();
     const server = await cloud.create(order("1"), signal);
     expect(cloud.status(server)).toBe("ACTIVE");
-    await cloud.list(signal);
+    await cloud.listAll(signal);
     await cloud.delete(server.id, signal);
     expect(clock.pending).toBe(0);
   });
@@ -107,14 +107,14 @@ describe("time", () => {
   test("list and find lag, a read by id does not", async () => {
     const { cloud, clock } = cloudOf({ consistencyDelayMs: 10_000, seed: 8 });
     const server = await cloud.create(order("1"), signal);
-    expect(await cloud.list(signal)).toEqual([]);
+    expect((await cloud.listAll(signal)).servers).toEqual([]);
     expect(await cloud.get(server.id, signal)).toBe(server);
     await clock.advance(10_000);
     expect(await cloud.findByTag(server.tag!, signal)).toBe(server);
     await cloud.delete(server.id, signal);
-    expect(await cloud.list(signal)).toEqual([server]);
+    expect((await cloud.listAll(signal)).servers).toEqual([server]);
     await clock.advance(10_000);
-    expect(await cloud.list(signal)).toEqual([]);
+    expect((await cloud.listAll(signal)).servers).toEqual([]);
   });
 
   test("one seed makes one history", async () => {

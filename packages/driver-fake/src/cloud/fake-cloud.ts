@@ -15,7 +15,7 @@ export interface CloudOptions {
   readonly journal?: Journal;
 }
 
-/** A request for a machine. */
+/** A request for a machine. `az` null: the cloud chooses a zone with room. */
 export interface NewServer {
   readonly name: string;
   readonly tag: Tag | null;
@@ -41,11 +41,14 @@ export class FakeCloud {
   readonly faults: Mutable<FaultCounts>;
   readonly #clock: Clock;
   readonly #random: Random;
+  /** Draws latencies, faults and zones, from the seed alone: the same calls in the same order fail in the same way. */
   readonly #chance: Random;
   readonly #journal: Journal | undefined;
+  /** The state, which changes only by events (`#apply`): its own, and with a journal those of other processes too. */
   readonly #servers = new Servers();
   readonly #images = new Images();
   #knobs: FakeKnobs;
+  /** Number of events that this process recorded. Every 1,000th drops what no list can show. */
   #changes = 0;
 
   constructor(options: CloudOptions) {
@@ -81,6 +84,7 @@ export class FakeCloud {
     return this.#call("delete", signal, () => this.#delete(id));
   }
 
+  /** A machine by its id, without lag; undefined when there is none. */
   get(id: string, signal: AbortSignal): Promise<FakeServer | undefined> {
     return this.#call("find", signal, () => this.#servers.get(id));
   }
@@ -94,18 +98,14 @@ export class FakeCloud {
     });
   }
 
-  /** Machines that a listing shows now, including those with status DELETED. */
-  list(signal: AbortSignal): Promise<readonly FakeServer[]> {
-    return this.#call("list", signal, () => this.#listed(this.#clock.now()));
-  }
-
-  /** Machines and images in one call, with the lag of listings. */
+  /** Machines and images in one call, with the lag of listings. Machines with status DELETED are included. */
   listAll(
     signal: AbortSignal,
   ): Promise<{ readonly servers: readonly FakeServer[]; readonly images: readonly FakeImage[] }> {
     return this.#call("list", signal, () => {
       const now = this.#clock.now();
-      return { servers: this.#listed(now), images: this.#images.listed(now) };
+      this.#servers.forget(now);
+      return { servers: this.#servers.listed(now), images: this.#images.listed(now) };
     });
   }
 
@@ -147,6 +147,7 @@ export class FakeCloud {
     return this.#call("find", signal, () => this.#images.get(id));
   }
 
+  /** The state of a machine now. It follows from its record and the time, so no timer is needed while it boots. */
   status(server: FakeServer): Status {
     return this.#servers.status(server, this.#clock.now());
   }
@@ -161,11 +162,6 @@ export class FakeCloud {
   inspectImages(): readonly FakeImage[] {
     this.#catchUp();
     return this.#images.live();
-  }
-
-  #listed(now: number): readonly FakeServer[] {
-    this.#servers.forget(now);
-    return this.#servers.listed(now);
   }
 
   #needImage(id: string): void {
@@ -195,6 +191,7 @@ export class FakeCloud {
       lagMs: this.#lag(),
     };
     this.#record({ op: "create", at: now, server, ...(repeatsCreates && { again: true }) });
+    // After the record: the machine exists although the caller gets an error.
     if (this.#due("createFailsWithExternalId"))
       throw new CloudError(500, `scripted: no reply for ${server.id}`);
     // Another process may have written to the journal first; then its machine is the tag's machine.
@@ -228,6 +225,7 @@ export class FakeCloud {
     return this.#due("endsInError") ? "error" : "active";
   }
 
+  /** Whether the next call of this kind fails; counts the fault down. */
   #due(fault: keyof FaultCounts): boolean {
     if (this.faults[fault] <= 0) return false;
     this.faults[fault]--;
@@ -261,6 +259,7 @@ export class FakeCloud {
     return ms === 0 ? run() : this.#later(ms, signal, run);
   }
 
+  /** Runs a request after its latency. The caller's abort rejects at once, and the request takes effect all the same. */
   #later<T>(ms: number, signal: AbortSignal, run: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const onAbort = () => reject(signal.reason);
@@ -276,6 +275,7 @@ export class FakeCloud {
     });
   }
 
+  /** Makes a change. With a journal it is written first and then read back, behind what other processes wrote before it. */
   #record(event: CloudEvent | ImageEvent): void {
     if (this.#journal === undefined) {
       this.#apply(event);

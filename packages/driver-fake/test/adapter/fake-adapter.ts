@@ -43,7 +43,7 @@ export class FakeAdapter implements Adapter {
 
   async listInstances(signal: AbortSignal): Promise<readonly Instance[]> {
     await this.#context.limiter.turn(signal);
-    const servers = await this.#cloud.list(signal);
+    const { servers } = await this.#cloud.listAll(signal);
     return servers.map((server) => instanceOf(this.#cloud, server));
   }
 
