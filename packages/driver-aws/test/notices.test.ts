@@ -79,7 +79,8 @@ describe.skipIf(requireAws())("notices", () => {
       one.order.tag,
       expect.stringContaining(`takes the spot machine ${one.instance} back`),
     ]);
-    await expect(one.handOver()).rejects.toThrow("takes instance");
+    // The remark comes first, the tag of the instance after it.
+    await vi.waitFor(() => expect(one.handOver()).rejects.toThrow("takes instance"), { timeout: 60_000 });
     expect(await isEnded(one)).toBe(true);
     const other = await rig.open(compile(rig.site));
     await expect(
