@@ -4,7 +4,7 @@ export * from "./effects.ts";
 export * from "./election.ts";
 export * from "./fence.ts";
 export * from "./held-record.ts";
-export { announceMember, findInstallation, openInstallation } from "./installation.ts";
+export { announceMember, findInstallation, MEMBERS, openInstallation } from "./installation.ts";
 export * from "./interrupted.ts";
 export * from "./membership.ts";
 export { poolComponent, Registration } from "./registration.ts";

@@ -4,6 +4,9 @@ import { ignoreExisting, orUndefined, SessionExpired, type Tree, TreeError } fro
 /** Version of the layout under /nodeyard. A process refuses a newer one, because each member must be able to read all records. */
 export const LAYOUT = 1;
 
+/** Each Nodeyard process has an ephemeral znode here, whose name ends in its session id. Python launchers have none. */
+export const MEMBERS = "/nodeyard/members";
+
 /**
  * Makes or reads what belongs to the installation as a whole: its UUID (every resource we make carries it) and the layout version. The
  * UUID is made once; all launchers of one tree share it. Rejects with a TreeError: `launcher.newer_layout`,
@@ -47,9 +50,9 @@ function idIn(text: string): string {
  */
 export async function announceMember(tree: Tree, member: string, version: string): Promise<void> {
   const { id } = tree.session();
-  await tree.create("/nodeyard/members").catch(ignoreExisting);
+  await tree.create(MEMBERS).catch(ignoreExisting);
   const data = Buffer.from(JSON.stringify({ v: 1, version, reads: LAYOUT, writes: LAYOUT }));
-  const path = `/nodeyard/members/${member}`;
+  const path = `${MEMBERS}/${member}`;
   const made = await tree.create(path, data, { ephemeral: true }).catch(ignoreExisting);
   const stat = made?.stat ?? (await orUndefined(tree.set(path, data)));
   if (stat?.ephemeralOwner === id) return;

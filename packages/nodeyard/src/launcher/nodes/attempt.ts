@@ -7,7 +7,6 @@ import {
   type RequestFacts,
   runSteps,
   type StepContext,
-  type Tag,
 } from "@nodeyard/driver";
 import { type NodePatch, withPrice } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
@@ -20,6 +19,7 @@ import { bootImage } from "./boot-image.ts";
 import type { LaunchHandles } from "./handles.ts";
 import { createInSlot } from "./slots.ts";
 import { StepTrace } from "./step-trace.ts";
+import { tagOf } from "./tag.ts";
 
 /** Name of the last step, which is not the driver's: whether the machine answers. */
 const SCAN = "scan";
@@ -109,16 +109,6 @@ export async function attemptLaunch(
   }
 }
 
-/** The tag by which a machine is found again: in the cloud it is the only link to its record. */
-export function tagOf(context: LaunchHandles, pool: ServingPool, node: HeldNode): Tag {
-  return {
-    installation: context.installation,
-    provider: pool.open.config.name,
-    pool: pool.name,
-    nodeId: node.id,
-  };
-}
-
 /**
  * The image of this attempt: since the last attempt a new upload may have become ready, or the upload may have been deleted. Throws
  * ImageGone. The record is written first, since it says which image a crashed launch was booting.
@@ -143,7 +133,7 @@ function orderFor(
   const poolConfig = pool.open.config.pools.find((candidate) => candidate.name === pool.name)!;
   const traceparent = context.traceparentOf?.(request, node.id);
   return {
-    tag: tagOf(context, pool, node),
+    tag: tagOf(context, node),
     hostname: `np${node.id}`,
     pool: poolConfig,
     label,

@@ -3,9 +3,9 @@ import { deadline, messageOf } from "@nodeyard/runtime";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { probeInTime } from "../providers/probe.ts";
-import { tagOf } from "./attempt.ts";
 import type { RequestHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
+import { tagOf } from "./tag.ts";
 
 /** The most requests whose failed handovers are counted; entries of requests that another launcher served are not removed otherwise. */
 const REMEMBERED = 10_000;
@@ -133,7 +133,7 @@ export async function handOver(
   const limit = deadline(context.clock, HANDOVER_MS, late, signal);
   try {
     const { externalId } = node.record;
-    const [tag, step] = [tagOf(context, pool, node), { signal: limit.signal, externalId }];
+    const [tag, step] = [tagOf(context, node), { signal: limit.signal, externalId }];
     await abortable(handover.ready(tag, step), limit.signal);
     // How a machine is reached may expire, as tokens for pods do; its user gets a fresh one.
     const access = await (handover.access && abortable(handover.access(tag, step), limit.signal));

@@ -3,6 +3,7 @@ import type { NodeRecord } from "@nodeyard/model";
 import { type Clock, deadline, inTime, messageOf } from "@nodeyard/runtime";
 import type { ConsoleEnd } from "../../asking/index.ts";
 import type { Handles, OpenProvider } from "../handles.ts";
+import { tagOf } from "./tag.ts";
 
 /** For the cloud to hand a console over, milliseconds. */
 const READ_MS = 30_000;
@@ -78,18 +79,19 @@ const LOOK_MS = 8_000;
 
 /** The end of the console of a node, as its machine is now. Undefined: this launcher does not serve its provider. Never rejects. */
 export async function lookAtConsole(
-  { clock, installation }: { readonly clock: Clock; readonly installation: string },
+  handles: { readonly clock: Clock; readonly installation: string },
   providers: ReadonlyMap<string, OpenProvider>,
-  { id, provider: name, pool, externalId }: NodeRecord,
+  record: NodeRecord,
 ): Promise<ConsoleEnd | undefined> {
+  const { id, provider: name, externalId } = record;
   const open = providers.get(name ?? "");
   if (open === undefined || name === null) return undefined;
   const none = (problem: string): ConsoleEnd => ({ lines: [], cut: false, problem });
   const { console: consoles } = open.provider.offers ?? {};
   if (consoles === undefined) return none(`the driver ${open.driver.name} of ${name} shows no consoles`);
-  const tag: Tag = { installation, provider: name, pool: pool ?? "", nodeId: id };
+  const tag = tagOf(handles, { id, record });
   try {
-    const text = await readConsole(clock, consoles, tag, externalId, LOOK_MS);
+    const text = await readConsole(handles.clock, consoles, tag, externalId, LOOK_MS);
     return text === null ? none("the machine has no console now") : { ...consoleTail(text), problem: null };
   } catch (error) {
     return none(messageOf(error));

@@ -1,4 +1,3 @@
-import type { Tag } from "@nodeyard/driver";
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
@@ -77,10 +76,6 @@ export async function deleteNode(
   }
 }
 
-function tagOf({ installation }: NodeHandles, { id, record }: HeldNode): Tag {
-  return { installation, provider: record.provider ?? "", pool: record.pool ?? "", nodeId: id };
-}
-
 /** Removes the machine. Rejects while its provider is not open here; the deletion is then tried again. */
 async function unmake(
   context: NodeHandles,
@@ -89,12 +84,11 @@ async function unmake(
   signal: AbortSignal,
 ): Promise<void> {
   const { record, id } = node;
-  const tag = tagOf(context, node);
   const open = context.providers.get(record.provider ?? "");
   if (open === undefined)
     throw new NodeyardError("launcher.no_provider", `provider ${record.provider} of node ${id} is not open`);
   const of = { node: id, of: "delete", attempt } as const;
-  const work = removeMachine(context, open, node, tag, of, signal);
+  const work = removeMachine(context, open, node, of, signal);
   // A provider that is replaced or removed is closed when this has ended.
   const noted = work.catch(() => {}).finally(() => open.work.delete(noted));
   open.work.add(noted);

@@ -9,12 +9,13 @@ import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { LaunchRefused } from "../launches.ts";
 import { typeOf } from "../providers/prices.ts";
-import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
+import { attemptLaunch, type Launch } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
 import { isUnproven, tellCanary } from "./canary-report.ts";
 import { keepConsole } from "./console.ts";
 import type { LaunchHandles } from "./handles.ts";
 import { removeMachine } from "./remove-machine.ts";
+import { tagOf } from "./tag.ts";
 
 /** How a launch ended; each is also the state that the record has then. `why` is the last error. */
 type LaunchOutcome =
@@ -157,7 +158,7 @@ async function failed(
   else await context.launches.records.failed(permit, { kind, error: messageOf(error) });
   if (isSilent) await tellCanary(context, node.record.imageId, undefined);
   if (SILENT.has(kind)) {
-    const of = { tag: tagOf(context, pool, node), node: node.id, request: request.id, attempt };
+    const of = { tag: tagOf(context, node), node: node.id, request: request.id, attempt };
     await keepConsole(context, pool.open, label, of, node.record.externalId, signal);
   }
   return kind;
@@ -170,11 +171,10 @@ async function cleared(
   attempt: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const tag = tagOf(context, pool, node);
   for (let removal = 1; ; removal++) {
     try {
       const of = { node: node.id, of: "clean-up", attempt } as const;
-      await removeMachine(context, pool.open, node, tag, of, signal);
+      await removeMachine(context, pool.open, node, of, signal);
       return true;
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;

@@ -1,4 +1,4 @@
-import { DriverError, runSteps, type StepContext, type Tag } from "@nodeyard/driver";
+import { DriverError, runSteps, type StepContext } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
 import type { OpenProvider } from "../handles.ts";
@@ -6,28 +6,29 @@ import type { HeldNode } from "../held-records.ts";
 import type { NodeHandles } from "./handles.ts";
 import { removeFromSlot } from "./slots.ts";
 import { StepTrace, type TraceSubject } from "./step-trace.ts";
+import { tagOf } from "./tag.ts";
 
 /** One attempt to delete, at most, milliseconds (docs/contract/launcher.md, "Attempts and deletions"). */
 const ATTEMPT_MS = 600_000;
 
 /**
- * Unmakes the machine of a tag, with everything that was made for it, under the lock of its node. Rejects with a DriverError or
+ * Unmakes the machine of a node, with everything that was made for it, under the lock of the node. Rejects with a DriverError or
  * FenceLost. A machine that is gone already is no error. Called for deletions, and between two attempts of a launch.
  */
 export async function removeMachine(
   context: NodeHandles,
   open: OpenProvider,
   node: HeldNode,
-  tag: Tag,
   subject: TraceSubject,
   parent: AbortSignal,
 ): Promise<void> {
+  const tag = tagOf(context, node);
   const before = () => beforeEffect(context, node.held);
   const remove = (step: StepContext) =>
     open.driver.capabilities.backing === true
       ? removeFromSlot(context, open, node, tag, step)
       : open.provider.remove(tag, step);
-  const late = () => new DriverError("timeout", `node ${tag.nodeId}: not deleted within ${ATTEMPT_MS} ms`);
+  const late = () => new DriverError("timeout", `node ${node.id}: not deleted within ${ATTEMPT_MS} ms`);
   const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject, node.record);
   try {

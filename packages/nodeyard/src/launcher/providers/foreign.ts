@@ -1,14 +1,12 @@
 import { decodeComponent, paths, RecordError } from "@nodeyard/model";
 import { errorClass, messageOf } from "@nodeyard/runtime";
 import { orUndefined } from "@nodeyard/tree";
-import { Controller } from "../../coordination/index.ts";
+import { Controller, MEMBERS } from "../../coordination/index.ts";
 import type { Handles } from "../handles.ts";
 
 /** Launchers of another kind serve a provider that launchers of one kind alone may serve. */
 export class ForeignLauncher extends errorClass("launcher.foreign_launcher") {}
 
-/** Each Nodeyard process has a znode here whose name ends in its session id (`announceMember`). Python launchers have none. */
-const MEMBERS = "/nodeyard/members";
 /** A Nodeyard launcher is recognized by its member znode, which may appear after its pool: look again after this time, milliseconds. */
 const LOOK_MS = 3_000;
 

@@ -6,6 +6,7 @@ import type { NodeEntry, UnreadableEntry } from "../../view/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import { nodeUse } from "../metastatic/backings.ts";
 import { takeOut } from "../nodes/node-lock.ts";
+import { tagOf } from "../nodes/tag.ts";
 import type { ProviderHandles } from "./providers.ts";
 import { vanished } from "./survey.ts";
 
@@ -150,10 +151,10 @@ class LeakSweep {
 
   /** Deletes a node whose machine is gone. A list of a cloud can be incomplete, so the machine is looked up once more by its tag. */
   async #takeOut({ id, record }: NodeEntry, signal: AbortSignal): Promise<void> {
-    const { log, counters, journal, installation } = this.#context;
+    const { log, counters, journal } = this.#context;
     const { name } = this.#open.config;
     if (!mayAct(this.#context)) return;
-    const tag: Tag = { installation, provider: name, pool: record.pool ?? "", nodeId: id };
+    const tag = tagOf(this.#context, { id, record });
     try {
       if ((await this.#open.provider.find(tag, signal)) !== undefined) return;
       await takeOut(this.#context, id, "its machine is gone");
