@@ -74,7 +74,6 @@ const labelTable = {
   "host-key-checking": flag("False: ready as soon as its manager says so.", { default: true }),
 };
 
-/** Keys of the provider. */
 const table = {
   machines: entries(section(machineTable), "Machines whose sliver managers are this provider's.", {
     needed: "validator",

@@ -5,7 +5,6 @@ import type { Place } from "./names.ts";
 import { Placing } from "./placing.ts";
 import type { SliverHost } from "./sliver-host.ts";
 
-/** A machine and its answer. */
 export interface Seen {
   readonly host: SliverHost;
   readonly report: NodeReport;

@@ -47,11 +47,11 @@ export async function* createSteps(
   const name = sliverName(order.tag);
   const need = needOf(order.label);
   const own = order.label.own as SliverSettings;
-  // The id is saved before the document is written, so that a crash in between leaves no sliver that nothing names.
   yield { step: "machine", deadlineMs: STEP_MS };
   const { place, host, placed } = await choose(hosts, name, need, context, now);
   try {
     const id = externalId(place);
+    // The id is saved before the document is written, so that a crash in between leaves no sliver that nothing names.
     yield {
       step: "document",
       deadlineMs: STEP_MS,

@@ -121,9 +121,7 @@ export interface MetastaticLabelOwn extends Values<typeof slotTable> {
 }
 /** The driver has no keys of its own for providers and pools. */
 type Nothing = Readonly<Record<string, never>>;
-/** A compiled label. */
 export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
-/** A compiled provider. */
 export type MetastaticProvider = ProviderConfig<Nothing, Nothing, MetastaticLabelOwn>;
 
 /** The keys of a metastatic provider: schema, defaults and compiler. */

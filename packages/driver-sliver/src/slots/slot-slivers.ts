@@ -141,7 +141,6 @@ export class SlotSlivers {
     return this.#with(at, signal, async (host) => {
       const { slivers } = await host.status(signal);
       if (slivers.length === 0) return [];
-      // After the report: see above.
       const known = await uses();
       const ours = slivers.filter(({ name, tags }) => tags.epoch === String(at.epoch) && name !== FREE);
       const stray = ours.filter(({ tags }) => !known.has(tags.node ?? ""));

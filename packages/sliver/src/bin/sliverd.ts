@@ -162,7 +162,6 @@ function machineOf(config: DaemonConfig, onProgress: (text: string) => void): Sl
   return new SliverMachine({ ...config.isolation, link, memory, clock: systemClock, onProgress });
 }
 
-/** The back ends by their names in the configuration. */
 function backEnds(info: (text: string) => void): BackEnds {
   const lxc = (name: "account" | "container") => (config: DaemonConfig) =>
     new LxcBackEnd(name, machineOf(config, info));

@@ -92,8 +92,8 @@ function adopted(record: SliverRecord, free: readonly Observed[]): SliverRecord 
 }
 
 /**
- * How many indexes become free without a decision of this sync: nobody owns what has them, so the plan destroys it. One whose task failed
- * may take long or for ever, so a sliver does not wait for it.
+ * How many indexes become free without a decision of this sync: what has them belongs to no record or spare, so the plan destroys it.
+ * One whose task failed may take long or for ever, so a sliver does not wait for it.
  */
 function endingPlaces(
   records: State["records"],

@@ -151,7 +151,6 @@ function kindOf(type: unknown, instantiation: string): Incoming["kind"] | undefi
   return typeof type === "string" && type.startsWith("sliver.") ? "sliver" : undefined;
 }
 
-/** Of the four kinds of the protocol. */
 function isInstantiation(text: string): text is Incoming["instantiation"] {
   return (INSTANTIATIONS as readonly string[]).includes(text);
 }

@@ -78,7 +78,6 @@ export function plcSource({ manager, profile, post, auth, ...times }: PlcOptions
   });
 }
 
-/** `faultCode` of a fault; undefined for one that has none. */
 function codeOf(fault: XmlRpcValue): unknown {
   return (fault as { readonly faultCode?: unknown } | null)?.faultCode;
 }

@@ -63,7 +63,7 @@ function unseal(bytes: Uint8Array, here: string): Generation | undefined {
   return { sequence, body };
 }
 
-/** Covers the head as well as the content, so that a file of another node is not taken for a damaged one. */
+/** Covers the head as well as the content, so that a damaged head is not taken for that of another node or a newer version. */
 function checksum(schema: number, node: string, sequence: number, body: string): string {
   return createHash("sha256").update(`${schema}\n${node}\n${sequence}\n${body}`).digest("hex");
 }

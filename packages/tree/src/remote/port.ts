@@ -26,7 +26,9 @@ export interface Found {
 export interface Port extends Source {
   readonly capabilities: TreeCapabilities;
   session(): Session;
-  /** Called with each change of state or epoch, before calls fail because of it. Returns a function that unsubscribes. */
+  /**
+   * Called with each change of state or epoch; of a lost connection before the calls on it fail. Returns a function that unsubscribes.
+   */
   onSession(listener: (session: Session) => void): () => void;
   /** Tree time minus this process's wall clock, in milliseconds. */
   clockOffset(): number;

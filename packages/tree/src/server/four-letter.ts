@@ -94,7 +94,6 @@ function conf(hub: Hub): string {
   ].join("\n");
 }
 
-/** Sums of watches. */
 function wchs({ watches }: Hub): string {
   const { watchers, paths, size } = watches.sums();
   return `${watchers} connections watching ${paths} paths\nTotal watches:${size}\n`;

@@ -77,7 +77,6 @@ function openPlain(place: Place, handlers: LinkHandlers): Link {
   return link;
 }
 
-/** A connection with TLS. The handlers get a buffer that is theirs, which makes no difference to them. */
 function openSecure(endpoint: Endpoint, handlers: LinkHandlers, tls: TlsOptions): Link {
   // Loaded only here: node:tls takes a third of the start time of a bare Node process, and Unix sockets do not need it.
   const socket = process.getBuiltinModule("node:tls").connect(secureOptions(endpoint, tls));

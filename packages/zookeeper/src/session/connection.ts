@@ -152,7 +152,6 @@ export class Connection {
   /** One step of the SASL exchange. */
   #sasl(token: Buffer, next: (answer: string) => void): void {
     const onReply: ReplyCallback = (error, response) => {
-      // `end` fails all requests in flight, this one too.
       if (this.#over) return;
       if (error !== undefined) {
         this.end(new AuthFailed("the server refuses the SASL credentials", { cause: error }));

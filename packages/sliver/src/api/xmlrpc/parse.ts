@@ -183,7 +183,7 @@ function elements(element: Element): readonly Element[] {
   return element.children;
 }
 
-/** The one child element. */
+/** The one child element. Throws XmlRpcError when there is none or a second one. */
 function only(element: Element): Element {
   const [child, ...more] = elements(element);
   if (child === undefined || more.length > 0) throw new XmlRpcError(`${element.name} holds one element`);

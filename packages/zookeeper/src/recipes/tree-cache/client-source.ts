@@ -49,7 +49,7 @@ export class ClientSource implements Source {
     return this.#watches.add(...args);
   }
 
-  /** Ends the watches of this client only; the client itself stays open. */
+  /** No watch is set or set again after this call. The client stays open. */
   close(): void {
     this.#unsubscribe();
     this.#watches.close();

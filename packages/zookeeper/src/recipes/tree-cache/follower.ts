@@ -90,7 +90,6 @@ export class Follower {
     return waiter.promise;
   }
 
-  /** For a list of what a process waits for. */
   pending(): { readonly events: number; readonly walk: number } {
     return this.#reads.pending();
   }

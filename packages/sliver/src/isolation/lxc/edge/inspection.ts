@@ -46,7 +46,6 @@ export class Inspection {
     for (const name of marks) {
       const ref = readMarkName(name)!;
       const mark = await folders.read(name);
-      // x
       const phase = await this.phase(name, mark);
       // A reload of the host's rules may remove those of slivers. Then nothing counts as applied, so that the manager configures again.
       const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
