@@ -54,7 +54,9 @@ async function collect(
   const replies = new Map<string, Uint8Array>();
   const { promise: all, resolve } = Promise.withResolvers<void>();
   const limit = deadline(clock, withinMs, () => new NodeyardError("asking.late", "not all members answered"));
+  // The deadline ends the wait like a complete set of answers: what has come by then is the result.
   limit.signal.addEventListener("abort", () => resolve());
+  // Answers to other questions lie in the same folder, and are not read.
   const feed = tree.feed(ANSWERS, {
     interest: (path) => (path.startsWith(prefix) ? "data" : "none"),
     descend: (path) => path === ANSWERS,
@@ -70,12 +72,14 @@ async function collect(
     await all;
   } finally {
     limit.cancel();
+    // Closed before the answers are deleted, so that their removal causes no reads.
     await feed.close().catch(() => {});
     await Promise.all([...replies.keys()].map((member) => tree.delete(prefix + member).catch(() => {})));
   }
   return read(replies, members, withinMs);
 }
 
+/** Sorts members by name into those with an answer and those without. */
 function read(
   replies: ReadonlyMap<string, Uint8Array>,
   members: readonly string[],

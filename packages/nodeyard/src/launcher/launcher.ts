@@ -152,9 +152,11 @@ export class Launcher {
     loop.stop();
     leases.close();
     minReady.close();
+    // Before the tasks end: requests go to other launchers from now on.
     await serving.unregister().catch(() => {});
     const late = () => new NodeyardError("launcher.stopped", "the launcher stopped before the work was done");
     const grace = deadline(this.#options.clock, graceMs, late);
+    // The loop still answers launches that wait for permission.
     await tasks.drain(grace.signal);
     grace.cancel();
     loop.close();

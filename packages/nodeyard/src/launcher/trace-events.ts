@@ -137,6 +137,7 @@ export function traceEvents(
       end(request!, String(facts.reason ?? facts.error));
     else if (event === "node.created") {
       const of = taken.get(String(facts.request));
+      // A node of a request that another launcher accepted has no trace here.
       if (of !== undefined)
         keep(launches, node!, { request: of, span: launchSpan(node!, of.trace), began: now() });
     } else if (event === "node.step") step(node!, facts);

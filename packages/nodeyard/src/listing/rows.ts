@@ -3,7 +3,7 @@ import type { ListedNode } from "../operations/index.ts";
 import { type Column, columns, type Row } from "./columns.ts";
 import { type AgeFormat, ageIn } from "./table.ts";
 
-/** Columns of `list`, with Nodepool's headings and keys. */
+/** Columns of `list`, with Nodepool's headings and keys. Their order is that of the table. */
 export const nodeColumns: readonly Column[] = columns({
   ID: "id",
   Provider: "provider",

@@ -30,6 +30,7 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
       launches: true,
       inventory: false,
       probes: false,
+      // Nobody else has machines in this cloud, so nothing is listed, swept or counted as foreign.
       tags: false,
       ...(isBacked ? { backing: true } : {}),
     },
@@ -42,6 +43,7 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
   };
 }
 
+/** The machines of one provider. `inner`: the real provider, where its nodes are slots. */
 function playedProvider(
   config: ProviderConfig,
   { clock }: DriverContext,

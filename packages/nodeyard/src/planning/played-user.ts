@@ -101,6 +101,7 @@ export class PlayedUser {
     this.#waiting--;
     const nodes = ended?.state === "fulfilled" ? ended.nodes : [];
     const locks = await Promise.all(nodes.map((node) => this.#lock(node)));
+    // As Zuul does, once the nodes are locked: the request is answered.
     await tree.delete(paths.request(id));
     const providers = await Promise.all(nodes.map((node) => this.#set(node, "in-use")));
     this.#outcomes.set(`${request.request}@${request.at}`, {

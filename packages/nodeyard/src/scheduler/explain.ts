@@ -15,6 +15,7 @@ export function explain(state: State, id: string): Verdict | undefined {
   const { record } = entry;
   if (record.state !== "requested" && record.state !== "pending") return undefined;
   const since = (record.stateTime ?? 0) * 1000;
+  // The verdict is of the time before; while a handler works, only that counts.
   if (handling !== undefined) return { code: "handling", facts: { pool: handling.pool }, since };
   if (verdict !== undefined) return { ...verdict, facts: factsNow(state, known.waiting, verdict) };
   if (record.state === "pending") return { code: "pending.elsewhere", facts: {}, since };

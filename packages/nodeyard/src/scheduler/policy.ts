@@ -69,6 +69,7 @@ function onConfiguration(state: State, before: Policy): void {
     if (keys.has(key)) continue;
     // The requests that wait in this pool are classified again below.
     state.pools.delete(key);
+    // Its blocked head reserved capacity of the provider, which the other pools may use now.
     dirtyProvider(state, pool.policy.provider);
   }
   for (const pool of policy.pools) {
@@ -86,6 +87,7 @@ function onConfiguration(state: State, before: Policy): void {
     state.todo.labels.add(label);
   if (!isDeepStrictEqual(aboutNodes(before), aboutNodes(policy)))
     for (const id of state.nodes.keys()) state.todo.nodes.add(id);
+  // After the pools are set: what an unreadable node may take depends on the needs of their labels.
   recountUnreadable(state);
   onSlotPolicy(state);
   for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
@@ -117,6 +119,7 @@ function aboutRequests({ pools, providers, tenantLimits }: Policy): unknown {
   ];
 }
 
+/** Whether a request wants any of these labels. */
 function overlap(labels: ReadonlySet<string>, wanted: readonly string[]): boolean {
   return wanted.some((label) => labels.has(label));
 }

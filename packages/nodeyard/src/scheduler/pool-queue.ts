@@ -20,6 +20,7 @@ export class PoolQueue<
     return this.#all.size;
   }
 
+  /** The item at a place, from 0; cheap near the front. */
   at(index: number): T | undefined {
     return this.#all.at(index);
   }

@@ -25,10 +25,12 @@ export class Registry {
   /** Undefined when it changed nothing that a decision depends on. */
   set(key: string, entry: ComponentEntry | undefined): RegistryChange | undefined {
     if (entry?.kind === "builder" || this.#builders.has(key)) return this.#setBuilder(key, entry);
+    // Components of processes say nothing of pools.
     if (entry !== undefined && entry.kind !== "pool") return undefined;
     const before = this.#pools.get(key);
     const record = entry?.record;
     let change: RegistryChange = "offer";
+    // Without an id a pool can neither decline nor be yielded to.
     if (record === undefined || record.id === null) {
       if (!this.#pools.delete(key)) return undefined;
     } else {

@@ -26,6 +26,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
     return;
   }
   forget(state, turn, id);
+  // Nobody will take the nodes of a request that is gone.
   if (after === undefined) releaseAllocations(state, id);
 }
 
@@ -75,6 +76,7 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
     if (able && known.verdict?.code === "retry.later") clearVerdict(state, turn, id);
     return;
   }
+  // Pools of other launchers, or inert ones of ours.
   const others = able ? [] : registry.candidates(record.nodeTypes, record.declinedBy);
   if (!able && others.length === 0) {
     decline(

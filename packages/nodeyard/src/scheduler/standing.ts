@@ -102,6 +102,7 @@ function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting, dur
 
 type Judged = Pick<Standing, "outlook" | "code" | "facts"> & { readonly nextTry?: number };
 
+/** What the pool would do, with the same plan as `allocate` makes; nothing is changed by it. */
 function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled: boolean): Judged {
   const { policy } = pool;
   const { nodeTypes, declinedBy } = waiting.record;
@@ -109,6 +110,7 @@ function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled:
   const lacking = nodeTypes.filter((label) => !policy.labels.has(label));
   if (lacking.length > 0)
     return { outlook: "lacks", code: "pool.lacks-label", facts: { labels: [...new Set(lacking)] } };
+  // Before any plan: its own reservation would count against it.
   if (handled) return { outlook: "serves", code: "handling", facts: {} };
   if (isInert(state, policy.provider)) return { outlook: "waits", code: "provider.inert", facts: {} };
   return fromPlan(state, at, pool, waiting, planFor(state, at.steady, pool, waiting));
@@ -146,6 +148,7 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
     case "serve": {
       if (state.requests.starting.size >= state.policy.maxStarting)
         return waits("queue.starting", { starting: state.requests.starting.size });
+      // There is room, but others are first.
       const head = pool.queue.at(0);
       if (head !== undefined && head.id !== waiting.id && pool.queue.has(waiting))
         return waits("queue.behind", { head: head.id });
@@ -167,6 +170,7 @@ function lineOf(
     if (line.size > 0) lines.push(line);
   }
   const length = lines.reduce((sum, { size }) => sum + size, pool.inventory.size);
+  // A request may stand in several lines of the pool; the queue comes first.
   const index = lines.map((line) => line.indexOf(waiting)).find((found) => found >= 0);
   const place = index === undefined ? pool.inventory.placeOf(waiting.id)?.place : index + 1;
   return { position: place ?? null, length };

@@ -14,6 +14,7 @@ export function onUnreadable(
   { kind, id, known }: Extract<SchedulerEvent, { type: "unreadable" }>,
 ): void {
   if (kind === "request") {
+    // Nodes of an unreadable request are kept for it until it can be read or is removed.
     if (known === undefined) state.unreadable.requests.delete(id);
     else state.unreadable.requests.add(id);
     for (const node of state.allocated.get(id) ?? []) state.todo.nodes.add(node);
@@ -47,6 +48,7 @@ function count(state: State, id: string, known: Known): void {
   });
 }
 
+/** A name that no node and no reservation has, since ids of nodes are digits. */
 function holder(id: string): string {
   return `unreadable ${id}`;
 }
@@ -68,6 +70,7 @@ function largestNeed(state: State, { provider, pool, resources }: Known): Resour
   return { ...need, instances: 1 };
 }
 
+/** The sums that the node may count in; what is not known counts in the wide ones. */
 function keysOf({ provider, pool, tenantName, allocatedTo }: Known): string[] {
   const keys: string[] = [];
   if (typeof provider !== "string") keys.push(ANYWHERE);

@@ -23,10 +23,12 @@ export async function holdNode(
   const parent = paths.nodeLock(id);
   const stands: Op = { op: "check", path: entry.path, version: entry.version };
   const names = (await orUndefined(context.tree.children(parent))) ?? [];
+  // A hold of an earlier try, by this launcher or another.
   for (const name of names) {
     const path = `${parent}/${name}`;
     const found = await orUndefined(context.tree.get(path));
     if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease.id)) continue;
+    // It stands in line behind a client that was quicker.
     if (holderOf(names) !== name) throw new Busy(id, lease.id);
     return use(context, id, path, request, stands);
   }
@@ -49,6 +51,7 @@ export async function holdNode(
     const behind = (await context.tree.children(parent)).filter((name) => name !== own);
     if (holderOf(behind) === made.path.slice(parent.length + 1))
       return await use(context, id, made.path, request, stands);
+    // Left in line it would get the lock some time later, for a lease that may be over.
     await orUndefined(context.tree.delete(made.path));
     throw new Busy(id, lease.id);
   } finally {

@@ -99,7 +99,7 @@ export class LeaseKeeper {
     if (left <= 0 && ages.trusted) return this.#expire(lease, entry);
     if (lease.state === "waiting") await this.#grant(lease, entry);
     // Clocks are read in fractions: without a whole millisecond it would wake at the very moment, over and over.
-    // Overdue, and the clock is not trusted: looked at again with each sweep anyway.
+    // One that is overdue while the clock is not trusted is looked at again with each sweep anyway.
     return left > 0 ? Math.ceil(left) : 60_000;
   }
 

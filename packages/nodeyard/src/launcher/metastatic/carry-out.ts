@@ -48,6 +48,7 @@ export async function carryOut(
       return adopted === "later" ? "later" : "done";
     }
     case "open":
+      // Without our contender it is another client's node, whatever its record says.
       if (!(await openBacking(context, provider, action.backing, fence))) disown(parts, action.backing);
       return "done";
     case "fail":

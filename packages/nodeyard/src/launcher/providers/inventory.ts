@@ -86,6 +86,7 @@ export class InventoryKeeper {
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
     const plan = planSlots(this.#open.provider.inventory(), nodes, view.unreadable.ofProvider(name));
     this.#logDoubtful(plan.doubtful);
+    // Pauses of hosts that need no probe any more are forgotten.
     const lacking = new Set(plan.register.map(({ item }) => item.key));
     for (const key of this.#retryAt.keys()) if (!lacking.has(key)) this.#retryAt.delete(key);
     await Promise.all(

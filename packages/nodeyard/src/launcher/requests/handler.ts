@@ -18,12 +18,18 @@ import { decline, everyoneDeclined, fulfil, putBack, releaseNodes } from "./fini
 /** How the work on a request ended. "replan": it is `requested` again and will be planned after a pause. */
 export type Handled =
   | "fulfilled"
+  /** This pool declined; other registered pools may still serve it. */
   | "declined"
+  /** It was declined, and no registered pool is left. */
   | "failed"
   | "replan"
+  /** Another client has its lock, or it cannot be decided yet; nothing was written. */
   | "busy"
+  /** It is not what the plan was made for any more; the view's next event says what it is. */
   | "changed"
+  /** Its requestor has deleted it. */
   | "vanished"
+  /** The lock or the connection was lost on the way: a write may or may not have been applied. */
   | "lost";
 
 /** How one node of a nodeset ended. "taken": there is no node, and another plan may find one. */
@@ -43,7 +49,11 @@ interface Progress {
   readonly started: () => void;
 }
 
-/** Carries one acceptance out: lock, claim and launch all nodes at once, then deliver, decline or put back. */
+/**
+ * Carries one acceptance out: lock, claim and launch all nodes at once, then deliver, decline or put back. Called by Tasks for each
+ * action `accept`. When `signal` aborts, launches end, and the request is put back where the session still lives. Rejects when the
+ * request could not be locked or accepted; from then on only for faults of the program.
+ */
 export async function handleRequest(
   context: RequestHandles,
   pool: ServingPool,
@@ -65,6 +75,7 @@ export async function handleRequest(
   live.at("concludes");
   const nodes = outcomes.map((outcome) => outcome.node).filter((node) => node !== undefined);
   try {
+    // Failed handovers are counted over several plans of one request, so the count ends with the request and not with the plan.
     const handled = await conclude(context, pool, request, outcomes, nodes);
     if (handled !== "replan") context.handOversFailed.delete(id);
     return handled;
@@ -73,6 +84,7 @@ export async function handleRequest(
     if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
     await releaseNodes(context, nodes);
     await context.fence.release(request.held).catch(() => {});
+    // Deleted while it was served: the requestor does not want it any more, and that is no lost race.
     if (!context.view.requests.byId.has(id)) return "vanished";
     context.counters.add("launcher.fence_lost", 1, { kind: "request" });
     context.journal.write({ event: "request.lost", request: id, facts: { error: messageOf(error) } });
@@ -89,6 +101,7 @@ async function obtainNodes(
   signal: AbortSignal,
   progress: Progress,
 ): Promise<NodeOutcome[]> {
+  // Nodes that begin no launch count down, too: reused ones, and those that fail before.
   let starting = nodes.length;
   const started = () => {
     starting--;
@@ -122,6 +135,7 @@ async function obtainNodes(
         }
         return { node, ...ended };
       } catch (error) {
+        // An abort is the end of the session or of the launcher, and no failure of the node.
         const replan = signal.aborted || isReplannable(error);
         noteFailure(context, request.id, node?.id, error, replan);
         return { node, result: replan ? "taken" : "failed", why: messageOf(error) };
@@ -142,7 +156,10 @@ function whyTaken(
   return times < open.config.launchAttempts ? { result: "taken" } : { result: "failed", why };
 }
 
-/** Delivers the nodeset when all nodes are ready; otherwise releases those that are, and declines or plans again. */
+/**
+ * Delivers the nodeset when all nodes are ready; otherwise releases those that are, and declines or plans again. Rejects with
+ * FenceLost or a TreeError when the last commit is refused or not answered.
+ */
 async function conclude(
   context: RequestHandles,
   pool: ServingPool,
@@ -164,6 +181,7 @@ async function conclude(
   await releaseNodes(context, nodes);
   const failed = outcomes.filter((outcome) => outcome.result === "failed");
   if (failed.length > 0) {
+    // Ten nodes that fail in the same way are one reason.
     const reasons = [...new Set(failed.map(({ why }) => why ?? "cannot make a node"))];
     const state = await decline(context, request, [pool.id]);
     const facts = { pools: [pool.id], reason: reasons.join("; "), state, ...askedBy(request.record) };
@@ -214,7 +232,10 @@ function noteFailure(
   context.journal.write({ event: "node.given-up", node, facts });
 }
 
-/** Declines for pools of ours that cannot serve a request; with none, only asks whether all have declined by now. */
+/**
+ * Declines for pools of ours that cannot serve a request; with none, only asks whether all have declined by now. "busy" with no pools:
+ * another pool has registered since, and may serve it.
+ */
 export async function handleDecline(
   context: RequestHandles,
   id: string,

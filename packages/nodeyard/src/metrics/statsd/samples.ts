@@ -20,6 +20,7 @@ const sent = (key: string, types: OldKey["types"], when?: OldKey["when"]): OldKe
   ...(when && { when }),
 });
 const gauge = (key: string, when?: OldKey["when"]): OldKey => sent(key, ["g"], when);
+/** A timing and a counter under one key, as Python's client sends them. */
 const BOTH = ["ms", "c"] as const;
 const LAUNCH = "nodepool.launch";
 const BUILD = "nodepool.dib_image_build.{image}";

@@ -49,7 +49,7 @@ export class JournalStore {
       throw new Error(
         `${file} was written by a later release (layout ${found}, this one knows ${JOURNAL_LAYOUT})`,
       );
-    // Takes effect in a new file only; an old file keeps its size and reuses its free pages.
+    // auto_vacuum takes effect in a new file only; an old file keeps its size and reuses its free pages.
     // NORMAL with a write-ahead log: a crash of the program loses nothing that was committed, a power loss the last batches
     // (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
