@@ -1,4 +1,4 @@
-import { linkSync, rmSync, writeFileSync } from "node:fs";
+import { constants, copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -74,7 +74,7 @@ describe.skipIf(skip)("slivers of a new version of their image", { timeout: 180_
     real = await realMachine();
     tar = join(real.folder, "..", `job-${process.pid}.tar`);
     const debian = archiveName({ debian: "bookworm", packages: [] });
-    linkSync(join(tmpdir(), "nodeyard-image-cache", debian), tar);
+    copyFileSync(join(tmpdir(), "nodeyard-image-cache", debian), tar, constants.COPYFILE_FICLONE);
     backEnd = real.machineWith({ images: { job: { tar } }, trial: { percent: 50, slivers: 1 } });
   }, 1_800_000);
   afterAll(async () => {
