@@ -72,8 +72,8 @@ export const NODES: readonly Mutant[] = [
     {
       name: "machines-without-our-tag",
       breaks: "rule 5",
-      find: "installation: context.installation,\n    provider: pool.open.config.name,",
-      put: 'installation: "",\n    provider: pool.open.config.name,',
+      find: "tag: tagOf(context, node),",
+      put: 'tag: { ...tagOf(context, node), installation: "" },',
       tests: [`${RULES}/rule-05-leaks`],
     },
     {

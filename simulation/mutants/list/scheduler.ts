@@ -344,8 +344,8 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "reuse-against-the-clients-will",
       breaks: "promise: what a client gets equals what it asked",
-      find: "const mayTake = reuse || !policy.launches;",
-      put: "const mayTake = reuse || policy !== undefined;",
+      find: "const idle: string | undefined = reuse ? findIdle",
+      put: "const idle: string | undefined = policy !== undefined ? findIdle",
       tests: [`${TESTS}/planning`],
     },
   ]),
