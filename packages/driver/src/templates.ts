@@ -35,6 +35,25 @@ export function requestFields(request: RequestFacts): Readonly<Record<string, un
   };
 }
 
+/**
+ * Fills in the templates of a `dynamic-*` key. One that fails is reported by `omit` and left out, so that the machine is still made; its
+ * fixed value of the same name, if there is one, then counts.
+ */
+export function filledTemplates(
+  templates: Readonly<Record<string, unknown>>,
+  request: RequestFacts,
+  omit: (key: string, problem: string) => void,
+): Readonly<Record<string, string>> {
+  const fields = { request: requestFields(request) };
+  const filled: Record<string, string> = {};
+  for (const [key, template] of Object.entries(templates)) {
+    const result = formatTemplate(template, fields);
+    if ("text" in result) filled[key] = result.text;
+    else omit(key, result.problem);
+  }
+  return filled;
+}
+
 /** Why a template cannot be filled in, as the end of a sentence. */
 class TemplateProblem extends Error {}
 

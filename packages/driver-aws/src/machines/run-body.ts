@@ -2,12 +2,11 @@ import { Buffer } from "node:buffer";
 import type { EbsBlockDevice, RunInstancesRequest, TagSpecification } from "@aws-sdk/client-ec2";
 import {
   type CreateOrder,
-  formatTemplate,
+  filledTemplates,
   type LabelConfig,
   type Log,
   type Metadata,
   machineMetadata,
-  requestFields,
 } from "@nodeyard/driver";
 import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
 import type { RootDevice } from "../lookups.ts";
@@ -161,23 +160,12 @@ function changesVolume(own: AwsLabelOwn): boolean {
 
 /** Nodeyard's tags are applied last, so that user-defined tags cannot make a machine look like that of another node. */
 export function tagsOf(order: CreateOrder, log: Pick<Log, "warn">): Metadata {
-  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+  const { own, name: label } = order.label as LabelConfig<AwsLabelOwn>;
+  const omit = (tag: string, why: string) => log.warn({ label, tag, why }, "a tag is left out");
   return {
     ...own.tags,
-    ...dynamicTags(order, own, log),
+    ...filledTemplates(own.dynamicTags, order.request, omit),
     ...machineMetadata(order.tag),
     Name: order.hostname,
   };
-}
-
-/** A template that cannot be evaluated loses its tag only; the node is still made. */
-function dynamicTags(order: CreateOrder, own: AwsLabelOwn, log: Pick<Log, "warn">): Metadata {
-  const fields = { request: requestFields(order.request) };
-  const tags: Record<string, string> = {};
-  for (const [key, template] of Object.entries(own.dynamicTags)) {
-    const result = formatTemplate(template, fields);
-    if ("text" in result) tags[key] = result.text;
-    else log.warn({ label: order.label.name, tag: key, why: result.problem }, "a tag is left out");
-  }
-  return tags;
 }

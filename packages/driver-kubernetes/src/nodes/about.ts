@@ -1,11 +1,10 @@
 import {
   type CreateOrder,
-  formatTemplate,
+  filledTemplates,
   type LabelConfig,
   type Log,
   machineMetadata,
   type Resources,
-  requestFields,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
@@ -75,17 +74,10 @@ export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readon
   const { labels, dynamicLabels } = label.own as KubeLabelOwn;
   const all: Record<string, string> = {};
   for (const [key, value] of Object.entries(labels)) all[key] = String(value);
-  const fields = { request: requestFields(request) };
-  for (const [key, template] of Object.entries(dynamicLabels)) {
-    const made = formatTemplate(template, fields);
-    const problem =
-      "problem" in made
-        ? made.problem
-        : VALUE.test(made.text)
-          ? undefined
-          : `gives ${made.text}, which no label can be`;
-    if (problem === undefined) all[key] = (made as { readonly text: string }).text;
-    else log.warn({ label: label.name, key }, `dynamic label ${key} is left out: it ${problem}`);
-  }
+  const omit = (key: string, problem: string) =>
+    log.warn({ label: label.name, key }, `dynamic label ${key} is left out: it ${problem}`);
+  for (const [key, text] of Object.entries(filledTemplates(dynamicLabels, request, omit)))
+    if (VALUE.test(text)) all[key] = text;
+    else omit(key, `gives ${text}, which no label can be`);
   return { ...all, ...machineMetadata(tag), nodepool_node_label: label.name };
 }

@@ -1,11 +1,10 @@
 import { Buffer } from "node:buffer";
 import {
   type CreateOrder,
-  formatTemplate,
+  filledTemplates,
   type LabelConfig,
   type Log,
   machineMetadata,
-  requestFields,
 } from "@nodeyard/driver";
 import { compareVersions } from "../client/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
@@ -70,22 +69,12 @@ function bootVolume(imageId: string, size: number): object {
 /** The tag comes last, so that no property of a user can overwrite it and make a server look like another node's. */
 function metadataOf(order: CreateOrder, label: LabelConfig<OpenstackLabelOwn>, log: Pick<Log, "warn">) {
   const { own } = label;
+  const omit = (property: string, why: string) =>
+    log.warn({ label: order.label.name, property, why }, "a property is left out");
   return {
     groups: [order.tag.provider, label.image?.name ?? "", label.name].join(","),
     ...own.instanceProperties,
-    ...dynamicProperties(order, own, log),
+    ...filledTemplates(own.dynamicProperties, order.request, omit),
     ...machineMetadata(order.tag),
   };
-}
-
-/** Fills in templates. A template that cannot be filled in omits its property; the launch goes on. */
-function dynamicProperties(order: CreateOrder, own: OpenstackLabelOwn, log: Pick<Log, "warn">) {
-  const fields = { request: requestFields(order.request) };
-  const properties: Record<string, string> = {};
-  for (const [key, template] of Object.entries(own.dynamicProperties)) {
-    const result = formatTemplate(template, fields);
-    if ("text" in result) properties[key] = result.text;
-    else log.warn({ label: order.label.name, property: key, why: result.problem }, "a property is left out");
-  }
-  return properties;
 }
