@@ -67,8 +67,10 @@ export class AwsAccount implements Account {
     this.instances = new ListWatch<Instance>({
       clock,
       what: "list of instances",
+      // EC2 cannot list changes only, so each listing is complete.
       list: (signal) => listInstances(aws, signal),
       idOf: ({ InstanceId }) => InstanceId ?? "",
+      // EC2 still lists a terminated instance for about an hour.
       isGone: ({ State }) => State?.Name === "terminated",
       onFailure: (error) =>
         log.warn({ region: place.region, error: messageOf(error) }, "cannot list the instances; will retry"),
@@ -93,6 +95,7 @@ export class AwsAccount implements Account {
     const { signal } = this.#closed;
     this.terminations = new Batch({
       ...batch,
+      // One unknown id makes EC2 refuse the whole call, and terminate none.
       isOfOne: (error) => codeOf(error).startsWith("InvalidInstanceID"),
       async send(ids) {
         await aws.ec2((ec2, to) => ec2.terminateInstances({ InstanceIds: [...ids] }, to), signal);
@@ -135,6 +138,7 @@ function listHosts(aws: Aws, signal: AbortSignal): Promise<readonly Host[]> {
   );
 }
 
+/** All volumes of the account in the region, also those of other users: they use the same quota. */
 function listVolumes(aws: Aws, signal: AbortSignal): Promise<readonly Volume[]> {
   return allPages(
     (token) => aws.ec2((ec2, to) => ec2.describeVolumes({ ...token }, to), signal),

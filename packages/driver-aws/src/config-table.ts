@@ -156,7 +156,10 @@ const cloudImage = {
   "image-parameter": text("Parameter of Systems Manager that holds the AMI.").accepted(OURS),
 };
 
-/** Keys of a provider of driver `aws` (docs/contract/config.md). */
+/**
+ * Keys of a provider of driver `aws` (docs/contract/config.md). What Nodepool has not is marked OURS; what its validator does not
+ * know, though it works there, DOCUMENTED.
+ */
 export const awsTable = {
   ...machineKeys(180),
   "region-name": text("Region.", { needed: "validator" }).as("region"),

@@ -64,6 +64,7 @@ export function awsProvider(
         const found = await shop.instances.find(tag, signal);
         if (found?.InstanceId === undefined || hasEnded(found)) return undefined;
         const host = found.Placement?.HostId;
+        // The form in which the id is stored, so that a removal by it releases the host too.
         return { ...(host !== undefined && { host }), instance: found.InstanceId };
       },
       async list(signal) {
@@ -130,7 +131,7 @@ async function consoleOf(
   return Buffer.from(Output ?? "", "base64").toString();
 }
 
-/** Zones in which the pool has a subnet. */
+/** Zones in which the pool has a subnet, sorted. A zone without one cannot be chosen, whatever the region has. */
 async function zonesOf(
   account: AwsAccount,
   pool: PoolConfig<AwsPoolOwn>,

@@ -82,6 +82,7 @@ async function* upload(
   }
   const { id } = image;
   yield { step: "data", deadlineMs: DATA_MS, ...(externalId !== id && { save: { externalId: id } }) };
+  // An image that an earlier attempt began has its record, and perhaps a part of its data.
   if (!image.whole) await shelf.fill(id, order, signal);
   order.progress(order.size);
   return id;

@@ -66,7 +66,7 @@ const count = (what: string) =>
     times < 0 ? Number.POSITIVE_INFINITY : times,
   );
 
-/** How the cloud behaves; every knob has a default. */
+/** How the cloud behaves; every knob has a default. Without `fake:` nothing fails and nothing takes time. */
 const knobTable = {
   seed: integer("The same seed gives the same cloud.", { default: 1 }),
   // The quota of Nodepool's fake cloud.
@@ -79,6 +79,7 @@ const knobTable = {
     "What the credential may use.",
   ).map((quota): Partial<typeof quota> => limits(quota)),
   "availability-zones": texts("Zones of the cloud.", { default: ["az1", "az2"] }),
+  // A full zone answers 503, as a cloud without free hosts does; the quota answers 403.
   capacity: field(
     "Machines that a zone has room for, by zone.",
     {},
@@ -103,6 +104,7 @@ const knobTable = {
     }),
     "Failures by chance.",
   ),
+  // For tests that need one certain failure; `errors` are for long runs.
   faults: inner(
     section({
       "create-fails": count("creates that fail, nothing made"),

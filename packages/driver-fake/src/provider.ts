@@ -72,6 +72,7 @@ export function fakeProvider(
         if (typeof id !== "string") return;
         await deleted(type === "image" ? shelf.delete(id, signal) : cloud.delete(id, signal));
       },
+      // No call of the cloud, and so no latency and no failure.
       quota: async () => cloud.knobs.quota as Resources,
       need: async (label) => needOf(label as LabelConfig<FakeLabelOwn>),
     },

@@ -99,6 +99,7 @@ function hostOf(
   context: LoadContext,
 ): readonly StaticHost[] {
   const { username, port } = host.connection;
+  // Two users of one host, or two ports, are two hosts for their clients.
   const identity = JSON.stringify([host.name, username, port]);
   const first = seen.get(identity);
   if (first !== undefined) {
@@ -128,6 +129,7 @@ function labelsOf(hosts: readonly StaticHost[]): ReadonlyMap<string, LabelConfig
 
 /** Splits labels in the same way for the pool and for its nodes. */
 function splitLabels(written: readonly string[], at: Reader): readonly string[] {
+  // `textOrTexts` makes a list of both forms; only the file tells them apart.
   const isOneText = typeof at.raw.labels === "string";
   const labels = isOneText
     ? written.flatMap((text) => text.split(/\s+/).filter((label) => label !== ""))

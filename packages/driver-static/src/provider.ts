@@ -55,6 +55,7 @@ export function staticProvider(
     },
     async *remove() {},
     find: async () => undefined,
+    // Hosts are no resources of a cloud: nothing of them can leak, and the file is their only limit.
     list: async () => [],
     removeResource: async () => {},
     quota: async () => ({}),

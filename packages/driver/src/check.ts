@@ -4,7 +4,7 @@ import type { Handover, Offers, SlotOffer } from "./offers.ts";
 /** Number of the contract that this version of the package describes. A change that breaks drivers increases it. */
 export const CONTRACT: Driver["contract"] = 1;
 
-/** The capabilities that a driver must declare. */
+/** The capabilities that a driver must declare; the other two are optional. */
 const CAPABILITIES: Readonly<Record<Exclude<keyof Capabilities, "local" | "backing">, true>> = {
   launches: true,
   inventory: true,
@@ -33,7 +33,10 @@ export const METHODS = Object.keys(PROVIDER) as readonly Method[];
 
 type Loose = Readonly<Record<string, unknown>>;
 
-/** Why `value` is not a driver of this contract, as the end of a sentence; undefined when it is one. */
+/**
+ * Why `value` is not a driver of this contract, as the end of a sentence; undefined when it is one. Called with what a package
+ * outside of this repository exports, so nothing about it is taken for granted.
+ */
 export function driverProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is not an object";
   const { name, contract, open, config } = value;
@@ -62,7 +65,10 @@ function capabilitiesProblem(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Why the result of `open` is not a provider, as the end of a sentence; undefined when it is one. */
+/**
+ * Why the result of `open` is not a provider, as the end of a sentence; undefined when it is one. Only the presence of methods is
+ * checked; the conformance kit checks what they do.
+ */
 export function providerProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is not an object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");
@@ -70,6 +76,7 @@ export function providerProblem(value: unknown): string | undefined {
   return value.offers === undefined ? undefined : offersProblem(value.offers);
 }
 
+/** Required methods of each offer. Typed by the contract, so that a new offer must be listed here. */
 const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   zones: ["list"],
   types: ["of"],

@@ -99,7 +99,10 @@ export function timing(
   };
 }
 
-/** A layer that turns other errors into `fatal` DriverErrors. When the caller aborted, it rethrows the caller's reason. */
+/**
+ * A layer that turns other errors into `fatal` DriverErrors. When the caller aborted, it rethrows the caller's reason. For
+ * drivers outside of this repository, which need not use `provide`.
+ */
 export function typedErrors(providerName: string): Layer {
   return async (name, call, signal) => {
     try {
@@ -123,6 +126,7 @@ function wrapOf(layer: Layer): Wrap {
   };
 }
 
+/** The provider with each call passed through `wrap`. Methods without I/O are passed on as they are. */
 function around(inner: Provider, wrap: Wrap): Provider {
   return {
     ...(inner.offers && { offers: aroundOffers(inner.offers, wrap) }),
@@ -140,6 +144,7 @@ function around(inner: Provider, wrap: Wrap): Provider {
   };
 }
 
+/** The same for the offers. One that the provider omits stays absent, as callers decide by its presence. */
 function aroundOffers(
   { zones, types, prices, console, images, handover, slots, slivers, pace }: Offers,
   wrap: Wrap,

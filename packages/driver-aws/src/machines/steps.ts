@@ -120,6 +120,7 @@ async function makeInstance(
 ): Promise<string> {
   const { account, instances, log } = shop;
   const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
+  // The loader only warns, because Nodepool's validator accepts such a label.
   if (own.instanceType === null && own.fleet === null)
     throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
   const resolved = await resolve(shop, order, host, signal);

@@ -8,6 +8,7 @@ export interface Journal {
   unread(): readonly string[];
 }
 
+/** The events of this version. A line of another version is passed over, like one that a killed process left incomplete. */
 const OPS: ReadonlySet<unknown> = new Set(["create", "delete", "image", "image-data", "image-delete"]);
 
 /** The event of a line; undefined for a line that a killed process left incomplete, and for other text. */

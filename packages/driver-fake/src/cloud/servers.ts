@@ -50,6 +50,7 @@ export class Servers {
   readonly #entries = new Map<string, Entry>();
   /** Live machines of each tag, the oldest first. The oldest one is the tag's machine. */
   readonly #byTag = new Map<string, Set<Entry>>();
+  /** Machines that count for quota and capacity; with the sums below, so that a create need not add up all machines. */
   readonly #live = new Set<Entry>();
   readonly #zones = new Map<string, number>();
   #used: Resources = {};

@@ -22,6 +22,7 @@ export class FileJournal implements Journal {
 
   unread(): readonly string[] {
     const size = fstatSync(this.#file).size;
+    // One call of the kernel when nothing changed, as this runs before each request.
     if (size <= this.#offset) return [];
     const bytes = Buffer.alloc(size - this.#offset);
     let read = 0;

@@ -38,6 +38,7 @@ export function folderShelf(folder: string, random: Random): Shelf {
     list: () => list(folder),
     get,
     async create({ tag, name, format, metadata }) {
+      // The tag is the idempotency token: a repeated create finds the record of the first.
       const known = (await list(folder)).find((image) => sameImage(image.tag, tag));
       if (known !== undefined) return known;
       const made = { id: random.uuid(), name, tag, format, metadata, whole: false };

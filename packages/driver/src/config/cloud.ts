@@ -16,6 +16,7 @@ const notBoth = (one: string, other: string): Rule => [
   `has both ${one} and ${other}; keep one`,
 ];
 
+/** How a cloud image is named. Without both keys its `name` is looked up. */
 const cloudImageKeys = {
   "image-id": text("The cloud's id; not together with `image-name`."),
   "image-name": text("Name or id to look up; not together with `image-id`."),
@@ -45,6 +46,7 @@ export const cloudLimits = {
   "max-volume-gb": integer("Size of all volumes.", { ...NO_LIMIT, unit: "GB" }).as("volume-gb"),
 };
 
+/** Keys of a pool; `pool` and `label` are the keys that the cloud's driver adds. */
 const poolTable = <Pool extends Table, Label extends Table>(pool: Pool, label: Label) => ({
   ...poolKeys(cloudLimits),
   "ignore-provider-quota": flag("Only the limits of the pool count, not those of the cloud.", {
@@ -96,6 +98,7 @@ export const cloudKeys = <P extends Table, L extends Table, D extends Table, C e
   pools: entries(section(poolTable(own.pool, own.label)), "What the provider offers, in pools."),
 });
 
+/** A label as the table reads it. `own` has the driver's keys. */
 type Label<Own> = Entry<Omit<Values<ReturnType<typeof labelTable<Record<never, never>>>>, "own">> & {
   readonly own: Own;
 };

@@ -18,6 +18,7 @@ export interface ImageLists<Own> {
   readonly diskimages: ReadonlyMap<string, ListedImage<Own>>;
 }
 
+/** Connection of a label without an image, or with one that no list of the provider has. */
 const NO_CONNECTION: Connection = {
   username: null,
   pythonPath: "auto",
@@ -97,6 +98,7 @@ export function compileImages<D, C, Own>(
   const diskimages = provider.diskimages.flatMap(({ at, name, connection, own: of }) => {
     const top = context.diskimages.get(name);
     if (top === undefined) reportMissing(at, "name", `diskimage ${name}`);
+    // The provider's entry decides about type and port, the top-level one about the login.
     return top === undefined
       ? []
       : [[name, { connection: { ...top, ...connection }, own: own.diskimage(of) }] as const];
@@ -143,6 +145,7 @@ export function labelImage<Own>(
   return { ...facts, image: { kind: "cloud-image", name: cloudImage } };
 }
 
+/** An abstract diskimage is only a parent of others; the loader's context does not have it, as it is never built. */
 function reportMissing(at: Reader, key: string, name: string): void {
   at.error(key, `names ${name}, which is not among the top-level diskimages, or is abstract`);
 }

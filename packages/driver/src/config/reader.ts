@@ -16,6 +16,7 @@ export interface ConfigFinding {
  * are numbers. An unusable value is reported as an error, and the default is returned.
  */
 export class Reader {
+  /** The mapping as the file has it, for keys that the methods below cannot read. */
   readonly raw: Raw;
   readonly path: Path;
   readonly #report: (finding: ConfigFinding) => void;
@@ -26,6 +27,7 @@ export class Reader {
     this.#report = report;
   }
 
+  /** Reports an unusable value. `key` undefined: the finding is about the mapping itself. */
   error(key: string | number | undefined, message: string): void {
     this.#report({ severity: "error", path: this.#at(key), message });
   }
@@ -34,6 +36,7 @@ export class Reader {
     this.#report({ severity: "warning", path: this.#at(key), message });
   }
 
+  /** Whether the key is there with a value; null counts as absent. */
   has(key: string): boolean {
     return this.raw[key] !== undefined && this.raw[key] !== null;
   }
@@ -59,6 +62,7 @@ export class Reader {
     return value;
   }
 
+  /** A number, also from a numeric string; the default when the key is absent, null or unusable. */
   number(key: string, missing: number): number {
     const value = this.raw[key];
     if (value === undefined || value === null) return missing;
@@ -73,6 +77,7 @@ export class Reader {
     return this.number(key, missingSeconds) * 1000;
   }
 
+  /** true or false; a number is true unless it is 0. */
   flag(key: string, missing: boolean): boolean {
     const value = this.raw[key];
     if (value === undefined || value === null) return missing;
@@ -82,6 +87,7 @@ export class Reader {
     return missing;
   }
 
+  /** A mapping; null when the key is absent or unusable. */
   mapping(key: string): Raw | null {
     const value = this.raw[key];
     if (value === undefined || value === null) return null;
@@ -95,6 +101,7 @@ export class Reader {
     return new Reader(this.mapping(key) ?? {}, [...this.path, key], this.#report);
   }
 
+  /** A list of strings; numbers in it are written as text. Unusable items are reported and left out. */
   texts(key: string): readonly string[] {
     return this.#list(key, false).flatMap((value, index) => {
       if (typeof value === "string" || typeof value === "number") return [String(value)];
