@@ -44,9 +44,7 @@ export class AwsAccount implements Account {
   readonly pace: CallPace;
   /** All instances of the account in the region, also those of other users. Terminated instances are left out. */
   readonly instances: ListWatch<Instance>;
-  /**
-   * Dedicated hosts of the account in the region, also released ones and those of other users. `invalidate` before a judgement.
-   */
+  /** Dedicated hosts of the account in the region, also released ones and those of other users. `invalidate` before a judgement. */
   readonly hosts: SharedValue<readonly Host[]>;
   readonly volumes: SharedValue<readonly Volume[]>;
   readonly lookups: Lookups;

@@ -64,8 +64,7 @@ export async function machineResources(
       const { VolumeId, Attachments, State, Tags } = volume;
       if (VolumeId === undefined || State === "deleted" || State === "deleting") return [];
       if (Attachments?.some(({ InstanceId }) => ids.has(InstanceId))) return [];
-      // A volume in another state is attached or being attached, so a deletion would fail, or hit a machine that has just come
-      // up.
+      // A volume in another state is attached or being attached, so a deletion would fail, or hit a machine that has just come up.
       const isFree = State === "available" || State === "error";
       const tag = isFree ? tagOf(metadataOf(Tags)) : null;
       return [{ type: "volume", id: VolumeId, tag, resources: counted(attached(volume)) }];

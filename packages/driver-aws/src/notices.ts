@@ -81,10 +81,7 @@ export async function followNotices(reader: NoticeReader, stop: AbortSignal): Pr
   }
 }
 
-/**
- * Waits for messages once, takes them, and deletes those that were taken. The others come again after the queue's visibility
- * timeout.
- */
+/** Waits for messages once, takes them, and deletes those that were taken. The others come again after the queue's visibility timeout. */
 async function readQueue(reader: NoticeReader, QueueUrl: string, stop: AbortSignal): Promise<void> {
   const { aws } = reader;
   const { Messages = [] } = await aws.sqs(

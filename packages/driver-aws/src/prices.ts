@@ -26,9 +26,8 @@ export class Prices {
   }
 
   /**
-   * The price of a type, as returned by `machineType`. Null: no price is listed, or a fleet has not chosen its type yet. With
-   * `az` null the most expensive zone counts. Rejects when AWS cannot be asked; the program logs that and goes on without a
-   * price.
+   * The price of a type, as returned by `machineType`. Null: no price is listed, or a fleet has not chosen its type yet. With `az` null
+   * the most expensive zone counts. Rejects when AWS cannot be asked; the program logs that and goes on without a price.
    */
   async of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null> {
     // The texts of `machineType` are the keys of `prices` in nodepool.yaml too, so they are parsed rather than passed in parts.

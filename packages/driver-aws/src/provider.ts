@@ -38,8 +38,7 @@ export function awsProvider(
   const { account } = share;
   const shop = workshop(config, context, account, closed.signal);
   const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
-  // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the
-  // provider.
+  // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
   const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
   const uploads = uploadsOf(config, account.aws, context.clock, openFile);
   const owner = { installation: context.installation, provider: config.name };
@@ -115,10 +114,7 @@ export function awsProvider(
   return { provider, shop };
 }
 
-/**
- * The console of a tag's machine; null when it has none or has ended. EC2 keeps the last 64 KiB, and shows them some minutes
- * late.
- */
+/** The console of a tag's machine; null when it has none or has ended. EC2 keeps the last 64 KiB, and shows them some minutes late. */
 async function consoleOf(
   { account, instances }: Workshop,
   tag: Tag,

@@ -21,10 +21,7 @@ import { fakeSection } from "./knobs.ts";
 /** Size of a machine of Nodepool's fake cloud, for `Fake Flavor` and `Unreal Flavor` alike. */
 const FLAVOR = { cores: 4, ram: 8192 };
 
-/**
- * Description of keys that files for OpenStack have. The driver takes the same files, so that a site can be tried without its
- * cloud.
- */
+/** Description of keys that files for OpenStack have. The driver takes the same files, so that a site can be tried without its cloud. */
 const NOT_READ = "Accepted; nothing in a fake cloud reads it.";
 const configDrive = { "config-drive": flag(NOT_READ).unread() };
 

@@ -17,10 +17,7 @@ export interface ShelfImage {
   readonly whole: boolean;
 }
 
-/**
- * The storage of a fake cloud's images: its memory, or files in a folder. Methods reject with CloudError, or with the errors of
- * files.
- */
+/** The storage of a fake cloud's images: its memory, or files in a folder. Methods reject with CloudError, or with the errors of files. */
 export interface Shelf {
   /** Whether the cloud lists the images together with its machines. */
   readonly inCloud: boolean;

@@ -38,9 +38,7 @@ export function describeMachine(server: FakeServer, order: CreateOrder, cloud: s
   };
 }
 
-/**
- * Console output in the style of real machines: with colours, and incomplete while the machine boots. `fate`: how its boot ends.
- */
+/** Console output in the style of real machines: with colours, and incomplete while the machine boots. `fate`: how its boot ends. */
 export function consoleOf({ name, id, fate }: FakeServer, status: Status): string {
   const began = [`\u001b[0;32mBooting\u001b[0m ${name}`, `machine-id ${id}`];
   if (status === "ACTIVE") return [...began, `${name} login: `].join("\r\n");

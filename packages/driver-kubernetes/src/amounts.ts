@@ -23,10 +23,7 @@ const SCALES: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/**
- * A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a
- * count.
- */
+/** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a count. */
 export function quantity(value: string | number): number {
   const [, digits, suffix] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
   return digits === undefined ? Number.NaN : Number(digits) * (SCALES[suffix!] ?? Number.NaN);

@@ -42,10 +42,7 @@ import type { PodContainer } from "./client/index.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/**
- * A list that goes into the pod unchanged. The validator refuses any other type (LIST), so a value that is no list is read as
- * empty.
- */
+/** A list that goes into the pod unchanged. The validator refuses any other type (LIST), so a value that is no list is read as empty. */
 const list = (description: string) =>
   field(description, {}, LIST, (at, key) =>
     Array.isArray(at.raw[key]) ? (plain(at.raw[key]) as readonly unknown[]) : [],
@@ -114,9 +111,7 @@ const SPEC_ALONE: Rule = [
 const pullSecrets = { "image-pull-secrets": list("Secrets for the registry.") };
 const type = (description: string) => ({ type: text(description, { needed: true }) });
 
-/**
- * Keys of a pool. Its `default-label-*` count for labels that do not set the key themselves; an explicit 0 of a label is kept.
- */
+/** Keys of a pool. Its `default-label-*` count for labels that do not set the key themselves; an explicit 0 of a label is kept. */
 const poolTable = {
   ...poolKeys(limits),
   name: text("Start of the names of namespaces; the project, for openshiftpods.", {
@@ -275,8 +270,7 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
         limits: {
           ...provider.maxResources,
           ...pool.maxResources,
-          // A pool's own limit counts even if it is higher than the provider's, because the provider's is only a default for each
-          // pool.
+          // A pool's own limit counts even if it is higher than the provider's, because the provider's is only a default for each pool.
           instances: pool.at.has("max-servers") ? pool.limits.instances : most,
           cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
           ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
@@ -312,9 +306,7 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
   };
 }
 
-/**
- * Whether the label's node is a pod. An unknown `type` is a pod for `kubernetes` and a project for `openshift`, as in Nodepool.
- */
+/** Whether the label's node is a pod. An unknown `type` is a pod for `kubernetes` and a project for `openshift`, as in Nodepool. */
 function isPod(kind: Kind, { type: word }: LabelValues): boolean {
   if (kind === "openshiftpods") return true;
   return kind === "openshift" ? word === "pod" : word !== "namespace";
@@ -344,8 +336,7 @@ function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLab
       ram: requests.memory ?? 0,
       ...(requests.storage === null ? {} : { "ephemeral-storage": requests.storage }),
       ...(label.gpu === null || label.gpuResource === null ? {} : { [label.gpuResource]: label.gpu }),
-      // A verbatim pod counts with what its containers request. `extra-resources` takes precedence, and a node is always one
-      // instance.
+      // A verbatim pod counts with what its containers request. `extra-resources` takes precedence, and a node is always one instance.
       ...(isVerbatim ? containerAmounts((label.spec.containers ?? []) as readonly PodContainer[]) : {}),
       ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
       instances: 1,
@@ -438,8 +429,7 @@ function labelValueProblem(name: string): string | undefined {
 }
 
 /**
- * Reports a label whose name cannot be that of its pod. Without this check every launch of the label would be refused by the API
- * server.
+ * Reports a label whose name cannot be that of its pod. Without this check every launch of the label would be refused by the API server.
  */
 function checkPodName({ name, at }: { readonly name: string; readonly at: Reader }): void {
   if (!DNS_LABEL.test(name) || name.length > LONGEST_START)

@@ -18,10 +18,7 @@ function kindOf(error: unknown): DriverErrorKind | undefined {
   return error instanceof KubeError ? kindOfAnswer(error) : undefined;
 }
 
-/**
- * The kind of an error answer. Words of the message count before the status, because a quota, roles and admission rules all
- * answer 403.
- */
+/** The kind of an error answer. Words of the message count before the status, because a quota, roles and admission rules all answer 403. */
 function kindOfAnswer({ status, said, causes }: KubeError): DriverErrorKind {
   if (/exceeded quota/i.test(said)) return "quota";
   // The namespace of an earlier attempt is still terminating, or its default service account does not exist yet.

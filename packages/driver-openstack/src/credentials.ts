@@ -9,10 +9,7 @@ export interface Lease {
   release(): Promise<void>;
 }
 
-/**
- * What a session is opened with. Of providers that share one, the first one's handles, certificates and credential reader are
- * used.
- */
+/** What a session is opened with. Of providers that share one, the first one's handles, certificates and credential reader are used. */
 export interface LeaseOrder {
   readonly clock: Clock;
   readonly random: Random;
@@ -68,10 +65,7 @@ export class Credentials {
   }
 }
 
-/**
- * Identifies the customer that has the quota and the rate limit. Secrets are left out: a changed secret is still the same
- * customer.
- */
+/** Identifies the customer that has the quota and the rate limit. Secrets are left out: a changed secret is still the same customer. */
 function keyOf({ cloud, tls }: LeaseOrder): string {
   const { password, token, application_credential_secret, ...rest } = cloud.credential.values;
   const who = Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));

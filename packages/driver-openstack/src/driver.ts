@@ -12,9 +12,7 @@ import { openstackProvider } from "./provider.ts";
 export interface OpenstackHost {
   /** Where clouds.yaml, certificates and OS_* variables are read. */
   readonly around: CloudConfigPaths;
-  /**
-   * Opens the connections of one credential. Called once per credential, with the contents of its certificate files at that time.
-   */
+  /** Opens the connections of one credential. Called once per credential, with the contents of its certificate files at that time. */
   connect(tls: TlsOptions): Transport;
   /** Opens an image file for an upload. */
   readonly openFile: OpenFile;
@@ -48,10 +46,7 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
   };
 }
 
-/**
- * The provider's share of its credential. Throws a DriverError of kind "configuration" when clouds.yaml does not describe the
- * cloud.
- */
+/** The provider's share of its credential. Throws a DriverError of kind "configuration" when clouds.yaml does not describe the cloud. */
 function leaseFor(
   host: OpenstackHost,
   credentials: Credentials,
@@ -70,9 +65,7 @@ function leaseFor(
   }
 }
 
-/**
- * Contents of the certificate files that clouds.yaml names. Throws CloudConfigError with the path of a file that cannot be read.
- */
+/** Contents of the certificate files that clouds.yaml names. Throws CloudConfigError with the path of a file that cannot be read. */
 function tlsOf(cloud: Cloud, around: CloudConfigPaths): TlsOptions {
   const { verify, cacert, cert, key } = cloud.tls;
   const read = (path: string | null) => (path === null ? null : readPem(path, cloud, around));

@@ -63,9 +63,7 @@ export function openstackProvider(
         const amounts = await amountsOf(lookups, listed, signal);
         return resourcesOf(all, { evidence: shop.evidence, amounts, ports: config.own.portCleanup });
       },
-      /**
-       * A leaked server takes its floating IP with it, as `remove` does, and is waited for. Other types are deleted by one call.
-       */
+      /** A leaked server takes its floating IP with it, as `remove` does, and is waited for. Other types are deleted by one call. */
       async removeResource({ type, id, tag }, signal) {
         const name = idOf(id);
         // An id in a form that no version of this driver stores cannot be one of its resources.

@@ -173,10 +173,7 @@ const table = {
 
 /** An image file that a `cloud-images` entry names. */
 export type FileImage = Values<typeof fileTable>;
-/**
- * A kernel with its initial RAM disk, if it has one, and its command line. Paths are those of the host's files, not of the
- * copies.
- */
+/** A kernel with its initial RAM disk, if it has one, and its command line. Paths are those of the host's files, not of the copies. */
 export interface BootFiles extends Values<typeof bootTable> {
   readonly kernel: string;
 }

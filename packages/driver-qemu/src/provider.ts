@@ -43,10 +43,7 @@ export function qemuProvider(host: HostFolder): Provider {
         const [machines, images] = await Promise.all([host.machines(), host.images()]);
         return [...machines, ...images];
       },
-      /**
-       * A leaked machine is ended first: QEMU outlives its launcher. An image goes although machines boot from it, as they have
-       * links.
-       */
+      /** A leaked machine is ended first: QEMU outlives its launcher. An image goes although machines boot from it, as they have links. */
       async removeResource({ tag, imageTag }, signal) {
         if (tag !== null) {
           await host.stop(nodeName(tag), signal);

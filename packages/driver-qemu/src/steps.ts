@@ -80,9 +80,8 @@ async function* coldStart(
 }
 
 /**
- * Continues the machine from a saved state. False when it must boot: the label says so, its disk exists already, it is not known yet
- * whether
- * KVM works, or continuing failed, which is logged and cleaned up.
+ * Continues the machine from a saved state. False when it must boot: the label says so, its disk exists already, it is not known
+ * yet whether KVM works, or continuing failed, which is logged and cleaned up.
  */
 async function* resume(
   host: HostFolder,
@@ -150,9 +149,7 @@ export async function* removeSteps(
   await host.discard(name);
 }
 
-/**
- * With `auto` the first machine of an image is the probe. If it answers under KVM it keeps running. `runs`: it is that machine.
- */
+/** With `auto` the first machine of an image is the probe. If it answers under KVM it keeps running. `runs`: it is that machine. */
 async function* accelerate(
   host: HostFolder,
   order: CreateOrder,
@@ -191,10 +188,7 @@ function showsKeys(order: CreateOrder): boolean {
   return ["ssh", "network_cli"].includes(order.label.connection.type);
 }
 
-/**
- * The machine for the node's record. `forwarded`: the host's port that leads to the guest; null: the guest has an address of its
- * own.
- */
+/** The machine for the node's record. `forwarded`: the host's port that leads to the guest; null: the guest has an address of its own. */
 async function describe(
   host: HostFolder,
   order: CreateOrder,

@@ -2,10 +2,7 @@ import type { Driver } from "@nodeyard/driver";
 import { type StaticProviderConfig, staticConfig } from "./config.ts";
 import { staticProvider } from "./provider.ts";
 
-/**
- * The `static` driver: existing hosts, which are neither made nor deleted. Opening contacts none of them; the launcher probes
- * each.
- */
+/** The `static` driver: existing hosts, which are neither made nor deleted. Opening contacts none of them; the launcher probes each. */
 export const staticDriver: Driver<StaticProviderConfig> = {
   name: "static",
   contract: 1,

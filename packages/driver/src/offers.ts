@@ -34,9 +34,8 @@ export interface Pace {
 /** The machines of a provider whose nodes are slivers. */
 export interface SliverOffer {
   /**
-   * Every machine of the provider as it is now, also those that do not answer. Called when a user looks; limited to a few seconds. A
-   * machine
-   * that does not answer has an `error`.
+   * Every machine of the provider as it is now, also those that do not answer. Called when a user looks; limited to a few
+   * seconds. A machine that does not answer has an `error`.
    */
   machines(signal: AbortSignal): Promise<readonly SliverMachine[]>;
 }
@@ -84,9 +83,8 @@ export interface SlotOffer {
   /** No I/O. */
   of(label: LabelConfig): SlotSettings;
   /**
-   * Removes from backing nodes what belongs to slots without a node. One launcher at a time calls it: when it starts to manage the
-   * provider,
-   * about every minute, and when a node ended without freeing its slot.
+   * Removes from backing nodes what belongs to slots without a node. One launcher at a time calls it: when it starts to manage
+   * the provider, about every minute, and when a node ended without freeing its slot.
    */
   compare?(signal: AbortSignal): Promise<void>;
 }
@@ -161,11 +159,10 @@ export interface Handover {
    */
   access?(tag: Tag, context: StepContext): Promise<Machine["access"]>;
   /**
-   * Called about every minute, for machines that do other work while no client uses them, because a node can return from a request to
-   * the free nodes without a call. `uses` reads from the tree, at the time of its call, how nodes are used; nodes of others are missing in
-   * its result. A driver that first looks at a machine and then calls `uses` knows for an "unused" node that a call of `ready`, if any,
-   * comes
-   * after its look.
+   * Called about every minute, for machines that do other work while no client uses them, because a node can return from a
+   * request to the free nodes without a call. `uses` reads from the tree, at the time of its call, how nodes are used; nodes of
+   * others are missing in its result. A driver that first looks at a machine and then calls `uses` knows for an "unused" node
+   * that a call of `ready`, if any, comes after its look.
    */
   reconcile?(uses: NodeUses, signal: AbortSignal): Promise<void>;
 }

@@ -75,8 +75,7 @@ async function reach(
 }
 
 /**
- * One connection, and the server's greeting when keys are requested. The limit of CONNECTION_MS goes on until `close`, over the
- * exchange.
+ * One connection, and the server's greeting when keys are requested. The limit of CONNECTION_MS goes on until `close`, over the exchange.
  */
 async function open(
   target: ScanTarget,

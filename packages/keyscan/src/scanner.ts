@@ -25,10 +25,7 @@ export function scannerOver(handles: Handles, random: Random, { active, waiting 
   return { scan: (target) => gate.run(() => scan(target, handles, random), target.signal) };
 }
 
-/**
- * Tries until the target answers, its time is up, or an error is final. Rejects with ScanTimeoutError, whose cause is the last
- * failure.
- */
+/** Tries until the target answers, its time is up, or an error is final. Rejects with ScanTimeoutError, whose cause is the last failure. */
 async function scan(target: ScanTarget, handles: Handles, random: Random): Promise<ScanResult> {
   let last: unknown;
   const where = `${target.host}:${target.port}`;

@@ -105,10 +105,7 @@ function checkpointOf(externalId: ExternalId | null, snapshot: string): number {
   return typeof externalId.blocks === "number" ? externalId.blocks : 0;
 }
 
-/**
- * Sends one block, and checks that the service received the same bytes. A block that is sent twice is written twice, to the same
- * place.
- */
+/** Sends one block, and checks that the service received the same bytes. A block that is sent twice is written twice, to the same place. */
 async function put(
   { order, aws, signal }: Upload,
   snapshot: string,

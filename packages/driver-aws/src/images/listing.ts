@@ -66,9 +66,8 @@ export async function removeUploaded(
 }
 
 /**
- * Tags the results of imports that have no tags because the launcher that waited for them ended. They get the tags of the task that made
- * them.
- * Resources that no tagged task names are left alone: they belong to other users of the account.
+ * Tags the results of imports that have no tags because the launcher that waited for them ended. They get the tags of the task
+ * that made them. Resources that no tagged task names are left alone: they belong to other users of the account.
  */
 async function adopted(aws: Aws, owner: Owner, signal: AbortSignal) {
   const own = (await allImportTasks(aws, signal)).filter(

@@ -9,8 +9,7 @@ import { uploadMetadata, uploadToken } from "./tags.ts";
 const POLL_MS = 5_000;
 
 /**
- * Registers an AMI whose root disk is the snapshot, and returns its id. A continued upload finds its AMI by the tag before it
- * comes here.
+ * Registers an AMI whose root disk is the snapshot, and returns its id. A continued upload finds its AMI by the tag before it comes here.
  */
 export async function registered(upload: Upload, snapshot: string): Promise<string> {
   const { order, aws, own, signal } = upload;

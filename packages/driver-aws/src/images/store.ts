@@ -10,10 +10,7 @@ import { keyOf } from "./tags.ts";
 /** Milliseconds for one upload with its import. */
 const UPLOAD_MS = 6 * 3_600_000;
 
-/**
- * Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"). Errors are the SDK's and
- * DriverErrors.
- */
+/** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"). Errors are the SDK's and DriverErrors. */
 export function awsImageStore(parts: ImageParts): ImageStore {
   return {
     formats: [parts.format],

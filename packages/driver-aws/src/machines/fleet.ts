@@ -25,8 +25,7 @@ export async function runFleet(
   const label = order.label as LabelConfig<AwsLabelOwn>;
   const template = templateOf(label, order.pool.own as AwsPoolOwn, order.tag.provider, resolved.root.name);
   const body = fleetBody(order, resolved, template, token, log);
-  // Twice at most: a missing template is made anew once. A second miss means that something deletes templates faster than they
-  // are used.
+  // Twice at most: a missing template is made anew once. A second miss means that something deletes templates faster than they are used.
   for (let again = false; ; again = true) {
     await templates.ensure(template, signal);
     try {
@@ -88,8 +87,7 @@ function fleetError(errors: readonly CreateFleetError[]): DriverError {
     kind: kindOfFault({ code, message, status: 400 }),
   }));
   const said = [...new Set(faults.map(({ code, message }) => `${message.trim()} (${code})`))].join("; ");
-  // The kind that leaves the most hope counts: if one type failed for capacity, another zone may have it, whatever the other
-  // types said.
+  // The kind that leaves the most hope counts: if one type failed for capacity, another zone may have it, whatever the other types said.
   const rank = ["capacity", "quota", "transient", "configuration"] as const;
   const kind = rank.find((one) => faults.some((fault) => fault.kind === one)) ?? "fatal";
   return new DriverError(

@@ -31,10 +31,7 @@ export function isReleased({ State }: Host): boolean {
   return RELEASED.has(State ?? "");
 }
 
-/**
- * Dedicated hosts. Each node has its own, which is released with the node. They are found by their tag, so nothing is kept in
- * memory.
- */
+/** Dedicated hosts. Each node has its own, which is released with the node. They are found by their tag, so nothing is kept in memory. */
 export class Hosts {
   readonly #account: AwsAccount;
   readonly #clock: Clock;
@@ -45,8 +42,7 @@ export class Hosts {
   }
 
   /**
-   * The node's host that is not released: by the stored id if the host has the node's tag, otherwise by tag. From a list that
-   * begins now.
+   * The node's host that is not released: by the stored id if the host has the node's tag, otherwise by tag. From a list that begins now.
    */
   async existing(tag: Tag, id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     this.#account.hosts.invalidate();
@@ -89,9 +85,7 @@ export class Hosts {
     return id;
   }
 
-  /**
-   * Resolves when instances can be placed on the host. Rejects with "transient" when it failed, or is not listed after LISTED_MS.
-   */
+  /** Resolves when instances can be placed on the host. Rejects with "transient" when it failed, or is not listed after LISTED_MS. */
   async available(id: string, place: string, signal: AbortSignal): Promise<void> {
     const started = this.#clock.monotonic();
     for (;;) {

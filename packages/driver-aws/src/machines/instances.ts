@@ -18,9 +18,7 @@ const CREATE_MS = 900_000;
 const LISTED_MS = 60_000;
 /** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
-/**
- * Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again.
- */
+/** Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again. */
 const MOST_REMOVED = 10_000;
 
 /**
@@ -133,10 +131,7 @@ export class Instances {
     );
   }
 
-  /**
-   * Requests the termination; it has been accepted when this resolves. An instance that EC2 does not know is no error. May be
-   * repeated.
-   */
+  /** Requests the termination; it has been accepted when this resolves. An instance that EC2 does not know is no error. May be repeated. */
   async delete(id: string, signal: AbortSignal): Promise<void> {
     if (this.#removed.size >= MOST_REMOVED) this.#removed.clear();
     this.#removed.add(id);

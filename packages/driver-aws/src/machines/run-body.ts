@@ -36,9 +36,7 @@ export function machineType(
   return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
 }
 
-/**
- * Body of RunInstances: exactly one machine. Absent settings are left out, so that the AMI's and the account's defaults apply.
- */
+/** Body of RunInstances: exactly one machine. Absent settings are left out, so that the AMI's and the account's defaults apply. */
 export function runBody(
   order: CreateOrder,
   resolved: Resolved,

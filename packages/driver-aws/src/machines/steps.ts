@@ -135,10 +135,7 @@ async function makeInstance(
   );
 }
 
-/**
- * The ids that the call needs, from the names of the configuration. Rejects with "configuration" for a name that EC2 does not
- * know.
- */
+/** The ids that the call needs, from the names of the configuration. Rejects with "configuration" for a name that EC2 does not know. */
 async function resolve(
   { account, imageOf }: Workshop,
   order: CreateOrder,
@@ -182,9 +179,7 @@ function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boo
   return known.instance === instance && known.host === host;
 }
 
-/**
- * The machine as the launcher gets it. IPv6 comes before a private IPv4 address, which clients outside of the VPC cannot reach.
- */
+/** The machine as the launcher gets it. IPv6 comes before a private IPv4 address, which clients outside of the VPC cannot reach. */
 async function describeMachine(
   { account, config }: Workshop,
   order: CreateOrder,

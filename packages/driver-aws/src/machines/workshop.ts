@@ -20,10 +20,7 @@ export interface Workshop {
   readonly instances: Instances;
   readonly hosts: Hosts;
   readonly templates: Templates;
-  /**
-   * The AMI of an order. Rejects with "configuration" when the label's image has no ready upload here, or its source names no
-   * AMI.
-   */
+  /** The AMI of an order. Rejects with "configuration" when the label's image has no ready upload here, or its source names no AMI. */
   imageOf(order: CreateOrder, signal: AbortSignal): Promise<string>;
   /** Root device of a label's AMI; undefined when the image is an upload, or cannot be looked up now. */
   rootOf(label: LabelConfig<AwsLabelOwn>, signal: AbortSignal): Promise<string | undefined>;

@@ -26,10 +26,7 @@ export function hostAmounts(type: string): Resources {
   return { instances: 1, ...(code === undefined ? {} : { [code]: 1 }) };
 }
 
-/**
- * A volume's storage in GiB and its IOPS, by quota code. Empty for a type without a code, and for what is null: the AMI decides
- * then.
- */
+/** A volume's storage in GiB and its IOPS, by quota code. Empty for a type without a code, and for what is null: the AMI decides then. */
 export function volumeAmounts(volume: {
   readonly type: string | null;
   readonly size: number | null;

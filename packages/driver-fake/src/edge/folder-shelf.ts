@@ -17,10 +17,7 @@ interface StoredImage {
   readonly whole: boolean;
 }
 
-/**
- * Stores images as copies in a folder, which outlive the process. There is no lock: the builder uploads a tag in one process
- * only.
- */
+/** Stores images as copies in a folder, which outlive the process. There is no lock: the builder uploads a tag in one process only. */
 export function folderShelf(folder: string, random: Random): Shelf {
   const file = (id: string, kind: string) => join(folder, `${id}.${kind}`);
   const get = async (id: string) => (await list(folder)).find((image) => image.id === id);

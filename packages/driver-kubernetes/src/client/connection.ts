@@ -57,9 +57,8 @@ const YOUNG_MS = 20_000;
 const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
- * Calls to one API server with one credential, which is renewed when necessary. `get`, `post` and `delete` retry interrupted
- * calls for OUTAGE_MS. They reject with KubeError (an error answer), NoAnswer (no answer), KubeConfigError (no credential), or
- * the signal's reason.
+ * Calls to one API server with one credential, which is renewed when necessary. `get`, `post` and `delete` retry interrupted calls for
+ * OUTAGE_MS. They reject with KubeError (an error answer), NoAnswer (no answer), KubeConfigError (no credential), or the signal's reason.
  */
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -81,8 +80,7 @@ export class Connection {
   access(): Promise<Access> {
     const { clock } = this.#options;
     const { access, at } = this.#known ?? {};
-    // A credential with an expiry is trusted until shortly before it. One without, such as a token file, is read again every
-    // FRESH_MS.
+    // A credential with an expiry is trusted until shortly before it. One without, such as a token file, is read again every FRESH_MS.
     const isFresh =
       access !== undefined &&
       (access.expires === null
@@ -240,10 +238,7 @@ export class Connection {
     }
   }
 
-  /**
-   * The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for
-   * `isYoung`.
-   */
+  /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isYoung`. */
   #noAnswer(method: string, { path, signal }: Call, cause: unknown): unknown {
     if (signal.aborted) return signal.reason;
     this.#outage = this.#options.clock.monotonic();

@@ -31,9 +31,7 @@ export class KubeConfigError extends errorClass("kubernetes.configuration") {}
 /** Characters of the server's message that are kept. Admission webhooks and proxies answer with whole pages. */
 const LONGEST = 500;
 
-/**
- * The fields of a Status object that are read (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/).
- */
+/** The fields of a Status object that are read (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/). */
 interface Status {
   readonly reason?: string;
   readonly message?: string;

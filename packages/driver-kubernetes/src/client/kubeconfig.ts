@@ -85,8 +85,7 @@ const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
  * The access of a context. Without `context`: that of `current-context`, or of the pod that this process runs in when there is no
- * kubeconfig.
- * Throws KubeConfigError.
+ * kubeconfig. Throws KubeConfigError.
  */
 export async function resolveAccess(
   context: string | null,

@@ -17,10 +17,7 @@ export interface KubeObject {
   };
 }
 
-/**
- * One page of a list. `continue` is empty or absent on the last one. `resourceVersion` is the version of the whole list, on each
- * page.
- */
+/** One page of a list. `continue` is empty or absent on the last one. `resourceVersion` is the version of the whole list, on each page. */
 export interface List<T> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
   readonly items: readonly T[];

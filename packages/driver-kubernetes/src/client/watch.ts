@@ -199,9 +199,7 @@ export class ObjectWatch<T extends KubeObject> {
     for (const wake of [...this.#onSync]) wake();
   }
 
-  /**
-   * Follows one watch to its end. Rejects when the connection is lost or silent, and when the server no longer knows the version.
-   */
+  /** Follows one watch to its end. Rejects when the connection is lost or silent, and when the server no longer knows the version. */
   async #follow(signal: AbortSignal): Promise<void> {
     const { connection, clock, random, path } = this.#options;
     const own = new AbortController();

@@ -43,9 +43,8 @@ export function podRules(names?: readonly string[]): readonly Rule[] {
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 /**
- * Cluster roles that an administrator can create. RBAC lets a subject grant only rights that it has itself, or that a role it may `bind`
- * has.
- * With these roles the launcher needs `bind` only.
+ * Cluster roles that an administrator can create. RBAC lets a subject grant only rights that it has itself, or that a role it may
+ * `bind` has. With these roles the launcher needs `bind` only.
  */
 const SHARED = { namespace: "nodeyard-zuul", pod: "nodeyard-zuul-restricted" } as const;
 /** Milliseconds until a secret must have its token. Without the token controller it never gets one. */
@@ -85,8 +84,7 @@ export class JobAccess {
   }
 
   /**
-   * Creates a service account. Pods that run as it get no token: the job has one in its record. `more`: further metadata, such as
-   * owners.
+   * Creates a service account. Pods that run as it get no token: the job has one in its record. `more`: further metadata, such as owners.
    */
   async serviceAccount(namespace: string, name: string, more: object, signal: AbortSignal): Promise<void> {
     const body = { metadata: { name, ...more }, automountServiceAccountToken: false };
@@ -211,10 +209,7 @@ export class JobAccess {
     return true;
   }
 
-  /**
-   * Creates an object under a name that only this driver uses. One that exists was created by an earlier attempt and is not
-   * changed.
-   */
+  /** Creates an object under a name that only this driver uses. One that exists was created by an earlier attempt and is not changed. */
   async #make(path: string, body: object, signal: AbortSignal): Promise<void> {
     try {
       await this.#connection.post({ path, body, signal });

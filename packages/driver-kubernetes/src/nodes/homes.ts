@@ -30,8 +30,7 @@ export function homesOf({ cluster, kind, log }: Site) {
   async function make(order: CreateOrder, name: string, signal: AbortSignal): Promise<KubeObject> {
     const label = order.label as LabelConfig<KubeLabelOwn>;
     const metadata = { name, labels: labelsOf(order, log) };
-    // The pod's name is stored with the namespace, so that `list` can tell a missing pod, also for a label that left the
-    // configuration.
+    // The pod's name is stored with the namespace, so that `list` can tell a missing pod, also for a label that left the configuration.
     const about = aboutText(order.tag, label, label.own.isPod ? label.name : null);
     if (!isProject) {
       const body = { metadata: { ...metadata, annotations: { [ABOUT]: about } } };

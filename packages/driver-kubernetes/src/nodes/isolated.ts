@@ -54,8 +54,7 @@ export function isolatedNodes(site: Site): Nodes {
     const { name } = home.metadata;
 
     yield { step: "access", deadlineMs: CALL_MS };
-    // The job owns its project, as in Nodepool. OpenShift calls the binding of the requester `admin`, so this one has another
-    // name.
+    // The job owns its project, as in Nodepool. OpenShift calls the binding of the requester `admin`, so this one has another name.
     if (site.kind === "openshift") {
       await site.access.serviceAccount(name, USER, {}, signal);
       await site.access.bind(name, "admin-0", { kind: "ClusterRole", name: "admin" }, USER, {}, signal);

@@ -32,9 +32,8 @@ export interface Collection<T extends KubeObject> {
 }
 
 /**
- * The objects of nodes in a collection: claimed by name, identified by their tag, deleted by uid. It keeps no state but the
- * collection's watch, so each method may be called again after a crash or a lost answer. Errors are the client's, and
- * DriverErrors.
+ * The objects of nodes in a collection: claimed by name, identified by their tag, deleted by uid. It keeps no state but the collection's
+ * watch, so each method may be called again after a crash or a lost answer. Errors are the client's, and DriverErrors.
  */
 export class Owned<T extends KubeObject> {
   readonly #in: Collection<T>;
@@ -71,10 +70,7 @@ export class Owned<T extends KubeObject> {
     return found;
   }
 
-  /**
-   * All objects that the credential can list, with those of others. `query` restricts the list. Rejects rather than return a
-   * part.
-   */
+  /** All objects that the credential can list, with those of others. `query` restricts the list. Rejects rather than return a part. */
   async all(signal: AbortSignal, query: Readonly<Record<string, string>> = {}): Promise<readonly T[]> {
     const { connection, path } = this.#in;
     const { items } = await listAll((page) => connection.get<List<T>>({ path, query: page, signal }), query);
@@ -171,10 +167,7 @@ export class Owned<T extends KubeObject> {
     await watch.wait(place, (there) => (there?.metadata.uid === uid ? undefined : true), signal);
   }
 
-  /**
-   * The object from the server; undefined when there is none; FOREIGN when the name is taken by one that this credential may not
-   * read.
-   */
+  /** The object from the server; undefined when there is none; FOREIGN when the name is taken by one that this credential may not read. */
   async #read(name: string, signal: AbortSignal): Promise<T | undefined> {
     const { connection, path, ours } = this.#in;
     try {

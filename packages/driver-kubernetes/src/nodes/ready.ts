@@ -19,10 +19,9 @@ interface ReadyHandles {
 /**
  * Resolves to the pod when the watch shows it ready. Rejects with a DriverError when it will not become ready:
  *
- * "capacity" when the scheduler refuses it for `roomMs` and no autoscaler adds a node; "configuration" when only a change of the
- * label can help; "transient" when another attempt may succeed; "not-found" when it was deleted; "timeout" after POD_MS, with the
- * pod's phase and its last two warnings. The caller's abort rejects with the signal's reason. The pod must be in the watch before
- * the call (`note`).
+ * "capacity" when the scheduler refuses it for `roomMs` and no autoscaler adds a node; "configuration" when only a change of the label
+ * can help; "transient" when another attempt may succeed; "not-found" when it was deleted; "timeout" after POD_MS, with the pod's phase
+ * and its last two warnings. The caller's abort rejects with the signal's reason. The pod must be in the watch before the call (`note`).
  */
 export async function podReady(handles: ReadyHandles, place: PodPlace, signal: AbortSignal): Promise<Pod> {
   const { watch, clock, roomMs } = handles;
@@ -37,8 +36,7 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
     return wanted(pod) ? pod : undefined;
   };
   try {
-    // Each turn waits for ready or refused, and gives a refused pod `roomMs`. After that only an autoscaler's event lets it wait
-    // longer.
+    // Each turn waits for ready or refused, and gives a refused pod `roomMs`. After that only an autoscaler's event lets it wait longer.
     for (;;) {
       const pod = await watch.wait(
         place,

@@ -43,10 +43,7 @@ interface LimitRange extends KubeObject {
 /** Nodes that are pods in an existing project: driver `openshiftpods`. The name of the pool is that of the project. */
 export function sharedNodes(site: Site): Nodes {
   const { connection } = site.cluster;
-  /**
-   * One watch per project, which lives as long as the provider. The promise is stored, so that concurrent callers share the first
-   * list.
-   */
+  /** One watch per project, which lives as long as the provider. The promise is stored, so that concurrent callers share the first list. */
   const seen = new Map<string, Promise<Seen>>();
   /** Projects in which the launcher may not create job credentials, with the reason. Their jobs get the launcher's own. */
   const handsOn = new Map<string, string>();
@@ -79,10 +76,7 @@ export function sharedNodes(site: Site): Nodes {
       },
     });
 
-  /**
-   * The pod of a node. Rejects with kind "not-found" when it is gone or has ended: the launcher then takes the node out of
-   * service.
-   */
+  /** The pod of a node. Rejects with kind "not-found" when it is gone or has ended: the launcher then takes the node out of service. */
   async function standing(tag: Tag, signal: AbortSignal): Promise<Pod> {
     const pod = await nodesIn(tag.pool).known(tag, null, signal);
     if (pod !== undefined && !hasEnded(pod)) return pod;
@@ -245,8 +239,7 @@ export function sharedNodes(site: Site): Nodes {
       return tokenMs === 0 || age < tokenMs / 4 ? undefined : portFor(pod, signal);
     },
     /**
-     * Lists each project's pods once, which proves that the projects exist and can be read. Missing rights for job credentials
-     * only warn.
+     * Lists each project's pods once, which proves that the projects exist and can be read. Missing rights for job credentials only warn.
      */
     async open(signal) {
       for (const project of pools) {

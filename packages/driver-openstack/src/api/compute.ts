@@ -76,10 +76,7 @@ const limitsSchema = z.object({
 /** Many callers wait for a listing, so it goes before single calls at the rate limit. */
 const FIRST = { first: true } as const;
 
-/**
- * The driver's calls to nova. Methods reject with the errors of `Session.send`, and with OddAnswer for an answer that lacks a
- * field.
- */
+/** The driver's calls to nova. Methods reject with the errors of `Session.send`, and with OddAnswer for an answer that lacks a field. */
 export class Compute {
   readonly #nova: Service;
 

@@ -1,9 +1,6 @@
 import { CloudConfigError } from "./errors.ts";
 
-/**
- * The credentials under `auth` in clouds.yaml; names as in keystone's API. Which ones are needed depends on the method
- * (`authBody`).
- */
+/** The credentials under `auth` in clouds.yaml; names as in keystone's API. Which ones are needed depends on the method (`authBody`). */
 export interface Credential {
   /** keystone's address, with or without a version. */
   readonly authUrl: string;

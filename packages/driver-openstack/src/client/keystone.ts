@@ -15,10 +15,7 @@ export interface Token {
   readonly renewAt: number;
 }
 
-/**
- * The fields of the answer that are read (Identity API v3, "Password authentication with scoped authorization"). Times are ISO
- * 8601.
- */
+/** The fields of the answer that are read (Identity API v3, "Password authentication with scoped authorization"). Times are ISO 8601. */
 const answerSchema = z.object({
   token: z.object({
     issued_at: z.string(),

@@ -130,9 +130,8 @@ export class Service {
   }
 
   /**
-   * All pages of a listing, in order. `kind` is the name of the list in the answer. The address of the next page is in `<kind>_links`
-   * (nova,
-   * cinder; neutron, when its administrator sets `pagination_max_limit`) or in `next` (glance).
+   * All pages of a listing, in order. `kind` is the name of the list in the answer. The address of the next page is in
+   * `<kind>_links` (nova, cinder; neutron, when its administrator sets `pagination_max_limit`) or in `next` (glance).
    */
   async list<S extends z.ZodType>(
     kind: string,

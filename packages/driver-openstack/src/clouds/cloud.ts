@@ -45,9 +45,7 @@ export interface Cloud {
   readonly rateLimit: number | null;
 }
 
-/**
- * Prefixes of `*_endpoint_override` and `*_default_microversion`. Block storage has three, of which the first that is set counts.
- */
+/** Prefixes of `*_endpoint_override` and `*_default_microversion`. Block storage has three, of which the first that is set counts. */
 const SERVICE_KEYS: Readonly<Record<string, ServiceName>> = {
   compute: "compute",
   network: "network",

@@ -52,10 +52,7 @@ export function readMapping(
   return { path: null, entries: {} };
 }
 
-/**
- * Runs `work`; its error becomes a CloudConfigError of one line: YAML errors quote several lines of the file, which may hold
- * secrets.
- */
+/** Runs `work`; its error becomes a CloudConfigError of one line: YAML errors quote several lines of the file, which may hold secrets. */
 function attempt<T>(what: string, work: () => T): T {
   try {
     return work();

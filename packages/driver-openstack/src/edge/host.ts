@@ -29,10 +29,7 @@ export const thisHost: OpenstackHost = {
 /** The `openstack` driver. */
 export const openstackDriver = createOpenstackDriver(thisHost);
 
-/**
- * Undefined when the file does not exist. Other errors are thrown: a file without read permission must not look like an absent
- * one.
- */
+/** Undefined when the file does not exist. Other errors are thrown: a file without read permission must not look like an absent one. */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");

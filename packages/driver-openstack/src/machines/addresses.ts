@@ -16,10 +16,7 @@ export interface Reach {
   readonly ipv6: boolean;
 }
 
-/**
- * A server's addresses as they are recorded. `interfaceIp` is the one that clients connect to; null when the server has no
- * address.
- */
+/** A server's addresses as they are recorded. `interfaceIp` is the one that clients connect to; null when the server has no address. */
 export interface Addresses {
   readonly interfaceIp: string | null;
   readonly publicIpv4: string | null;
@@ -36,8 +33,7 @@ interface Address {
 }
 
 /**
- * Classifies the addresses of a server (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not show
- * yet.
+ * Classifies the addresses of a server (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not show yet.
  */
 export function addressesOf(
   server: Pick<Server, "addresses">,

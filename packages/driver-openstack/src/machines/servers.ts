@@ -42,8 +42,7 @@ interface Order {
 
 /**
  * The servers of nodes: created once, found by id or tag, deleted until they are gone. Waiting uses the shared listing
- * (docs/design/openstack.md); single servers are read only where a listing cannot decide. Errors are the client's, and
- * DriverErrors.
+ * (docs/design/openstack.md); single servers are read only where a listing cannot decide. Errors are the client's, and DriverErrors.
  */
 export class Servers {
   readonly #nova: Compute;
@@ -152,9 +151,8 @@ export class Servers {
   }
 
   /**
-   * Resolves when the server is gone and its quota is free. A deletion that nova gave up is an error, and must be requested
-   * again. `seen`: the server before the deletion, which tells whether it was on a host already. The caller's signal is the only
-   * time limit.
+   * Resolves when the server is gone and its quota is free. A deletion that nova gave up is an error, and must be requested again.
+   * `seen`: the server before the deletion, which tells whether it was on a host already. The caller's signal is the only time limit.
    */
   async gone(id: string, place: string, signal: AbortSignal, seen?: Server): Promise<void> {
     let order: Order = { at: this.#clock.monotonic(), last: false };
@@ -186,10 +184,9 @@ export class Servers {
   }
 
   /**
-   * Waits for the end of a deletion. nova says DELETED before it frees the quota, seconds before under load: "freed" means that a complete
-   * listing no longer contains the server. "doubtful": only changes were listed, or the server may be on its way to its host, when a
-   * listing
-   * can miss it. "forgotten": nova has called it "deleting" for so long that its host was probably never notified.
+   * Waits for the end of a deletion. nova says DELETED before it frees the quota, seconds before under load: "freed" means that a
+   * complete listing no longer contains the server. "doubtful": only changes were listed, or the server may be on its way to its host,
+   * when a listing can miss it. "forgotten": nova has called it "deleting" for so long that its host was probably never notified.
    */
   #leaving(
     id: string,
@@ -256,9 +253,7 @@ export function idOf(externalId: ExternalId | null): string | undefined {
   return typeof id === "string" && id !== "" ? id : undefined;
 }
 
-/**
- * How long after the request a server in this state may still be deleted, milliseconds. Infinity: the step's deadline decides.
- */
+/** How long after the request a server in this state may still be deleted, milliseconds. Infinity: the step's deadline decides. */
 function patience(status: string, task: string | null | undefined): number {
   if (status === "ERROR") return task ? STUCK_MS : GIVEN_UP_MS;
   return task === "deleting" ? FORGOTTEN_MS : Number.POSITIVE_INFINITY;

@@ -20,8 +20,7 @@ export interface Workshop {
   /** This host has a routable IPv6 address. */
   readonly ipv6: boolean;
   /**
-   * Tags of ports and volumes. In memory only when the launcher passes no store: leaked ones of an earlier process are then not
-   * deleted.
+   * Tags of ports and volumes. In memory only when the launcher passes no store: leaked ones of an earlier process are then not deleted.
    */
   readonly evidence: Evidence;
   readonly nova: Compute;

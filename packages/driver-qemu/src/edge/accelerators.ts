@@ -15,10 +15,7 @@ export type Accelerator = "kvm" | "tcg";
  */
 export class Accelerators {
   readonly #root: string;
-  /**
-   * Probes of this process in progress, by key. Another process may probe the same image at the same time; the later result is
-   * kept.
-   */
+  /** Probes of this process in progress, by key. Another process may probe the same image at the same time; the later result is kept. */
   readonly #underWay = new Map<string, Promise<Accelerator>>();
 
   constructor(root: string) {

@@ -100,10 +100,7 @@ export class Allotments {
     }
   }
 
-  /**
-   * Frees what a machine had. The port is taken off the bridge before its number can be given to another machine. May be
-   * repeated.
-   */
+  /** Frees what a machine had. The port is taken off the bridge before its number can be given to another machine. May be repeated. */
   async free(name: string, { uid, number }: Allotment): Promise<void> {
     if (uid !== undefined) await this.#users?.free(uid, name);
     if (number === undefined) return;

@@ -13,9 +13,7 @@ import type { StoredImage } from "./uploads.ts";
 
 const GIB = 1024 ** 3;
 
-/**
- * The boot of one machine. Each part may be repeated. It keeps nothing: what was done already is seen in the machine's folder.
- */
+/** The boot of one machine. Each part may be repeated. It keeps nothing: what was done already is seen in the machine's folder. */
 export class Boot {
   readonly #host: HostFolder;
   readonly #order: CreateOrder;

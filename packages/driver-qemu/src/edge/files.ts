@@ -22,9 +22,7 @@ export function succeeds(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/**
- * The JSON content of a file of this driver; undefined when the file is missing or incomplete. Nothing about its form is checked.
- */
+/** The JSON content of a file of this driver; undefined when the file is missing or incomplete. Nothing about its form is checked. */
 export async function readFacts<T>(path: string): Promise<T | undefined> {
   const text = await ignoring("ENOENT", readFile(path, "utf8"));
   try {

@@ -155,8 +155,7 @@ export class HostFolder {
   }
 
   /**
-   * All uploads, incomplete ones included, so that the sweep removes those too. Saved states of images that are gone are removed
-   * as well.
+   * All uploads, incomplete ones included, so that the sweep removes those too. Saved states of images that are gone are removed as well.
    */
   async images(): Promise<readonly Resource[]> {
     await this.#retire();

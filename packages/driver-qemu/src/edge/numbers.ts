@@ -29,10 +29,7 @@ export class Numbers {
     return new Numbers(root, range, what);
   }
 
-  /**
-   * Takes the lowest free number. Rejects with kind "quota" when all are taken by machines that exist. `now`: wall time,
-   * milliseconds.
-   */
+  /** Takes the lowest free number. Rejects with kind "quota" when all are taken by machines that exist. `now`: wall time, milliseconds. */
   async take(machine: string, alive: (machine: string) => Promise<boolean>, now: number): Promise<number> {
     for (let attempt = 1; ; attempt++) {
       const taken = new Set(await readdir(this.#root));

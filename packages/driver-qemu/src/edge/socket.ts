@@ -80,8 +80,7 @@ export function released(
 }
 
 /**
- * Waits for a line of the guest's script. Other lines are passed over; "failed REASON" rejects, shortened and without control
- * characters.
+ * Waits for a line of the guest's script. Other lines are passed over; "failed REASON" rejects, shortened and without control characters.
  */
 async function expected(socket: Socket, wanted: string): Promise<void> {
   for await (const line of lines(socket)) {

@@ -24,9 +24,7 @@ export function needOf(label: LabelConfig): Resources {
   return { instances: 1, cores, ram: ram + OVERHEAD_MIB, "disk-gb": disk };
 }
 
-/**
- * Limits of the folder: those of the configuration, otherwise what the host has. User ids bound the machines, as each needs one.
- */
+/** Limits of the folder: those of the configuration, otherwise what the host has. User ids bound the machines, as each needs one. */
 export function quotaOf({ limits, users }: QemuProviderOwn, host: HostAmounts): Resources {
   const numbers = users === null ? Number.POSITIVE_INFINITY : users.last - users.first + 1;
   const instances = Math.min(limits.instances, numbers);

@@ -19,9 +19,7 @@ export interface Subnet {
   readonly prefix: number;
 }
 
-/**
- * Parses "10.93.0.0/24"; undefined for a text that is not a network of 5 to 16,381 machines, or is one of loopback or multicast.
- */
+/** Parses "10.93.0.0/24"; undefined for a text that is not a network of 5 to 16,381 machines, or is one of loopback or multicast. */
 export function parseSubnet(text: string): Subnet | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (match === null) return undefined;
@@ -56,9 +54,8 @@ export function bridgeNames(folder: string): { readonly namespace: string; reado
 }
 
 /**
- * The alias of the link on the host. The link's name alone would not prove that Nodeyard made it. Undefined for a folder with a path that
- * is
- * too long for an alias: such a bridge is removed only by the process that has it open.
+ * The alias of the link on the host. The link's name alone would not prove that Nodeyard made it. Undefined for a folder with a
+ * path that is too long for an alias: such a bridge is removed only by the process that has it open.
  */
 export function bridgeMark(folder: string): string | undefined {
   const mark = `${MARK}${folder}`;
@@ -136,8 +133,7 @@ export function bridgeRules(): string {
     `add set ${table} ports { type ifname . ether_addr . ipv4_addr; }`,
     `add chain ${table} prerouting { type filter hook prerouting priority -300; policy accept; }`,
     `flush chain ${table} prerouting`,
-    // "uplink" is the host's end. Packets that are neither IPv4 nor ARP are dropped, so IPv6 between guests and host does not
-    // exist.
+    // "uplink" is the host's end. Packets that are neither IPv4 nor ARP are dropped, so IPv6 between guests and host does not exist.
     `add rule ${table} prerouting iifname "uplink" accept`,
     `add rule ${table} prerouting ether type ip iifname . ether saddr . ip saddr @ports accept`,
     `add rule ${table} prerouting ether type arp iifname . ether saddr . arp saddr ip @ports accept`,

@@ -43,9 +43,8 @@ export interface Identity {
 }
 
 /**
- * The lines for the script in the guest. The script's shell reads words, so any value that does not match its grammar is refused here.
- * Entropy
- * comes first, so that the guest does nothing with the random state that all copies share.
+ * The lines for the script in the guest. The script's shell reads words, so any value that does not match its grammar is refused
+ * here. Entropy comes first, so that the guest does nothing with the random state that all copies share.
  */
 export function orders({ entropy, time, machineId, hostname, hostKey }: Identity): string {
   const lines = [

@@ -13,9 +13,8 @@ export interface SeedFacts {
 }
 
 /**
- * The guest's seed in the files of NoCloud (cloud-init's datasource reference). Nodeyard's settings are vendor data, so that the label's
- * user
- * data stay unchanged and override them. The files are JSON, which is valid YAML and quotes every value.
+ * The guest's seed in the files of NoCloud (cloud-init's datasource reference). Nodeyard's settings are vendor data, so that the
+ * label's user data stay unchanged and override them. The files are JSON, which is valid YAML and quotes every value.
  */
 export function seedFiles(facts: SeedFacts): Readonly<Record<string, string>> {
   const { uuid, hostname, authorizedKeys, userData, port } = facts;

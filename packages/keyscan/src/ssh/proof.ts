@@ -24,10 +24,7 @@ export function keyTypesOf(algorithms: readonly string[]): readonly KeyType[] {
   return KEY_TYPES.filter((type) => type.algorithms.some((name) => algorithms.includes(name)));
 }
 
-/**
- * A curve in SSH's name, in the name of JSON Web Keys, with the bytes of a coordinate and the hash of its signatures (RFC 5656,
- * 6.2.1).
- */
+/** A curve in SSH's name, in the name of JSON Web Keys, with the bytes of a coordinate and the hash of its signatures (RFC 5656, 6.2.1). */
 interface Curve {
   readonly id: string;
   readonly jwk: string;
@@ -79,10 +76,7 @@ function readKey(type: KeyType, blob: Buffer): KeyObject {
   }
 }
 
-/**
- * The key's fields as a JSON Web Key: RFC 8709 (Ed25519), RFC 4253, 6.6 (RSA), RFC 5656, 3.1 (ECDSA). Points must be uncompressed
- * (4).
- */
+/** The key's fields as a JSON Web Key: RFC 8709 (Ed25519), RFC 4253, 6.6 (RSA), RFC 5656, 3.1 (ECDSA). Points must be uncompressed (4). */
 function jwkOf(name: string, fields: Fields): JsonWebKey {
   if (name === "ssh-ed25519") return { kty: "OKP", crv: "Ed25519", x: fields.string().toString("base64url") };
   if (name === "ssh-rsa") {
