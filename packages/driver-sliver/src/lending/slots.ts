@@ -16,6 +16,7 @@ export function lendingOfPlaces({ places, rspec }: Places): Lending {
   return {
     lent: () => lent,
     free: (slivers, ending) => {
+      // Not below 0: a lower max-parallel-jobs leaves more slivers than slots until their nodes end.
       const free = Math.max(0, places - slivers.length - ending);
       return Object.fromEntries(lent.map((name) => [name, rspec[name]! * free]));
     },

@@ -3,7 +3,10 @@ import { type MetastaticProvider, metastaticConfig } from "./config.ts";
 import { SlotProvider } from "./provider.ts";
 import { type SliverAccess, SlotSlivers } from "./slot-slivers.ts";
 
-/** Makes the `metastatic` driver. `accessOf` returns the access to sliver hosts with the keys of a state folder. */
+/**
+ * Makes the `metastatic` driver. `accessOf` returns the access to sliver hosts with the keys of a state folder. `open` asks no machine:
+ * backing nodes come and go, and each is reached when its first slot needs it.
+ */
 export function createMetastaticDriver(
   accessOf: (stateFolder: string | undefined) => SliverAccess,
 ): Driver<MetastaticProvider> {
