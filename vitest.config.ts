@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { secondTry } from "./tools/suites/second-try.ts";
-import { SLOW } from "./tools/suites/suites.ts";
+import { QUICK, SLOW } from "./tools/suites/suites.ts";
 
 /** Minutes each, most of it spent waiting: last, one of them would run alone at the end. */
 const LONG = /\/test\/images\/killed|\/testing\/(chaos|qemu)\//;
@@ -28,14 +28,6 @@ const ALL = [
 const NOT_HERE = [...configDefaults.exclude, "packages/*/test/**/lxc-*.test.ts"];
 
 const NOT_QUICK = [...NOT_HERE, ...SLOW.flatMap(({ include }) => include)];
-/**
- * Quick tests under a virtual clock, which start no process and no server. Many files share one process and what it has loaded, which saves
- * two fifths of their processor time.
- */
-const VIRTUAL = [
-  "packages/nodeyard/test/{asking,config,coordination,launcher,metastatic,operations,planning,rules,scheduler,view}/**/*.test.ts",
-  "packages/{driver,model}/test/**/*.test.ts",
-];
 
 function suite(name: string, include: readonly string[], exclude: readonly string[], isolate = true) {
   return { extends: true as const, test: { name, isolate, include: [...include], exclude: [...exclude] } };
@@ -45,8 +37,9 @@ export default defineConfig({
   test: {
     ...secondTry,
     projects: [
-      suite("quick", ALL, [...NOT_QUICK, ...VIRTUAL]),
-      suite("quick-virtual", VIRTUAL, NOT_QUICK, false),
+      // Many files share one process and what it has loaded, which saves two fifths of their processor time: a file gives back what it
+      // replaces (environment, globals, timers).
+      suite(QUICK, ALL, NOT_QUICK, false),
       ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE)),
     ],
     pool: "forks",

@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { SLOW } from "./suites.ts";
+import { QUICK, SLOW } from "./suites.ts";
 
 const HELP = `npm test [-- SUITE... | PATH... | all] [options of vitest]
 
-Without a name: the quick tests. PATH is a part of the path of test files, of whatever suite. Suites that take longer:
+Without a name: the quick tests (quick). PATH is a part of the path of test files, of whatever suite. Suites that take longer:
 
 ${SLOW.map(({ name, about }) => `  ${name.padEnd(10)}${about}`).join("\n")}
   all       everything
@@ -13,7 +13,7 @@ Tests that make real slivers: npm run test:slivers. A real OpenStack: npm run te
 Kubernetes: npm run test:kubernetes.
 `;
 
-const names = new Set(SLOW.map(({ name }) => name));
+const names = new Set([QUICK, ...SLOW.map(({ name }) => name)]);
 const args = process.argv.slice(2);
 const words = args.filter((arg) => !arg.startsWith("-"));
 if (args.includes("--help")) console.log(HELP);
@@ -33,7 +33,7 @@ function vitest(): string {
 function vitestArguments(): readonly string[] {
   const suites = words.filter((word) => names.has(word));
   if (words.includes("all")) return args.filter((arg) => arg !== "all");
-  const chosen = words.length === 0 ? ["quick*"] : suites;
+  const chosen = words.length === 0 ? [QUICK] : suites;
   return [...args.filter((arg) => !names.has(arg)), ...chosen.map((name) => `--project=${name}`)];
 }
 

@@ -6,6 +6,9 @@ export interface Suite {
   readonly include: readonly string[];
 }
 
+/** Name of the suite of all others. */
+export const QUICK = "quick";
+
 export const SLOW: readonly Suite[] = [
   {
     name: "kills",
