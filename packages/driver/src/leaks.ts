@@ -26,8 +26,10 @@ export interface KnownNodes {
   has(nodeId: string): boolean;
 }
 
+/** Removals that are always allowed, and the share of the own resources above that. */
 const BRAKE_LEAST = 3;
 const BRAKE_SHARE = 0.1;
+/** Most tags that `memoryEvidence` keeps by default; the oldest go first. */
 const MOST_EVIDENCE = 20_000;
 
 /**
@@ -68,6 +70,7 @@ export function idText(id: ExternalId): string {
   return typeof id === "string" ? id : JSON.stringify(sorted(id));
 }
 
+/** The value with the fields of all its objects in alphabetical order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

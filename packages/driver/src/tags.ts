@@ -104,6 +104,7 @@ export function sameImage(a: ImageTag, b: ImageTag): boolean {
 /** Ids of nodes and uploads are the ten digits of a sequential znode. */
 const NUMBER = /^\d{10}$/;
 
+/** Reads a key as text; empty when it is missing or no text, as clouds return other types for keys of others. */
 function reader(metadata: Readonly<Record<string, unknown>>): (key: string) => string {
   return (key) => {
     const value = metadata[key];

@@ -79,6 +79,7 @@ export async function* found<T>(
   return abortable(look(), signal);
 }
 
+/** The id to save, when it differs from what was saved last. */
 function changed(id: ExternalId | null, stored: string | undefined): { externalId: ExternalId } | undefined {
   if (id === null || idText(id) === stored) return undefined;
   // A copy, because the machine may go on changing its own object.

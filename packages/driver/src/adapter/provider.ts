@@ -69,6 +69,7 @@ function offersOf(parts: AdapterParts): Offers {
   };
 }
 
+/** Instances and other resources as one list. An adapter may list instances among its resources too; they count once. */
 async function list({ adapter }: AdapterParts, signal: AbortSignal): Promise<readonly Resource[]> {
   const [instances, others] = await Promise.all([
     adapter.listInstances(signal),
@@ -157,6 +158,7 @@ async function* end(
   }
 }
 
+/** Whether the adapter's error means that the object is gone, after the translation of its errors. */
 function isNotFound({ mapError, config }: AdapterParts, error: unknown): boolean {
   const typed = error instanceof DriverError ? error : mapError(error, config.name);
   return typed instanceof DriverError && typed.kind === "not-found";

@@ -14,8 +14,10 @@ export function callTests({ test, expect }: TestKit, run: With): void {
       await bench.rig.settle();
       const listed = await bench.call((signal) => provider.list(signal));
       const nodes = listed.filter(({ type }) => type === "instance").map(({ tag }) => tag?.nodeId ?? "");
+      // More than one, because a driver that reads the first page only would pass with one.
       expect(nodes.sort()).toEqual(ids);
       if (bench.rig.breakList === undefined) return;
+      // An empty result would look like a cloud without machines.
       bench.rig.breakList();
       const failure = await bench.failure(provider.list(new AbortController().signal));
       expect(failure).toBeInstanceOf(DriverError);
@@ -34,6 +36,7 @@ export function callTests({ test, expect }: TestKit, run: With): void {
       await bench.rig.settle();
       const listed = await bench.call((signal) => provider.list(signal));
       const mine = listed.find(({ type, tag }) => type === "instance" && tag?.nodeId === "0000000001");
+      // `need` counts before the machine exists. A difference from what is listed would free or block quota.
       expect(mine?.resources).toEqual(need);
     }),
   );
@@ -51,6 +54,7 @@ export function callTests({ test, expect }: TestKit, run: With): void {
         kind = error instanceof DriverError ? error.kind : "untyped";
       }
       expect(kind).toBe("quota");
+      // A machine that is left over would use up the very quota that the launcher waits for.
       expect(await bench.machinesOf(provider, "0000000001")).toEqual([]);
     }),
   );

@@ -15,6 +15,7 @@ export function noLaunchTests({ test, expect }: TestKit, run: With): void {
         })(),
       );
       expect(failure.kind).toBe("configuration");
+      // The launcher removes nodes of any provider alike, so a removal must not fail.
       await bench.remove(provider, "0000000001", "host");
       expect(await bench.call((own) => provider.find(bench.tag("0000000001"), own))).toBe(undefined);
       expect(await bench.call((own) => provider.list(own))).toEqual([]);
@@ -36,6 +37,7 @@ export function inventoryTests({ test, expect }: TestKit, run: With): void {
         expect(item.labels.length).toBeGreaterThan(0);
         expect(Number.isInteger(item.slots) && item.slots >= 1).toBe(true);
       }
+      // The key identifies a host over restarts: an unstable one would make the launcher replace the node records.
       expect(provider.inventory()).toEqual(items);
     }),
   );
@@ -53,6 +55,7 @@ export function probeTests({ test, expect }: TestKit, run: With): void {
       expect((await bench.rig.drive(provider.probe(item, signal))).alive).toBe(true);
       const reason = new DriverError("timeout", "too late");
       expect(await bench.failure(provider.probe(item, AbortSignal.abort(reason)))).toBe(reason);
+      // The rest needs a host that can be switched off.
       if (bench.rig.setAlive === undefined) return;
       await bench.rig.setAlive(item, false);
       const probe = await bench.rig.drive(provider.probe(item, signal));

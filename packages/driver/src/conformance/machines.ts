@@ -2,6 +2,7 @@ import type { StepContext } from "../run-steps.ts";
 import type { ExternalId } from "../tags.ts";
 import type { TestKit, With } from "./rig.ts";
 
+/** Ten digits, as node ids have. Every test has a cloud of its own (`Bench`), so one id serves most of them. */
 const ID = "0000000042";
 
 /** Tests of create and remove: each can be interrupted at any point and started again. */
@@ -11,6 +12,7 @@ export function machineTests({ test, expect }: TestKit, run: With): void {
     run(async (bench) => {
       const provider = await bench.open();
       const { machine, externalId } = await bench.create(provider, ID);
+      // The saved id is what a launcher has after a crash, so it must be the final one.
       expect(externalId).toEqual(machine.externalId);
       await bench.rig.settle();
       expect(await bench.call((signal) => provider.find(bench.tag(ID), signal))).toEqual(machine.externalId);
@@ -27,6 +29,7 @@ export function machineTests({ test, expect }: TestKit, run: With): void {
       const provider = await bench.open();
       const { machine, externalId } = await bench.create(provider, ID);
       expect((await bench.create(provider, ID, externalId)).machine.externalId).toEqual(machine.externalId);
+      // Null: the launcher died before it could save the id. A second machine would be paid for and never used.
       expect((await bench.create(provider, ID, null)).machine.externalId).toEqual(machine.externalId);
       expect((await bench.machinesOf(provider, ID)).length).toBe(1);
     }),
@@ -36,11 +39,13 @@ export function machineTests({ test, expect }: TestKit, run: With): void {
     test(
       `a crash at every yield of create, the checkpoint ${stored ? "stored" : "lost"}: one machine, then none`,
       run(async (bench) => {
+        // One yield further each time, until the create ends before it is cut off. More than 20 steps would not be tested.
         for (let crash = 1; crash <= 20; crash++) {
           const id = String(crash).padStart(10, "0");
           const provider = await bench.open();
           const create = (context: StepContext) => provider.create(bench.order(id), context);
           const left = await bench.cutOff(create, crash, { stored });
+          // Another process: whatever the first one kept in memory is lost.
           const next = await bench.open();
           const { externalId } = await bench.create(next, id, left.externalId);
           expect((await bench.machinesOf(next, id)).length).toBe(1);
@@ -79,6 +84,8 @@ export function removalTests({ test, expect }: TestKit, run: With): void {
       const { externalId } = await bench.create(provider, ID);
       await bench.remove(provider, ID, null);
       expect(await bench.machinesOf(provider, ID)).toEqual([]);
+      // Forms that records of older versions and of Nodepool may have. The tag is enough to find the machine, so none of them is
+      // an error.
       const older = { id: externalId, zone: "a" } as ExternalId;
       for (const id of [externalId, null, "no-such-id", "", {}, older]) await bench.remove(provider, ID, id);
     }),
@@ -88,6 +95,7 @@ export function removalTests({ test, expect }: TestKit, run: With): void {
     "removing by an id that belongs to another node leaves that node alone",
     run(async (bench) => {
       const provider = await bench.open();
+      // Clouds use ids again, and records can be wrong: only the tag says whose machine it is.
       const other = "0000000043";
       const { externalId } = await bench.create(provider, other);
       await bench.remove(provider, ID, externalId);
@@ -103,6 +111,7 @@ export function removalTests({ test, expect }: TestKit, run: With): void {
       await bench.remove(provider, ID, externalId);
       await bench.rig.settle();
       expect(await bench.call((signal) => provider.find(bench.tag(ID), signal))).toBe(undefined);
+      // With the id of the removed machine, as a record has it that was not written yet.
       const again = await bench.create(provider, ID, externalId);
       expect((await bench.machinesOf(provider, ID)).length).toBe(1);
       await bench.remove(provider, ID, again.externalId);

@@ -13,6 +13,7 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
       if (zones === undefined) return;
       const list = () => bench.call((signal) => zones.list(bench.rig.pool, signal));
       const names = await list();
+      // The scheduler chooses among these: without any, no request could be placed.
       expect(names.length).toBeGreaterThan(0);
       expect(names).toEqual([...new Set(names)].sort());
       expect(await list()).toEqual(names);
@@ -28,6 +29,7 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
       if (types === undefined) return;
       const type = types.of(bench.rig.label);
       expect(type.length).toBeGreaterThan(0);
+      // A copy, because a reload of the configuration makes new objects, and the breaker of the type has to last.
       expect(types.of({ ...bench.rig.label })).toBe(type);
     }),
   );
@@ -56,6 +58,7 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
       const read = (externalId: ExternalId | null) =>
         bench.call((signal) => consoles.read(bench.tag(id), { signal, externalId }));
       const { externalId } = await bench.create(provider, id);
+      // Some clouds show a console only after a while.
       await bench.rig.settle();
       for (const known of [externalId, null]) expect(typeof (await read(known))).toBe("string");
       await bench.remove(provider, id, externalId);
@@ -73,12 +76,14 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
       const id = "0000000044";
       const ready = (externalId: ExternalId | null) =>
         bench.call((signal) => handover.ready(bench.tag(id), { signal, externalId }));
+      // There is no machine yet. A node without one must not be handed out.
       expect(await bench.failure(ready(null))).toBeInstanceOf(DriverError);
       const { externalId } = await bench.create(provider, id);
       await bench.rig.settle();
       for (const known of [externalId, null, externalId]) await ready(known);
       const reconcile = (use: NodeUse) =>
         bench.call(async (signal) => handover.reconcile?.(async () => new Map([[id, use]]), signal));
+      // Whatever the machine was lent for meanwhile, it has to be ready again each time.
       for (const use of ["unused", "unused", "between", "used"] as const) {
         await reconcile(use);
         await ready(externalId);
@@ -106,6 +111,7 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
       const format = (await bench.rig.image?.())?.format ?? "";
       expect(shop.store.formats.includes(format)).toBe(true);
       const { id, saved, sent, size } = await shop.upload("0000000001");
+      // The saved id is what the builder has after a crash.
       expect(saved).toEqual(id);
       expect(sent).toBe(size);
       await bench.rig.settle();
@@ -194,7 +200,9 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
-/** Uploads and removals of the image of one bench. */
+/**
+ * Uploads and removals of the image of one bench, in the way of the builder: with checkpoints, and again after temporary errors.
+ */
 class Shop {
   readonly provider: Provider;
   readonly store: ImageStore;

@@ -32,6 +32,7 @@ export function ownershipTests({ test, expect }: TestKit, run: With): void {
       await other.create(theirs, "0000000009");
       const before = (await bench.truth(ours)).length;
       const known = new Set(["0000000001"]);
+      // The first sweep only suspects.
       const first = await sweep(bench, ours, known, new Set());
       expect(first.removed).toBe(0);
       const second = await sweep(bench, ours, known, first.suspects);
@@ -51,6 +52,7 @@ export function ownershipTests({ test, expect }: TestKit, run: With): void {
       const before = (await bench.truth(provider)).length;
       const fresh = new Bench(bench.rig, OTHER_INSTALLATION);
       const stranger = await fresh.open();
+      // Two sweeps each, as the first never deletes.
       const looks = await sweep(fresh, stranger, new Set(), new Set());
       await sweep(fresh, stranger, new Set(), looks.suspects);
       const yesterday = await sweep(bench, provider, new Set(["0000000001"]), new Set());
@@ -66,6 +68,7 @@ export function ownershipTests({ test, expect }: TestKit, run: With): void {
       const provider = await bench.open();
       await bench.create(provider, "0000000003");
       const [resource] = await bench.machinesOf(provider, "0000000003");
+      // The owner, or another launcher's sweep, may have deleted it since it was listed.
       for (let twice = 0; twice < 2; twice++) {
         await bench.call((signal) => provider.removeResource(resource as Resource, signal));
       }

@@ -11,6 +11,7 @@ export interface ConformanceRig {
   readonly clock: Clock;
   /** The provider's name in the configuration; tags carry it. */
   readonly providerName: string;
+  /** A pool whose label works: `label` is among its labels. */
   readonly pool: PoolConfig;
   readonly label: LabelConfig;
   /** Opens the same provider on the same cloud, as another process or another installation would. */
@@ -31,6 +32,7 @@ export interface ConformanceRig {
   setAlive?(item: InventoryItem, alive: boolean): Promise<void>;
   /** An image on this host in a format that the provider accepts. Absent: the image store is not tested. */
   image?(): Promise<Pick<UploadOrder, "file" | "format" | "size" | "sha256" | "md5" | "own">>;
+  /** Ends the cloud. Called once, also after a test that failed. */
   stop(): Promise<void>;
 }
 
@@ -46,6 +48,7 @@ export interface TestKit {
   };
 }
 
+/** Two installations that share one cloud. */
 export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
 export const OTHER_INSTALLATION = "c2c4f8d0-3b7a-4d0e-8e0f-2a4f4f0b9e02";
 
@@ -62,6 +65,7 @@ export class Bench {
     this.installation = installation;
   }
 
+  /** Opens the provider as a new process would. */
   open(): Promise<Provider> {
     return this.rig.drive(this.rig.open(this.installation));
   }
@@ -71,6 +75,7 @@ export class Bench {
     return { installation: this.installation, provider, pool: pool.name, nodeId };
   }
 
+  /** An order as the launcher makes it, without an uploaded image: the label has to use an image of the cloud, or none. */
   order(nodeId: string, attempt = 1): CreateOrder {
     const { pool, label } = this.rig;
     return {
@@ -103,6 +108,7 @@ export class Bench {
     );
   }
 
+  /** A call that is not to fail; temporary errors are repeated, as launchers do. */
   call<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return this.persist(() => this.rig.drive(call(new AbortController().signal)));
   }
@@ -115,6 +121,7 @@ export class Bench {
     );
   }
 
+  /** What the cloud has, past the delays of its listings where the rig can tell. */
   async truth(provider: Provider): Promise<readonly Resource[]> {
     if (this.rig.truth !== undefined) return this.rig.truth();
     await this.rig.settle();
@@ -129,6 +136,7 @@ export class Bench {
       } catch (error) {
         const again =
           error instanceof DriverError && (error.kind === "transient" || error.kind === "timeout");
+        // A bound that a cloud which fails calls at random does not reach.
         if (!again || attempt >= 50) throw error;
       }
     }
@@ -192,6 +200,7 @@ async function attempt<T>(next: Promise<IteratorResult<Step, T>>) {
   }
 }
 
+/** A request with every optional field empty. */
 const REQUEST: CreateOrder["request"] = {
   id: "100-0000000001",
   labels: ["conformance"],
