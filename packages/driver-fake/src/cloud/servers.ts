@@ -1,4 +1,4 @@
-import { add, type Resources, subtract, type Tag } from "@nodeyard/driver";
+import { add, type Resources, subtract, type Tag, tagKey } from "@nodeyard/driver";
 
 /** What a machine becomes after BUILD. */
 export type Fate = "active" | "never" | "error";
@@ -141,9 +141,4 @@ export class Servers {
     servers?.delete(entry);
     if (servers?.size === 0) this.#byTag.delete(key);
   }
-}
-
-/** Pools may be renamed, so the key consists of installation, provider and node only. */
-export function tagKey(tag: Tag): string {
-  return `${tag.installation} ${tag.provider} ${tag.nodeId}`;
 }
