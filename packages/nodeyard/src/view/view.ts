@@ -1,9 +1,10 @@
 import { type ComponentRecord, decodeComponent, readableNode } from "@nodeyard/model";
 import { type Clock, jitter, messageOf, type Random } from "@nodeyard/runtime";
-import type { Change, Feed, Interest, Tree } from "@nodeyard/tree";
+import type { Change, Feed, Tree } from "@nodeyard/tree";
 import type { Counters, Log } from "../telemetry/index.ts";
 import type { ComponentEntry, OwnEntry, UnreadableEntry, ViewEvent } from "./entries.ts";
 import { ImageTable } from "./image-table.ts";
+import { interestOf, mayHold, onlyBelow } from "./interest.ts";
 import { NodeTable } from "./node-table.ts";
 import { type ParsedPath, parsePath } from "./paths.ts";
 import { RequestTable } from "./request-table.ts";
@@ -23,27 +24,6 @@ export interface ViewOptions {
    */
   readonly resyncMs?: number;
 }
-
-/**
- * Folders of Nodeyard whose records the view reads with their data; of other paths below `/nodeyard` it knows nothing. Below each of
- * them every znode is one record, which the code that owns it decodes.
- */
-const DATA = [
-  "/nodeyard/leases/",
-  "/nodeyard/slots/",
-  "/nodeyard/breakers/",
-  "/nodeyard/budgets/",
-  "/nodeyard/canaries/",
-  "/nodeyard/dead-letters/",
-  "/nodeyard/remarks/",
-  "/nodeyard/asks/",
-  // Every process that serves the API must know each token, and learn at once that one is revoked.
-  "/nodeyard/tokens/",
-  "/nodeyard/logins/",
-];
-
-/** Ephemeral, and so without children. Asking for their children would cost a read for each question. */
-const LEAVES = "/nodeyard/asks/";
 
 const SKIPPED =
   'skipped a record that cannot be read; it counts as existing until it is repaired or removed ("nodeyard delete" removes that of a node)';
@@ -70,7 +50,7 @@ export class View {
   /** By `<kind>/<name of the znode>`. */
   readonly components = new Map<string, ComponentEntry>();
   readonly images = new ImageTable();
-  /** By path: the records of DATA, not decoded. */
+  /** By path: records of Nodeyard whose data is read (interest.ts), not decoded. */
   readonly own = new Map<string, OwnEntry>();
   readonly unreadable = new UnreadableTable();
   readonly slots = new SlotTable();
@@ -102,7 +82,7 @@ export class View {
         root,
         this.#options.tree.feed(root, {
           interest: interestOf,
-          descend: (path) => mayHold(parsePath(path).kind) && !path.startsWith(LEAVES),
+          descend: mayHold,
           only: onlyBelow,
           onChange: (change) => this.#take(root, change),
           // Reads in flight at once: a large tree is read at a start within seconds.
@@ -313,58 +293,3 @@ export class View {
 }
 
 const RECORDS: ReadonlySet<ParsedPath["kind"]> = new Set(["node", "request", "image-build", "image-upload"]);
-
-const HOLDING: ReadonlySet<ParsedPath["kind"]> = new Set([
-  "node",
-  "image-folder",
-  "image-build",
-  "image-provider",
-  "other",
-]);
-
-/** Whether the view needs the children of such a path; contenders, requests, components and builders' locks have none of interest. */
-function mayHold(kind: ParsedPath["kind"]): boolean {
-  return HOLDING.has(kind);
-}
-
-/**
- * The only children of interest, where the rest need not be listed: limits, elections and members of `/nodeyard` are not in the view.
- * A folder with thousands of foreign children costs nothing.
- */
-const ONLY: Partial<Record<ParsedPath["kind"], readonly string[]>> = {
-  node: ["lock"],
-  "image-build": ["providers"],
-  "image-provider": ["images"],
-};
-/** Names of the folders of DATA below `/nodeyard`. */
-const OWN: readonly string[] = DATA.map((root) => root.split("/")[2]!);
-
-/** The children of a path that the feed should list; undefined: all of them. */
-function onlyBelow(path: string): readonly string[] | undefined {
-  return path === "/nodeyard" ? OWN : ONLY[parsePath(path).kind];
-}
-
-/** Lock contenders are wanted by name only, so that no lock znode is ever fetched. */
-export function interestOf(path: string): Interest {
-  const place = parsePath(path);
-  switch (place.kind) {
-    case "node":
-    case "request":
-    case "component":
-    case "image-build":
-    case "image-upload":
-      return "data";
-    // A repeated request is a new write, and only watched data reports that.
-    case "image-request":
-      return "data";
-    case "contender":
-    case "image-pause":
-      return "name";
-    case "image-folder":
-    case "image-provider":
-    case "image-lock":
-      return "none";
-    case "other":
-      return DATA.some((root) => path.startsWith(root)) ? "data" : "none";
-  }
-}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ImageTable } from "../../src/view/image-table.ts";
+import { interestOf } from "../../src/view/interest.ts";
 import { parsePath } from "../../src/view/paths.ts";
-import { interestOf } from "../../src/view/view.ts";
 
 const bytes = (value: object) => new TextEncoder().encode(JSON.stringify(value));
 const at = (build: string, upload: string, provider = "cloud") => ({
