@@ -1,7 +1,7 @@
 import { faultsIn, type Mutant } from "../mutant.ts";
 
 const METASTATIC = "packages/nodeyard/src/launcher/metastatic";
-const SCHEDULER = "packages/nodeyard/src/scheduler/slots.ts";
+const SCHEDULER = "packages/nodeyard/src/scheduler";
 const TESTS = "packages/nodeyard/test/metastatic";
 
 /** Slots on backing nodes. */
@@ -65,7 +65,7 @@ export const SLOTS: readonly Mutant[] = [
       tests: [`${TESTS}/choose`],
     },
   ]),
-  ...faultsIn(SCHEDULER, [
+  ...faultsIn(`${SCHEDULER}/slot-index.ts`, [
     {
       name: "more-slots-than-there-are",
       breaks: "rule 9",
@@ -73,6 +73,15 @@ export const SLOTS: readonly Mutant[] = [
       put: "length: slots + 1 + offered * 0 }",
       tests: [`${TESTS}/choose`],
     },
+    {
+      name: "one-slot-is-promised-twice",
+      breaks: "rule 1",
+      find: "if (this.#promised.has(key)) continue;",
+      put: "",
+      tests: [`${TESTS}/choose`],
+    },
+  ]),
+  ...faultsIn(`${SCHEDULER}/slots.ts`, [
     {
       name: "freed-slots-wake-nobody",
       breaks: "rule 4",
@@ -93,13 +102,6 @@ export const SLOTS: readonly Mutant[] = [
       find: 'state.waits.join("slot", line, state.slots.want(want, entry));\n  wakeLine(state, line);',
       put: 'state.waits.join("slot", line, state.slots.want(want, entry));',
       tests: [`${TESTS}/life`, "packages/nodeyard/test/scheduler/slots"],
-    },
-    {
-      name: "one-slot-is-promised-twice",
-      breaks: "rule 1",
-      find: "if (this.#promised.has(key)) continue;",
-      put: "",
-      tests: [`${TESTS}/choose`],
     },
     {
       name: "promises-outlive-their-request",

@@ -13,7 +13,8 @@ export {
 export { type Durations, unknownReasons } from "./forecast.ts";
 export type { Failures } from "./gates.ts";
 export { reduce } from "./reduce.ts";
-export { closedBecause, freeSlots, type PlannedSlot, slotLabelOf } from "./slots.ts";
+export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
+export { slotLabelOf } from "./slots.ts";
 export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";

@@ -11,7 +11,7 @@ import type { Launches } from "./launches.ts";
 import type { PoolQueue } from "./pool-queue.ts";
 import { Registry } from "./registry.ts";
 import { RequestStates } from "./request-states.ts";
-import { Slots } from "./slots.ts";
+import { Slots } from "./slot-index.ts";
 import { SortedQueues } from "./sorted-queues.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LocalPool, Policy, VerdictCode } from "./types.ts";

@@ -3,7 +3,7 @@ import type { NodeFields, Offering, SlotPlace } from "@nodeyard/model";
 import type { BackingFacts, ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import type { FailureRule } from "./failure-rule.ts";
 import type { Failures } from "./gates.ts";
-import type { PlannedSlot } from "./slots.ts";
+import type { PlannedSlot } from "./slot-index.ts";
 
 /** One pool of this launcher, as the scheduler needs it. */
 export interface LocalPool {

@@ -3,7 +3,7 @@ import type { Op } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import type { HeldNode } from "../../src/launcher/held-records.ts";
 import { claimSlot } from "../../src/launcher/nodes/slots.ts";
-import { Slots } from "../../src/scheduler/slots.ts";
+import { Slots } from "../../src/scheduler/slot-index.ts";
 import { SlotTable, type ViewEvent } from "../../src/view/index.ts";
 import { OWNER } from "./lab.ts";
 

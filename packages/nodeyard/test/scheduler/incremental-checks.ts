@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { hasPlace, isTrusted, places } from "../../src/scheduler/failure-rule.ts";
 import type { State } from "../../src/scheduler/index.ts";
 import { newTally } from "../../src/scheduler/index.ts";
-import { Slots } from "../../src/scheduler/slots.ts";
+import { Slots } from "../../src/scheduler/slot-index.ts";
 import type { Topic } from "../../src/scheduler/waits.ts";
 import { rule } from "./incremental-failures.ts";
 import { slicing, type World } from "./incremental-world.ts";
