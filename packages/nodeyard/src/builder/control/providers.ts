@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { backoff, inTime, messageOf } from "@nodeyard/runtime";
 import { closeQuietly, KeyedController, observeApi } from "../../coordination/index.ts";
@@ -9,7 +10,7 @@ const OPEN_MS = 60_000;
 
 type Handles = Pick<BuilderContext, "clock" | "random" | "log" | "counters" | "live" | "installation">;
 
-/** The configuration by which it was opened: another object means that it has changed. */
+/** What it was opened with. `config` may be of an earlier reload that had the same. */
 interface Opened extends ImageProvider {
   readonly config: ProviderConfig;
   readonly provider: Provider;
@@ -53,11 +54,14 @@ export class ImageProviders {
     }));
   }
 
-  /** Closes providers that changed or left; resolves when each new one was tried once. */
+  /**
+   * Closes providers that changed or left; resolves when each new one was tried once. A reload makes all objects anew, so they are compared by
+   * what they hold: a provider that is closed takes the uploads under way with it.
+   */
   async apply(configs: readonly ProviderConfig[]): Promise<void> {
     this.#wanted = new Map(configs.map((config) => [config.name, config]));
     for (const [name, { config, provider }] of this.#opened) {
-      if (this.#wanted.get(name) === config) continue;
+      if (isDeepStrictEqual(this.#wanted.get(name), config)) continue;
       this.#opened.delete(name);
       this.open.delete(name);
       await this.#leave(name, provider);
