@@ -8,7 +8,7 @@ import type { Backend, Requested } from "./backend/index.ts";
 import { CommandError, Interrupted, TimedOut } from "./errors.ts";
 import { patiently } from "./patience.ts";
 import { Progress } from "./progress.ts";
-import type { Session } from "./session.ts";
+import { personOf, type Session } from "./session.ts";
 
 /** What nodes are leased with. */
 export interface LeaseOptions {
@@ -53,7 +53,7 @@ export async function askAndUse(
   try {
     const requested = await backend.request({
       labels,
-      owner: `${machine.user}@${machine.hostname}`,
+      owner: personOf(session),
       forMs: options.for,
       priority: options.priority,
     });

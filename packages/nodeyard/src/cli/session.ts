@@ -47,6 +47,11 @@ export function stateOf({ machine, options }: Session): string {
   return stateFolder({ option: options().state, ...machine });
 }
 
+/** The person whom the command runs for: the owner of leases, and who holds nodes and makes tokens. */
+export function personOf({ machine }: Session): string {
+  return `${machine.user}@${machine.hostname}`;
+}
+
 /** The configuration to run by: `-c`, else where Nodepool's launcher keeps it. Neither file need exist. */
 export function filesOf({ options }: Session): ConfigFiles {
   const { config = DEFAULT_CONFIG, secure } = options();

@@ -2,6 +2,8 @@ import { settledWithin } from "@nodeyard/runtime";
 import type { Backend, Watched } from "./backend/index.ts";
 import type { Session } from "./session.ts";
 
+/** Cursor to the first line, then clear the screen (ECMA-48, CUP and ED), before a table is printed again on a terminal. */
+export const CLEAR = "\u001b[H\u001b[2J";
 /** The time between two prints, milliseconds; faster changes could not be read. */
 const PAUSE_MS = 1_000;
 /** Between two prints while no event comes, milliseconds: a lost event delays, never loses, and ages go on. */

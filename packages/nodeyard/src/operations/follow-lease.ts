@@ -67,7 +67,7 @@ export function followLease(
     onChange(progress);
     const { state } = progress.lease;
     if (state === "granted" || state === "failed") ended.resolve(progress.lease);
-    else if (state === "released") ended.reject(gone(asked.id));
+    else if (state === "released") ended.reject(leaseGone(asked.id));
   }
 
   function putNode(id: string, data: Uint8Array): boolean {
@@ -79,7 +79,7 @@ export function followLease(
 
   function removed(path: string): void {
     // A launcher deletes the record of a lease that has ended.
-    if (path === places.lease) ended.reject(gone(asked.id));
+    if (path === places.lease) ended.reject(leaseGone(asked.id));
     else if (path === places.request) progress = { ...progress, request: undefined };
     else if (nodes.delete(nameOf(path))) onChange(progress);
   }
@@ -94,13 +94,13 @@ export function followLease(
   for (const feed of feeds) feed.synced.catch(ended.reject);
   // A lease that ended before the walk came by was never reported, so that nothing takes it back.
   feeds[0]!.synced.then(
-    () => leaseSeen || ended.reject(gone(asked.id)),
+    () => leaseSeen || ended.reject(leaseGone(asked.id)),
     () => {},
   );
   return {
     ended: ended.promise,
     async close() {
-      ended.reject(new LeaseError("lease.not_followed", `lease ${asked.id} is no longer followed`));
+      ended.reject(notFollowed(asked.id));
       await Promise.all(feeds.map((feed) => feed.close()));
     },
   };
@@ -123,6 +123,12 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-function gone(id: string): LeaseError {
+/** A lease that is followed ended before it was granted. */
+export function leaseGone(id: string): LeaseError {
   return new LeaseError("lease.gone", `lease ${id} was released or has expired before its nodes arrived`);
+}
+
+/** `Following.ended` after `close`. */
+export function notFollowed(id: string): LeaseError {
+  return new LeaseError("lease.not_followed", `lease ${id} is no longer followed`);
 }

@@ -117,6 +117,16 @@ export class Drivers implements DriverRegistry {
     return driver;
   }
 
+  /** As `driver`; undefined where it is not installed, or cannot be used. */
+  ifInstalled(value: string): Driver | undefined {
+    try {
+      return this.driver(value);
+    } catch (error) {
+      if (error instanceof ProcessError) return undefined;
+      throw error;
+    }
+  }
+
   /** The first module that exists decides, also when it is broken: another one of that name would be a surprise. */
   #find(value: string, source: DriverSource): Driver {
     for (const specifier of source.specifiers) {

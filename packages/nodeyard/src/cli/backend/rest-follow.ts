@@ -1,6 +1,6 @@
 import type { Client, Put, RowOf } from "@nodeyard/client";
 import type { Lease } from "@nodeyard/model";
-import { type Following, LeaseError, type LeaseProgress } from "../../operations/index.ts";
+import { type Following, type LeaseProgress, leaseGone, notFollowed } from "../../operations/index.ts";
 import type { Gone } from "./backend.ts";
 import { leaseOf, progressNode } from "./rest-rows.ts";
 
@@ -19,8 +19,6 @@ export function followByEvents(
   const ended = Promise.withResolvers<Lease>();
   // The caller may still be busy when it rejects; Node.js would end the process for a rejection that nothing handles.
   ended.promise.catch(() => {});
-  const gone = () =>
-    new LeaseError("lease.gone", `lease ${asked.id} was released or has expired before its nodes arrived`);
   const nodes = new Map<string, ReturnType<typeof progressNode>>();
   let progress: LeaseProgress = { lease: asked, request: undefined, nodes };
 
@@ -38,7 +36,7 @@ export function followByEvents(
       if (event.type === "put") isThere = put(event) || isThere;
       else if (event.type === "remove") removed(event.kind, event.id);
       else if (event.type === "gap") isThere = false;
-      else if (event.type === "synced" && event.complete && !isThere) ended.reject(gone());
+      else if (event.type === "synced" && event.complete && !isThere) ended.reject(leaseGone(asked.id));
     }
   }
 
@@ -60,7 +58,7 @@ export function followByEvents(
     progress = { ...progress, lease };
     onChange(progress);
     if (lease.state === "granted" || lease.state === "failed") ended.resolve(lease);
-    else if (lease.state === "released") ended.reject(gone());
+    else if (lease.state === "released") ended.reject(leaseGone(asked.id));
   }
 
   /** A node that is not allocated to the request any more is no longer shown; other nodes have never been. */
@@ -72,7 +70,7 @@ export function followByEvents(
   }
 
   function removed(kind: string, id: string): void {
-    if (kind === "lease" && id === asked.id) ended.reject(gone());
+    if (kind === "lease" && id === asked.id) ended.reject(leaseGone(asked.id));
     else if (kind === "request" && id === asked.request) progress = { ...progress, request: undefined };
     else if (kind === "node" && nodes.delete(id)) onChange(progress);
   }
@@ -82,7 +80,7 @@ export function followByEvents(
     ended: ended.promise,
     async close() {
       // Rejects first: an abort of the stream ends `read` with another error, and the first rejection is the one that counts.
-      const error = new LeaseError("lease.not_followed", `lease ${asked.id} is no longer followed`);
+      const error = notFollowed(asked.id);
       ended.reject(error);
       over.abort(error);
       await reading;

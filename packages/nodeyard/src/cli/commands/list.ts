@@ -15,7 +15,7 @@ import { addFilters, type Filters, filtered } from "../filters.ts";
 import { printRows, printSkipped } from "../listing.ts";
 import { leaseColumns } from "../rows.ts";
 import type { Session } from "../session.ts";
-import { watching } from "../watching.ts";
+import { CLEAR, watching } from "../watching.ts";
 
 /** What a list shows: rows with all their keys, of which `columns` are printed. */
 interface Table extends Rows {
@@ -50,8 +50,8 @@ function list(
         const print = async () => {
           const { rows, columns, skipped, ...more } = await read(backend, json ? "seconds" : "text", options);
           const chosen = await filtered(session, backend, rows, options);
-          // Home, then clear (ECMA-48): only for eyes. A file or a program gets one list after the other.
-          if (options.watch === true && session.io.isTerminal && !json) session.io.out("\u001b[H\u001b[2J");
+          // Only for eyes: a file or a program gets one list after the other.
+          if (options.watch === true && session.io.isTerminal && !json) session.io.out(CLEAR);
           printRows(session.io, chosen, columns, { json, ...more });
           printSkipped(session.io, skipped);
         };

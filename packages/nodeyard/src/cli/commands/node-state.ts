@@ -6,7 +6,7 @@ import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, TimedOut } from "../errors.ts";
 import { printRows } from "../listing.ts";
 import { patiently } from "../patience.ts";
-import type { Session } from "../session.ts";
+import { personOf, type Session } from "../session.ts";
 
 /** Default of `delete --now`, milliseconds. A cloud that needs longer to delete a machine has a problem. */
 const DELETED_MS = 600_000;
@@ -93,7 +93,7 @@ export function defineHold(command: Command, session: Session): void {
     .option("--json", "an array on stdout with the node")
     .action((id: string, options: HoldOptions) =>
       withBackend(session, async (backend) => {
-        const comment = options.comment ?? `held by ${session.machine.user}@${session.machine.hostname}`;
+        const comment = options.comment ?? `held by ${personOf(session)}`;
         await backend.hold(id, { comment, forSeconds: Math.ceil((options.for ?? 0) / 1000) });
         await printNode(session, backend, id, options);
       }),

@@ -71,10 +71,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
       config: launcherConfig(read.config),
       demand,
       seed: options.seed,
-      driverOf(driver) {
-        const known = installed.get(driver);
-        return known !== undefined && "load" in known ? installed.driver(driver) : undefined;
-      },
+      driverOf: (driver) => installed.ifInstalled(driver),
       onProgress: progress(session, name),
     });
   };

@@ -4,7 +4,7 @@ import { ageIn, columns, type Row } from "../../listing/index.ts";
 import { parseDuration } from "../arguments.ts";
 import { withBackend } from "../backend/index.ts";
 import { printJson, printRows, printSkipped } from "../listing.ts";
-import type { Session } from "../session.ts";
+import { personOf, type Session } from "../session.ts";
 
 /** Labels and tenants that are absent mean none for a user, and all for the other roles. */
 interface CreateOptions {
@@ -52,7 +52,7 @@ export function defineToken(command: Command, session: Session): void {
     .option("--json", "an object on stdout: name, state")
     .action((name: string, { json }: { readonly json?: boolean }) =>
       withBackend(session, async (backend) => {
-        await backend.revokeToken(name, whoIs(session));
+        await backend.revokeToken(name, personOf(session));
         if (json === true) printJson(session.io, { name, state: "revoked" });
         else session.io.out(`revoked ${name}\n`);
       }),
@@ -80,7 +80,7 @@ function addCreate(command: Command, session: Session): void {
         // A user has the limits that are named, and so none by default.
         const unless = role === "user" ? [] : [ANY];
         const wanted = { name, role, labels: label ?? unless, tenants: tenant ?? unless, forMs };
-        const made = await backend.createToken({ ...wanted, by: whoIs(session) });
+        const made = await backend.createToken({ ...wanted, by: personOf(session) });
         const expires = new Date(made.expires).toISOString();
         if (json === true) return printJson(session.io, { name, token: made.text, expires });
         session.io.out(`${made.text}\n`);
@@ -100,8 +100,4 @@ function tokenRow(token: Omit<Token, "hash" | "created">, now: number, ages: "te
     expires: new Date(expires).toISOString(),
     revoked_by: token.revokedBy,
   };
-}
-
-function whoIs({ machine }: Session): string {
-  return `${machine.user}@${machine.hostname}`;
 }

@@ -3,7 +3,7 @@ import { age, type Row, renderTable } from "../../listing/index.ts";
 import { type Backend, withBackend } from "../backend/index.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
-import { watching } from "../watching.ts";
+import { CLEAR, watching } from "../watching.ts";
 
 interface TopOptions {
   readonly once?: boolean;
@@ -18,7 +18,7 @@ export function defineTop(command: Command, session: Session): void {
     .action(({ once, json }: TopOptions) =>
       withBackend(session, (backend) => {
         const { io } = session;
-        const clear = once !== true && io.isTerminal ? "\u001b[H\u001b[2J" : "";
+        const clear = once !== true && io.isTerminal ? CLEAR : "";
         const print = async () => {
           const all = await overview(backend);
           if (json === true) printJson(io, all);

@@ -51,10 +51,7 @@ async function answer({ files, text, journal, days, most }: PlanOrder): Promise<
       config: launcherConfig(config),
       demand,
       seed: 1,
-      driverOf(name) {
-        const known = installed.get(name);
-        return known !== undefined && "load" in known ? installed.driver(name) : undefined;
-      },
+      driverOf: (name) => installed.ifInstalled(name),
     });
   const [before, after] = [await playing(today.config), await playing(planned.config)];
   const assumed = [...new Set([...before.assumed, ...after.assumed])];
