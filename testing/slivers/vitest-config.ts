@@ -4,7 +4,7 @@ import { secondTry } from "../../tools/suites/second-try.ts";
 
 const ALL = ["packages/*/test/**/lxc-*.test.ts"];
 /** They measure how the kernel divides the machine: nothing else may run meanwhile. */
-const MEASURES = "flood io loans neighbours network shares ten".split(" ");
+const MEASURES = "flood io loans neighbours rate shares ten".split(" ");
 const ALONE = MEASURES.map((name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`);
 
 function project(name: string, include: readonly string[], exclude: readonly string[] = []) {

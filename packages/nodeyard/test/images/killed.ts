@@ -6,8 +6,9 @@ import { buildProcesses, type ImageSite, until } from "./site.ts";
 /** Points over the time that a build and its upload take. */
 export const POINTS = 20;
 const SPAN_MS = 3_000;
-/** Looks of 50 ms: two sweeps and the end of a session. */
-const SETTLE_LOOKS = 2_800;
+/** Two sweeps and the end of a session. Each look starts two processes, so there is time between looks. */
+const SETTLE_LOOKS = 140;
+const SETTLE_LOOK_MS = 1_000;
 
 // As a build tool is: children in groups of their own, what is temporary, a mount and a loop device.
 export const SCRIPT = `
@@ -38,13 +39,13 @@ export async function killedAt(own: ImageSite, point: number): Promise<void> {
     "every record ready, and nothing that is not listed",
     second,
     SETTLE_LOOKS,
+    SETTLE_LOOK_MS,
   );
   const left = (await own.builds()).map(({ id }) => id);
   expect(left).toEqual(expect.arrayContaining(ready));
 }
 
 async function isSettled(own: ImageSite): Promise<boolean> {
-  // Before anything is listed, since a listing starts a process.
   if (own.work().length > 0 || loopsIn(own.folder).length > 0) return false;
   const [builds, uploads] = await Promise.all([own.builds(), own.uploads()]);
   const listed = builds.flatMap(({ id }) => [`${id}.build`, `${id}.raw`]);

@@ -9,11 +9,13 @@ import { GATEWAY, Network } from "../../src/isolation/network/edge/network.ts";
 import { cableCommands, frameCommands, shapeCommands } from "../../src/isolation/network/shape.ts";
 import { whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
-import { HOST, SINK, SOURCE, WORLD, WORLD_DEVICE } from "./machine/world.ts";
+import { HOST, SINK, WORLD, WORLD_DEVICE } from "./machine/world.ts";
 import { worldSite } from "./machine/world-site.ts";
 
-/** Seconds that traffic is measured. */
-const MEASURED = 4;
+/** Seconds in which what is refused would be there, and what is let through is there on a machine that is busy with other suites. */
+const REFUSED = 2;
+const LET_THROUGH = 20;
+const POLLED = { timeout: 60_000 };
 
 describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { timeout: 120_000 }, () => {
   const site = worldSite({ outbound: { device: WORLD_DEVICE }, inbound: { device: WORLD_DEVICE } });
@@ -24,11 +26,10 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
 
   test("reaches it under the host's address, and neither another sliver nor what is refused", async () => {
     await bringUp(backEnd, configsOf(site.real.key, { 1: {}, 2: {} }));
-    const hello = (host: string, port: number) =>
-      `timeout 2 bash -c 'exec 3<>/dev/tcp/${host}/${port}; echo hello >&3' 2>/dev/null && echo there || echo not there`;
-    expect(await inSliver(site.real, 1, hello(WORLD, SINK))).toBe("there");
-    await settle();
-    expect(site.world.count().peers).toEqual([HOST]);
+    const hello = (host: string, port: number, seconds = REFUSED) =>
+      `timeout ${seconds} bash -c 'exec 3<>/dev/tcp/${host}/${port}; echo hello >&3' 2>/dev/null && echo there || echo not there`;
+    expect(await inSliver(site.real, 1, hello(WORLD, SINK, LET_THROUGH))).toBe("there");
+    await expect.poll(() => site.world.count().peers, POLLED).toEqual([HOST]);
     expect(await inSliver(site.real, 1, hello(addressOf(2), 22))).toBe("not there");
     expect(await inSliver(site.real, 1, hello("169.254.169.254", 80))).toBe("not there");
     // The world cannot begin anything, even where it knows the way.
@@ -53,9 +54,9 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
 
   test("is logged in to from the world by its own port of the host, and by no other, and that goes with it", async () => {
     await bringUp(backEnd, configsOf(site.real.key, { 1: {}, 2: {} }));
-    const banner = (port: number) => {
+    const banner = (port: number, seconds = REFUSED) => {
       const probe = ["-c", `exec 3<>/dev/tcp/${HOST}/${port} && head -1 <&3`];
-      const enter = ["netns", "exec", "ny-world", "timeout", "2", "bash", ...probe];
+      const enter = ["netns", "exec", "ny-world", "timeout", String(seconds), "bash", ...probe];
       try {
         return execFileSync("ip", enter, { stdio: ["ignore", "pipe", "ignore"], encoding: "utf8" });
       } catch {
@@ -65,7 +66,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
     for (const index of [1, 2]) {
       const { published } = backEnd.account(index);
       expect(published).toBe(22_000 + index);
-      expect(banner(published!)).toMatch(/^SSH-2.0-/);
+      expect(banner(published!, LET_THROUGH)).toMatch(/^SSH-2.0-/);
     }
     expect(banner(22_003)).toBe("nobody");
     // Slivers do not reach each other by it either.
@@ -101,54 +102,15 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
   test("has so many connections at a time and no more, also after a change", async () => {
     await bringUp(backEnd, configsOf(site.real.key, { 1: { connections: 5 } }));
     const flood = (count: number) =>
-      `for i in $(seq ${count}); do timeout 2 bash -c 'exec 3<>/dev/tcp/${WORLD}/${SINK}; sleep 2' 2>/dev/null & done; wait`;
+      `for i in $(seq ${count}); do timeout 6 bash -c 'exec 3<>/dev/tcp/${WORLD}/${SINK}; sleep 5' 2>/dev/null & done; wait`;
     const before = site.world.count().open;
     expect(before).toBeLessThanOrEqual(5);
     await inSliver(site.real, 1, flood(30));
-    await settle();
-    expect(site.world.count().open).toBe(5);
+    await expect.poll(() => site.world.count().open, POLLED).toBe(5);
     const { signal } = new AbortController();
     for (const config of configsOf(site.real.key, { 1: { connections: 12 } }))
       await backEnd.configure(config, signal);
     await inSliver(site.real, 1, flood(30));
-    await settle();
-    expect(site.world.count().open).toBe(12);
-  });
-
-  test("sends and gets at its rate, which a loan changes while it runs", async () => {
-    const { signal } = new AbortController();
-    await bringUp(backEnd, configsOf(site.real.key, { 1: { netCap: 8_000_000 } }));
-    const started = site.world.count().bytes;
-    for (const megabits of [8, 24]) {
-      for (const config of configsOf(site.real.key, { 1: { netCap: megabits * 1_000_000 } }))
-        await backEnd.configure(config, signal);
-      const before = site.world.count().bytes;
-      await inSliver(
-        site.real,
-        1,
-        `timeout ${MEASURED} bash -c 'cat /dev/zero >/dev/tcp/${WORLD}/${SINK}' 2>/dev/null; true`,
-      );
-      await settle();
-      const up = ((site.world.count().bytes - before) * 8) / MEASURED / 1e6;
-      expect(up, `up ${megabits}`).toBeGreaterThan(0.7 * megabits);
-      expect(up, `up ${megabits}`).toBeLessThan(1.2 * megabits);
-      const got = await inSliver(
-        site.real,
-        1,
-        `timeout ${MEASURED} cat </dev/tcp/${WORLD}/${SOURCE} 2>/dev/null | wc -c`,
-      );
-      const down = (Number(got) * 8) / MEASURED / 1e6;
-      expect(down, `down ${megabits}`).toBeGreaterThan(0.7 * megabits);
-      expect(down, `down ${megabits}`).toBeLessThan(1.2 * megabits);
-    }
-    // What its day is counted by: all that it has sent, with the heads of packets and what was sent to us.
-    const [{ sent } = {}] = await backEnd.inspect(signal);
-    expect(sent?.bytes).toBeGreaterThan(site.world.count().bytes - started);
-    expect(sent?.bytes).toBeLessThan(1.2 * (site.world.count().bytes - started) + 2_000_000);
+    await expect.poll(() => site.world.count().open, POLLED).toBe(12);
   });
 });
-
-/** Until the world has counted what came. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 300));
-}
