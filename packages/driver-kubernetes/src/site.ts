@@ -2,10 +2,11 @@ import type { Clock, DriverContext, Log, Random } from "@nodeyard/driver";
 import type { Cluster } from "./clusters.ts";
 import type { KubeProviderConfig } from "./config.ts";
 import type { JobAccess } from "./nodes/access.ts";
+import type { Kind } from "./pod-spec.ts";
 
 /** Dependencies of a provider's nodes. */
 export interface Site {
-  readonly kind: "kubernetes" | "openshift" | "openshiftpods";
+  readonly kind: Kind;
   readonly config: KubeProviderConfig;
   readonly cluster: Cluster;
   readonly access: JobAccess;
