@@ -19,7 +19,7 @@ export interface CommandEntry {
   readonly whole?: true;
 }
 
-/** All commands, in the order of the help. */
+/** All commands, in the order of the help. Only `load` costs time; a quick start calls it for one command, help and completion for all. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "up",

@@ -29,10 +29,12 @@ function inherited(program: Described, { options }: Described): readonly Describ
   return program.options.filter(({ flags }) => !flags.some((flag) => own.has(flag)));
 }
 
+/** Names of the commands directly beneath one. */
 function names(command: Described): readonly string[] {
   return command.commands.map(({ path }) => path.at(-1)!);
 }
 
+/** Everything is matched with `command path:word`, since bash has no nested tables. */
 function bash(program: Described): string {
   const kind = (value: Completed) => {
     if (typeof value === "object") return value.join(" ");

@@ -53,6 +53,7 @@ export async function surveyMove(
   const components = kinds.flat().filter(({ state }) => state !== "stopped");
   const [nodes, requests] = [await listNodes(handles), await listRequests(handles)];
   const now = treeNow(handles);
+  // Hosts of the launchers that serve a provider now.
   const servers = (provider: string) =>
     [
       ...new Set(components.filter((pool) => pool.providerName === provider).map((pool) => pool.hostname)),

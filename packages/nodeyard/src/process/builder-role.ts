@@ -49,6 +49,7 @@ export class BuilderRole implements Role {
     const log = parts.log.area("builder");
     const { machine, tree, config, files, drivers, front, view, buildWorkers, uploadWorkers } = parts;
     const { clock, random, hostname } = machine;
+    // The lock first: a second builder would take the builds of the first for leftovers.
     const folder = openImagesFolder(config, files.path, log);
     try {
       const isolation = probeIsolation();
@@ -93,6 +94,7 @@ export class BuilderRole implements Role {
     this.known = { view: builder.view, handles: { tree, clock: machine.clock, random: machine.random } };
   }
 
+  /** For the API and `explain`. */
   readonly work = (): readonly Work[] => this.#builder.progress();
 
   readonly buildLog = (range: BuildLogRange, waitMs: number): Promise<BuildLogPart | undefined> =>

@@ -66,7 +66,9 @@ export class LauncherRole implements Role {
   readonly #journal: FileJournal;
   readonly #evidence: FileEvidence;
   readonly #traces: TraceExport | undefined;
+  /** Counts of the tree for metrics, kept by events. */
   readonly #population: Population;
+  /** The same every five minutes for a day, for the page. */
   readonly #history: CountHistory;
   /** Among all launchers, for who sends the statistics of the tree; undefined: this one sends none. */
   readonly #election: Election | undefined;

@@ -8,6 +8,7 @@ const MAX_STREAMS = 64;
 
 const text = z.string().max(1_000).optional();
 
+/** The answer has no end: it is a stream until the client goes or loses its right (api/v1/event-hub.ts). */
 const events = route({
   id: "follow_events",
   method: "GET",
@@ -47,6 +48,7 @@ const events = route({
     const unknown = kinds?.split(",").find((kind) => !KINDS.some((one) => one === kind));
     if (unknown !== undefined)
       throw new ApiError(400, "api.bad_request", `kinds: there is no ${JSON.stringify(unknown)}`);
+    // A row that lacks a key passes its filter, so that one stream can have several kinds of rows.
     const chosen = Object.entries(filters).filter(([, value]) => value !== undefined);
     hub.follow({
       principal,

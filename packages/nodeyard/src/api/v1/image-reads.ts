@@ -11,6 +11,7 @@ import { type Call, OPERATORS, READERS, type Route, route } from "./route.ts";
 import { imageRowOf } from "./rows.ts";
 import { buildSchema, imageSchema, uploadSchema } from "./schemas.ts";
 
+/** Sums of builds and uploads; the lists of these have the single ones. */
 const images: Collection = {
   name: "images",
   about: "the diskimages that the tree knows",
@@ -22,6 +23,7 @@ const images: Collection = {
     unscoped(call, ({ view }) => gather(view.images.names(), (image) => imageRowOf(view, image))),
 };
 
+/** `progress` is known for builds of this process alone. */
 const builds: Collection = {
   name: "builds",
   about: "the builds of diskimages",
@@ -101,6 +103,7 @@ const LOG_BYTES = 32_768;
 /** Below what proxies wait for an answer. */
 const LOG_WAIT_SECONDS = 25;
 
+/** The log is read where the build ran: here, else by the builder that has it, through the tree, which is slower and takes no wait. */
 const buildLog = route({
   id: "get_build_log",
   method: "GET",

@@ -25,7 +25,7 @@ function demandImage({ known, params }: Call<{ readonly id: string }>): string {
   return params.id;
 }
 
-/** Names of records of images, each one part of a path in the tree. */
+/** Names of records of images, each one part of a path in the tree: without a slash, and not "." or "..". */
 const builtName = z.string().regex(/^[^/.][^/]{0,199}$/);
 const builtImage = { image: builtName, build: builtName.describe("without the image's name") };
 
@@ -35,7 +35,10 @@ const DATA_CALLS = 10;
 const MAX_IMPORT = 16 * 1_024 * 1_024;
 const records = z.record(z.string(), z.string()).describe("what the tree has, as text, by path");
 
-/** Changes of diskimages, builds and uploads, by the operations of the command line. */
+/**
+ * Changes of diskimages, builds and uploads, by the operations of the command line: marks and requests in the tree, which
+ * builders carry out.
+ */
 export const imageChanges: readonly Route[] = [
   route({
     id: "delete_build",

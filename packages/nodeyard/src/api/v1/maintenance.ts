@@ -26,6 +26,7 @@ const provider = z.object({
     .describe("its name; it need not be configured"),
 });
 
+/** When a build was requested, and whether a builder works on it, is not in the view: this list reads the tree, and is charged for it. */
 const imageStatus = route({
   id: "list_image_status",
   method: "GET",
@@ -62,6 +63,7 @@ const imageStatus = route({
   },
 });
 
+/** For an operator who wants to know what an erase would remove. */
 const info = route({
   id: "get_provider_records",
   method: "GET",
@@ -93,6 +95,7 @@ const info = route({
   },
 });
 
+/** Never of a provider that is served, unless forced: its launchers would write the records again. Cannot be undone. */
 const erase = route({
   id: "erase_provider",
   method: "POST",
@@ -148,6 +151,7 @@ function survey(name: string, what: "leaks" | "images", summary: string, item: z
         .describe("providers whose cloud could not be asked"),
     }),
     handle: async (call) => {
+      // Before the clouds are asked: callers that end the connection pay as well.
       call.charge(SURVEY_CALLS);
       const answer = await call.parts.sources.survey?.(what, call.query.provider);
       if (answer === undefined)
@@ -158,6 +162,7 @@ function survey(name: string, what: "leaks" | "images", summary: string, item: z
 }
 
 const cloudId = z.unknown().describe("as the cloud has it");
+/** Both answer with the rows that the command line prints, and name the clouds that did not answer. */
 const surveys = [
   survey(
     "cloud-leaks",

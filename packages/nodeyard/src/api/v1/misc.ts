@@ -10,8 +10,10 @@ import { type Call, EVERYBODY, OPERATORS, READERS, type Route, route } from "./r
 import { leaseIn, nodeOf, requestOf } from "./rows.ts";
 import { findingSchema, moment } from "./schemas.ts";
 
+/** Kinds of subjects, as `nodeyard explain` has them. */
 const kinds = ["request", "lease", "node", "label", "image"] as const;
 
+/** Asks each launcher through the tree, and waits for its answer for three seconds at most. */
 const explainRoute = route({
   id: "explain",
   method: "GET",
@@ -77,6 +79,7 @@ export function shownTo(story: Story, principal: Principal): Story {
     const { offered_by, pools_without_it } = story.about;
     return { ...known, about: { offered_by, pools_without_it }, history: { ...known.history, events: [] } };
   }
+  // Journals hold events of all tenants; one without a request belongs to a node that the caller may see.
   const ours = new Set<unknown>([story.about.request, story.about.allocated_to, story.id]);
   const events = known.history.events.filter(({ request }) => request === null || ours.has(request));
   return { ...known, history: { ...known.history, events } };
@@ -99,6 +102,7 @@ function withoutWords(story: Story): Story {
   };
 }
 
+/** For a client that wants to know whether its token works, and what for. */
 const whoAmI = route({
   id: "who_am_i",
   method: "GET",
@@ -120,6 +124,7 @@ const whoAmI = route({
   }),
 });
 
+/** Nothing is put into force, and no file that the text names is looked at. */
 const checkConfig = route({
   id: "check_config",
   method: "POST",
@@ -139,6 +144,7 @@ const checkConfig = route({
   },
 });
 
+/** What a play of the demand came to, for one provider and label; nodes, cores and RAM are the most at once. */
 const figures = z.object({
   requests: z.int(),
   wait_median: z.number().nullable().describe("of served requests, seconds"),
@@ -154,6 +160,7 @@ const MOST_LOST = 100;
 /** A plan costs as much as so many calls, and there is one at a time. */
 const PLAN_CALLS = 50;
 
+/** The text is checked first: a plan with a configuration that no launcher would load says nothing. */
 const planConfig = route({
   id: "plan_config",
   method: "POST",
@@ -202,6 +209,7 @@ const planConfig = route({
 
 const name = z.string().min(1).max(1_000).optional();
 
+/** Noted by this launcher in memory: the answer reads neither the tree nor the journal. */
 const history = route({
   id: "get_history",
   method: "GET",
@@ -244,4 +252,5 @@ const history = route({
   }),
 });
 
+/** Routes that belong to no list. */
 export const otherRoutes: readonly Route[] = [whoAmI, explainRoute, history, checkConfig, planConfig];

@@ -61,11 +61,13 @@ function operation(route: Route): object {
     operationId: id,
     summary,
     description: `For ${roles.join(", ")}.`,
+    // By the first part of the path after /v1, which groups the routes of one thing.
     tags: [route.path.split("/")[2]],
     ...(access && { security: access === "open" ? [{ token: [] }, {}] : [{ session: [], csrf: [] }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body && {
       requestBody: {
+        // A body whose schema takes nothing may be left out.
         required: !body.safeParse(undefined).success,
         content: { "application/json": { schema: schemaOf(body, "input") } },
       },
@@ -99,11 +101,13 @@ function errorsOf({ method, params, body }: Route): readonly number[] {
   return [400, 401, 403, ...named, ...changes, ...sent, 408, 429, 431, 500, 503];
 }
 
+/** What is read of a schema of an object. */
 interface JsonObject {
   readonly properties?: Readonly<Record<string, { readonly description?: string }>>;
   readonly required?: readonly string[];
 }
 
+/** Parameters of a path are always needed, whatever their schema says. */
 function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined): readonly object[] {
   if (schema === undefined) return [];
   const { properties = {}, required = [] } = schemaOf(schema, "input") as JsonObject;

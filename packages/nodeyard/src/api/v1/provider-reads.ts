@@ -12,6 +12,7 @@ import { providerSchema, sliverMachinesSchema } from "./schemas.ts";
 /** What a question to all launchers costs, in calls: it writes to the tree. */
 export const ASK_CALLS = 10;
 
+/** The list takes what this process knows; one provider is worth a question to all launchers. */
 export const providers: Collection = {
   name: "providers",
   about:
@@ -23,6 +24,7 @@ export const providers: Collection = {
   rows: (call) =>
     unscoped(call, ({ view }) => {
       const standings = call.parts.sources.providers();
+      // Also providers of the configuration for which nothing is in the tree yet.
       const names = unique([...providerNames(view), ...standings.map(({ name }) => name)]);
       return names.map((provider) =>
         rowOf(
@@ -186,6 +188,7 @@ function* breakersOf(view: View, provider: string): Generator<Row> {
   }
 }
 
+/** Sorted, too. */
 function unique(names: readonly string[]): readonly string[] {
   return [...new Set(names)].sort();
 }

@@ -30,6 +30,7 @@ import {
   tokenSchema,
 } from "./schemas.ts";
 
+/** Rows come from the view: reading a list costs the tree nothing. */
 const nodes: Collection = {
   name: "nodes",
   about: "the nodes",
@@ -48,6 +49,7 @@ export function nodeIn(view: View, id: string, principal: Principal): Row | unde
   return entry && nodeOf(entry, view, principal);
 }
 
+/** A user sees the requests of its tenants only; those of no tenant are for callers without a limit. */
 const requests: Collection = {
   name: "requests",
   about: "the node requests that are not answered yet, of Zuul and of everyone else",
@@ -63,6 +65,7 @@ const requests: Collection = {
   },
 };
 
+/** Leases that cannot be read are left out, since nobody's right to see them is known. */
 const leases: Collection = {
   name: "leases",
   about: "the leases",
@@ -82,6 +85,7 @@ const leases: Collection = {
   },
 };
 
+/** Counts are of what the caller sees, so two callers may get other numbers for one label. */
 const labels: Collection = {
   name: "labels",
   about: "the labels that pools offer",
@@ -116,6 +120,7 @@ function waitingFor({ requests }: View, label: string, principal: Principal): nu
   return count;
 }
 
+/** A pool that two launchers serve has two rows: they may differ in labels and priority. */
 const pools: Collection = {
   name: "pools",
   about: "the pools that launchers serve, each as often as launchers do",
@@ -126,6 +131,7 @@ const pools: Collection = {
   rows: (call) => unscoped(call, ({ view }) => poolsIn(view).map(poolRowOf)),
 };
 
+/** Processes of Nodepool, too, as far as they register. */
 const members: Collection = {
   name: "members",
   about: "the launchers and builders that run",
@@ -139,6 +145,7 @@ const members: Collection = {
     ),
 };
 
+/** Read from the tree, as a token that was made a moment ago must be there. Never with the hash. */
 const tokens: Collection = {
   name: "tokens",
   about: "the tokens of clients, those included that have ended",
@@ -159,6 +166,7 @@ const tokens: Collection = {
   },
 };
 
+/** Of this process alone: each launcher notes the calls that it was asked by. */
 const audit: Collection = {
   name: "audit",
   about: "the calls of this process by which somebody changed something, refused ones included",

@@ -147,6 +147,7 @@ export function countStates(view: View, ids: Iterable<string>, principal: Princi
     if (record === undefined) continue;
     const { state, allocatedTo, tenantName } = record;
     const isFree = state === "ready" && allocatedTo === null;
+    // A ready node that no request has is of no tenant: any request may get it.
     if (isFree || seesTenant(principal, allocatedTo === null ? null : tenantName))
       counts[state] = (counts[state] ?? 0) + 1;
   }

@@ -6,6 +6,7 @@ import type { Session } from "./admission.ts";
 import { ApiError, noToken } from "./problems.ts";
 import { type Entry, EVERYBODY, OPERATORS, type Route, route } from "./route.ts";
 
+/** What the page has to know of the session. `csrf` is computed, and stored nowhere. */
 const sessionSchema = z.object({
   name: z.string(),
   role: z.enum(apiRoles),
@@ -86,6 +87,7 @@ export const sessionRoutes: readonly Route[] = [
     roles: EVERYBODY,
     access: "cookie",
     status: 204,
+    // The record goes first: where the cookie stays in a copy, it names nothing any more.
     handle: async ({ known }, _, entry) => {
       await endLogin(known.handles, entry.session!.id);
       entry.leave();

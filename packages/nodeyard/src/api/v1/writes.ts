@@ -22,12 +22,17 @@ import { ADMINS, type Call, EVERYBODY, LEASERS, OPERATORS, type Route, route } f
 import { leaseIn, leaseRowOf } from "./rows.ts";
 import { accessSchema, leaseSchema, nodeSchema } from "./schemas.ts";
 
+/** The longest time that a lease, a hold or a token may be made for: more is a mistake in the unit. */
 const YEAR_SECONDS = 365 * 86_400;
 const name = z.string().min(1).max(255);
 const seconds = z.int().min(1).max(YEAR_SECONDS);
 const why = z.string().max(1_000).describe("for the audit, and for people");
 const leaseId = z.object({ id: z.string().regex(/^[0-9a-f]{12}$/) });
 const nodeId = z.object({ id: z.string().regex(/^[0-9]{10}$/) });
+/**
+ * A call without `Idempotency-Key` whose reply is lost leaves a lease that nobody knows; it ends at its expiry. With a key the
+ * client repeats the call.
+ */
 const createLease = route({
   id: "create_lease",
   method: "POST",
@@ -72,7 +77,10 @@ const createLease = route({
   },
 });
 
-/** The same key of the same client leads to the same lease, whichever process is asked: nothing else has to remember it. */
+/**
+ * The same key of the same client leads to the same lease, whichever process is asked: nothing else has to remember it. 48 bits,
+ * as of all leases; the name is part of it, so that no client can meet another one's lease.
+ */
 function leaseIdFor({ name }: Principal, key: string): string {
   return createHash("sha256")
     .update(JSON.stringify([name, key]))
@@ -93,7 +101,7 @@ function tenantFor(principal: Principal, wanted: string | undefined): string | u
   throw new ApiError(403, "api.forbidden", `${principal.name} ${why}`);
 }
 
-/** A lease that the caller may change. Throws ApiError. */
+/** A lease that the caller may change. Throws ApiError: 404 where it may not even see it, 403 where it may only see it. */
 function ownLease({ principal, known, params }: Call<{ readonly id: string }>): Lease {
   const lease = leaseIn(known.view, params.id, principal);
   if (lease === undefined) throw notFound(`lease ${params.id}`);
@@ -102,6 +110,7 @@ function ownLease({ principal, known, params }: Call<{ readonly id: string }>): 
   return lease;
 }
 
+/** Making, keeping and giving back leases. What the nodes are is decided by launchers. */
 const leaseRoutes: readonly Route[] = [
   createLease,
   route({
@@ -131,6 +140,7 @@ const leaseRoutes: readonly Route[] = [
     status: 200,
     reply: leaseSchema,
     handle: async (call) => {
+      // Rejects with LeaseError, answered with 409, when the lease has ended: its nodes are lost.
       const { id } = ownLease(call);
       return leaseRowOf(await keepLease(call.known.handles, id));
     },
@@ -161,6 +171,7 @@ const leaseRoutes: readonly Route[] = [
     status: 204,
     handle: async (call) => {
       const { id } = ownLease(call);
+      // The first verdict counts: a lease that is released already is not written again.
       await releaseLease(call.known.handles, id, call.body.verdict);
     },
   }),
@@ -173,6 +184,7 @@ function changedNode({ known, principal, params }: Call<{ readonly id: string }>
   return row;
 }
 
+/** What an operator does to single nodes. A state that does not allow it, or a lock that another client has, is answered with 409. */
 const nodeRoutes: readonly Route[] = [
   route({
     id: "hold_node",

@@ -77,6 +77,7 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       return items.filter((one) => one.image === image).map(({ record }) => record);
     },
     async buildProgress(image, build) {
+      // Loaded only here: other commands ask no members.
       const { imageWork } = await import("./tree-asks.ts");
       return (await imageWork(handles, image)).find((work) => work.build === build);
     },
@@ -92,6 +93,7 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
     watch(what, onChange) {
       // Of a lock only whether it is held is shown.
       const interest = (path: string) => (/\/lock(\/|$)/.test(path) ? "name" : "data");
+      // One feed for each list; the first walk of each calls `onChange` for what is there.
       const feeds = what.map((name) => tree.feed(ROOTS[name], { interest, onChange }));
       return { close: async () => void (await Promise.all(feeds.map((feed) => feed.close()))) };
     },
@@ -103,6 +105,7 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       return { lease, follow: (onChange) => followLease(handles, lease, youngest, onChange) };
     },
     async access({ nodes }) {
+      // A node may be deleted between the grant and this read.
       const records = await Promise.all(nodes.map((id) => readNode(handles, id)));
       return records.filter((record) => record !== undefined);
     },

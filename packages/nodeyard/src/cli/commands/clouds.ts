@@ -37,6 +37,7 @@ export function defineLeaks(command: Command, session: Session): void {
     .action(({ provider, json }: LeaksOptions) => survey(session, "leaks", leakColumns, provider, json));
 }
 
+/** Nodepool's columns Provider, Name and Image ID come first. */
 const imageColumns: readonly Column[] = [
   { heading: "Provider", key: "provider" },
   { heading: "Name", key: "name" },
@@ -70,6 +71,7 @@ async function survey(
   printFailures(io, failures);
 }
 
+/** Asks the clouds from this machine, with the credentials of the configuration here. Rejects with ConfigRefused or ProcessError. */
 async function surveyHere(session: Session, what: SurveyOf, only: string | undefined): Promise<Answers<Row>> {
   const drivers = new Drivers(loadModule);
   const { config } = await openConfig(filesOf(session), session.machine, drivers);

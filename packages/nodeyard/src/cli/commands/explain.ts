@@ -21,6 +21,7 @@ export function defineExplain(command: Command, session: Session): void {
         "\nThe journal of a launcher that no longer runs is in its state folder: --state DIR reads it, too.",
     )
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
+      // Before the tree is opened: a wrong word is a usage error, also where no tree answers.
       const subject = parseSubject(words);
       return withBackend(session, async (backend) => {
         const { explanation, silent, journal } = await backend.explain(subject);

@@ -74,6 +74,7 @@ export function defineImageDelete(command: Command, session: Session): void {
     });
 }
 
+/** A build by its two names. */
 interface Build {
   readonly image: string;
   readonly build: string;
@@ -116,6 +117,7 @@ export function defineImport(command: Command, session: Session): void {
     });
 }
 
+/** Throws ImageOperationError, as for any other file that is no export. */
 function parsed(text: string, path: string): unknown {
   try {
     return JSON.parse(text);

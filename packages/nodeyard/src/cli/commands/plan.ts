@@ -30,6 +30,7 @@ const DAY_S = 86_400;
 /** Between two lines on how far it is, milliseconds. */
 const PROGRESS_MS = 5_000;
 
+/** `nodeyard plan`: reads files only. With `--record` alone it saves the demand, and plays nothing. */
 export function definePlan(command: Command, session: Session): void {
   command
     .argument("[config]", "the new configuration; -c names today's")
@@ -51,6 +52,10 @@ export function definePlan(command: Command, session: Session): void {
     .action((config: string | undefined, options: PlanOptions) => plan(session, config, options));
 }
 
+/**
+ * Plays the demand twice, today's configuration first, with the same seed: what differs comes from the configurations. Throws
+ * UsageError and CommandError.
+ */
 async function plan(session: Session, config: string | undefined, options: PlanOptions): Promise<void> {
   if (config === undefined && options.record === undefined)
     throw new UsageError("plan needs a configuration to plan with, or --record FILE");
@@ -58,6 +63,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
     throw new UsageError("--since and --days exclude each other");
   const demand = demandOf(session, options);
   if (options.record !== undefined) {
+    // Lines of JSON, which `--demand` reads again.
     const all = [...demand.requests, ...demand.nodes];
     writePrivate(options.record, all.map((line) => `${JSON.stringify(line)}\n`).join(""));
     session.io.err(`${demand.requests.length} requests written to ${options.record}\n`);
@@ -78,6 +84,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
   const today = await playing("today's configuration", files.path);
   const planned = await playing("the new configuration", config);
   const compared = compare(today, planned);
+  // What the journal lacks, and what was taken instead; each once, whichever play needed it.
   const assumed = [...new Set([...today.assumed, ...planned.assumed])];
   if (options.json === true)
     printJson(session.io, { requests: demand.requests.length, ...compared, assumed });

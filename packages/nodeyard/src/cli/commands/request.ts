@@ -83,12 +83,15 @@ async function request(
 
 /** Waits until launchers had the time to decline a label that no pool offers. Rejects when they decline. */
 async function unlessDeclined(session: Session, backend: Backend, { lease, granted }: Asked): Promise<void> {
+  // A label that some pool offers is not waited for: that request will be served in its turn.
   const offered = new Set((await backend.pools()).flatMap(({ labels }) => labels));
   const unknown = [...new Set(lease.labels)].filter((label) => !offered.has(label));
   if (unknown.length === 0) return;
   try {
+    // Without any pool nobody could decline.
     if (offered.size > 0) await granted(DECLINE_MS);
   } catch (error) {
+    // The caller has not seen the id of the lease, so it could not release it.
     if (error instanceof Interrupted) await giveBack(session, backend, lease);
     if (!(error instanceof TimedOut)) throw error;
   }

@@ -74,6 +74,7 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
 
 type Operator = Awaited<ReturnType<typeof operator>>;
 
+/** For `install` and `uninstall`; left out with --local. */
 const HOST = { name: "[host]", description: "[USER@]HOST, as for ssh" };
 /** For `status`, which asks a sliver manager and nothing else of its machine. */
 const OR_HERE = {
@@ -90,6 +91,7 @@ function way(command: Command, timeout: string, host = HOST): Command {
     .option("--timeout <time>", "give up after this time", timeout);
 }
 
+/** Options of commands that change a machine: they log in with the operator's own key, and can list what they would do. */
 function login(command: Command): Command {
   // Time to copy the programs with a Node.js binary over a slow line, and to install packages.
   return way(command, "15m")
@@ -98,6 +100,7 @@ function login(command: Command): Command {
     .option("--json", "an object on stdout: node, changes, missingPackages, notes");
 }
 
+/** Options that say what the machine is to become; `settings` prints the same for an image. */
 function wishes(command: Command): Command {
   return command
     .option("--node <id>", "name of the machine in documents; default: its host name")
@@ -109,6 +112,7 @@ function wishes(command: Command): Command {
     .option("--sliverd-config <file>", "JSON file whose keys are copied into sliverd.json there");
 }
 
+/** Options that say what is copied. `--platform` matters only for a runtime of another architecture. */
 function programs(command: Command): Command {
   return command
     .option("--bundle <folder>", "programs to copy; default: those of this installation")
@@ -128,6 +132,7 @@ function bundleOf(
 
 /** The machine to work on: exactly one of a host and `--local` is needed. Throws UsageError. */
 function remoteOf(tools: Operator, host: string | undefined, options: InstallOptions | UninstallOptions) {
+  // Neither would leave it open which machine is changed, and both name two.
   if ((host === undefined) !== (options.local === true))
     throw new UsageError("which machine? name a host, or give --local for this one");
   return host === undefined ? tools.localRemote : tools.sshRemote(loginOf(host, options));
@@ -211,6 +216,7 @@ async function settingsOf(
   return enrolSettings(wish, readSigningKeys(places.signingKeys), controlKeyOf(places));
 }
 
+/** A JSON object in a file that the user named. Throws UsageError. */
 function jsonObject(path: string): Record<string, unknown> {
   const text = readText(path, "parts of sliverd.json");
   try {

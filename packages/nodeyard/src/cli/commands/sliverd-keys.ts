@@ -13,6 +13,7 @@ import { parseDuration } from "../arguments.ts";
 import { printRows } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";
 
+/** Options of all commands about keys. */
 interface Output {
   readonly json?: boolean;
 }
@@ -91,6 +92,7 @@ function readSigningKeysIfAny(path: string): SigningKeys | undefined {
   }
 }
 
+/** The public halves alone: private ones are never printed. `until` null: the key has no end. */
 function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPaths, { json }: Output): void {
   const signing = keySet.keys.map((key) => ({
     key: key.kid,

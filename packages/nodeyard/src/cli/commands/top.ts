@@ -75,6 +75,7 @@ function counts(rows: readonly Row[]): Counts {
 /** Columns of a node's life; other states are in the total. */
 const STATES = ["building", "ready", "in-use", "used", "hold", "deleting", "failed"];
 
+/** Columns are states of a node's life in their order; a request's and a lease's states are counted in one line each. */
 function textOf({ providers, requests, oldest_age: oldest, leases }: Overview): string {
   const rows = Object.entries(providers).map(([name, states]) => [
     name,

@@ -17,7 +17,7 @@ export async function leaseStory(
   if (lease === undefined) return endedStory(id, query);
   const request = lease.request ?? undefined;
   const replies = await query({ lease: id, request });
-  // Members have been asked about both.
+  // Members have been asked about both. The lease waits for what its request waits for.
   const story = request === undefined ? undefined : await requestStory(handles, request, async () => replies);
   const nodes = await Promise.all(lease.nodes.map((node) => readNode(handles, node)));
   const launchers = (await registeredPools(handles.tree)).length;
@@ -86,6 +86,7 @@ function failedNext(lease: Lease, request: Story | undefined, until: string): st
 async function endedStory(id: string, query: QueryMembers): Promise<Story | undefined> {
   const { history: own } = await query({ lease: id });
   if (own.events.length === 0) return undefined;
+  // One event of the lease that names the request is enough to find the rest.
   const request = own.events.find((event) => event.request !== null)?.request ?? undefined;
   const replies = await query({ lease: id, request });
   const ended = replies.history.events.findLast(({ event }) => event === "lease.ended");

@@ -21,7 +21,10 @@ import { type LifeStep, lifeOf } from "./steps.ts";
 import type { ReportedHistory as History, Story, Wait } from "./story.ts";
 import { lockHolder, type RegisteredPool, registeredPools } from "./tree-facts.ts";
 
-/** The explanation of a node; undefined when neither the tree nor a journal knows the id. */
+/**
+ * The explanation of a node; undefined when neither the tree nor a journal knows the id. What it waits for comes from its record
+ * and its lock; launchers that work on it add steps and remarks.
+ */
 export async function nodeStory(
   handles: OperationHandles,
   id: string,
@@ -36,6 +39,7 @@ export async function nodeStory(
   ]);
   if (found instanceof RecordError) return unreadableStory(handles, id, found, holder, query);
   const record = found;
+  // Its request, too: what happened to that explains the node.
   const replies = await query({ node: id, request: record?.allocatedTo ?? undefined });
   const { history } = replies;
   const steps = stepsOf(id, replies);

@@ -49,6 +49,7 @@ export async function requestStory(
     open ? nodesOf(tree, id) : [],
   ]);
   const capable = pools.filter((pool) => mayServe(pool, record));
+  // A node that waits for a slot waits for another request, which the reader should look at.
   const behind = await backingRequests(handles, open ? nodes : []);
   const waits_for = open ? await waitOf(tree, record, { pools, capable, holder, replies }) : null;
   return {

@@ -38,6 +38,7 @@ export interface ImageStatus {
   readonly canary: Canary | null;
 }
 
+/** Collected on the way by each reader. */
 type Skipped = { path: string; why: string }[];
 
 /** All builds that the tree has. By image, then the newest first. */
@@ -76,6 +77,7 @@ export async function lookUpImage({ tree }: OperationHandles, image: string) {
   return { status, builds, uploads };
 }
 
+/** Builds of one image, the newest first, with whether builds of it are paused. */
 async function buildsOf(
   { tree }: Pick<OperationHandles, "tree">,
   image: string,
@@ -91,6 +93,7 @@ async function buildsOf(
   return own.sort((a, b) => (b.record.stateTime ?? 0) - (a.record.stateTime ?? 0));
 }
 
+/** Uploads of one image, by build, provider and number: three levels of folders. */
 async function uploadsOf(
   { tree }: Pick<OperationHandles, "tree">,
   image: string,
@@ -107,6 +110,7 @@ async function uploadsOf(
   return own;
 }
 
+/** The state of a request is the builders' lock: a builder that has it builds the image. */
 async function statusOf(
   { tree }: Pick<OperationHandles, "tree">,
   image: string,
