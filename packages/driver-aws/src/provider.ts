@@ -74,6 +74,7 @@ export function awsProvider(
         return [...machines, ...images];
       },
       removeResource: (resource, signal) =>
+        // Only resources of uploads have the tag of an image.
         resource.imageTag == null
           ? removeMachineResource(account, resource, signal)
           : removeUploaded(uploads, resource, signal),

@@ -57,6 +57,7 @@ export function fakeProvider(
         const shown = shelf.inCloud ? images : await shelf.list(signal);
         return [
           ...servers
+            // Records of deleted machines (`delete-leaves-record`) are no machines any more.
             .filter((server) => cloud.status(server) !== "DELETED")
             .map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources })),
           ...shown.map(({ id, tag: imageTag }) => ({
@@ -98,6 +99,7 @@ async function* create(
   const { signal, externalId } = context;
   yield { step: "find", deadlineMs: CALL_MS };
   let server = await existing(cloud, order.tag, context);
+  // It never becomes active, and its tag has to be free for the next machine.
   if (server !== undefined && cloud.status(server) === "ERROR") {
     yield { step: "discard", deadlineMs: CALL_MS };
     await deleted(cloud.delete(server.id, signal));

@@ -68,6 +68,7 @@ async function* upload(
   if (!FORMATS.includes(order.format))
     throw new DriverError("configuration", `images of format ${order.format} cannot be booted by QEMU here`);
   yield { step: "upload", deadlineMs: UPLOAD_MS, save: { externalId: name } };
+  // A complete upload has been checked already; an incomplete one is made anew.
   if ((await uploads.get(name)) === undefined) await uploads.add(name, order, signal);
   order.progress(order.size);
   return name;

@@ -37,6 +37,7 @@ export function machineOf(
 ): Machine {
   return {
     externalId: host.name,
+    // The name as it is configured, as in Nodepool: Zuul resolves it itself.
     interfaceIp: host.name,
     hostname: host.name,
     publicIpv4: resolved?.family === 4 ? resolved.address : null,

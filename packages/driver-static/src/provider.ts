@@ -75,6 +75,7 @@ export function staticProvider(
         // A host that does not answer is a result: the launcher takes it out of service until it does.
         return { alive: false, why: messageOf(error) };
       }
+      // A host with another key may be another machine: it gets no jobs until an operator has looked.
       const why = hasKeys(host) ? mismatch(host, scanned.hostKeys) : undefined;
       if (why !== undefined) return { alive: false, why };
       return { alive: true, machine: machineOf(host, scanned.hostKeys, scanned) };

@@ -11,6 +11,7 @@ export interface PageFile {
   readonly path: string;
   readonly type: string;
   readonly bytes: Buffer;
+  /** The same content compressed, once per process, for clients that accept it. */
   readonly gzipped: Buffer;
   /** Digest of the content, in quotes. */
   readonly etag: string;
@@ -23,6 +24,7 @@ const BUILT = fileURLToPath(new URL("../../page", import.meta.url));
 /** Module that builds the page in a checkout. The installed package does not contain it, so it is imported only when needed. */
 const MAKER = "../../build/make-page.ts";
 
+/** Content types by the ending of the name. Browsers refuse scripts and styles with another type. */
 const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
@@ -31,7 +33,10 @@ const TYPES: Readonly<Record<string, string>> = {
   txt: "text/plain; charset=utf-8",
 };
 
-/** The files of the page. Rejects when they are not built and cannot be, as in a checkout without development dependencies. */
+/**
+ * The files of the page, whole in memory: they are few and small. Rejects when they are not built and cannot be, as in a checkout
+ * without development dependencies.
+ */
 export async function readPage(): Promise<readonly PageFile[]> {
   const files = existsSync(BUILT) ? builtFiles() : await madeFiles();
   return Promise.all([...files].map(([name, bytes]) => pageFile(name, bytes)));
@@ -47,6 +52,7 @@ async function madeFiles(): Promise<ReadonlyMap<string, Buffer>> {
 }
 
 async function pageFile(name: string, bytes: Buffer): Promise<PageFile> {
+  // All other names have a digest of their content, which index.html refers to.
   const immutable = name !== "index.html";
   return {
     path: immutable ? `/assets/${name}` : "/",

@@ -54,6 +54,7 @@ export async function* published(upload: Upload, image: string): AsyncGenerator<
   yield { step: "wait", deadlineMs: left(), save: { externalId: image } };
   await available(upload, aws, image);
   const copies: { readonly at: Aws; readonly id: string }[] = [{ at: aws, id: image }];
+  // All copies are begun before one is waited for, as each takes minutes.
   for (const to of own.copyTo) {
     yield { step: "copy", deadlineMs: left() };
     const at = aws.in(to);
@@ -62,6 +63,7 @@ export async function* published(upload: Upload, image: string): AsyncGenerator<
       Name: order.name,
       SourceImageId: image,
       SourceRegion: region,
+      // With the source AMI in the token: an upload that was registered anew gets new copies.
       ClientToken: uploadToken(order.tag, "copy", to, image),
       TagSpecifications: (["image", "snapshot"] as const).map((ResourceType) => ({ ResourceType, Tags })),
     };

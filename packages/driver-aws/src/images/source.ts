@@ -61,6 +61,7 @@ export class ImageSources {
       (token) => this.#aws.ec2((ec2, to) => ec2.describeImages({ ...request, ...token }, to), signal),
       ({ Images }) => Images,
     );
+    // The newest may still be pending, or have failed.
     const usable = images.filter(({ State = "available" }) => State === "available");
     // ISO 8601 in one form: texts sort like times.
     const date = ({ CreationDate = "" }: Image) => CreationDate;

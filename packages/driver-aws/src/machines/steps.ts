@@ -52,6 +52,7 @@ export async function* createMachine(
   }
   let host = found?.Placement?.HostId ?? null;
   if (own.dedicatedHost && found === undefined) {
+    // A launcher that died between host and instance left a host, which is paid for by the hour.
     host = (await hosts.existing(order.tag, idsOf(externalId).host, signal)) ?? null;
     if (host === null) {
       yield { step: "host", deadlineMs: config.launchTimeoutMs };
@@ -191,6 +192,7 @@ async function describeMachine(
   const publicIpv4 = instance.PublicIpAddress || null;
   const privateIpv4 = instance.PrivateIpAddress || null;
   const publicIpv6 = instance.NetworkInterfaces?.[0]?.Ipv6Addresses?.[0]?.Ipv6Address || null;
+  // Of the instance, since a fleet chooses the type. Known types cost no call.
   const info = await account.lookups.type(instance.InstanceType ?? "", signal);
   const az = instance.Placement?.AvailabilityZone ?? order.az;
   return {

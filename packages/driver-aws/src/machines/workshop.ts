@@ -15,6 +15,7 @@ import { Templates } from "./templates.ts";
 /** Dependencies of a provider's machine operations. All state is in AWS. */
 export interface Workshop {
   readonly config: AwsProviderConfig;
+  /** Shared with other providers of the credential; the rest is this provider's own. */
   readonly account: AwsAccount;
   readonly log: Log;
   readonly instances: Instances;
@@ -41,6 +42,7 @@ export function workshop(
     hosts: new Hosts(account, clock),
     templates: new Templates(account.aws, config, installation),
     async imageOf({ label, imageExternalId }, signal) {
+      // The upload's AMI, which the launcher chose. It wins over a source, which only labels with a cloud image have.
       if (typeof imageExternalId === "string") return imageExternalId;
       const { name, own, image } = label as LabelConfig<AwsLabelOwn>;
       if (own.source !== null) return account.sources.id(own.source, signal);
@@ -48,6 +50,7 @@ export function workshop(
       throw new DriverError("configuration", `label ${name} has no image here: ${why}`);
     },
     async rootOf({ name, own: { source } }, signal) {
+      // The AMI of an upload is known with an order only. AMIs of this driver have the default root device (`templateOf`).
       if (source === null) return undefined;
       try {
         return (await account.lookups.root(await account.sources.id(source, signal), signal)).name;

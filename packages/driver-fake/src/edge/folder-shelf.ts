@@ -46,6 +46,7 @@ export function folderShelf(folder: string, random: Random): Shelf {
       const image = await get(id);
       if (image === undefined) throw new DriverError("not-found", `there is no image ${id}`);
       const sha256 = await copied(order.file, file(id, "image"), order.progress, signal);
+      // The record stays without data, so the next attempt copies the file again.
       if (sha256 !== order.sha256)
         throw new DriverError(
           "transient",
@@ -54,6 +55,7 @@ export function folderShelf(folder: string, random: Random): Shelf {
       await put({ ...image, whole: true });
     },
     async delete(id) {
+      // The facts go first: a deletion that is cut off leaves a file that no list shows, instead of an image without data.
       for (const kind of ["json", "image", "new"]) await rm(file(id, kind), { force: true });
     },
     lagMs: () => 0,

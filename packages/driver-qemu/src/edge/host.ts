@@ -28,10 +28,12 @@ export async function enter(folder: string, host: HostId, wanted: string | null)
       "configuration",
       `belongs to host ${wanted}, and this is ${host.name} (${host.id}); run its launcher there`,
     );
+  // 0711: QEMU's user may enter its own folder below, but list none of these.
   for (const path of [folder, ...FOLDERS.map((name) => join(folder, name))])
     await mkdir(path, { recursive: true, mode: 0o711 });
   const mine = join(folder, "host");
   await ignoring("EEXIST", writeFile(mine, `${host.id}\n`, { flag: "wx", flush: true }));
+  // On a shared file system two hosts would take each other's processes for dead ones.
   const owner = (await readFile(mine, "utf8")).trim();
   if (owner !== host.id)
     throw new DriverError(

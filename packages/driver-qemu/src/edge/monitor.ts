@@ -23,6 +23,7 @@ export async function status(folder: string): Promise<string | undefined> {
       socket.setTimeout(ANSWER_MS, () => socket.destroy(new DriverError("timeout", "QEMU does not answer")));
       say(socket, "qmp_capabilities");
       say(socket, "query-status");
+      // The answer to qmp_capabilities has no status and is passed over, as are events.
       for await (const { return: answer } of messages(socket))
         if (answer?.status !== undefined) return answer.status;
       return undefined;

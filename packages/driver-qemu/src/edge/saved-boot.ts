@@ -94,6 +94,7 @@ export class SavedBoot {
     await overlay(folder, { file: FILES.frozen, format: "qcow2" }, own.disk, { account, signal });
     const hostKey = await this.#hostKey(signal);
     const parking = { generation: context.random.uuid(), resume: true };
+    // By a descriptor, because QEMU's user may not open the state by its path.
     const memory = await open(state, constants.O_RDONLY);
     try {
       const spec = this.#boot.spec(wanted, accelerator, parking);
@@ -109,7 +110,9 @@ export class SavedBoot {
       hostname: facts.hostname,
       hostKey,
     });
+    // "cont" runs inside: the guest answers at once, and an answer without a listener is lost.
     await released(cwd, text, () => order(cwd, [["cont"]], signal), signal);
+    // Last: until then the machine counts as half-way, and is made anew by the next attempt (`halfway`).
     await host.nodes.setUp(this.#boot.name);
   }
 
