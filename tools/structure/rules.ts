@@ -6,7 +6,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@nodeyard/zookeeper": [],
   "@nodeyard/model": [],
   "@nodeyard/keyscan": ["@nodeyard/runtime"],
-  "@nodeyard/sliver-protocol": [],
+  "@nodeyard/sliver-protocol": ["@nodeyard/runtime"],
   "@nodeyard/tree": ["@nodeyard/runtime", "@nodeyard/zookeeper"],
   "@nodeyard/driver": ["@nodeyard/model", "@nodeyard/runtime"],
   "@nodeyard/client": ["@nodeyard/model", "@nodeyard/runtime"],

@@ -8,6 +8,7 @@ export { tail, trim } from "./edge/untrusted-files.ts";
 export { errorClass, messageOf, NodeyardError } from "./errors.ts";
 export { Gate } from "./gate.ts";
 export { Heap } from "./heap.ts";
+export { issueText, type SchemaIssue, valueAt } from "./issue-text.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
 export { parseTraceparent, type Span, spanId, type TraceContext, traceparentOf } from "./span.ts";
 export { type Moment, StoredTimes } from "./stored-times.ts";

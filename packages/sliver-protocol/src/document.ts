@@ -1,3 +1,4 @@
+import { issueText } from "@nodeyard/runtime";
 import { z } from "zod";
 import { GrammarError } from "./errors.ts";
 import { CLASS, IMAGE, isResource, MAX_AMOUNT, NAME, NODE_ID, type Resource, sshKey } from "./grammar.ts";
@@ -41,7 +42,7 @@ const loan = z.strictObject({
   to: z.string().regex(NAME),
   /** The loan is void when the borrower has another generation. Absent: any generation. */
   generation: whole.optional(),
-  resource: z.string().refine(isResource, "no resource"),
+  resource: z.string().refine(isResource, "is no resource"),
   amount,
   /** Seconds since the Unix epoch. */
   until: whole.optional(),
@@ -88,7 +89,7 @@ const sliver = z.strictObject({
         .max(256)
         .regex(/^[^\p{Cc}]*$/u),
     )
-    .refine((tags) => Object.keys(tags).length <= 16, "more than 16 tags")
+    .refine((tags) => Object.keys(tags).length <= 16, "has more than 16 tags")
     .default({}),
 });
 
@@ -156,7 +157,7 @@ export function parseDocument(value: unknown): SliverDocument {
     ...rest,
     slivers: read.flatMap(({ result }) => (result.success ? [result.data] : [])),
     malformed: read.flatMap(({ one, result }) =>
-      result.success ? [] : [{ ...nameOf(one), reason: reasonOf(result.error) }],
+      result.success ? [] : [{ ...nameOf(one), reason: reasonOf(result.error, one) }],
     ),
   };
 }
@@ -166,11 +167,11 @@ export function parseSliver(value: unknown): SliverSpec {
   return parse(sliver, value, "sliver");
 }
 
-/** Throws GrammarError with `what` and the places of the first errors. */
-export function parse<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+/** Throws GrammarError with `what` and the places and values of the first errors. `secret`: no text of the value is quoted. */
+export function parse<T>(schema: z.ZodType<T>, value: unknown, what: string, secret = false): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw new GrammarError(`${what}: ${reasonOf(result.error)}`, { cause: result.error });
+  throw new GrammarError(`${what}: ${reasonOf(result.error, value, secret)}`, { cause: result.error });
 }
 
 function nameOf(value: unknown): { name?: string } {
@@ -178,9 +179,9 @@ function nameOf(value: unknown): { name?: string } {
   return typeof name === "string" && NAME.test(name) ? { name } : {};
 }
 
-function reasonOf(error: z.ZodError): string {
-  return error.issues
+function reasonOf({ issues }: z.ZodError, value: unknown, secret = false): string {
+  return issues
     .slice(0, 3)
-    .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
+    .map((issue) => issueText(issue, value, { secret }))
     .join("; ");
 }

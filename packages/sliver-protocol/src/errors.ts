@@ -1,27 +1,9 @@
+import { errorClass as classOf, NodeyardError } from "@nodeyard/runtime";
+
 /** Base class of this package's errors. `code` is stable and meant for programs. */
-export class SliverProtocolError extends Error {
-  readonly code: string;
+export class SliverProtocolError extends NodeyardError {}
 
-  constructor(code: string, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.name = new.target.name;
-    this.code = code;
-  }
-}
-
-/** Base class of errors with one code whose message is written where they are thrown. */
-function errorClass(
-  code: string,
-): new (
-  message: string,
-  options?: { readonly cause?: unknown },
-) => SliverProtocolError {
-  return class extends SliverProtocolError {
-    constructor(message: string, options?: { readonly cause?: unknown }) {
-      super(code, message, options);
-    }
-  };
-}
+const errorClass = (code: string) => classOf(code, SliverProtocolError);
 
 /** No valid key of the set signed the text, or it was signed for another purpose. */
 export class SignatureError extends errorClass("sliver-protocol.signature") {}

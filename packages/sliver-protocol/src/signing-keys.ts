@@ -88,7 +88,7 @@ export function encodeSigningKeys(keys: SigningKeys): string {
 
 /** Throws GrammarError, SignatureError. The messages contain nothing secret. */
 export function decodeSigningKeys(text: string): SigningKeys {
-  const read = parse(schema, jsonOf(text), "signing keys");
+  const read = parse(schema, jsonOf(text), "signing keys", true);
   const keys = { ...read, keySet: parseKeySet(read.keySet) };
   const trusted = keys.keySet.keys.find(({ kid }) => kid === keys.kid);
   const pem = keys.pems[keys.kid];

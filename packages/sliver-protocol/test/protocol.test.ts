@@ -175,7 +175,7 @@ describe("the grammar of documents", () => {
     const document = doc([good, { ...good, name: "bob", rspec: { cpuShare: -1 } }, { name: "../x" }, null]);
     expect(document.slivers).toHaveLength(1);
     expect(document.malformed).toMatchObject([
-      { name: "bob", reason: expect.stringContaining("rspec.cpuShare") },
+      { name: "bob", reason: "rspec.cpuShare: is -1, but must be at least 0" },
       {},
       {},
     ]);

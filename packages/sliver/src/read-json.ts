@@ -1,8 +1,9 @@
+import { issueText } from "@nodeyard/runtime";
 import type { z } from "zod";
 
 /**
  * Parses `text` as JSON and validates it with `schema`. Throws the error that `fail` makes for the first problem. Its argument follows
- * the name of the file in a message: `: capacity.cpu: expected number`.
+ * the name of the file in a message: `: capacity.cpu: is true, but must be a number`.
  */
 export function readJson<T>(
   schema: z.ZodType<T>,
@@ -17,6 +18,5 @@ export function readJson<T>(
   }
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw fail(`: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`);
+  throw fail(`: ${issueText(result.error.issues[0]!, value)}`);
 }

@@ -1,4 +1,5 @@
 import { YamlDate, YamlFloat } from "@nodeyard/driver";
+import { valueAt } from "@nodeyard/runtime";
 import type { z } from "zod";
 import type { Finding } from "./types.ts";
 import type { Position, SourceDocument } from "./yaml/document.ts";
@@ -58,15 +59,6 @@ export function issuesOf(error: z.ZodError): readonly { readonly path: Path; rea
     if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
     return issue.keys.map((key) => ({ path: [...path, key], message: issue.message }));
   });
-}
-
-function valueAt(root: unknown, path: Path): unknown {
-  let value = root;
-  for (const step of path) {
-    if (typeof value !== "object" || value === null) return undefined;
-    value = (value as Record<string | number, unknown>)[step];
-  }
-  return value;
 }
 
 /** `providers[2] "ec2": pools[0].labels[1].name` */

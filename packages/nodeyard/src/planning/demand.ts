@@ -1,4 +1,4 @@
-import { errorClass, messageOf } from "@nodeyard/runtime";
+import { errorClass, issueText, messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
 import type { JournalEventName, PastEvent } from "../telemetry/index.ts";
 
@@ -99,12 +99,12 @@ export class DemandBook {
   read(file: string, text: string): void {
     for (const [index, line] of text.split("\n").entries()) {
       if (line.trim() === "") continue;
+      let given: unknown;
       try {
-        this.#take(JSON.parse(line) as object);
+        given = JSON.parse(line);
+        this.#take(given as object);
       } catch (error) {
-        const issue = error instanceof z.ZodError ? error.issues[0] : undefined;
-        const why =
-          issue === undefined ? messageOf(error) : [issue.path.join("."), issue.message].join(" ").trim();
+        const why = error instanceof z.ZodError ? issueText(error.issues[0]!, given) : messageOf(error);
         throw new DemandError(
           `${file}:${index + 1}: ${why}; a line is a request {"at": SECONDS, "labels": [LABEL]}, or what --record writes`,
         );

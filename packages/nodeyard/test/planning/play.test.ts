@@ -267,9 +267,9 @@ describe("demand", () => {
 
   test.each([
     ["nonsense", /^d:1: .*JSON.*; a line is a request/],
-    [lines(ask(0), { ...ask(0), labels: [] }), /^d:2: labels /],
+    [lines(ask(0), { ...ask(0), labels: [] }), /^d:2: labels: has 0 entries, but must have at least 1; /],
     [lines({ ...ask(0), lables: 1 }), /^d:1: .*lables/],
-    [lines({ at: "yesterday", labels: ["x"] }), /^d:1: at /],
+    [lines({ at: "yesterday", labels: ["x"] }), /^d:1: at: is "yesterday", /],
   ])("a line that makes no sense is named: %s", (text, why) => {
     const read = () => new DemandBook().read("d", text);
     expect(read).toThrow(DemandError);

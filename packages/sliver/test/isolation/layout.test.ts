@@ -74,7 +74,7 @@ describe("an OCI layout", () => {
     of([{ ...plain, size: 2 }]);
     await refused("is not a file of 2 bytes");
     of([{ ...plain, digest: "sha256:../../../../etc/passwd" }]);
-    await refused("layers.0.digest: must be a sha256 digest");
+    await refused('layers.0.digest: is "sha256:../../../../etc/passwd", but must be a sha256 digest');
     rmSync(at(one.digest));
     symlinkSync("/etc/hostname", at(one.digest));
     of([plain]);
@@ -101,7 +101,7 @@ describe("an OCI layout", () => {
     writeIndex(folder, [last]);
     await refused("indexes name each other");
     writeIndex(folder, [blob(folder, { layers: Array(128).fill(last) }, MANIFEST)]);
-    await refused("must be an index or a manifest");
+    await refused("but must be an index or a manifest");
   });
 
   test("what a configuration may name: a path and a tag, or a reference with a host", () => {

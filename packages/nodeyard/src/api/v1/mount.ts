@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Claim } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
+import { issueText, messageOf } from "@nodeyard/runtime";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { treeNow } from "../../operations/index.ts";
@@ -252,7 +252,7 @@ function checked(where: string, schema: z.ZodType | undefined, value: unknown): 
   if (schema === undefined) return undefined;
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
-  const issues = error.issues.map(({ path, message }) => `${[where, ...path].join(".")}: ${message}`);
+  const issues = error.issues.map((issue) => issueText(issue, value, { where }));
   throw new ApiError(400, "api.bad_request", `${issues.slice(0, 5).join("; ")}; see ${V1}/openapi.json`);
 }
 

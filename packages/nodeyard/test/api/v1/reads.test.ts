@@ -133,7 +133,7 @@ describe("lists", () => {
 
   test.each([
     ["/v1/nodes?limit=0", "query.limit"],
-    ["/v1/nodes?limit=1001", "query.limit"],
+    ["/v1/nodes?limit=1001", 'query.limit: is "1001", but must be at most 1000'],
     ["/v1/nodes?sort=nonsense", "query.sort"],
     ["/v1/nodes?nonsense=1", "nonsense"],
     ["/v1/nodes?state=a&state=b", "query.state"],
