@@ -53,9 +53,9 @@ export class Prices {
 
   /** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
   async #list(type: string, host: boolean, region: string, signal: AbortSignal): Promise<Zoned> {
+    // Hosts are sold by family, without the size.
     const wanted = host
-      ? // Hosts are sold by family, without the size.
-        { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
+      ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
       : {
           ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
           ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },

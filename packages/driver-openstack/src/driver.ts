@@ -14,7 +14,6 @@ export interface OpenstackHost {
   readonly around: CloudConfigPaths;
   /** Opens the connections of one credential. Called once per credential, with the contents of its certificate files at that time. */
   connect(tls: TlsOptions): Transport;
-  /** Opens an image file for an upload. */
   readonly openFile: OpenFile;
   /** Whether this host has a routable IPv6 address. */
   hasIpv6(): boolean;

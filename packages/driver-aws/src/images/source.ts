@@ -29,7 +29,6 @@ export class ImageSources {
     this.#known.close();
   }
 
-  /** The AMI in a parameter of Systems Manager. */
   async #parameter({ parameter }: { readonly parameter: string }, signal: AbortSignal): Promise<string> {
     const found = await this.#aws
       .ssm((ssm, to) => ssm.getParameter({ Name: parameter }, to), signal)

@@ -49,7 +49,6 @@ async function* uploadImage(
   return id;
 }
 
-/** Makes the AMI by the method of its diskimage. */
 async function* made(upload: Upload): AsyncGenerator<Step, string, void> {
   const { own, signal, aws, order } = upload;
   if (own.importMethod === "image") return (yield* importFile(upload, "image")).image!;

@@ -63,7 +63,6 @@ export class Networking {
     );
   }
 
-  /** All ports of the project. */
   async ports(signal: AbortSignal): Promise<readonly Port[]> {
     return this.#neutron.list("ports", portSchema, "/ports", signal, await this.#own(signal));
   }

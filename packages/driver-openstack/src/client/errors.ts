@@ -5,7 +5,7 @@ import type { HttpRequest, HttpResponse } from "./transport.ts";
 export interface Fault {
   /** Type of the error, which only neutron names: "OverQuota", "IpAddressGenerationFailure". */
   readonly type: string | null;
-  /** One line, at most LONGEST characters. */
+  /** At most LONGEST characters. */
   readonly message: string;
 }
 

@@ -87,7 +87,7 @@ export class Service {
     return endpointOf(catalog, { ...this.#place, service: this.name }) !== undefined;
   }
 
-  /** Sends a call and checks the answer against the schema. An answer that does not fit is an OddAnswer. */
+  /** Sends a call and checks the answer against the schema. Rejects with OddAnswer when it does not fit. */
   async json<S extends z.ZodType>(
     schema: S,
     method: HttpRequest["method"],

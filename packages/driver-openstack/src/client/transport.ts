@@ -26,7 +26,7 @@ export interface TlsOptions {
   readonly verify: boolean;
   /** PEM of the authorities; null: the system's. */
   readonly ca: string | null;
-  /** PEM of a client certificate and of its key; both or neither. */
+  /** PEM of a client certificate; `key` is the PEM of its private key. */
   readonly cert: string | null;
   readonly key: string | null;
 }

@@ -50,7 +50,6 @@ export class Lookups {
     return this.#zones.get(signal);
   }
 
-  /** Networks that the project may use. */
   networks(signal: AbortSignal): Promise<readonly Network[]> {
     return this.#networks.get(signal);
   }
