@@ -10,6 +10,7 @@ import type { AppParts, Known } from "./known.ts";
 import type { EventHub } from "./v1/event-hub.ts";
 import type { Issuers } from "./v1/issuers.ts";
 
+/** What an app is made with, without what is made here once for all listeners. */
 type Handles = Omit<AppParts, "answers" | "hub" | "address" | "issuers">;
 
 /** Different answers that are kept for a second, at most: with `fields` a client can ask for as many as it likes. */
@@ -72,6 +73,7 @@ export class HttpApi {
       this.#hub ??= this.#newHub(this.#Hub, known);
   }
 
+  /** Changes are stored only where the process has a folder of its own. */
   #newHub(Hub: typeof EventHub, { view, handles, events: file }: Known): EventHub {
     const { clock, random } = handles;
     return new Hub(view, { clock, random, ...(file && { stored: { file, log: this.#handles.log } }) });

@@ -82,6 +82,7 @@ async function* slowly<T>(items: Iterable<T>, pause: () => Promise<void>): Async
   }
 }
 
+/** The wanted columns in the list's own order, whatever the order in which they were named. */
 function columnsOf(
   { columns, jsonAlso = [] }: OldList,
   json: boolean,

@@ -78,6 +78,7 @@ export const oldLists: Readonly<Record<string, OldList>> = {
   },
 };
 
+/** One by one, since the view may have thousands; a node that goes while the list is made is left out. */
 function* nodes({ view, handles }: Known, only: string | undefined): Generator<Row> {
   const now = treeNow(handles);
   for (const id of only === undefined ? sorted(view.nodes.byId.keys()) : [only]) {

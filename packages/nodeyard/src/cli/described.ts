@@ -3,6 +3,7 @@ import type { Command } from "commander";
 /** How a shell completes a value: as a file, as a folder, from some words, or not at all. */
 export type Completed = "file" | "folder" | readonly string[] | undefined;
 
+/** An option as its help has it. */
 export interface DescribedOption {
   /** `-c, --config <file>` */
   readonly term: string;

@@ -13,6 +13,7 @@ export class Progress {
     this.#elapsedMs = elapsedMs;
   }
 
+  /** Called at each change; prints what is new. */
   show({ lease, request, nodes }: LeaseProgress): void {
     for (const node of nodes.values()) {
       const where = [node.provider, node.pool].filter((name) => name !== null).join("/");
@@ -39,6 +40,7 @@ export class Progress {
   }
 }
 
+/** A request's state for people, with where to look when it waits. */
 function meaning({ id, state, declinedBy }: NonNullable<LeaseProgress["request"]>): string {
   const declined = declinedBy.length === 0 ? "" : `; declined by ${declinedBy.length} so far`;
   if (state === "requested")

@@ -42,6 +42,7 @@ export function storyText(story: Explanation, { journal, now, columns }: StoryCo
   return `${lines.map(plain).join("\n")}\n`;
 }
 
+/** Events of all journals that were read, oldest first, or why there are none. */
 function historyText(
   { events, journal: { problem }, steps }: Explanation,
   journal: string,
@@ -94,6 +95,7 @@ function silentText({ members: { answered, silent } }: Explanation): string[] {
   ];
 }
 
+/** One event in a line: its facts as `key=value`, those of a wait without the frame around them. */
 function eventText(past: Explanation["events"][number], several: boolean, now: number): string {
   const { facts: inner, code: _code, since: _since, nextTry: _nextTry, ...outer } = past.facts;
   const all = { node: past.node, ...outer, ...(typeof inner === "object" ? inner : {}) };

@@ -80,6 +80,7 @@ function dotted(path: Path): string {
   return text;
 }
 
+/** A value as it may stand in a message: short, and numbers as they were written where that matters. */
 function shown(value: unknown): string {
   if (value instanceof YamlFloat)
     return Number.isInteger(value.value) ? value.value.toFixed(1) : String(value.value);

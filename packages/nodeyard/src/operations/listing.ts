@@ -72,6 +72,7 @@ export async function listedNode(handles: OperationHandles, id: string): Promise
   return { record, locked: await isLocked(handles.tree, id), deadLetter };
 }
 
+/** Whether the lock's folder has a contender. A folder that does not exist has none. */
 async function isLocked(tree: OperationHandles["tree"], id: string): Promise<boolean> {
   return ((await orUndefined(tree.children(paths.nodeLock(id)))) ?? []).length > 0;
 }

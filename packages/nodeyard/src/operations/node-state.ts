@@ -168,6 +168,7 @@ async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: str
   }
 }
 
+/** The lock was not free in time, or another client waits for it. */
 function nodeBusy(id: string, cause: unknown): NodeOperationError {
   return new NodeOperationError(
     "operation.node_busy",

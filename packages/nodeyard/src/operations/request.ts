@@ -127,6 +127,7 @@ function requestPath({ priority = "100" }: AskOptions): string {
   return `${paths.requests}/${priority}-`;
 }
 
+/** The request of a lease, as launchers know it again: by its requestor, also when the lease does not have its id yet. */
 function newRequestOf(handles: OperationHandles, { id, labels, tenant }: Lease): Uint8Array {
   const now = treeNow(handles) / 1000;
   const record = newRequest(

@@ -23,6 +23,7 @@ export interface NewToken {
 
 /** `nyt_<name>_<64 digits>`: the name leads to the record, so that no other token is compared. */
 const TOKEN = /^nyt_([a-z0-9][a-z0-9-]{0,62})_([0-9a-f]{64})$/;
+/** It becomes a name of a znode, and a part of the token's text. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**

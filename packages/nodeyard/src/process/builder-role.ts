@@ -100,6 +100,7 @@ export class BuilderRole implements Role {
   readonly buildLog = (range: BuildLogRange, waitMs: number): Promise<BuildLogPart | undefined> =>
     this.#builder.buildLog(range, waitMs);
 
+  /** Ready when due builds are begun: the tree is connected and has been read. */
   readiness(): Readiness {
     const { ready, why } = treeReadiness(this.#parts);
     if (!ready) return { ready, why };
@@ -134,6 +135,7 @@ export class BuilderRole implements Role {
     return gaugeSamples([...images, ...this.#workers(), ...own], hostname);
   }
 
+  /** Takes over everything but images-dir, which is locked and holds files of builds. */
   reconfigure(config: Config): Promise<void> {
     const { log } = this.#parts;
     const folder = this.#config.builder.imagesDir;

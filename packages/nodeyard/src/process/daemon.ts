@@ -148,6 +148,7 @@ async function connected(
   }
 }
 
+/** The tree, or a rejection as soon as the start is aborted: a connection may take ten seconds. */
 async function unlessStopped(opening: Promise<Tree>, stopping: AbortSignal | undefined): Promise<Tree> {
   if (stopping === undefined) return opening;
   try {

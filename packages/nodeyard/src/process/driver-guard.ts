@@ -38,6 +38,7 @@ export function guarded(driver: Driver, log?: Log): Driver {
   };
 }
 
+/** The driver's configuration part: whatever its `load` does, the result is a provider or a finding. */
 function guardedConfig({ name, config }: Driver): DriverConfig {
   return {
     schema: config.schema,

@@ -177,6 +177,7 @@ function driversIn(module: object, name: string | null): readonly unknown[] {
   return name === null ? all : all.filter((value) => (value as Partial<Driver>).name === name);
 }
 
+/** The module does not exist, or the value can name none. */
 function missing(value: string, why: string): ProcessError {
   return new ProcessError(
     "process.driver_missing",
@@ -184,6 +185,7 @@ function missing(value: string, why: string): ProcessError {
   );
 }
 
+/** The module exists and cannot be used: its author has to act. */
 function broken(value: string, specifier: string, why: string, cause?: unknown): ProcessError {
   const from = value === specifier ? value : `${value} (${specifier})`;
   return new ProcessError("process.driver_broken", `driver ${from} ${why}`, { cause });

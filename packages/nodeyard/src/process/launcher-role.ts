@@ -158,6 +158,7 @@ export class LauncherRole implements Role {
     front.add(this);
   }
 
+  /** Ready when requests are served: the tree is connected and read, and the pools are registered. */
   readiness(): Readiness {
     const { ready, why } = treeReadiness(this.#parts);
     if (!ready) return { ready, why };
@@ -189,6 +190,7 @@ export class LauncherRole implements Role {
 
   readonly history = (): readonly HistoryPoint[] => this.#history.points();
 
+  /** For Prometheus, which asks each launcher: figures of the whole tree are among them. */
   gauges(): readonly Gauge[] {
     return [
       ...this.#population.gauges(),
@@ -200,6 +202,7 @@ export class LauncherRole implements Role {
     ];
   }
 
+  /** For statsd: without the figures of the tree, which one launcher sends for all. */
   samples(): readonly StatsdSample[] {
     return gaugeSamples(this.#own(), this.#parts.machine.hostname);
   }

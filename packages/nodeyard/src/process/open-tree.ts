@@ -84,6 +84,7 @@ export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine
   );
 }
 
+/** Rejects with ProcessError when no server answers in time; the message has what the system said. */
 async function connect(
   config: ZookeeperConfig,
   servers: string,
@@ -145,6 +146,7 @@ function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
   };
 }
 
+/** The tree of the Nodeyard on a state folder, by its socket. Rejects with ProcessError where none runs. */
 async function connectEmbedded(
   stateFolder: string,
   { clock, random }: Machine,

@@ -77,6 +77,7 @@ function liveFacts({ since, step, stepSince, site, until, locks }: LiveWork, now
   };
 }
 
+/** Sizes of the view, and the requests with their verdicts. */
 function dumpLauncher(launcher: NonNullable<Dumped["launcher"]>, say: Say): void {
   const { view } = launcher;
   const { handling, busyNodes, waiting } = launcher.inspect();

@@ -83,6 +83,7 @@ export class EventFile {
     while (bytes.length > 0) bytes = bytes.subarray(writeSync(this.#descriptor, bytes));
   }
 
+  /** Writes what waits. Twice is safe. */
   close(): void {
     this.flush();
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);

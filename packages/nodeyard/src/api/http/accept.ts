@@ -31,6 +31,7 @@ export function wantsJson(accept: string | undefined): boolean {
   return bestType(accept) === "application/json";
 }
 
+/** A weight that is no number from 0 to 1 counts as 0. */
 function rangesIn(accept: string): readonly Range[] {
   return accept.split(",").map((part) => {
     const [type = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase());

@@ -38,6 +38,7 @@ export function isLoopback(host: string): boolean {
   return address === "localhost" || address === "::1" || /^127(\.\d{1,3}){3}$/.test(address);
 }
 
+/** The host of a header `Host`, without port and brackets; "": there is none. */
 function hostIn(host: string | string[] | undefined): string {
   const text = typeof host === "string" ? host : "";
   return /^\[([^\]]*)\]/.exec(text)?.[1] ?? text.replace(/:\d*$/, "");

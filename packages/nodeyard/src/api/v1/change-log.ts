@@ -124,6 +124,7 @@ export class ChangeLog {
     else this.#stored?.close();
   }
 
+  /** Gives a change the next number. O(1) but for the dropping of old ones, which is O(KEPT) once in KEPT / 4 changes. */
   #keep(change: Kept): void {
     this.#kept.push(change);
     this.#stored?.add(change);
@@ -136,6 +137,7 @@ export class ChangeLog {
   }
 }
 
+/** All changes of completeness are of one thing. */
 function keyIn(change: Kept): string {
   return "complete" in change ? "" : keyOf(change);
 }

@@ -29,6 +29,7 @@ export interface Collection {
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
+/** Characters of a parameter. */
 const MAX_TEXT = 1_000;
 
 /** The routes of a collection: `list_NAME`, and `get_NAME` where it has `one`. */

@@ -57,6 +57,7 @@ export class IssuerKeys {
     }
   };
 
+  /** Milliseconds since the keys were read. */
   #age(): number {
     return this.#clock.monotonic() - this.#readAt;
   }
@@ -81,6 +82,7 @@ export class IssuerKeys {
     return this.#reading;
   }
 
+  /** Two questions: where the keys are, and the keys. Sets the keys only when both were answered. */
   async #ask(): Promise<JWTVerifyGetKey> {
     const limit = deadline(
       this.#clock,

@@ -97,6 +97,7 @@ export class Issuers {
     };
   }
 
+  /** The issuer and the claims of a token whose signature, audience and time are right. Rejects with ApiError or IssuerAway. */
   async #verified(text: string): Promise<{ readonly issuer: Issuer; readonly payload: JWTPayload }> {
     try {
       // Not verified yet: it only says whose keys are to be asked.

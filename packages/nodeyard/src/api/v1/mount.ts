@@ -175,6 +175,7 @@ function addRoute(scope: FastifyInstance, route: Route, around: Around): void {
 
 /** A proxy must not keep events back, and a client that is cut off comes back after this. */
 const STREAM_HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no", vary: "accept-encoding" };
+/** For `EventSource` (HTML Standard, "Server-sent events"): milliseconds until a client that is cut off connects again. */
 const RETRY = "retry: 2000\n";
 
 /**

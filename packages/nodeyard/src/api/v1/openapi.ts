@@ -85,6 +85,7 @@ function operation(route: Route): object {
   };
 }
 
+/** The header by which a call may be repeated; only routes that are `keyed` have it. */
 const KEY = {
   name: "Idempotency-Key",
   in: "header",

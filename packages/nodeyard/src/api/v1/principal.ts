@@ -39,6 +39,7 @@ export function tokenOf({ name }: Claim): string {
   return name.slice(TOKEN_PREFIX.length);
 }
 
+/** The caller that has made this claim; sets, since each row asks them. */
 export function principalOf({ name, role, labels, tenants }: Claim): Principal {
   return { name, role, labels: new Set(labels), tenants: new Set(tenants) };
 }

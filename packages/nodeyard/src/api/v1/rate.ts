@@ -35,12 +35,14 @@ export class RateLimit {
     this.#set(client, this.#filled(client) - cost);
   }
 
+  /** What the bucket holds now, in calls; a client without one has a full bucket. */
   #filled(client: string): number {
     const now = this.#clock.monotonic();
     const { left, at } = this.#buckets.get(client) ?? { left: BURST, at: now };
     return Math.min(BURST, left + ((now - at) / 1_000) * PER_SECOND);
   }
 
+  /** The newest goes to the end of the map, so that the first is the one that has not called for longest. */
   #set(client: string, left: number): void {
     this.#buckets.delete(client);
     this.#buckets.set(client, { left, at: this.#clock.monotonic() });

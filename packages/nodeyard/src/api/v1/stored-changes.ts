@@ -29,6 +29,7 @@ interface Head {
   readonly boots: readonly Boot[];
 }
 
+/** A thing as the file has it last: decoded for clients, and as JSON for the comparison with the tree. */
 interface Thing {
   readonly change: Change;
   readonly stored: Stored;
@@ -137,6 +138,7 @@ export class StoredChanges {
     if (!this.#isBroken) this.#try(() => this.#file.flush());
   }
 
+  /** The file stays, for the next process. */
   close(): void {
     this.flush();
     if (!this.#isBroken) this.#try(() => this.#file.close());
@@ -221,6 +223,7 @@ function formerly(was: Thing | undefined): Entry | undefined {
   return was?.change.after;
 }
 
+/** The line of a change. A key that is undefined is left out of the JSON, and stays as it was when it is read. */
 function lineOf(change: Change, view: View): Line {
   const { kind, id, before, after } = change;
   const stored = storedOf(change, view);

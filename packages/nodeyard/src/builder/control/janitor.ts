@@ -83,6 +83,7 @@ export function imageUploadOf(imageId: string | null): string | undefined {
   return parts.length === 10 ? `${image}/${uploadKey(build!, provider!, upload!)}` : undefined;
 }
 
+/** What the record of the image's trial says; without one no build is on trial and none is rejected. */
 function trialOf({ view }: BuilderContext, image: string): Pick<RetireFacts, "candidate" | "rejected"> {
   const entry = view.own.get(canaryPath(image));
   if (entry === undefined) return { candidate: null, rejected: new Set() };

@@ -69,6 +69,7 @@ export class ImageProviders {
     await Promise.all(configs.map(({ name }) => this.#controllers.look(name)));
   }
 
+  /** Closes all, and starts no other. Called once. */
   async close(): Promise<void> {
     this.#closed = true;
     // Not awaited: a provider that opens too late is closed by its own controller.
@@ -81,6 +82,7 @@ export class ImageProviders {
     return closeQuietly({ clock, log }, name, provider);
   }
 
+  /** Opens one provider, if it is still wanted. Rejects as its driver does, or when that takes too long; its controller tries again. */
   async #open(name: string): Promise<void> {
     const { clock, random, log, counters, installation } = this.#handles;
     const config = this.#wanted.get(name);

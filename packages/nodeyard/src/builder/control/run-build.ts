@@ -90,10 +90,12 @@ class Ender {
     return running.ended;
   }
 
+  /** Ends the timer and the listeners, not the program. */
   close(): void {
     for (const undo of this.#undo) undo();
   }
 
+  /** The first reason counts: the others follow from it. */
   #end(why: string): void {
     this.why ??= why;
     this.#running?.kill();

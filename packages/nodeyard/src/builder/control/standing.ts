@@ -14,6 +14,7 @@ export interface PutOff {
 }
 
 type Facts = ImageStanding["facts"];
+/** What is said of one piece of work: a code, the facts behind it, and when it is looked at again. */
 type Said<Code> = { readonly code: Code; readonly facts?: Facts; readonly nextTry?: number | undefined };
 
 /**

@@ -143,6 +143,7 @@ export class Workers {
     );
   }
 
+  /** As for builds: starts the upload where it is due, and says when to look again, milliseconds of tree time. */
   #lookAtUpload(provider: string, image: string, all: readonly LocalBuild[]): number {
     const { settings, providers } = this.#context;
     const [open, upload] = [providers.get(provider), settings.uploads.get(provider)!];
@@ -186,6 +187,7 @@ export class Workers {
     this.#setAside(key, jitter(random, TROUBLE_MS), messageOf(error));
   }
 
+  /** A worker is free, and the sweep may have files to remove. */
   #ended(forget: () => void): void {
     forget();
     this.turn();

@@ -23,6 +23,7 @@ export function intentName(base: string): string {
   return `${base}.build`;
 }
 
+/** The last dash before the hexadecimal id divides: names of images may hold dashes. */
 const INTENT = /^(.+)-([0-9a-f]+)\.build$/;
 
 /** Which build an intent is of; undefined for any other file. */

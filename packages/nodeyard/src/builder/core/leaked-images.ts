@@ -50,6 +50,7 @@ export function leakedImages(
   return { ...sweep, remove };
 }
 
+/** Images with a tag of Nodeyard that names this provider: others are not looked at. */
 function tagged(resources: readonly Resource[], provider: string): readonly Tagged[] {
   return resources.filter(
     (resource): resource is Tagged => resource.imageTag != null && resource.imageTag.provider === provider,

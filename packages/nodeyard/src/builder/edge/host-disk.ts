@@ -41,6 +41,7 @@ export class HostDisk implements Disk {
   async builderId(random: { uuid(): string }): Promise<string> {
     const path = join(this.folder, "builder_id.txt");
     const known = await readFile(path, "utf8").catch(ignoreMissing);
+    // Kept for the life of the folder: records of builds name it, and a new id would make them another host's.
     if (known !== undefined) return known;
     const id = random.uuid();
     try {
@@ -56,6 +57,7 @@ export class HostDisk implements Disk {
   }
 
   async list(): Promise<readonly LocalBuild[]> {
+    // Read once for all builds.
     const names = await readdir(this.folder);
     const found = await Promise.all(
       names.map(async (name): Promise<LocalBuild | undefined> => {
@@ -212,6 +214,7 @@ export class HostDisk implements Disk {
     }
   }
 
+  /** Only folders of manifests are removed with what is in them. */
   async #removeNames(which: (name: string) => boolean): Promise<void> {
     for (const name of await readdir(this.folder))
       if (which(name)) await rm(join(this.folder, name), { recursive: name.endsWith(".d"), force: true });

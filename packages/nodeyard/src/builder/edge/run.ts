@@ -20,6 +20,7 @@ export const DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"];
  * program expects. So it is a shell that waits for the program.
  */
 const INIT = ["sh", "-c", '"$@"; exit $?', "sh"];
+/** unshare(1): `--kill-child` ends all in it when unshare itself ends, and `--mount-proc` shows only processes of it. */
 const PID_AND_MOUNTS = [
   "unshare",
   "--mount",

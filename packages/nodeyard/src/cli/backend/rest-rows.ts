@@ -10,6 +10,7 @@ export function msOf(moment: string | null): number | null {
   return moment === null ? null : Date.parse(moment);
 }
 
+/** The age of a state, as the list writes it; null: the record does not say. */
 function ageOf(since: string | null, now: number, ages: Ages): string | number | null {
   const ms = msOf(since);
   return ms === null ? null : ageIn(ages, (now - ms) / 1_000);

@@ -185,6 +185,7 @@ async function imagesOf(client: Client, clock: Clock, ages: Ages): Promise<Rows>
   return { rows, skipped };
 }
 
+/** Builds of an image, the newest first, with the id as records have it: without the image's name. */
 async function buildsOf(client: Client, image: string) {
   const rows = (await all(client.list("list_builds", { image }))).sort(compareBuilds);
   return rows.map((row) => ({ ...row, id: row.id.slice(image.length + 1) }));
@@ -217,6 +218,7 @@ async function notify(
   for await (const _ of client.events({ kinds }, { signal })) onChange();
 }
 
+/** Reads all pages. */
 async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
   for await (const row of rows) found.push(row);

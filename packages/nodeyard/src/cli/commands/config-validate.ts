@@ -42,6 +42,7 @@ interface ValidateOptions {
   readonly split?: string;
 }
 
+/** `nodeyard config-validate`: exit code 0 or 1 as of Nodepool's command, so that it can stand in the same gates. */
 export function defineConfigValidate(command: Command, session: Session): void {
   command
     .option(
@@ -165,6 +166,7 @@ function levelOf({ severity }: Finding): string {
   return severity === "error" ? "ERROR" : "WARNING";
 }
 
+/** Lines after the findings: what can be served here, what cannot, and the verdict. */
 function summaryOf({ exitCode, findings, isLoadable, providers, lostLabels }: ValidationResult): string[] {
   const list = (isServed: boolean) =>
     providers.flatMap(({ name, driver, ...of }) => (of.isServed === isServed ? [`${name} (${driver})`] : []));

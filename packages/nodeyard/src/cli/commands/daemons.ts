@@ -190,6 +190,7 @@ function frontWish(
   return { ...unless, ...(webapp === undefined ? {} : { tcp: webapp }), ...token };
 }
 
+/** The token in a file: one word, so that a file with something else is not taken for one. Throws UsageError. */
 function tokenIn(file: string): string {
   const token = readText(file, "the token").trim();
   if (token.length < MIN_TOKEN || /\s/.test(token))

@@ -43,6 +43,7 @@ const MAX_SKEW_MS = 30_000;
 const MIN_FREE_BYTES = 512 * 1024 * 1024;
 const MIN_FREE_SHARE = 0.02;
 
+/** `nodeyard doctor`: each check is printed as soon as it has ended; exit code 1 if one found something wrong. */
 export function defineDoctor(command: Command, session: Session): void {
   command
     .option("--json", "an array of objects on stdout: check, ok, text")

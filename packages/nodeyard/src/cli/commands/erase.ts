@@ -22,6 +22,7 @@ export function defineErase(command: Command, session: Session): void {
     );
 }
 
+/** Asks first unless forced. Rejects with CommandFailed when nodes were kept, so that a script notices. */
 async function erase(
   { io }: Session,
   backend: Backend,

@@ -40,6 +40,7 @@ export function defineImageBuild(command: Command, session: Session): void {
     });
 }
 
+/** Requests the build, and with `wait` waits for it. Rejects with CommandError for an image that is unknown, or whose build failed. */
 async function ask(
   session: Session,
   backend: Backend,

@@ -50,6 +50,7 @@ export function defineDelete(command: Command, session: Session): void {
     );
 }
 
+/** Marks the node and waits until its record is gone. Rejects with TimedOut, or with CommandError where nobody would delete it. */
 async function deleteNow(
   { machine }: Session,
   backend: Backend,

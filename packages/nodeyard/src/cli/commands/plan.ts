@@ -174,6 +174,7 @@ function sinceOf(text: string): number {
   return ms / 1000;
 }
 
+/** Days, which may have a fraction. */
 function daysOf(text: string): number {
   const days = Number(text);
   if (!(days > 0)) throw new InvalidArgumentError("write a number above 0.");

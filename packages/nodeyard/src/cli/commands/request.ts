@@ -17,6 +17,7 @@ interface RequestOptions extends LeaseOptions {
   readonly json?: boolean;
 }
 
+/** Milliseconds: the default of `--for`. */
 const HOUR_MS = 3_600_000;
 /** Launchers decline a label that no pool offers within this time, milliseconds. */
 const DECLINE_MS = 5_000;
@@ -54,6 +55,7 @@ export function defineRequest(command: Command, session: Session): void {
     });
 }
 
+/** Asks, and with `--wait` prints the nodes. Until they are printed, a failure gives the lease back. */
 async function request(
   session: Session,
   backend: Backend,

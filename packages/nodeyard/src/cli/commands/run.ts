@@ -27,6 +27,7 @@ export function defineShell(command: Command, session: Session): void {
   define(command).action((label: string, options: RunOptions) => onNode(session, label, options, ["-t"], []));
 }
 
+/** What `run` and `shell` have in common: one label, and the options of a lease. */
 function define(command: Command): Command {
   return addLeaseOptions(command)
     .option("--identity <file>", "private key to log in with; default: what ssh finds")
@@ -67,6 +68,7 @@ async function onNode(
   if (code !== 0) throw new CommandFailed(code);
 }
 
+/** Resolves with ssh's exit code. Rejects when there was no node, or ssh could not be started; the lease is given back in any case. */
 async function leaseAndRun(
   session: Session,
   backend: Backend,

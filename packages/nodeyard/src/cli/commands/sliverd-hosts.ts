@@ -120,6 +120,7 @@ function programs(command: Command): Command {
     .option("--platform <name>", "output of `uname -sm` on the machine, for --node-runtime", "Linux x86_64");
 }
 
+/** The programs to copy. Throws what is wrong with them. */
 function bundleOf(
   { openBundle }: Operator,
   { bundle: folder, nodeRuntime, platform }: ProgramOptions,

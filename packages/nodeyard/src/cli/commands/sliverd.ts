@@ -43,6 +43,7 @@ interface RunOptions {
   readonly json?: boolean;
 }
 
+/** `sliverd run`: in the foreground, as its unit starts it. */
 function addRun(sliverd: Command): void {
   sliverd
     .command("run")
@@ -76,6 +77,7 @@ function inSliver(command: Command, what: string): Command {
     .option("--config <file>", "configuration of the sliver manager", SETTINGS);
 }
 
+/** `sliverd exec`: each word of the command arrives as it is given. */
 function addExec(sliverd: Command): void {
   inSliver(sliverd.command("exec"), "run a command as root of a sliver of this machine, as root")
     .argument(

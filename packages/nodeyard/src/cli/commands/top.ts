@@ -33,6 +33,7 @@ export function defineTop(command: Command, session: Session): void {
 /** Counts by state. */
 type Counts = Readonly<Record<string, number>>;
 
+/** The object of `--json`; keys are never renamed. */
 interface Overview {
   /** Nodes by provider, including served providers without nodes. */
   readonly providers: Readonly<Record<string, Counts>>;
@@ -42,6 +43,7 @@ interface Overview {
   readonly leases: Counts;
 }
 
+/** Four lists at once. They are not of one moment: sums of nodes and requests may differ by what happens between them. */
 async function overview(backend: Backend): Promise<Overview> {
   const [pools, nodes, requests, leases] = await Promise.all([
     backend.pools(),

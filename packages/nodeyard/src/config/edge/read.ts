@@ -45,6 +45,7 @@ export async function readConfig(files: ConfigFiles, around: ConfigEnvironment):
   return { input };
 }
 
+/** The text of a file, which has to be UTF-8: in another encoding names would silently become others. */
 async function textOf(path: string): Promise<string | { readonly unreadable: Finding }> {
   let bytes: Buffer;
   try {

@@ -61,6 +61,7 @@ export class ConfigWatch {
     return this.#looking;
   }
 
+  /** Reads the files where their stamps differ from those of the last read, and calls back. */
   async #look(always: boolean): Promise<void> {
     const { text: stamp, modified } = await stampOf(this.#options);
     if ((stamp === this.#stamp && !always) || this.#closed) return;

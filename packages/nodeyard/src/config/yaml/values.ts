@@ -53,6 +53,7 @@ class Walker {
     this.#document = document;
   }
 
+  /** The value of a node; null where it has none, with a problem. */
   value(raw: unknown, depth: number): unknown {
     const node = this.#document.resolve(raw);
     this.#count++;
@@ -91,11 +92,13 @@ class Walker {
     }
   }
 
+  /** Only plain scalars have types; what is quoted is text. */
   #read(node: Scalar, text: string): unknown {
     if (node.tag !== undefined) return taggedScalar(node.tag, text);
     return node.type === "PLAIN" || node.type === undefined ? plainScalar(node.source ?? text) : text;
   }
 
+  /** Of equal keys the last one counts, as in PyYAML, with a note at the first. */
   #mapping(node: YAMLMap, depth: number): Record<string, unknown> {
     // Without a prototype: `constructor` and `__proto__` are keys as any other.
     const mapping: Record<string, unknown> = Object.create(null);

@@ -149,6 +149,7 @@ export function notedWait({ events }: ReportedHistory): Wait | undefined {
   return waitOf(noted, "journal");
 }
 
+/** A reason with its text; `source` is a launcher unless the caller says otherwise. */
 function waitOf(
   { code, facts, since, nextTry }: NonNullable<Testimony["wait"]>,
   source: Wait["source"] = "launcher",

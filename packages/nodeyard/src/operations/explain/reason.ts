@@ -1,3 +1,4 @@
+/** A reason as launchers and builders say it: times are milliseconds of tree time. */
 interface ReasonParts {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly nextTry: number | null;

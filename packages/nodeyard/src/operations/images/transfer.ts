@@ -19,6 +19,7 @@ const FLAG = new RegExp(`^/nodepool/images/${PART}/pause$`, "u");
 const BUILD = new RegExp(`^${BUILDS}$`, "u");
 const UPLOAD = new RegExp(`^(${BUILDS}/providers/${PART}/images)/(\\d{10})$`, "u");
 const TRIAL = new RegExp(`^${CANARIES}/(${PART})$`, "u");
+/** Of an upload: the ten digits of its sequence number. */
 const NUMBER = /^\d{10}$/;
 
 /**

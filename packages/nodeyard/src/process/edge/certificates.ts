@@ -40,6 +40,7 @@ export function examineCertificates(
     .sort((one, other) => one.getTime() - other.getTime())[0]!;
 }
 
+/** What a file holds. Throws ProcessError where it is no PEM of this kind. */
 function parsed<T>(place: string, file: string, parse: (text: string) => T): T {
   const text = readText(file, place);
   try {

@@ -35,6 +35,7 @@ export function openEvidence(
   }
 }
 
+/** Synchronous, as the contract of drivers has it. An error is logged once, and costs only the evidence. */
 class EvidenceFile implements FileEvidence {
   readonly #db: DatabaseSync;
   readonly #clock: Clock;
@@ -89,6 +90,7 @@ class EvidenceFile implements FileEvidence {
     this.#db.close();
   }
 
+  /** Removes records that are older than KEEP_MS. */
   #prune(): void {
     this.#db.prepare("DELETE FROM evidence WHERE at < ?").run(this.#clock.now() - KEEP_MS);
   }
