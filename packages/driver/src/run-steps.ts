@@ -31,6 +31,11 @@ export interface RunOptions {
   readonly externalId: ExternalId | null;
   /** Saves the id durably. The driver continues only after it has resolved; its error ends the run unchanged. */
   save(externalId: ExternalId): Promise<void>;
+  /**
+   * Awaited before each step, the first included: a step is an effect, and its caller may have lost the right to it. When it rejects the
+   * step does not begin and the run rejects with a DriverError whose cause it is. A run that was aborted does not wait for it.
+   */
+  before?(): Promise<void>;
   /** Called before each step: for `explain`, metrics and the journal. */
   onStep?(step: Step): void;
 }
@@ -56,11 +61,16 @@ export async function runSteps<T>(
   signal.throwIfAborted();
   const run = new Run(clock, signal);
   const steps = start({ signal: run.signal, externalId: options.externalId });
+  const advance = async () => {
+    await options.before?.();
+    run.signal.throwIfAborted();
+    return steps.next();
+  };
   let current = "start";
   try {
     run.arm(current, FIRST_DEADLINE_MS);
     for (;;) {
-      const next = await run.race(steps.next());
+      const next = await run.race(advance());
       run.disarm();
       if (next.done) return next.value;
       const { step, deadlineMs, save } = next.value;

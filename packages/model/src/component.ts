@@ -66,7 +66,7 @@ export function encodeComponent(record: ComponentRecord): Uint8Array {
     entries.push([field.key, record[name as keyof ComponentRecord]]);
   }
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return encoder.encode(JSON.stringify(Object.fromEntries(entries)));
+  return Buffer.from(JSON.stringify(Object.fromEntries(entries)));
 }
 
 /** Id of one pool of one process, new at every start. It appears in `declined_by` and in `Node.launcher`. */
@@ -85,5 +85,3 @@ export function launcherPoolId(facts: {
   }
   return `${facts.fqdn}-PoolWorker.${facts.provider}-${facts.pool}-${facts.hex}`;
 }
-
-const encoder = new TextEncoder();

@@ -107,19 +107,18 @@ export function jsonText(what: string, key: string, value: unknown): string {
   return text;
 }
 
-/** The text of a new object: every field in the order of the table, then `more`, then the mandatory keys that are missing. */
+/** The text of a new object: every field in the order of the table, then `more`, whose keys are no fields. */
 export function writeAll<T>(
   what: string,
   fields: Fields<T>,
   values: T,
   more: ReadonlyMap<string, string>,
-  mandatory: ReadonlyMap<string, string>,
 ): string {
-  const written = new Map<string, string>();
-  for (const name in fields) written.set(fields[name].key, fieldText(what, fields[name], values[name]));
-  for (const [key, text] of more) written.set(key, text);
-  for (const [key, text] of mandatory) if (!written.has(key)) written.set(key, text);
-  return `{${Array.from(written, ([key, text]) => `${JSON.stringify(key)}: ${text}`).join(", ")}}`;
+  const members: string[] = [];
+  const add = (key: string, text: string) => members.push(`${JSON.stringify(key)}: ${text}`);
+  for (const name in fields) add(fields[name].key, fieldText(what, fields[name], values[name]));
+  for (const [key, text] of more) add(key, text);
+  return `{${members.join(", ")}}`;
 }
 
 /** A field that has a default. */

@@ -40,10 +40,10 @@ export function ownRecord<T extends object>(
     encode(value, stored) {
       const values = all.map(([member, { key }]) => [key, value[member]] as const);
       if (stored === undefined)
-        return encoder.encode(JSON.stringify({ v: VERSION, ...Object.fromEntries(values) }));
+        return Buffer.from(JSON.stringify({ v: VERSION, ...Object.fromEntries(values) }));
       // Spliced into the stored text: what a later release has added stays as it is.
       const texts = new Map(values.map(([key, one]) => [key, JSON.stringify(one)]));
-      return encoder.encode(splice(new TextDecoder().decode(stored), texts, new Map()));
+      return Buffer.from(splice(new TextDecoder().decode(stored), texts, new Map()));
     },
     decode(id, data) {
       const what = `${name} ${id}`;
@@ -62,5 +62,3 @@ export function ownRecord<T extends object>(
     readable: (data) => read(parseDamaged(data) ?? {}, () => {}),
   };
 }
-
-const encoder = new TextEncoder();

@@ -92,7 +92,7 @@ async function take(
   const entry = {
     parent,
     prefix: contenderPrefix(random.uuid()),
-    data: new TextEncoder().encode(identifier),
+    data: Buffer.from(identifier),
     durable,
     createParent: createParent === "parent-only",
     once,

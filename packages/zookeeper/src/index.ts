@@ -4,6 +4,7 @@ export { connect, ZooKeeper } from "./client/zookeeper.ts";
 export { type ConnectionTarget, parseConnectionString } from "./connection-string.ts";
 export { SocketConnector, UnixConnector } from "./edge/socket-connector.ts";
 export * from "./errors.ts";
+export { pathFault } from "./paths.ts";
 export * from "./recipes/index.ts";
 export type * from "./types.ts";
 export * as wire from "./wire/index.ts";

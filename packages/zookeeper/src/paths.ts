@@ -3,17 +3,17 @@ import { BadArguments } from "./errors.ts";
 const SLASH = 47;
 const DOT = 46;
 
-/**
- * Throws BadArguments unless a server accepts `path` (org.apache.zookeeper.common.PathUtils): absolute, no empty, "." or
- * ".." segment, no control characters, no character outside of the basic multilingual plane. A trailing "/" is valid
- * for sequential creates only.
- */
+/** Throws BadArguments unless a server accepts `path`. */
 export function checkPath(path: string, sequential = false): void {
-  const why = fault(path, sequential);
+  const why = pathFault(path, sequential);
   if (why !== undefined) throw new BadArguments(`${JSON.stringify(path)} is not a path: ${why}`);
 }
 
-function fault(path: string, sequential: boolean): string | undefined {
+/**
+ * Why no server accepts `path`; undefined if servers do (org.apache.zookeeper.common.PathUtils): absolute, no empty, "." or ".." segment,
+ * no control characters, no character outside of the basic multilingual plane. A trailing "/" is valid for sequential creates only.
+ */
+export function pathFault(path: string, sequential: boolean): string | undefined {
   const end = path.length;
   if (end === 0 || path.charCodeAt(0) !== SLASH) return 'it must start with "/"';
   if (end === 1) return undefined;

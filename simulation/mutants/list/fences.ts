@@ -152,25 +152,27 @@ export const FENCES: readonly Mutant[] = [
       tests: [`${RULES}/rule-01-effects`],
     },
     {
-      name: "only-the-first-step-is-guarded",
-      breaks: "rule 1",
-      find: "yield step.value;\n        step = await next();",
-      put: "yield step.value;\n        step = await steps.next();",
-      tests: [`${RULES}/rule-01-effects`],
-    },
-    {
-      name: "a-step-begins-after-its-run-was-abandoned",
-      breaks: "rule 1",
-      find: "      context.signal.throwIfAborted();\n      return steps.next();",
-      put: "      return steps.next();",
-      tests: [`${RULES}/rule-01-effects`],
-    },
-    {
       name: "waits-for-a-whole-tree-for-ever",
       breaks: "rule 8",
       find: "const WHOLE_MS = 60_000;",
       put: "const WHOLE_MS = 600_000_000;",
       tests: [`${RULES}/rule-01-effects`, `${RULES}/rule-08-silent-tree`],
+    },
+  ]),
+  ...faultsIn("packages/driver/src/run-steps.ts", [
+    {
+      name: "only-the-first-step-is-guarded",
+      breaks: "rule 1",
+      find: "await options.before?.();",
+      put: 'if (current === "start") await options.before?.();',
+      tests: [`${RULES}/rule-01-effects`],
+    },
+    {
+      name: "a-step-begins-after-its-run-was-abandoned",
+      breaks: "rule 1",
+      find: "    run.signal.throwIfAborted();\n    return steps.next();",
+      put: "    return steps.next();",
+      tests: [`${RULES}/rule-01-effects`],
     },
   ]),
   ...faultsIn(`${COORDINATION}/election.ts`, [

@@ -205,8 +205,8 @@ export const NODES: readonly Mutant[] = [
     {
       name: "removes-without-a-look-at-the-lock",
       breaks: "rule 1",
-      find: "const before = () => beforeEffect(context, node.held);",
-      put: "const before = async () => void [beforeEffect];",
+      find: "before: () => beforeEffect(context, node.held),",
+      put: "before: async () => void [beforeEffect],",
       tests: [`${RULES}/rule-01-effects`],
     },
   ]),

@@ -65,8 +65,8 @@ export const TREE_FAULTS: readonly Mutant[] = [
     {
       name: "events-wait-for-later-writes",
       breaks: "protocol: own writes",
-      find: "for (const oldest of numbers ?? []) return oldest <= upTo;",
-      put: "for (const oldest of numbers ?? []) return oldest <= upTo || true;",
+      find: "return numbers !== undefined && numbers[0]! <= upTo;",
+      put: "return numbers !== undefined && (numbers[0]! <= upTo || true);",
       tests: [`${RULES}/protocol-own-writes`, "packages/tree/test/feed/remote-feed"],
     },
   ]),

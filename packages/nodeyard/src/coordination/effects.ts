@@ -1,4 +1,3 @@
-import type { Step, StepContext } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { View } from "../view/index.ts";
@@ -51,34 +50,6 @@ function whole(parts: Parts, held: Held): Promise<void> {
     timer.cancel();
     for (const end of ends) end();
   });
-}
-
-/**
- * The same steps, each preceded by `before`: a step is an effect. None begins after the run was abandoned, which does not wait for
- * `before` longer than for a driver.
- */
-export function guarded<T>(
-  start: (context: StepContext) => AsyncGenerator<Step, T, void>,
-  before: () => Promise<void>,
-): (context: StepContext) => AsyncGenerator<Step, T, void> {
-  return async function* (context) {
-    const steps = start(context);
-    const next = async () => {
-      await before();
-      context.signal.throwIfAborted();
-      return steps.next();
-    };
-    try {
-      let step = await next();
-      while (!step.done) {
-        yield step.value;
-        step = await next();
-      }
-      return step.value;
-    } finally {
-      await steps.return(undefined as T);
-    }
-  };
 }
 
 /** What ended a run of steps, when it was not the driver's doing. */

@@ -148,7 +148,7 @@ export class Population {
     const { state, provider, type } = entry.record;
     this.#nodes.add(ALL, state, by);
     if (provider !== null) this.#byProvider.add(provider, state, by);
-    for (const label of new Set(type)) this.#byLabel.add(label, state, by);
+    for (const label of distinct(type)) this.#byLabel.add(label, state, by);
     const price = priceOf(entry.record);
     if (price === undefined) return;
     const { allocatedTo, tenantName } = entry.record;
@@ -156,8 +156,8 @@ export class Population {
     const [providers, labels, tenants] = costNames.map((name) => this.#costs[name]);
     // A slot takes its part over from the labels of its backing node, whose provider is paid: so the sums are what is paid.
     if (price.partOf === undefined && provider !== null) providers!.add(provider, price.currency, cost);
-    for (const label of new Set(type)) labels!.add(label, price.currency, cost);
-    for (const label of new Set(price.partOf)) labels!.add(label, price.currency, -cost);
+    for (const label of distinct(type)) labels!.add(label, price.currency, cost);
+    for (const label of distinct(price.partOf ?? [])) labels!.add(label, price.currency, -cost);
     // A deallocated node keeps the name of its last tenant in its record.
     if (allocatedTo !== null && tenantName !== null) tenants!.add(tenantName, price.currency, cost);
   }
@@ -167,7 +167,7 @@ export class Population {
     if (entry === undefined) return;
     const { state, nodeTypes } = entry.record;
     this.#requests.add(ALL, state, by);
-    const labels = [...new Set(nodeTypes)].sort();
+    const labels = [...distinct(nodeTypes)].sort();
     if (state === "requested" || state === "pending")
       for (const label of labels) this.#waiting.add(label, WAITING, by);
     const key = JSON.stringify(labels);
@@ -176,6 +176,11 @@ export class Population {
     if (wanted.count === 0) this.#wanted.delete(key);
     else this.#wanted.set(key, wanted);
   }
+}
+
+/** Most nodes have one label, and every change of a node asks: that costs no set. */
+function distinct(labels: readonly string[]): Iterable<string> {
+  return labels.length < 2 ? labels : new Set(labels);
 }
 
 /** Providers that registered pools belong to, whether they have nodes or not. */

@@ -56,7 +56,7 @@ export class Usage {
     sum.holders += sign;
     if (sum.holders === 0) return void this.#sums.delete(key);
     this.#sums.set(key, sum);
-    for (const name of Object.keys(amount)) sum.amount[name] = (sum.amount[name] ?? 0) + sign * amount[name]!;
+    for (const name in amount) sum.amount[name] = (sum.amount[name] ?? 0) + sign * amount[name]!;
   }
 }
 

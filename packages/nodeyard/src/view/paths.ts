@@ -38,10 +38,13 @@ export function parsePath(path: string): ParsedPath {
   return lastPlace;
 }
 
+/** The roots of what is in the view. */
+const ROOTS = /^\/nodepool\/(?:nodes|requests|components|images)\//;
+
 /** Each literal is checked, not only counted, so that no name in a path can pass for another kind of object. */
 function findPlace(path: string): ParsedPath {
-  // First, since it takes no memory: every second path that changes is one of Nodeyard's own.
-  if (!path.startsWith("/nodepool/")) return other;
+  // First, since it takes no memory: most paths that change are locks of requests, or Nodeyard's own.
+  if (!ROOTS.test(path)) return other;
   const parts = path.split("/");
   const [, , root, first, second, third] = parts;
   if (first === undefined || first === "") return other;

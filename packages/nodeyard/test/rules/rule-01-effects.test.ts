@@ -3,7 +3,7 @@ import { paths } from "@nodeyard/model";
 import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
 import type { Session, SessionState, Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
-import { beforeEffect, Fence, FenceLost, guarded, mayAct } from "../../src/coordination/index.ts";
+import { beforeEffect, Fence, FenceLost, fenceOf, mayAct } from "../../src/coordination/index.ts";
 import type { RequestHandles } from "../../src/launcher/nodes/handles.ts";
 import type { ViewEvent } from "../../src/view/index.ts";
 import { withMethods } from "./with-methods.ts";
@@ -134,12 +134,15 @@ describe("rule 1: before an outside effect", () => {
       }
     }
     let allowed = 2;
-    const run = guarded(steps, async () => {
+    const before = async () => {
       if (allowed-- <= 0) throw new FenceLost("it");
-    })({ signal: new AbortController().signal, externalId: null });
-    await run.next();
-    await run.next();
-    await expect(run.next()).rejects.toBeInstanceOf(FenceLost);
+    };
+    const { signal } = new AbortController();
+    const run = runSteps(steps, {
+      ...{ clock: new VirtualClock(), signal, externalId: null },
+      ...{ before, save: async () => {} },
+    });
+    expect(fenceOf(await run.catch((error: unknown) => error))).toBeInstanceOf(FenceLost);
     expect(entered).toEqual(["one", "two", "closed"]);
   });
 
@@ -154,10 +157,10 @@ describe("rule 1: before an outside effect", () => {
     let waits = 0;
     const stop = new AbortController();
     const clock = new VirtualClock();
-    const run = runSteps(
-      guarded(steps, () => slow[waits++]!.promise),
-      { clock, signal: stop.signal, externalId: null, save: async () => {} },
-    );
+    const run = runSteps(steps, {
+      ...{ clock, signal: stop.signal, externalId: null },
+      ...{ before: () => slow[waits++]!.promise, save: async () => {} },
+    });
     run.catch(() => undefined);
     await clock.advance(1);
     stop.abort(new Error("given up"));

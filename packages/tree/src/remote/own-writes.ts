@@ -6,7 +6,7 @@ const DIGITS = 10;
 const SEQUENTIAL = /-?[0-9]{10}$/;
 
 /** Numbers of the writes in flight by path or prefix, the oldest first. */
-type WriteNumbers = Map<string, Set<number>>;
+type WriteNumbers = Map<string, number[]>;
 
 /**
  * The paths on which this process has a write in flight. A sequential create does not know its path yet, so it is recorded
@@ -31,8 +31,8 @@ export class OwnWrites {
       if (op.op === "check") continue;
       const numbers = this.#of(op);
       const found = numbers.get(op.path);
-      if (found === undefined) numbers.set(op.path, new Set([write]));
-      else found.add(write);
+      if (found === undefined) numbers.set(op.path, [write]);
+      else if (found.at(-1) !== write) found.push(write);
     }
     return write;
   }
@@ -42,8 +42,11 @@ export class OwnWrites {
       if (op.op === "check") continue;
       const numbers = this.#of(op);
       const found = numbers.get(op.path);
-      found?.delete(write);
-      if (found?.size === 0) numbers.delete(op.path);
+      const at = found?.indexOf(write) ?? -1;
+      if (found === undefined || at < 0) continue;
+      // Writes are answered in their order, so that it is the first one, except after a call that was given up.
+      if (found.length === 1) numbers.delete(op.path);
+      else found.splice(at, 1);
     }
   }
 
@@ -63,7 +66,6 @@ export class OwnWrites {
   }
 }
 
-function reaches(numbers: Set<number> | undefined, upTo: number): boolean {
-  for (const oldest of numbers ?? []) return oldest <= upTo;
-  return false;
+function reaches(numbers: readonly number[] | undefined, upTo: number): boolean {
+  return numbers !== undefined && numbers[0]! <= upTo;
 }

@@ -87,7 +87,7 @@ async function take(
   const entry: Entry = {
     parent,
     prefix: contenderPrefix(client.random.uuid()),
-    data: typeof identifier === "string" ? new TextEncoder().encode(identifier) : identifier,
+    data: typeof identifier === "string" ? Buffer.from(identifier) : identifier,
     durable: persistent,
     createParent: options.createParent === "parent-only",
     doubtful: false,

@@ -1,5 +1,5 @@
 import { type ExternalId, type ImageTag, runSteps, type StepContext } from "@nodeyard/driver";
-import { beforeEffect, guarded, type Held } from "../../coordination/index.ts";
+import { beforeEffect, type Held } from "../../coordination/index.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
 /**
@@ -15,15 +15,13 @@ export async function removeFromCloud(
   signal: AbortSignal,
 ): Promise<void> {
   const remove = (step: StepContext) => provider.store.remove(tag, step);
-  await runSteps(
-    guarded(remove, () => beforeEffect(context, held)),
-    {
-      clock: context.clock,
-      signal,
-      externalId,
-      save: async () => {},
-    },
-  );
+  await runSteps(remove, {
+    clock: context.clock,
+    before: () => beforeEffect(context, held),
+    signal,
+    externalId,
+    save: async () => {},
+  });
 }
 
 /** What a record may hold of it: other shapes than ids are of no cloud. */

@@ -15,7 +15,7 @@ import {
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { ignoreExisting, orUndefined, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
-import { beforeEffect, FenceLost, guarded, type Held } from "../../coordination/index.ts";
+import { beforeEffect, FenceLost, type Held } from "../../coordination/index.ts";
 import { logEvent } from "../../telemetry/index.ts";
 import { baseName } from "../core/files.ts";
 import { BuilderError } from "../errors.ts";
@@ -155,17 +155,15 @@ async function carryOut(
     const { name, format } = order;
     logEvent(log, { event: "upload.started", ...about, name, bytes: file.size, format });
     const upload = (step: StepContext) => provider.store.upload(order, step);
-    const externalId = await runSteps(
+    const externalId = await runSteps(upload, {
+      clock,
       // No step starts after the lock may be lost: two builders must not upload under one record.
-      guarded(upload, () => beforeEffect(context, record.held)),
-      {
-        clock,
-        signal,
-        externalId: externalIdOf(record.record.externalId),
-        save: (id) => record.write({ externalId: id }),
-        onStep: ({ step }) => work.page.update({ phase: step }),
-      },
-    );
+      before: () => beforeEffect(context, record.held),
+      signal,
+      externalId: externalIdOf(record.record.externalId),
+      save: (id) => record.write({ externalId: id }),
+      onStep: ({ step }) => work.page.update({ phase: step }),
+    });
     await runHook(context, job, { externalId, file: file.path, page: work.page }, signal);
     await record.write({ state: "ready", externalId, externalName: order.name, format });
     logEvent(log, { event: "upload.ready", ...about, external_id: externalId, ms: took() });

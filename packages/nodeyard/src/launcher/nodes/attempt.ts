@@ -10,7 +10,7 @@ import {
 } from "@nodeyard/driver";
 import { type NodePatch, withPrice } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
+import { beforeEffect, fenceOf } from "../../coordination/index.ts";
 import type { PlannedSlot } from "../../scheduler/index.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
@@ -63,16 +63,16 @@ export async function attemptLaunch(
   const trace = new StepTrace(context, { node: node.id, of: "launch", attempt }, node.record);
   try {
     const order = orderFor(context, launch, attempt, await imageOf(context, launch, attempt));
-    // Before each step: a launcher that has lost its lock must not make a machine that no record names.
-    const before = () => beforeEffect(context, node.held);
     // The slot of the plan is for the first attempt. A failed attempt has freed it, so a later one waits for a slot.
     const slot = attempt === 1 ? launch.slot : undefined;
     const create = (step: StepContext) =>
       driver.capabilities.backing === true
         ? createInSlot(context, pool.open, node, order, step, slot)
         : provider.create(order, step);
-    const machine = await runSteps(guarded(create, before), {
+    const machine = await runSteps(create, {
       clock: context.clock,
+      // A launcher that has lost its lock must not make a machine that no record names.
+      before: () => beforeEffect(context, node.held),
       signal: limit.signal,
       externalId: node.record.externalId,
       // Saved before the driver goes on, so that the machine is found although this process may die at any moment.

@@ -1,6 +1,6 @@
 import { DriverError, runSteps, type StepContext } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
+import { beforeEffect, fenceOf } from "../../coordination/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
 import type { NodeHandles } from "./handles.ts";
@@ -23,7 +23,6 @@ export async function removeMachine(
   parent: AbortSignal,
 ): Promise<void> {
   const tag = tagOf(context, node);
-  const before = () => beforeEffect(context, node.held);
   const remove = (step: StepContext) =>
     open.driver.capabilities.backing === true
       ? removeFromSlot(context, open, node, tag, step)
@@ -32,8 +31,9 @@ export async function removeMachine(
   const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject, node.record);
   try {
-    await runSteps(guarded(remove, before), {
+    await runSteps(remove, {
       clock: context.clock,
+      before: () => beforeEffect(context, node.held),
       signal: limit.signal,
       externalId: node.record.externalId,
       // A removal makes nothing that would have to be found again.
