@@ -21,7 +21,6 @@ const fields = {
   labels: strict("labels", words),
   tenants: strict("tenants", words),
   /** Tree time in milliseconds, as for the other times. */
-  /** The operator who made it, for people. */
   created: optional("created", 0, number),
   /** Who made it, for people. */
   createdBy: optional("created_by", "", word),

@@ -42,6 +42,7 @@ function bash(program: Described): string {
   };
   // The script walks the words before the cursor once: `at` is the command so far, `kind` what an option's value completes to.
   const commands = all(program);
+  // Pairs of a command and a word that leads to one of its inner commands.
   const steps = commands
     .slice(1)
     .map(({ path }) => quote(`${path.slice(0, -1).join(" ")}:${path.at(-1)}`))
@@ -54,6 +55,7 @@ function bash(program: Described): string {
       return `        ${flags.map((flag) => `${at}:${flag}`).join("|")}) kind=${quote(kind(value))} ;;\n`;
     }),
   );
+  // What may follow each command: its options, its inner commands, and what its first argument completes to.
   const offers = commands.map((command) => {
     const options = [...command.options, ...inherited(program, command)].flatMap(({ flags }) => flags);
     const words = [...names(command), ...command.arguments.slice(0, 1).map(({ value }) => kind(value))];
@@ -97,6 +99,7 @@ function zsh(program: Described): string {
     return value === "file" ? "_files" : value === "folder" ? "_files -/" : " ";
   };
   const plain = (text: string) => text.replaceAll(/[\\[\]:]/g, "\\$&");
+  // `*` in front: an option may be repeated, and is offered again.
   const option = ({ flags, text, value }: DescribedOption) =>
     flags.map((flag) => {
       const takes = value === null ? "" : `:${value === undefined ? "value" : "word"}:${action(value)}`;
@@ -162,6 +165,7 @@ function fish(program: Described): string {
       ...(first === undefined ? [] : [`${at}${values(first).replace(" -r", "").replace(" -x", "")}`]),
     ];
   });
+  // The word after one of these is its value, not a command.
   const valued = program.options.filter(({ value }) => value !== null).flatMap(({ flags }) => flags);
   return `# Completion of nodeyard for fish. Made by "nodeyard completion fish".
 function __nodeyard_at --argument-names wanted

@@ -79,6 +79,7 @@ async function demandName(
     return demandProvider(session, () => backend.providers(), value);
   }
   const pools = await backend.pools();
+  // Names that launchers have, for the error.
   const known = new Set(pools.flatMap(({ pool, labels }) => (name === "pool" ? [pool] : [...labels])));
   if (known.has(value)) return;
   throw new CommandError(

@@ -80,6 +80,7 @@ export async function awaitNodes(
   try {
     return await granted(timeout, (state) => progress.show(state));
   } catch (error) {
+    // Any other end is the lease's own: there is nothing left to release.
     const isGivenUp = error instanceof TimedOut || error instanceof Interrupted;
     if (isGivenUp && keep !== true) await giveBack(session, backend, lease);
     else if (isGivenUp)
@@ -113,6 +114,7 @@ function listen(machine: Machine): { readonly interrupted: Promise<never>; ignor
   promise.catch(() => {});
   let isInterrupted = false;
   const ignore = machine.onSignal((signal) => {
+    // A person who presses Ctrl-C twice does not want to wait for the release; the lease expires then.
     if (isInterrupted) machine.exit(1);
     isInterrupted = true;
     reject(new Interrupted(`stopped waiting: ${signal}`));

@@ -22,6 +22,7 @@ export interface Io {
 export interface GlobalOptions {
   /** Path of nodepool.yaml; absent: the state folder names the tree. */
   readonly config?: string;
+  /** Path of the secure file; absent: none is read. */
   readonly secure?: string;
   /** Path of the state folder. */
   readonly state?: string;
@@ -29,6 +30,7 @@ export interface GlobalOptions {
   readonly logFormat?: LogFormat;
   /** Levels as `--log-level` has them. */
   readonly logLevel?: string;
+  /** Absent: stderr. */
   readonly logFile?: string;
 }
 

@@ -7,6 +7,7 @@ type Wait = Explanation["waits_for"];
 
 /** The answer of each pool, one after the other; pools that the request does not concern are only counted. */
 export function poolsText(pools: readonly PoolLine[], shown: Wait, now: number, columns: number): string[] {
+  // `lacks`: the pool does not offer what is wanted, and never will without another configuration.
   const concerned = pools.filter(({ outlook }) => outlook !== "lacks");
   const lacking = pools.length - concerned.length;
   const members = new Set(pools.map(({ member }) => member)).size;

@@ -48,6 +48,7 @@ export interface Role {
   readonly survey?: (what: SurveyOf, only: string | undefined) => Promise<Answers<Row>>;
   /** The last day in numbers; absent: it keeps none. */
   readonly history?: () => readonly HistoryPoint[];
+  /** For Prometheus, at each request for the page. */
   gauges(): readonly Gauge[];
   /** Statsd metrics of this process alone. */
   samples(): readonly StatsdSample[];

@@ -48,6 +48,7 @@ async function askClouds<T>(
 ): Promise<Answers<T>> {
   const { clock, random, tree } = handles;
   const providers = config.providers.filter(({ name }) => only === undefined || name === only);
+  // A misspelt name must not look like a cloud without differences.
   if (only !== undefined && providers.length === 0)
     throw new ProcessError(
       "process.no_such_provider",

@@ -125,6 +125,7 @@ export async function startUp(
     opened.building = first.catch(() => {});
     await first;
   } catch (error) {
+    // Nothing is under way yet that deserves time.
     await close(tree, opened, 0);
     throw error;
   }

@@ -53,6 +53,7 @@ export interface Gone {
    * good.
    */
   readonly done: Promise<void>;
+  /** Stops following; twice is safe. The node is deleted all the same. */
   close(): Promise<void>;
 }
 

@@ -66,7 +66,10 @@ export function defineConfigValidate(command: Command, session: Session): void {
     .action((options: ValidateOptions) => validate(session, options));
 }
 
-/** Contacts nothing but the tree for `--migration`, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
+/**
+ * Contacts nothing but the tree for `--migration`, and does not read the secure file, like the old command (docs/contract/config.md,
+ * "Running config-validate"). Rejects with CommandFailed when the file is not valid: the findings are printed by then.
+ */
 async function validate(
   session: Session,
   { strict = false, files, json = false, migration = false, tree, split }: ValidateOptions,
@@ -105,7 +108,7 @@ async function validate(
   for (const written of splitInto(split, read.input, result)) say("INFO", `wrote ${written}`);
 }
 
-/** What a launcher with this file would find in the tree, or why the tree was not read. Null: reading was not asked for. */
+/** What a launcher with this file would find in the tree, or why the tree was not read. Never rejects: the rest of the report stands without it. */
 async function surveyOf(
   session: Session,
   input: ConfigInput,
@@ -131,8 +134,7 @@ function treeJson(survey: MoveSurvey | string | null): object {
   return typeof survey === "string" ? { tree: null, tree_problem: survey } : { tree: survey };
 }
 
-/** Never overwrites a file, because it may be the configuration itself. */
-/** Returns the files that it wrote. */
+/** Returns the files that it wrote. Never overwrites one, because it may be the configuration itself. Throws CommandError. */
 function splitInto(folder: string, input: ConfigInput, { providers }: ValidationResult): readonly string[] {
   if (new Set(providers.map(({ isServed }) => isServed)).size < 2)
     throw new CommandError(

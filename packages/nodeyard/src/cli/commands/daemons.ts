@@ -20,6 +20,7 @@ import { linkOf } from "./dashboard.ts";
 /** Options of `up`: the ZooKeeper protocol over TCP is offered by it alone, since the other daemons hold no tree. */
 interface UpOptions extends WebappOptions {
   readonly listen?: { readonly host: string; readonly port: number };
+  /** Paths of PEM files. All three, or none. */
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
@@ -71,6 +72,7 @@ export function defineLauncher(command: Command, session: Session): void {
   );
 }
 
+/** Absent numbers: the builder's own defaults. */
 interface BuilderOptions extends WebappOptions {
   readonly buildWorkers?: number;
   readonly uploadWorkers?: number;

@@ -31,6 +31,7 @@ export function defineRelease(command: Command, session: Session): void {
     });
 }
 
+/** `comment`: noted in the record of the backing node's retirement. */
 interface RetireOptions {
   readonly comment?: string;
   readonly json?: boolean;

@@ -10,6 +10,7 @@ import type { Session } from "../session.ts";
 import { addLeaseOptions } from "./request.ts";
 
 interface RunOptions extends LeaseOptions {
+  /** Path of a private key; absent: ssh's own choice. */
   readonly identity?: string;
 }
 
