@@ -120,7 +120,7 @@ test("a port is ours by its server, once that is gone, only while it is down", (
   expect(tags(listed({ ports: ports.slice(0, 1) }, evidence, false))).toEqual([["a", null]]);
 });
 
-test("a floating IP is ours by its mark, once nobody has it", () => {
+test("a floating IP that no server has is ours by its mark", () => {
   const servers = [server("s", machineMetadata(tag("0000000001")))];
   const ports = [port("p", "s"), port("q", "other")];
   const floatingIps = [

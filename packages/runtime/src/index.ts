@@ -3,6 +3,7 @@ export { compareText } from "./compare.ts";
 export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
+export { textIfExists } from "./edge/text-file.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";
 export { tail, trim } from "./edge/untrusted-files.ts";
 export { errorClass, messageOf, NodeyardError } from "./errors.ts";

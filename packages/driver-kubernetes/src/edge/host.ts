@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import { textIfExists } from "@nodeyard/runtime";
 import type { KubeHost } from "../clusters.ts";
 import { connect } from "./http.ts";
 
@@ -9,7 +9,7 @@ export const thisHost: KubeHost = {
   files: {
     env: process.env,
     home: homedir(),
-    read: readText,
+    read: textIfExists,
     run: ({ command, args, env }, signal) =>
       new Promise((resolve, reject) => {
         // An answer above 1 MiB is no credential. The abort ends the plugin's process.
@@ -24,17 +24,3 @@ export const thisHost: KubeHost = {
   },
   connect,
 };
-
-/**
- * Undefined when the file does not exist. Any other error is thrown, so that a file without read permission is not taken for an
- * absent one.
- */
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw error;
-  }
-}

@@ -1,5 +1,6 @@
-import { createReadStream, readFileSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { homedir, networkInterfaces } from "node:os";
+import { textIfExists } from "@nodeyard/runtime";
 import { createOpenstackDriver, type OpenstackHost } from "../driver.ts";
 import { connect } from "./http.ts";
 
@@ -15,7 +16,7 @@ export const thisHost: OpenstackHost = {
       return process.cwd();
     },
     home: homedir(),
-    read: readText,
+    read: textIfExists,
   },
   connect,
   openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
@@ -28,14 +29,3 @@ export const thisHost: OpenstackHost = {
 
 /** The `openstack` driver. */
 export const openstackDriver = createOpenstackDriver(thisHost);
-
-/** Undefined when the file does not exist. Other errors are thrown: a file without read permission must not look like an absent one. */
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw error;
-  }
-}

@@ -24,7 +24,7 @@ test("a create is repeated only when the server said that nothing was done", () 
   expect(again("POST", answer(413)).retryMs).toBeNull();
 });
 
-test("a refusal that no waiting mends is the answer; so is the last of many, and one for much later", () => {
+test("a refusal that waiting does not end is the answer; so is the last of many, and one for much later", () => {
   for (const status of [400, 401, 403, 404, 409, 501])
     expect(again("GET", answer(status)).retryMs).toBeNull();
   expect(again("GET", answer(503), 4).retryMs).toBeNull();

@@ -1,7 +1,8 @@
-import { decodeComponent, type NodeState, paths } from "@nodeyard/model";
+import { decodeComponent, paths } from "@nodeyard/model";
 import { compareText } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
 import type { Config } from "../config/index.ts";
+import { REAPED } from "../scheduler/index.ts";
 import { readEach } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
 import { listBuilds, listUploads } from "./images/list.ts";
@@ -23,17 +24,6 @@ export interface MoveSurvey {
   readonly nodes: readonly MoveLine[];
   readonly images: readonly MoveLine[];
 }
-
-/** States in which a launcher that serves the provider deletes nodes as soon as they are unlocked (scheduler/node-due.ts). */
-const REAPED: ReadonlySet<string> = new Set<NodeState>([
-  "used",
-  "in-use",
-  "building",
-  "failed",
-  "deleting",
-  "deleted",
-  "aborted",
-]);
 
 /**
  * Reads the tree, and writes nothing. `installed`: providers of the configuration whose driver is there. Rejects with TreeError.

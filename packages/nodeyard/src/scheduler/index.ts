@@ -12,6 +12,7 @@ export {
 } from "./failure-rule.ts";
 export { type Durations, unknownReasons } from "./forecast.ts";
 export type { Failures } from "./gates.ts";
+export { REAPED } from "./node-due.ts";
 export { reduce } from "./reduce.ts";
 export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";

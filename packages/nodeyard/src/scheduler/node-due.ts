@@ -3,7 +3,7 @@ import { type NodeEntry, poolKey } from "../view/index.ts";
 import type { State, Turn } from "./state.ts";
 
 /** Deleted wherever they are found unlocked (docs/contract/launcher.md, "What is deleted unlocked"). */
-const REAPED: ReadonlySet<string> = new Set<NodeState>([
+export const REAPED: ReadonlySet<string> = new Set<NodeState>([
   "used",
   "in-use",
   "building",
