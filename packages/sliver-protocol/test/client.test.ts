@@ -46,7 +46,7 @@ describe("the client", () => {
     });
   });
 
-  test("nobody there, no JSON, neither result nor fault, or no end: unreachable", async () => {
+  test("no server, no JSON, neither result nor fault, or no end: unreachable", async () => {
     const unreachable = { code: "sliver-protocol.unreachable" };
     await expect(new SliverClient(unixTransport(join(folder, "none"))).status(never())).rejects.toMatchObject(
       unreachable,

@@ -72,7 +72,7 @@ describe.skipIf(requireZooKeeper())("a connection that is cut at every byte of a
     expect(await cutAt("to-server", REQUEST_BYTES)).toMatchObject({ exists: true });
   });
 
-  test("replies: it happened, but nobody can know", async () => {
+  test("replies: the write happened, but its result is lost", async () => {
     for (let count = 0; count < REPLY_BYTES; count++) {
       expect({ count, ...(await cutAt("to-client", count)) }).toEqual({
         count,

@@ -89,7 +89,7 @@ describe("the wire", () => {
     }
   });
 
-  test("an answer to an operation that was given up goes to nobody, and the next gets its own", async () => {
+  test("the answer to an operation that was given up is dropped, and the next operation gets its own", async () => {
     const { zk, server, clock } = await started();
     const late = errorOf(zk.get("/a", { deadlineMs: 100 }));
     const next = zk.get("/b");

@@ -320,7 +320,7 @@ describe.skipIf(requireZooKeeper())("the session", () => {
     await own.stop();
   });
 
-  test("a listener that throws surfaces, and nobody else notices", async () => {
+  test("the error of a listener is reported, and other listeners are called as before", async () => {
     const path = await freshPath(zk);
     const surfaced: unknown[] = [];
     const catcher = (error: unknown) => surfaced.push(error);

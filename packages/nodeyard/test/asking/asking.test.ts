@@ -67,7 +67,7 @@ async function left(): Promise<readonly string[]> {
   );
 }
 
-test("every member is asked; silent members are named; no znode is left behind", async () => {
+test("every member is asked; members that do not answer are named; no znode is left behind", async () => {
   const seen: About[] = [];
   const testify = (problem: string) => async (about: About) => {
     seen.push(about);

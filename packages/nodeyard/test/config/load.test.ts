@@ -88,7 +88,7 @@ describe("the rest of the top level", () => {
     expect(loaded("max-failed-launches-per-hour: -1").failedLaunchesPerHour).toBe(1);
   });
 
-  it("levels of the log are set by area; what is not named stays as the process was started", () => {
+  it("levels of the log are set by area; areas that are not named keep the level of the start", () => {
     expect(loaded("{}").logLevels).toEqual({});
     expect(loaded("log-level: {all: warn, driver: debug, tree: default}").logLevels).toEqual({
       all: "warn",

@@ -98,7 +98,7 @@ async function pool(id: string, labels: readonly string[], providerName = "cloud
 const waits = (code: string, facts = {}) => ({ code, facts, since: 5_000, nextTry: null });
 
 describe("a request, with what launchers say", () => {
-  test("a reason of substance goes before one that only says that it is others' business", async () => {
+  test("a reason that names a cause goes before one that only says that another launcher has to act", async () => {
     const subject = await request(["small"]);
     const answers = [
       answer("a", { wait: waits("declined.here") }),
@@ -112,7 +112,7 @@ describe("a request, with what launchers say", () => {
     expect(story.pools).toMatchObject([{ host: "b", position: 2, waiting: 5 }]);
   });
 
-  test("being made goes before all, and its estimate counts then", async () => {
+  test("a request that is being served says so before any other reason, and then that pool's estimate counts", async () => {
     const subject = await request(["small"]);
     const answers = [
       answer("a", { wait: waits("capacity.pool"), pools: [standing({ estimate: estimate(1_000) })] }),
@@ -151,7 +151,7 @@ describe("a request, with what launchers say", () => {
     );
   });
 
-  test("silent members are named, in both forms", async () => {
+  test("members that do not answer are named, on the terminal and in JSON", async () => {
     const subject = await request(["small"]);
     await pool("a", ["small"]);
     const story = await reported(subject, { silent: [{ member: "b-2", why: "no answer within 3 s" }] });
@@ -218,7 +218,7 @@ describe("a label", () => {
     expect(story.pools.map(({ pool }) => pool)).toEqual(["cloud/c", "cloud/main"]);
   });
 
-  test("what ends soonest is why it waits", async () => {
+  test("of several reasons the one that ends soonest is given", async () => {
     await pool("a", ["small"]);
     const pools = [
       standing({ code: "provider.inert" }),

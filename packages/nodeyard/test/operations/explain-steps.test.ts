@@ -15,7 +15,7 @@ const done = (of: string, step: string, began: number, ms: number, attempt = 1) 
 const brief = (steps: ReturnType<typeof lifeOf>) =>
   steps.map(({ of, step, began, seconds }) => [of, step, Date.parse(began!), seconds && seconds * 1_000]);
 
-test("steps in order, with the time between ready and deletion as one of its own", () => {
+test("steps in order; the time between ready and deletion is a step, too", () => {
   const events = [
     done("launch", "boot", 2_000, 3_000),
     done("launch", "create", 0, 2_000),
@@ -40,7 +40,7 @@ test("a step under way is listed once, whether or not its end was recorded meanw
   expect(brief(lifeOf([done("launch", "boot", 2_000, 10)], [now]))).toEqual([["launch", "boot", 2_000, 10]]);
 });
 
-test("a node that is ready is there to be used until now; one whose events make no sense has no steps", () => {
+test("the service of a ready node lasts until now; events that cannot be read give no steps", () => {
   expect(brief(lifeOf([done("launch", "create", 0, 2_000), event("node.ready")], []))).toEqual([
     ["launch", "create", 0, 2_000],
     ["life", "there to be used", 2_000, null],

@@ -15,7 +15,7 @@ const python = (labels: readonly string[]) => ({
   state: "running",
 });
 
-test("a picture that is not whole decides nothing, nor does an empty registry or one that nobody can decline for", () => {
+test("an incomplete view decides nothing, nor does an empty registry or one without a pool that could decline", () => {
   const pools = (ids: readonly (string | null)[]) =>
     new Map(ids.map((id, at) => [`pool/${at}`, { kind: "pool", record: { id } }]));
   const decided = (complete: boolean, ids: readonly (string | null)[], declined: readonly string[]) =>

@@ -91,7 +91,7 @@ describe("rule 6: a record that makes no sense", () => {
     expect(world.text(path)).toBe("nonsense");
   });
 
-  test("a request that is mended is served, and one that is spoilt is forgotten, not served", async () => {
+  test("a request that becomes readable is served, and one that becomes unreadable is not", async () => {
     const world = new World();
     await world.folder(paths.requests);
     await world.put(paths.request("100-0000000500"), "nonsense");

@@ -267,7 +267,7 @@ describe("incremental equals from scratch", () => {
     compare([{ kind: "quota", instances: 1 }, pair, hopeless], { notes: false });
   });
 
-  test("a head whose image goes waits for that, and holds nobody up any more", () => {
+  test("the first request waits for its image when that goes, and delays the others no longer", () => {
     const asked = (...labels: "image"[]): Step => ({ kind: "ask", labels, tenant: null, reuse: true });
     const small: Step = { kind: "ask", labels: ["small"], tenant: null, reuse: false };
     const image = (isThere: boolean): Step => ({ kind: "image", there: isThere });

@@ -34,7 +34,7 @@ function accepted(actions: readonly { readonly type: string }[]): string[] {
 }
 
 describe("hosts are kept for the first in line", () => {
-  test("who wants two keeps the first that it got, and nobody overtakes it", () => {
+  test("a request for two hosts keeps the first that it got, and no later request gets a host before it", () => {
     const { fixture, free, ask } = busyLab([["board"], ["board"]]);
     ask(id(1), "board", "board");
     expect(free(0)).toEqual([]);
@@ -99,7 +99,7 @@ describe("hosts are kept for the first in line", () => {
 describe("nothing is kept for a request that wants more hosts than there are", () => {
   const gone = (fixture: SchedulerFixture, number: number) => accepted(fixture.gone("node", host(number)));
 
-  test("a host that stays away holds up the one who waits for it, and nobody else", () => {
+  test("a host that does not come back delays the request that waits for it, and no other", () => {
     const { fixture, free, ask } = busyLab([["board"], ["board"], ["board"]]);
     ask(id(1), "board", "board", "board");
     ask(id(2), "board", "board");
@@ -180,7 +180,7 @@ describe("no wake-up is lost", () => {
   });
 });
 
-test("a host costs the same however many wait: nobody else is looked at", () => {
+test("a host that is free costs the same however many requests wait: the others are not looked at", () => {
   const { fixture, lab } = busyLab(Array.from({ length: 1_000 }, () => ["board"]));
   const two = { node_types: ["board", "board"] };
   fixture.tell(

@@ -92,7 +92,7 @@ describe("launches of a label that has not worked yet", () => {
     expect(world.wants(1, { again: true })).toEqual(["1 begins"]);
   });
 
-  test("nobody begins while the picture of the tree has a gap: older nodes may not be in it yet", () => {
+  test("no launch begins while the view of the tree is incomplete: it may lack older nodes", () => {
     const world = new World();
     world.makes(1);
     world.tell({ type: "complete", complete: false });

@@ -83,7 +83,7 @@ describe("an offering that fails", () => {
     expect([...first, ...accepted(fixture.tell({ type: "tick" }))]).toEqual(["100-2 cloud/main"]);
   });
 
-  test("while another launcher's request tries, nobody here does", () => {
+  test("while a request of another launcher tries the offering, none of this launcher does", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.tell({ type: "failures", key: small, after: failing({ until: 0, prober: "100-9" }) });
     expect(accepted(asks(fixture, "100-1"))).toEqual([]);

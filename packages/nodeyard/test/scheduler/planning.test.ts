@@ -116,7 +116,7 @@ describe("images", () => {
     expect(accepted(actions)).toEqual([id(1)]);
   });
 
-  test("nobody makes it: declined; a registered builder may: waited for until it goes", () => {
+  test("no builder makes it: declined; a registered builder may make it: waited for until that builder goes", () => {
     const fixture = new SchedulerFixture(policy([booting]));
     expect(fixture.request(id(1))).toMatchObject([
       { type: "decline", reason: expect.stringMatching(/noble has no upload at cloud/) },
@@ -192,7 +192,7 @@ describe("what is kept for the head of a queue", () => {
     expect(accepted(fixture.gone("request", id(1)))).toEqual([id(2)]);
   });
 
-  test("a pool at its own limit holds up nobody else", () => {
+  test("a pool at its own limit delays no other pool", () => {
     const [a, b] = [pool({ limits: { instances: 1 } }), pool({ name: "b", labels: new Set(["arm"]) })];
     const fixture = new SchedulerFixture(policy([a, b], { providers: quota({ instances: 2 }) }));
     busy(fixture, 1, { instances: 1 });

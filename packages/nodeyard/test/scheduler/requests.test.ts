@@ -69,7 +69,7 @@ describe("nodes of a nodeset", () => {
 });
 
 describe("declining", () => {
-  test("a label that nobody has is declined by every pool of ours in one write", () => {
+  test("a label that no pool offers is declined by every pool of this launcher in one write", () => {
     const fixture = new SchedulerFixture(policy([pool(), pool({ name: "second" })]));
     const [action] = fixture.request("100-0000000001", { node_types: ["nothing"] });
     expect(action).toMatchObject({
@@ -200,7 +200,7 @@ describe("capacity", () => {
     ).toEqual(["100-0000000002"]);
   });
 
-  test("a tenant's limit holds its requests back, and nobody else's (check 15)", () => {
+  test("a tenant's limit delays its own requests, and no other tenant's (check 15)", () => {
     const fixture = new SchedulerFixture(
       policy([pool()], { tenantLimits: new Map([["t1", { instances: 2 }]]) }),
     );

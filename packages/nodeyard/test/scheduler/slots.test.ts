@@ -236,7 +236,7 @@ function apply(course: Course, [kind, pick]: Turn): void {
   course.show(id);
 }
 
-test("after any course of events slots are known as from scratch, promised once, and nobody waits beside a free one", () => {
+test("after any sequence of events slots are known as from scratch and promised once, and no request waits while one is free", () => {
   const turn = fc.tuple(
     fc.constantFrom(
       "ask",

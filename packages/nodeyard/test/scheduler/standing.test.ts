@@ -101,7 +101,7 @@ describe("a cloud whose API fails", () => {
     });
   });
 
-  test("it keeps nobody from what needs no reading", () => {
+  test("it delays no request that needs no reading", () => {
     const failing = { since: 7_000, error: "503 from the cloud" };
     const made = fixture({ failing });
     expect(made.node("0000000002")[0]).toMatchObject({ type: "accept", request: id(1) });

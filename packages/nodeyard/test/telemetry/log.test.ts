@@ -49,19 +49,26 @@ test.each(["json", "text"] as const)(
   },
 );
 
-test.each(["json", "text"] as const)("facts that have no JSON stop nobody (%s)", async (format) => {
-  const circle: Record<string, unknown> = {};
-  circle.self = circle;
-  const lines = await written(format, 2, (log) => {
-    log.info({ circle }, "first");
-    log.info({ at: 1, gone: undefined, "message ": 'a "quoted" fact' }, "second");
-  });
-  expect(lines[0]).toMatch(/first/);
-  expect(lines[0]).toMatch(/circular structure/);
-  if (format === "json")
-    expect(JSON.parse(lines[1]!)).toMatchObject({ at: 1, "message ": 'a "quoted" fact', message: "second" });
-  else expect(lines[1]).toMatch(/second at=1 message ="a \\"quoted\\" fact"$/);
-});
+test.each(["json", "text"] as const)(
+  "facts that cannot be written as JSON stop no caller (%s)",
+  async (format) => {
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    const lines = await written(format, 2, (log) => {
+      log.info({ circle }, "first");
+      log.info({ at: 1, gone: undefined, "message ": 'a "quoted" fact' }, "second");
+    });
+    expect(lines[0]).toMatch(/first/);
+    expect(lines[0]).toMatch(/circular structure/);
+    if (format === "json")
+      expect(JSON.parse(lines[1]!)).toMatchObject({
+        at: 1,
+        "message ": 'a "quoted" fact',
+        message: "second",
+      });
+    else expect(lines[1]).toMatch(/second at=1 message ="a \\"quoted\\" fact"$/);
+  },
+);
 
 test("the text format has the ids as the old log had them, in its order, each only where it is known", async () => {
   const lines = await written("text", 3, (log) => {

@@ -16,7 +16,7 @@ describe("the console of a sliver", () => {
       expect(await rig.json(CONTROL, "Console", [name]), String(name)).toBe(null);
   });
 
-  test("is refused in words where slivers have none", async () => {
+  test("is refused with a reason where slivers have no console", async () => {
     const rig = new ApiRig();
     await rig.start();
     await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);

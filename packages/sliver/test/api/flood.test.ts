@@ -99,7 +99,7 @@ describe("what slivers may ask over their sockets", () => {
     expect(read).toHaveLength(BURST + Math.floor(BURST / 9));
   });
 
-  test("a sliver has eight connections, and keeps nobody else from having them", async () => {
+  test("a sliver has eight connections, and its use of them leaves those of others alone", async () => {
     const idle = Array.from({ length: 8 }, () => connect(path(ada)));
     await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
     expect(await post(ada)).toBe(0);
@@ -150,7 +150,7 @@ describe("what slivers may ask over their sockets", () => {
     expect(said).toEqual([expect.stringMatching(/not in the audit log: ENOSPC/)]);
   });
 
-  test("over TCP, strangers who only connect do not keep out who has a token", async () => {
+  test("over TCP, clients that only connect do not keep out clients with a token", async () => {
     const intake: Intake = { handler, budget, reader };
     const server = await listenTcp(intake, "127.0.0.1", 0, []);
     const { port } = server.address() as { port: number };

@@ -30,7 +30,7 @@ describe("loans, by the numbers of the invariants", () => {
       }
     }));
 
-  test("2: nobody ends below his minimum by lending", () =>
+  test("2: no lender ends below its minimum", () =>
     property((all) => {
       const { effective } = run(all);
       for (const [name, { rspec }] of all)
@@ -40,7 +40,7 @@ describe("loans, by the numbers of the invariants", () => {
           );
     }));
 
-  test("3: nobody gives more than he has above his minimum", () =>
+  test("3: no lender gives more than it has above its minimum", () =>
     property((all) => {
       const { loanStatuses } = run(all);
       for (const [name, { rspec }] of all)

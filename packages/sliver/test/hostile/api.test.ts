@@ -114,7 +114,7 @@ describe("whatever a sliver sends", () => {
     (_, input) => check(input),
   );
 
-  test("loans that move nothing, to itself, to nobody, of 0, in a circle", async () => {
+  test("loans that move nothing: to itself, to an unknown sliver, of 0, in a circle", async () => {
     const effective = () =>
       rig.json(CONTROL, "Status").then((status) => JSON.stringify((status as { slivers: object }).slivers));
     const share = async (name: string) =>

@@ -158,7 +158,7 @@ test("a sliver that waits for the index of a spare that is still ending costs no
   expect(spares(rig)).toEqual(["b running"]);
 });
 
-test("one that is still being started, that failed or whose image is a former one is given to nobody", async () => {
+test("a spare that is still being started, that failed or whose image is a former one is not handed out", async () => {
   const rig = await started(1);
   let go = () => {};
   rig.machine.disturb = (step, { incarnation }) =>

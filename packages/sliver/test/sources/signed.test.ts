@@ -173,7 +173,7 @@ describe("documents that are fetched", () => {
     await rig.source.close();
   });
 
-  test("a report that nobody takes is brought again, and stops nothing", async () => {
+  test("a report that is not accepted is sent again, and delays nothing", async () => {
     const rig = await new Polled().begin();
     rig.reportFails = true;
     rig.serve({ version: 1, names: ["ada"] });

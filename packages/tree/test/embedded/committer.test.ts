@@ -104,7 +104,7 @@ test("after a failed commit nothing is acknowledged any more", async () => {
   expect(writes.length).toBe(1);
 });
 
-test("one listener that throws keeps the failure from nobody else", async () => {
+test("a listener that throws does not keep the failure from the others", async () => {
   const { store, writes } = slowStore();
   const reported: string[] = [];
   const surfaced: (() => void)[] = [];

@@ -239,7 +239,7 @@ describe("events of others", () => {
 });
 
 describe("after a gap", () => {
-  test("nobody takes the picture for whole from the moment that the connection breaks", () => {
+  test("the view counts as incomplete from the moment that the connection breaks", () => {
     port.become("suspended");
     expect(follower.said().at(-1)).toBe("gap");
   });

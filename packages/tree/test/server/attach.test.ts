@@ -50,7 +50,7 @@ test("attached processes go on after a restart of the server", async () => {
   expect(attached.session().epoch).toBe(epoch);
 });
 
-test("a folder that nobody serves is one clear line, at once", async () => {
+test("a state folder that no process serves is reported in one line, at once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-nobody-"));
   await expect(attachEmbeddedTree({ folder, clock, random })).rejects.toMatchObject({
     code: "tree.not_served",

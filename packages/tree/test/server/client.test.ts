@@ -133,7 +133,7 @@ test("sessions, ephemerals and watches live on over a restart of the server", as
   expect(brief(events)).toEqual(["data /quiet"]);
 });
 
-test("a session that nobody takes up again after a restart ends with its timeout counted anew", async () => {
+test("a session that no client resumes after a restart ends when its timeout has passed since then", async () => {
   let dead = false;
   const alive = new UnixConnector(join(bench.folder, "tree.sock"));
   const killable: Connector = {

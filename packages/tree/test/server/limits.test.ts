@@ -144,7 +144,7 @@ test("a client that has seen later changes is turned away", async () => {
   expect(await raw().connect({ lastZxidSeen: 1n << 60n })).toBeUndefined();
 });
 
-test("an operation that nobody knows is unimplemented, and the connection goes on", async () => {
+test("an unknown operation is answered with unimplemented, and the connection goes on", async () => {
   bench = await startBench();
   const one = raw();
   await one.connect();

@@ -6,7 +6,7 @@ import type { Store } from "../../src/embedded/store.ts";
 import { startTreeServer } from "../../src/server/server.ts";
 import { RawClient } from "./raw-client.ts";
 
-test("when the store fails nobody is answered: every connection is cut, and no new one gets in", async () => {
+test("when the store fails no operation is answered: every connection is cut, and no new one is accepted", async () => {
   let broken = false;
   const store: Store = {
     commit: async () => {

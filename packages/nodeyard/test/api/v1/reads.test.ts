@@ -157,7 +157,7 @@ describe("lists", () => {
 describe("what belongs to others", () => {
   const SECRETS = ["secret of", "pass-"];
 
-  test("the words of jobs and drivers are for operators", async () => {
+  test("comments of jobs and remarks of drivers are shown to operators only", async () => {
     for (const path of ["/v1/nodes", `/v1/nodes/${ids[0]}`]) {
       const [all, some] = [(await call(path)).text, (await call(path, "viewer")).text];
       for (const secret of SECRETS) {
@@ -168,7 +168,7 @@ describe("what belongs to others", () => {
     }
   });
 
-  test("explain shows no more of these words than the lists", async () => {
+  test("explain hides the same fields as the lists", async () => {
     const path = `/v1/explain/node/${ids[0]}`;
     expect((await call(path)).text).toContain("secret of 0");
     for (const as of ["viewer", "blue"]) {
@@ -206,7 +206,7 @@ describe("what belongs to others", () => {
     }
   });
 
-  test("what does not exist and what is another's look the same", async () => {
+  test("a node that does not exist and a node of another tenant get the same answer", async () => {
     const [other, none] = await Promise.all([
       call(`/v1/nodes/${ids[1]}`, "blue"),
       call("/v1/nodes/0000009999", "blue"),

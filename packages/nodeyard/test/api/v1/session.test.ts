@@ -153,7 +153,7 @@ describe("a session", () => {
     await site.api.leave(address);
   });
 
-  test("a form of another site, which cannot send JSON, logs nobody in", async () => {
+  test("a form of another site, which cannot send JSON, is refused and sets no cookie", async () => {
     const { ticket } = await ticketBy(socket);
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]) {
       const sent = { headers: { "content-type": type }, body: JSON.stringify({ ticket }) };
