@@ -47,7 +47,7 @@ export function defineRetire(command: Command, session: Session): void {
       withBackend(session, async (commands) => {
         const { io } = session;
         const backing = await commands.retire(id, comment);
-        if (json === true) io.out(`${JSON.stringify({ backing_node: backing })}\n`);
+        if (json === true) printJson(io, { backing_node: backing });
         else io.out(`node ${backing} gets no new slots\n`);
       }),
     );

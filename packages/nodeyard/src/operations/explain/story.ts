@@ -42,7 +42,7 @@ export type StoryKind = "request" | "lease" | "node" | "label" | "image";
 export interface Story {
   readonly kind: StoryKind;
   readonly id: string;
-  /** The record's state, or "gone"; of a label "offered", "unserved" or "unknown". */
+  /** The record's state, or "gone"; of a label "served", "waiting" or "unserved". */
   readonly state: string;
   readonly since: string | null;
   /** What the records say of it. */
