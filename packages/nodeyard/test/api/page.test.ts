@@ -65,7 +65,7 @@ describe("the page", () => {
     },
   );
 
-  test("is whole without compression", async () => {
+  test("is complete without compression", async () => {
     const { text, headers } = await ask(site.url, "/", { headers: { "accept-encoding": "gzip;q=0" } });
     expect(headers["content-encoding"]).toBeUndefined();
     expect(text).toContain("<!doctype html>");

@@ -319,7 +319,7 @@ describe("by a token over TCP", () => {
     return { NODEYARD_URL: url, NODEYARD_TOKEN_FILE: file };
   };
 
-  test("a user requests a node, waits for it, sees what is its own, and releases it", async () => {
+  test("a user requests a node, waits for it, sees its own lease only, and releases it", async () => {
     const user = await byToken("web", "--role", "user", "--label", "small", "--tenant", "web");
     const granted = await run(user, "request", "small", "--wait", "--json");
     const { lease, state, nodes } = JSON.parse(granted.out);

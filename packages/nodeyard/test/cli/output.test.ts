@@ -67,7 +67,7 @@ test("every verb has --json", async () => {
   expect(without.map(({ path }) => path.join(" ")).filter((path) => !NO_JSON.test(path))).toEqual([]);
 });
 
-test("a lease of a thousand nodes is a row that can be read, and whole in JSON", () => {
+test("a lease of a thousand nodes is a short row in the table, and complete in JSON", () => {
   const nodes = Array.from({ length: 1_000 }, (_, at) => String(at).padStart(10, "0"));
   const lease: Lease = {
     id: "0123456789ab",

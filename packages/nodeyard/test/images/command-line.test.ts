@@ -103,7 +103,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     expect([ended.code, ended.err]).toEqual([code, expect.stringContaining(err)]);
   });
 
-  test("an export is whole and private; importing it twice changes nothing, and numbers go on above", async () => {
+  test("an export is complete and private; importing it twice changes nothing, and numbers continue above it", async () => {
     await settled();
     const file = join(site.folder, "export.json");
     writeFileSync(file, "x".repeat(100_000));

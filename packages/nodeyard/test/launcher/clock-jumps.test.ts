@@ -179,7 +179,7 @@ describe("the clock of all is put back or forward by two days", () => {
   );
 });
 
-test("a launcher whose clock is set while it starts ends no lease before it knows what time it is", async () => {
+test("a launcher whose clock is set during its start ends no lease before it has the tree's time", async () => {
   const { world, lease } = await leased();
   await runFor(world, MINUTE);
   let jumped = 0;

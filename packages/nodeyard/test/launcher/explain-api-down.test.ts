@@ -100,7 +100,7 @@ test("down when the launcher starts: nothing is registered, and explain gives th
   await world.fulfilled(waiting);
 });
 
-test("down while launching: the failures of the offering are reported as such", async () => {
+test("down while launching: explain gives the failures of the offering", async () => {
   const [world, api] = [new World({ availabilityZones: ["az1"] }), new Api()];
   await world.start("a", config, { wrap: api.wrap });
   api.down = true;
@@ -116,7 +116,7 @@ test("down while launching: the failures of the offering are reported as such", 
   expect(label.waits_for?.meaning).toMatch(/not for lack of quota/);
 });
 
-test("explain shows what is being done with a node, with its step", async () => {
+test("explain shows the step of a launch in progress, on the request and on the node", async () => {
   const world = new World({
     latency: {
       create: { minMs: 10, maxMs: 10 },

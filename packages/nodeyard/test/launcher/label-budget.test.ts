@@ -156,7 +156,7 @@ describe("a label that never boots", () => {
     expect(world.cloud.inspect()).toHaveLength(21);
   });
 
-  test("a restart does not begin it anew", async () => {
+  test("a restart does not begin it again", async () => {
     const counter = counting();
     const world = new World(ONE_ZONE);
     world.cloud.faults.createFails = Number.POSITIVE_INFINITY;

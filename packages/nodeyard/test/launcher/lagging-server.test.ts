@@ -70,7 +70,7 @@ test("a closed election leaves no contender whose making was not answered, thoug
   expect(children("/nodeyard/elections/x")).toEqual([]);
 });
 
-test("a component stands once, though the next server does not show the one whose making was not answered", async () => {
+test("a component is registered once, even when its creation was not answered and the next server does not show it yet", async () => {
   const { losing, settle, contends, handles, children } = await site();
   losing.when = contends;
   const record = newComponent({ kind: "launcher", hostname: "host", version: "1", state: "running" });

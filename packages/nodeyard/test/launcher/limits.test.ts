@@ -209,7 +209,7 @@ describe("what a launch is given", () => {
     for (const { tag, az } of world.cloud.inspect()) expect(world.node(tag!.nodeId)?.az).toBe(az);
   });
 
-  test("a zone without room: the whole nodeset goes to the other, and nothing is left behind", async () => {
+  test("a zone without capacity: the whole nodeset goes to the other zone, and no machine is left behind", async () => {
     const world = new World({ capacity: { az1: 2 } });
     await world.start("a", launcherConfig([fakeProvider()]));
     const { nodes } = await world.fulfilled(

@@ -62,7 +62,7 @@ async function served(max = 1) {
   return { world, clouds, launcher, log, ids: () => registered().map(({ id }) => String(id)) };
 }
 
-describe("a provider that is configured anew", () => {
+describe("a provider whose configuration changes", () => {
   test("while its cloud is away goes on as it was; what is new is tried again until it is in force", async () => {
     const { world, clouds, launcher, log, ids } = await served();
     const before = ids();

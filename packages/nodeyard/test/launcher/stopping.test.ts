@@ -31,7 +31,7 @@ describe("a launcher that is stopped", () => {
     expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  test("gives up what takes longer; another launcher does it anew and removes what was begun", async () => {
+  test("gives up launches that take longer; another launcher starts again and removes the unfinished machine", async () => {
     const world = new World({ latency: { ...slow.latency, create: { minMs: 60_000, maxMs: 60_000 } } });
     const { launcher, tree } = await world.start("a", launcherConfig([fakeProvider()]));
     const id = await world.ask();

@@ -69,7 +69,7 @@ describe("backing nodes that are no good", () => {
     expect(lab.children("/nodeyard/slots")).toEqual([]);
   });
 
-  test("a delivered node that vanished before it was taken is asked for anew", async () => {
+  test("a delivered node that vanished before it was taken is requested again", async () => {
     const lab = new Lab();
     const taking = (op: { readonly op: string; readonly path: string }) =>
       op.op === "create" && /^\/nodeyard\/slots\/\d+$/.test(op.path);

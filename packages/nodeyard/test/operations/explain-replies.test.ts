@@ -248,7 +248,7 @@ describe("a label", () => {
   });
 });
 
-test("every reason says what it waits for and what happens next", () => {
+test("every reason has a meaning and a next step in words", () => {
   for (const code of Object.keys(verdictCodes) as (keyof typeof verdictCodes)[]) {
     expect(verdictMeaning(code)?.length, code).toBeGreaterThan(15);
     expect(nextSteps[code].length, code).toBeGreaterThan(15);

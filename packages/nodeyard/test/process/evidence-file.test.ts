@@ -40,7 +40,7 @@ test("evidence outlives the process, the last tag counts, and after a month it i
   third.close();
 });
 
-test("a process that is never started anew forgets, too", async () => {
+test("a process that is never restarted forgets, too", async () => {
   const { clock, file, open } = place();
   const evidence = open(file);
   evidence.record("instance", "s", tag("0000000001"));

@@ -72,7 +72,7 @@ describe("the life of a process", () => {
     expect(err).toContain("exiting now: second signal");
   });
 
-  test("SIGUSR2 shows what it is busy with, and ends nothing", async () => {
+  test("SIGUSR2 dumps the work in progress, and ends no process", async () => {
     const up = await site.up();
     // Together more than the pool holds: one of them waits.
     await Promise.all([site.run("request", "large:5"), site.run("request", "small:5")]);

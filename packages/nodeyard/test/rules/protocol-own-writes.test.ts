@@ -27,7 +27,7 @@ test("a launcher reads none of its own writes back: of a request's life it fetch
   }
 });
 
-test("an event of another's write that comes while one of ours is in flight is neither lost nor taken for ours", async () => {
+test("an event of another client's write during a write of this client is neither lost nor taken for its own", async () => {
   const world = new World();
   await world.start("a", launcherConfig([fakeProvider()]));
   const id = await world.ask();

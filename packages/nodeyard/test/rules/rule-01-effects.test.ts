@@ -63,7 +63,7 @@ function parts() {
 }
 
 describe("rule 1: before an outside effect", () => {
-  test("all of connection, whole picture and trust are asked for", () => {
+  test("effects need a connection, a complete view and a trusted session", () => {
     const { handles, session, tell } = parts();
     expect(mayAct(handles)).toBe(true);
     tell({ state: "suspended" });

@@ -63,7 +63,7 @@ describe("rule 3: max-servers among several launchers", () => {
     checkLog(world.cluster.log, limits);
   });
 
-  test("a corrupted ledger is counted anew, and exceeds no limit for long", async () => {
+  test("a corrupted ledger is counted again, and exceeds no limit for long", async () => {
     const world = new World();
     await world.start("launcher-a", config);
     for (let at = 0; at < 3; at++) await world.fulfilled(await world.ask());

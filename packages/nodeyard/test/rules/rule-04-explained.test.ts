@@ -46,7 +46,7 @@ describe("rule 4: every request ends, or explain says what it waits for", () => 
     expect(able.verdict(unknown)).toMatchObject({ code: "declined.here" });
   });
 
-  test("a request that another launcher works on is explained as such", async () => {
+  test("explain says which launcher works on a request", async () => {
     const world = new World();
     const id = await world.ask({ state: "pending" });
     await world.contend(paths.requestLock(id));

@@ -61,7 +61,7 @@ describe("rule 10: what was acknowledged survives", () => {
   });
   afterEach(() => site.close());
 
-  test("kill -9 of the whole of Nodeyard, in the midst of writes, five times over", async () => {
+  test("kill -9 of a whole Nodeyard during writes, five times", async () => {
     const random = seededRandom(10);
     const acknowledged = new Set<string>();
     let first = 0;
@@ -114,7 +114,7 @@ describe.skipIf(noSmallDisk() !== undefined)("rule 10: a disk that takes no more
       .map((line) => JSON.parse(line) as { level: string; code?: string; message: string })
       .filter(({ level, code }) => level === "error" && code !== undefined);
 
-  test("full: nothing more is acknowledged, one error says so, it ends, and what was acknowledged is there", async () => {
+  test("full disk: no further write is acknowledged, one error says so, the process ends, and acknowledged writes are there", async () => {
     const up = start();
     await up.printed("Nodeyard is up");
     const tree = await attach(join(disk.seen, "state"));

@@ -56,7 +56,7 @@ describe("hosts are kept for the first in line", () => {
     expect(ask(id(2), "phone")).toEqual([id(2)]);
   });
 
-  test("one that comes first takes what is kept for a later one, which keeps its place", () => {
+  test("an earlier request takes hosts that are kept for a later one, which keeps its place in line", () => {
     const { fixture, free, ask } = busyLab([["board"], ["board"]]);
     ask(id(1), "board", "board");
     free(0);
@@ -116,7 +116,7 @@ describe("nothing is kept for a request that wants more hosts than there are", (
     expect(fixture.code(id(1))).toBe("nodes.none-free");
   });
 
-  test("one that is registered anew in time has not been away", () => {
+  test("a host that is registered again in time counts as never gone", () => {
     const { fixture, ask } = busyLab([["board"], ["board"], ["board"]]);
     gone(fixture, 2);
     const record = { provider: "lab", type: ["board"], hostname: "h", slot: 0, resources: null };

@@ -96,7 +96,7 @@ describe("an offering that fails", () => {
     ]);
   });
 
-  test("an idle node serves all the same; so does another provider, also one of lower priority", () => {
+  test("an idle node serves it nevertheless; so does another provider, also one of lower priority", () => {
     const fixture = new SchedulerFixture(policy([pool(), pool({ provider: "other", priority: 200 })]));
     fixture.tell({ type: "failures", key: small, after: failing() });
     expect(accepted(asks(fixture, "100-1"))).toEqual(["100-1 other/main"]);

@@ -201,7 +201,7 @@ describe("what is kept for the head of a queue", () => {
     expect(accepted(fixture.request(id(2), { node_types: ["arm"] }))).toEqual([id(2)]);
   });
 
-  test("far behind a blocked head, what it can serve or must decline is looked at all the same", () => {
+  test("far behind a blocked request, those that the pool can serve or must decline are looked at, too", () => {
     const providers = new Map([["cloud", { name: "cloud", maxConcurrency: 1, quota: {} }]]);
     const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 5 } })], { providers }));
     fixture.node(nodeId(1), { state: "building", resources: { instances: 1 } }, ["c"]);

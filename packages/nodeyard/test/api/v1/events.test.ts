@@ -146,7 +146,7 @@ describe("a stream of events", () => {
     await releaseLease(site.handles, id);
   });
 
-  test("of a server without a state folder begins anew after a restart, and says so", async () => {
+  test("of a server without a state folder begins empty after a restart, and says so", async () => {
     const { clock, log } = { clock: systemClock, log: memoryLog() };
     const { view } = site.rig.launcher;
     const start = async () => {

@@ -271,7 +271,7 @@ test("a caller that calls too often waits for its next call, and others do not",
   expect(calls("eager")).toBe(50);
 });
 
-test("a long list lets other work go on now and then, costs more than one call, and is whole all the same", async () => {
+test("a long list yields to other work, costs more than one call, and is complete", async () => {
   const rows = Array.from({ length: 5_000 }, (_, at) => ({ id: `${at}` }));
   const list = { name: "things", about: "things", roles: [], row: z.object({ id: z.string() }), key: "id" };
   const [route] = routesOf({ ...list, filters: [], rows: () => rows });
