@@ -73,7 +73,7 @@ function sentence(issue: SchemaIssue & Details, value: unknown, secret: boolean)
     case "invalid_format":
       return `is ${quoted}, but must match ${pattern ?? message}`;
     case "unrecognized_keys":
-      return `has ${keys.map((key) => JSON.stringify(key)).join(", ")}, which no field is called; remove it`;
+      return `has unknown fields: ${keys.map((key) => JSON.stringify(key)).join(", ")}; remove them`;
     case "invalid_union":
       return `is ${quoted}, which has none of the allowed forms`;
     default:

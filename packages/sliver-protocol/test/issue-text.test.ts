@@ -37,7 +37,7 @@ test.each([
   [{ v: 2 }, "v: is 2, but must be 1"],
   [{ list: [1, 2] }, "list: has 2 entries, but must have at most 1"],
   [{ list: [null] }, "list.0: is null, but must be a number"],
-  [{ cpus: 1 }, 'the whole: has "cpus", which no field is called; remove it'],
+  [{ cpus: 1 }, 'the whole: has unknown fields: "cpus"; remove them'],
   [[], "the whole: is a list, but must be an object"],
 ])("%j: %s", (value, text) => expect(textOf(value)).toBe(text));
 
