@@ -24,7 +24,7 @@ const CONTROLLERS = [
   // Removes the taint of new nodes.
   "node-lifecycle-controller",
 ];
-const READY_MS = 120_000;
+const READY_MS = 240_000;
 /** What namespaces of tests have in them; pods first, since others belong to them. */
 const CONTENT = [
   "pods",

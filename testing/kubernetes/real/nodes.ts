@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
+  type Access,
   accessOf,
   failure,
   ID,
@@ -344,8 +345,23 @@ describe("openshiftpods", () => {
     for (const path of [`${RBAC}/namespaces/main/roles`, `${RBAC}/namespaces/main/rolebindings`])
       await site.until(path, async () => {
         const { items } = await site.api<{ items: Named[] }>("GET", path);
-        return items.every(({ metadata }) => metadata.name !== `small-${ID}`);
+        return items.every(({ metadata }) => !metadata.name.startsWith(`small-${ID}`));
       });
+  });
+
+  test("the credential of a pod that is made again stays when that of the pod before it is collected", async () => {
+    await site.project("main");
+    const { create, remove } = await open("openshiftpods", SHARED);
+    const before = accessOf(await create());
+    // It collects what a pod that is gone owned: only when both nodes have been there.
+    await site.kill("kube-controller-manager");
+    await remove();
+    const after = accessOf(await create());
+    await site.restart("kube-controller-manager");
+    const get = async ({ token }: Access) =>
+      (await site.call("GET", `/api/v1/namespaces/main/pods/small-${ID}`, token)).status;
+    await site.until("the account of the former pod is collected", async () => (await get(before)) === 401);
+    expect(await get(after)).toBe(200);
   });
 
   test("a launcher that may not make credentials says so at its start, and hands on its own", async () => {

@@ -113,23 +113,26 @@ export function sharedNodes(site: Site): Nodes {
 
   /**
    * The record's `connection_port` with a credential for this pod only: a service account, a role that names the pod, and their
-   * binding. The pod owns them, so the cluster deletes them with the pod. When the launcher has no right to create them, the job
-   * gets the launcher's own credential, as in Nodepool. Safe to repeat: what exists is kept, and the token is a new one.
+   * binding. The pod owns them, so the cluster deletes them with the pod: some time after it, so that their name has a part of the pod's
+   * uid. Under the pod's name alone those of an earlier pod of the node would be taken for its own, and then collected. When the launcher
+   * has no right to create them, the job gets the launcher's own credential, as in Nodepool. Safe to repeat: what exists is kept, and the
+   * token is a new one.
    */
   async function portFor({ metadata: { name, uid, namespace = "" } }: Pod, signal: AbortSignal) {
     const place = { namespace, pod: name, isOwn: false };
     const access = await connection.access();
     if (!handsOn.has(namespace)) {
+      const user = `${name}-${uid.slice(0, 8)}`;
       const owner = { apiVersion: "v1", kind: "Pod", name, uid };
       const more = { ownerReferences: [owner] };
       try {
         await Promise.all([
-          site.access.serviceAccount(namespace, name, more, signal),
+          site.access.serviceAccount(namespace, user, more, signal),
           site.access
-            .role(namespace, name, podRules([name]), more, signal)
-            .then(() => site.access.bind(namespace, name, { kind: "Role", name }, name, more, signal)),
+            .role(namespace, user, podRules([name]), more, signal)
+            .then(() => site.access.bind(namespace, user, { kind: "Role", name: user }, user, more, signal)),
         ]);
-        const token = await site.access.token(namespace, name, site.config.own.tokenMs, signal);
+        const token = await site.access.token(namespace, user, site.config.own.tokenMs, signal);
         return portOf(site.kind, place, access, token);
       } catch (error) {
         // A 403 can come although `open` found the rights: roles change while the launcher runs.
