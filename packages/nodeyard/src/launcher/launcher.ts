@@ -11,6 +11,7 @@ import { lookAtConsole } from "./nodes/console.ts";
 import { sweepRemarks } from "./nodes/remarks.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
+import { becameFree } from "./providers/slots.ts";
 import { providerStandings } from "./providers/standing.ts";
 import { aborted } from "./tasks.ts";
 import { testify, type Witness } from "./testify.ts";
@@ -207,9 +208,13 @@ export class Launcher {
     launches.records.onEvent(event);
     deletions.onEvent(event);
     this.#answerer.onEvent(event);
-    if (event.type === "node" && event.before !== undefined && event.after === undefined) {
+    // A host that left the configuration, or has other settings, waits for its record to be free.
+    if (
+      event.type === "node" &&
+      event.before !== undefined &&
+      (event.after === undefined || becameFree(event))
+    )
       serving.wakeInventory(event.before.record.provider);
-    }
     if (event.type === "node") noteUse(event, this.#parts.handles, serving.pools);
     // It may have occupied the slot of any static host.
     if (event.type === "unreadable" && event.after === undefined) serving.wakeInventories();

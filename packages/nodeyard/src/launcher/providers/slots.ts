@@ -120,6 +120,15 @@ function mayHave(
   return typeof slot !== "number" || slot === at;
 }
 
+/** Whether a change of a record or of its locks makes it free. */
+export function becameFree(event: {
+  readonly before?: NodeEntry | undefined;
+  readonly after?: NodeEntry | undefined;
+}): boolean {
+  const { before, after } = event;
+  return after !== undefined && isFree(after) && before !== undefined && !isFree(before);
+}
+
 /** May be changed or deleted without asking anybody: no request has it, and nobody locks it. */
 function isFree({ record, contenders }: NodeEntry): boolean {
   return record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
