@@ -78,6 +78,8 @@ export class KubernetesSite {
   readonly server: string;
   readonly #etcdPort: number;
   readonly #words: ReadonlyMap<Program, readonly string[]>;
+  /** Namespaces that are being erased, by uid. */
+  readonly #erasing = new Map<string, Promise<void>>();
   readonly #children = new Map<Program, ChildProcess>();
   #agent: Agent | undefined;
 
@@ -281,7 +283,16 @@ export class KubernetesSite {
    * The namespace controller lets five seconds pass before it looks at a namespace that ends; this does its work at once. Another of the same
    * name, which a test has made meanwhile, is left alone.
    */
-  async #erase({ name, uid }: Namespace): Promise<void> {
+  async #erase(namespace: Namespace): Promise<void> {
+    const { uid } = namespace;
+    // Once at a time: a second one could go on after the first, and delete what a test has put into the next namespace of that name.
+    const work =
+      this.#erasing.get(uid) ?? this.#eraseOnce(namespace).finally(() => this.#erasing.delete(uid));
+    this.#erasing.set(uid, work);
+    return work;
+  }
+
+  async #eraseOnce({ name, uid }: Namespace): Promise<void> {
     const path = `/api/v1/namespaces/${name}`;
     const now = { gracePeriodSeconds: 0 };
     const same = await this.call("DELETE", path, "admin-token", { preconditions: { uid } });
