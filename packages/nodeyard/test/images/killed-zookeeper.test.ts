@@ -14,6 +14,7 @@ const AT_ONCE = 10;
 
 describe.skipIf(requireZooKeeper())("a builder that is killed, on a real ZooKeeper", () => {
   let server: ZooKeeperServer;
+  let tries = 0;
   beforeAll(async () => {
     server = await startZooKeeper();
   });
@@ -31,7 +32,8 @@ describe.skipIf(requireZooKeeper())("a builder that is killed, on a real ZooKeep
   );
 
   async function killed(point: number): Promise<void> {
-    const chroot = `/point-${point}`;
+    // A second try begins in a tree of its own, too.
+    const chroot = `/point-${point}-${tries++}`;
     const client = await connect(`${server.host}:${server.port}`);
     await client.create(chroot);
     await client.close();

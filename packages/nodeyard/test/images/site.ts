@@ -107,11 +107,10 @@ export async function until(
   what: string,
   running?: Running,
   looks = 600,
-  lookMs = 50,
 ): Promise<void> {
   for (let left = looks; left > 0; left--) {
     if (await look()) return;
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(`never: ${what}\n${running?.err ?? ""}`);
 }
