@@ -5,7 +5,10 @@ import { secondTry } from "../../tools/suites/second-try.ts";
 const ALL = ["packages/*/test/**/lxc-*.test.ts"];
 /** They measure how the kernel divides the machine: nothing else may run meanwhile. */
 const MEASURES = "flood io loans neighbours rate shares ten".split(" ");
-const ALONE = MEASURES.map((name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`);
+const ALONE = [
+  ...MEASURES.map((name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`),
+  "packages/nodeyard/test/slivers/lxc-lending.test.ts",
+];
 
 function project(name: string, include: readonly string[], exclude: readonly string[] = []) {
   return {
