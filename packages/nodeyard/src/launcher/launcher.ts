@@ -208,13 +208,12 @@ export class Launcher {
     launches.records.onEvent(event);
     deletions.onEvent(event);
     this.#answerer.onEvent(event);
-    // A host that left the configuration, or has other settings, waits for its record to be free.
-    if (
-      event.type === "node" &&
-      event.before !== undefined &&
-      (event.after === undefined || becameFree(event))
-    )
-      serving.wakeInventory(event.before.record.provider);
+    if (event.type === "node" && event.before !== undefined) {
+      const { provider } = event.before.record;
+      if (event.after === undefined) serving.wakeInventory(provider);
+      // A host that left the configuration, or has other settings, waits for its record to be free.
+      else if (becameFree(event)) serving.wakeInventoryForFree(provider);
+    }
     if (event.type === "node") noteUse(event, this.#parts.handles, serving.pools);
     // It may have occupied the slot of any static host.
     if (event.type === "unreadable" && event.after === undefined) serving.wakeInventories();

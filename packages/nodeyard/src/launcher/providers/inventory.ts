@@ -15,6 +15,8 @@ const PROBES_AT_ONCE = 32;
 const RESYNC_MS = 60_000;
 /** Changes that come together are handled together. */
 const GATHER_MS = 20;
+/** Milliseconds from a record that became free to the comparison. */
+const FREED_MS = 1_000;
 
 /**
  * Keeps a provider's inventory registered: one ready record for each slot of each host that answers. Of several launchers
@@ -60,6 +62,11 @@ export class InventoryKeeper {
   /** Something changed: reconciles within a few milliseconds, together with other changes. */
   wake(): void {
     this.#controller.wake(GATHER_MS);
+  }
+
+  /** A record became free. Not at once: it may be one that this launcher let go because it could not write it. */
+  wakeForFree(): void {
+    this.#controller.wake(FREED_MS);
   }
 
   /** Ends the leadership and resolves when no probe or write is under way. */

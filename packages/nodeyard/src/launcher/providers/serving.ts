@@ -139,9 +139,14 @@ export class Serving {
     return this.#stopped ? [] : configs.map((config) => this.#serve(config));
   }
 
-  /** A record of the provider went or changed: its inventory may lack a slot now. */
+  /** A record of the provider is gone: its inventory may lack a slot now. */
   wakeInventory(provider: string | null): void {
     this.#served.get(provider ?? "")?.inventory?.wake();
+  }
+
+  /** A record of the provider became free: its inventory may have waited to delete or to change it. */
+  wakeInventoryForFree(provider: string | null): void {
+    this.#served.get(provider ?? "")?.inventory?.wakeForFree();
   }
 
   /** A record that may have been of any of them is gone, or can be read again. */
