@@ -113,7 +113,7 @@ const ownTable = {
     "`restricted`: the machine only answers. `outbound`: it reaches all but this host; needs root and `user`.",
     ["restricted", "outbound"],
   ).map((network, at) => {
-    // Without a user of its own, QEMU's packets could not be told from those of the launcher.
+    // Without a user of its own, rules of the firewall could not tell QEMU's packets from the launcher's.
     if (network === "outbound" && !at.has("user"))
       at.error("network", "is outbound, which tells the machines' packets by their user; add user");
     return network;

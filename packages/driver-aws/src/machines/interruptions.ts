@@ -40,7 +40,7 @@ export async function takeNotice(
   if (instance === undefined || tag?.installation !== installation || tag.provider !== config.name) return;
   // Another launcher has taken it.
   if (isInterrupted(instance)) return;
-  // Before the tag is set: if the launcher dies in between, the notice comes again and is only told twice.
+  // Before the tag is set: if the launcher dies in between, the notice comes again and users see it twice, not never.
   remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
   const Tags = [{ Key: INTERRUPTED, Value: at }];
   await account.aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);

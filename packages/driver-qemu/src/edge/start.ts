@@ -54,7 +54,7 @@ export async function overlay(
 
 /**
  * Writes the seed files. With `disk` also a FAT file system that cloud-init recognises by its label. Existing files are replaced.
- * QEMU's user can read them, and nobody else but the launcher: they may have secrets.
+ * Only QEMU's user and the launcher can read them: they may have secrets.
  */
 export async function seed(
   folder: string,

@@ -98,7 +98,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
 
 /** Answers bytes that are no valid HTTP request; their path is unknown. */
 function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
-  // Nobody reads an answer any more.
+  // The client is gone, so an answer would reach no one.
   if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
   const status =
     error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
