@@ -30,7 +30,7 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
     config: sliverConfig,
     async open(config, context) {
       const late = () => new DriverError("timeout", `the machines did not answer within ${OPEN_MS} ms`);
-      const limit = deadline(context.clock, OPEN_MS, late);
+      using limit = deadline(context.clock, OPEN_MS, late);
       const closing = new AbortController();
       const close = async () =>
         closing.abort(new DriverError("transient", `provider ${config.name} is closed`));
@@ -44,8 +44,6 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
       } catch (error) {
         // The time limit is the cause, whatever the aborted calls say.
         throw limit.signal.aborted ? limit.signal.reason : mapError(error, `provider ${config.name}`);
-      } finally {
-        limit.cancel();
       }
     },
   };

@@ -31,14 +31,12 @@ export async function machineOf(
   signal: AbortSignal,
 ): Promise<SliverMachine> {
   const late = () => new DriverError("timeout", `machine ${host.name} did not answer within ${ANSWER_MS} ms`);
-  const limit = deadline(clock, ANSWER_MS, late, signal);
+  using limit = deadline(clock, ANSWER_MS, late, signal);
   try {
     return shown(await abortable(host.status(limit.signal), limit.signal), installation);
   } catch (error) {
     signal.throwIfAborted();
     return { name: host.name, error: messageOf(error), capacity: {}, guaranteed: {}, slivers: [] };
-  } finally {
-    limit.cancel();
   }
 }
 

@@ -42,13 +42,14 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
+/** A time limit. It ends by `cancel`, or with the block that has it in a `using`. */
+export interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
+  cancel(): void;
+}
+
 /** A signal that aborts with `reason()` after `ms`, or with the parent's reason when the parent aborts. */
-export function deadline(
-  clock: Clock,
-  ms: number,
-  reason: () => Error,
-  parent?: AbortSignal,
-): { readonly signal: AbortSignal; cancel(): void } {
+export function deadline(clock: Clock, ms: number, reason: () => Error, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
   const timer = clock.setTimer(ms, () => end(reason()));
   const onParent = () => end(parent?.reason);
@@ -62,7 +63,7 @@ export function deadline(
   }
   if (parent?.aborted) end(parent.reason);
   else parent?.addEventListener("abort", onParent, { once: true });
-  return { signal: controller.signal, cancel };
+  return { signal: controller.signal, cancel, [Symbol.dispose]: cancel };
 }
 
 /** Waits until `work` settles, but not longer than `ms`. Returns whether it settled; otherwise its result is ignored. */

@@ -1,4 +1,13 @@
-export { abortable, type Clock, deadline, inTime, settledWithin, sleep, type Timer } from "./clock.ts";
+export {
+  abortable,
+  type Clock,
+  type Deadline,
+  deadline,
+  inTime,
+  settledWithin,
+  sleep,
+  type Timer,
+} from "./clock.ts";
 export { compareText } from "./compare.ts";
 export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";

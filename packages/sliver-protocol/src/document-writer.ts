@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Deadline } from "@nodeyard/runtime";
 import type { SliverClient } from "./client.ts";
 import { type DocumentInput, parseSliver, type SliverSpec, type SliverSpecInput } from "./document.ts";
 import {
@@ -32,7 +33,7 @@ export interface DocumentWriterOptions {
   /** Waits before attempt number `attempt` (0 is the first retry); rejects when `signal` aborts. */
   readonly wait: (attempt: number, signal: AbortSignal) => Promise<void>;
   /** Makes the time limit of one delivery with all of its attempts. */
-  readonly limit: () => { readonly signal: AbortSignal; cancel(): void };
+  readonly limit: () => Deadline;
   /** Most attempts to deliver one batch of changes. */
   readonly attempts?: number;
 }
@@ -99,13 +100,11 @@ export class DocumentWriter {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
-      const limit = this.#options.limit();
+      using limit = this.#options.limit();
       try {
         await this.#deliver(batch, limit.signal);
       } catch (error) {
         for (const { reject } of batch) reject(error);
-      } finally {
-        limit.cancel();
       }
     }
     this.#running = false;

@@ -186,12 +186,10 @@ async function removeCopy(
   folder: string,
 ) {
   const late = () => new SliverHostError(`${remote.name} stopped answering`);
-  const limit = deadline(clock, CLEAN_UP_MS, late);
+  using limit = deadline(clock, CLEAN_UP_MS, late);
   try {
     await remote.run(`rm -rf ${folder}`, { signal: limit.signal });
   } catch {
     // The copy (120 MB) is in a temporary folder, and the caller gets the error of the operation itself.
-  } finally {
-    limit.cancel();
   }
 }

@@ -134,25 +134,21 @@ function makesSense({
 
 /** Removes everything that slivers need from this machine, or says what it would remove. May be repeated after a failure. */
 async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): Promise<number> {
-  const limit = deadline(
+  using limit = deadline(
     systemClock,
     DISMANTLE_LIMIT,
     () => new MachineError("it took more than 30 minutes"),
   );
-  try {
-    // Firewall rules of existing slivers use the addresses that are recorded, which may differ from the configured ones.
-    const network = (await keptNetwork(config.isolation.folder)) ?? config.isolation.network;
-    const isolation = { ...config.isolation, network };
-    const machine = machineOf({ ...config, isolation }, (text) => log(`info ${text}\n`));
-    const { remove, keep } = await dismantling(config, machine, limit.signal);
-    if (!dryRun) await dismantle(config, machine, limit.signal);
-    if (json) return say(`${JSON.stringify({ v: 1, done: !dryRun, remove, keep })}\n`);
-    const verb = dryRun ? "would remove" : "removed";
-    const lines = remove.map(({ kind, name }) => `${verb} ${kind} ${name}`);
-    return say(`${[...lines, ...keep.map((line) => `stays: ${line}`)].join("\n")}\n`);
-  } finally {
-    limit.cancel();
-  }
+  // Firewall rules of existing slivers use the addresses that are recorded, which may differ from the configured ones.
+  const network = (await keptNetwork(config.isolation.folder)) ?? config.isolation.network;
+  const isolation = { ...config.isolation, network };
+  const machine = machineOf({ ...config, isolation }, (text) => log(`info ${text}\n`));
+  const { remove, keep } = await dismantling(config, machine, limit.signal);
+  if (!dryRun) await dismantle(config, machine, limit.signal);
+  if (json) return say(`${JSON.stringify({ v: 1, done: !dryRun, remove, keep })}\n`);
+  const verb = dryRun ? "would remove" : "removed";
+  const lines = remove.map(({ kind, name }) => `${verb} ${kind} ${name}`);
+  return say(`${[...lines, ...keep.map((line) => `stays: ${line}`)].join("\n")}\n`);
 }
 
 /** Memory in bytes for all slivers together, so that they leave the host its own. */

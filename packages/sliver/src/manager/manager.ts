@@ -299,12 +299,8 @@ export class Manager {
   async #inspect(): Promise<readonly Observed[]> {
     const late = () =>
       new StepTimeoutError(`inspecting the machine took more than ${INSPECT_LIMIT / 1000} s`);
-    const limit = deadline(this.options.clock, INSPECT_LIMIT, late);
-    try {
-      return await this.options.backEnd.inspect(limit.signal);
-    } finally {
-      limit.cancel();
-    }
+    using limit = deadline(this.options.clock, INSPECT_LIMIT, late);
+    return await this.options.backEnd.inspect(limit.signal);
   }
 
   #tellKills(observed: readonly Observed[]): void {

@@ -113,11 +113,7 @@ export class Poller {
   async #poll(): Promise<void> {
     const { clock, limit, aborted, poll } = this.#options;
     const late = () => aborted(`no answer within ${limit / 1000} s`);
-    const timer = deadline(clock, limit, late, this.#stop.signal);
-    try {
-      await poll(timer.signal);
-    } finally {
-      timer.cancel();
-    }
+    using timer = deadline(clock, limit, late, this.#stop.signal);
+    await poll(timer.signal);
   }
 }

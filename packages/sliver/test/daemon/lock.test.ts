@@ -32,7 +32,7 @@ describe("the lock of a state folder", () => {
     const script = `import(${lock}).then(({ lockFolder }) => lockFolder(process.argv[1])).catch((e) => console.log(e.message))`;
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-lock-"));
     try {
-      lockFolder(folder).release();
+      lockFolder(folder)[Symbol.dispose]();
       const { stdout } = spawnSync(process.execPath, ["-e", script, folder], {
         uid: 65_534,
         encoding: "utf8",

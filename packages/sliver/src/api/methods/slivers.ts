@@ -182,15 +182,13 @@ async function ofImages(
     throw wrongArgument("an image's name is 64 lower-case letters, digits and ._- at most");
   if (backEnd.snapshot === undefined)
     throw new Fault(FAILED_CALL, `slivers of back end ${backEnd.name} have no images`);
-  const limit = deadline(clock, PATIENCE, () => new Fault(FAILED_CALL, "it took more than 110 seconds"));
+  using limit = deadline(clock, PATIENCE, () => new Fault(FAILED_CALL, "it took more than 110 seconds"));
   try {
     await work(backEnd, image, limit.signal);
     return 1;
   } catch (error) {
     if (!(error instanceof NodeyardError)) throw error;
     throw new Fault(FAILED_CALL, messageOf(error));
-  } finally {
-    limit.cancel();
   }
 }
 

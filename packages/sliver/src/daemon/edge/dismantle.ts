@@ -64,52 +64,41 @@ export async function dismantling(
 
 /**
  * Ends every sliver and restores the machine to its state before the first one. The daemon's own state is removed last, so that an
- * interrupted run can be repeated. Resolves with what was removed. Throws AlreadyRunningError while a daemon runs, and MachineError when
- * something could not be removed.
+ * interrupted run can be repeated. Throws AlreadyRunningError while a daemon runs, and MachineError when something could not be removed.
  */
 export async function dismantle(
   config: DaemonConfig,
   machine: SliverMachine,
   signal: AbortSignal,
-): Promise<readonly Belonging[]> {
+): Promise<void> {
   const { stateFolder, runFolder, control } = config;
-  const before = await dismantling(config, machine, signal);
-  if (before.remove.length === 0) return [];
-  const lock = lockFolder(stateFolder);
-  try {
-    await endSlivers(machine, signal);
-    const sockets = new AccountSockets(runFolder, () => {
-      throw new Error("no callers are accepted");
-    });
-    await sockets.prepare();
-    await sockets.close();
-    // Left by a daemon that was killed.
-    await removeOwn(runFolder, Object.keys(OWN_IDS).map(readerFolder));
-    if (control.keysFile !== undefined) await rm(control.keysFile, { force: true });
-  } finally {
-    lock.release();
-  }
+  if ((await dismantling(config, machine, signal)).remove.length === 0) return;
+  using _lock = lockFolder(stateFolder);
+  await endSlivers(machine, signal);
+  const sockets = new AccountSockets(runFolder, () => {
+    throw new Error("no callers are accepted");
+  });
+  await sockets.prepare();
+  await sockets.close();
+  // Left by a daemon that was killed.
+  await removeOwn(runFolder, Object.keys(OWN_IDS).map(readerFolder));
+  if (control.keysFile !== undefined) await rm(control.keysFile, { force: true });
   await removeOwn(stateFolder, (await readdir(stateFolder)).filter(isState));
-  return before.remove;
 }
 
 /** Ends the slivers unless another daemon manages the machine. A daemon that could never start has no slivers to end. */
 async function endSlivers(machine: SliverMachine, signal: AbortSignal): Promise<void> {
-  let lock: ReturnType<typeof lockMachine>;
+  using held = new DisposableStack();
   try {
-    lock = lockMachine(MACHINE_LOCK);
+    held.use(lockMachine(MACHINE_LOCK));
   } catch (error) {
     const isNothing =
       error instanceof AlreadyRunningError && (await belongings(machine.options, signal)).length === 0;
     if (isNothing) return;
     throw error;
   }
-  try {
-    await dismantleMachine(machine, signal);
-    await rm(MACHINE_LOCK, { recursive: true, force: true });
-  } finally {
-    lock.release();
-  }
+  await dismantleMachine(machine, signal);
+  await rm(MACHINE_LOCK, { recursive: true, force: true });
 }
 
 /** Files that a daemon made in its state folder; others are not ours to remove. */

@@ -17,8 +17,7 @@ export async function forgetWriter(
   dryRun: boolean,
 ): Promise<string> {
   await using undo = new AsyncDisposableStack();
-  const lock = lockFolder(stateFolder);
-  undo.defer(() => lock.release());
+  undo.use(lockFolder(stateFolder));
   const store = new Store(nodeFiles(stateFolder), node);
   const { state } = await store.load();
   const { epoch, number } = state.minimum;

@@ -12,7 +12,7 @@ const DAMAGED: readonly unknown[] = [11, 26];
  * Locks the state folder for this process. The kernel releases the lock with the process, however it ends. Node has no call for file locks,
  * but SQLite uses them. Throws AlreadyRunningError, DaemonConfigError.
  */
-export function lockFolder(folder: string): { release(): void } {
+export function lockFolder(folder: string): Disposable {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { mode, uid } = statSync(folder);
   const own = process.getuid!();
@@ -44,7 +44,7 @@ export function lockFolder(folder: string): { release(): void } {
  * Locks the machine, by a folder that is the same for all sliver managers: two managers would end each other's slivers as unknown ones.
  * Throws AlreadyRunningError, DaemonConfigError.
  */
-export function lockMachine(folder: string): { release(): void } {
+export function lockMachine(folder: string): Disposable {
   try {
     return lockFolder(folder);
   } catch (cause) {
@@ -53,7 +53,7 @@ export function lockMachine(folder: string): { release(): void } {
   }
 }
 
-function lock(path: string): { release(): void } {
+function lock(path: string): Disposable {
   const database = new DatabaseSync(path);
   try {
     database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
@@ -61,7 +61,7 @@ function lock(path: string): { release(): void } {
     database.close();
     throw error;
   }
-  return { release: () => database.close() };
+  return database;
 }
 
 /** The primary error code, which is the lower byte of SQLite's extended code. */

@@ -65,11 +65,9 @@ export async function startDaemon(
   const { siblings } = config.machine;
   if (siblings.length > 0) checkSiblings(siblings, await onlineCores());
   await using undo = new AsyncDisposableStack();
-  const lock = lockFolder(config.stateFolder);
-  undo.defer(() => lock.release());
+  undo.use(lockFolder(config.stateFolder));
   const backEnd = make(config);
-  const shared = backEnd.lockFolder === undefined ? undefined : lockMachine(backEnd.lockFolder);
-  undo.defer(() => shared?.release());
+  if (backEnd.lockFolder !== undefined) undo.use(lockMachine(backEnd.lockFolder));
   const store = new Store(nodeFiles(config.stateFolder), config.node);
   const state = await loadState(store, config, log);
   const [ours, slivers] = ["audit.log", "audit-slivers.log"].map((name) => {

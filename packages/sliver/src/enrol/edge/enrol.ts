@@ -54,34 +54,30 @@ export async function apply(
     throw new EnrolError(
       `these packages are missing: ${first.plan.missing.join(", ")}; install them, or run this with --install-packages`,
     );
-  const limit = within(clock, settings.installPackages ? PACKAGES_MS : COMMANDS_MS);
+  using limit = within(clock, settings.installPackages ? PACKAGES_MS : COMMANDS_MS);
   const notes: string[] = [];
-  try {
-    // The user is made first, because the daemon's file contains its id.
-    for (const { part } of first.plan.changes.filter(
-      ({ part }) => part.kind === "packages" || part.kind === "user",
-    ))
-      await carryOut(part, limit.signal);
-    const { node, plan } = await planned(settings, from, clock, first.installs);
-    // Marks the start as due: if this run is interrupted from here on, the next one starts the daemon.
-    if (plan.service !== "none") await writeAtomic(LAYOUT.due, "");
-    for (const { part } of plan.changes) await carryOut(part, limit.signal);
-    if (first.plan.sshd) {
-      const wrong = await wrongSshd(limit.signal);
-      if (wrong !== undefined) notes.push(wrong);
-      notes.push(...(await reloadSshd(limit.signal)));
-    }
-    if (plan.service === "restart") await service.stop(clock, limit.signal);
-    if (plan.service !== "none") {
-      await service.start(limit.signal);
-      await rm(LAYOUT.due, { force: true });
-      notes.push(service.atBoot());
-    }
-    if (!settings.image && node !== undefined) await answers(node, clock, random);
-    return { node: node ?? "", changes: describe(first.plan), missingPackages: [], notes };
-  } finally {
-    limit.cancel();
+  // The user is made first, because the daemon's file contains its id.
+  for (const { part } of first.plan.changes.filter(
+    ({ part }) => part.kind === "packages" || part.kind === "user",
+  ))
+    await carryOut(part, limit.signal);
+  const { node, plan } = await planned(settings, from, clock, first.installs);
+  // Marks the start as due: if this run is interrupted from here on, the next one starts the daemon.
+  if (plan.service !== "none") await writeAtomic(LAYOUT.due, "");
+  for (const { part } of plan.changes) await carryOut(part, limit.signal);
+  if (first.plan.sshd) {
+    const wrong = await wrongSshd(limit.signal);
+    if (wrong !== undefined) notes.push(wrong);
+    notes.push(...(await reloadSshd(limit.signal)));
   }
+  if (plan.service === "restart") await service.stop(clock, limit.signal);
+  if (plan.service !== "none") {
+    await service.start(limit.signal);
+    await rm(LAYOUT.due, { force: true });
+    notes.push(service.atBoot());
+  }
+  if (!settings.image && node !== undefined) await answers(node, clock, random);
+  return { node: node ?? "", changes: describe(first.plan), missingPackages: [], notes };
 }
 
 /**
@@ -117,13 +113,9 @@ async function planned(
     systemd: settings.image || hasSystemd(),
     record: `${JSON.stringify(record)}\n`,
   });
-  const limit = within(clock, COMMANDS_MS);
-  try {
-    const running = !settings.image && (await service.running(limit.signal));
-    return { node, installs, plan: planEnrolment(parts, look(parts, programs, running), settings) };
-  } finally {
-    limit.cancel();
-  }
+  using limit = within(clock, COMMANDS_MS);
+  const running = !settings.image && (await service.running(limit.signal));
+  return { node, installs, plan: planEnrolment(parts, look(parts, programs, running), settings) };
 }
 
 /** The plan for a person, in the order in which it is carried out. */
@@ -137,7 +129,7 @@ function describe({ changes, sshd, service: what }: EnrolPlan): string[] {
 
 /** Waits until the manager answers on its own socket with its node id. */
 async function answers(node: string, clock: Clock, random: Random): Promise<void> {
-  const limit = deadline(clock, ANSWER_MS, () => new EnrolError("no answer in time"));
+  using limit = deadline(clock, ANSWER_MS, () => new EnrolError("no answer in time"));
   const client = new SliverClient(unixTransport(`${LAYOUT.run}/root/api.sock`));
   let last: unknown;
   try {
@@ -157,8 +149,6 @@ async function answers(node: string, clock: Clock, random: Random): Promise<void
     throw new EnrolError(`sliverd was started but does not answer (${messageOf(last)}): ${log}`, {
       cause: last,
     });
-  } finally {
-    limit.cancel();
   }
 }
 

@@ -23,37 +23,33 @@ const DISMANTLE_MS = 600_000;
  * EnrolError, CommandError.
  */
 export async function withdraw(clock: Clock, from: string, dryRun: boolean): Promise<Enrolled> {
-  const limit = within(clock, DISMANTLE_MS);
+  using limit = within(clock, DISMANTLE_MS);
   const { signal } = limit;
-  try {
-    const paths = [...REMOVED, ...REMOVED_LAST].filter(isThere);
-    const config = readConfig();
-    const sshd = paths.includes(LAYOUT.sshd) || paths.includes(LAYOUT.sshdLoaded);
-    const { changes, dismantle: ends } = planWithdrawal({
-      running: await service.running(signal),
-      paths,
-      user: uidOf(CONTROL_USER) !== undefined,
-      lost: "lost" in config ? config.lost : undefined,
-      slivers: "lost" in config ? await sliversHere(clock, signal) : [],
-      sshd,
-    });
-    const node = "node" in config ? config.node : "";
-    const notes = packageNotes();
-    if (dryRun) return { node, changes, missingPackages: [], notes };
-    // First, so that no sliver is made again while all are ended.
-    await service.stop(clock, signal);
-    if (ends) await dismantle(from, signal);
-    // Without the file of keys, logins to the account are impossible.
-    await rm(LAYOUT.keysFile, { force: true });
-    for (const path of REMOVED) await rm(path, { recursive: true, force: true });
-    await service.forget(signal);
-    const left = sshd ? await reloadSshd(signal) : [];
-    await removeUser(CONTROL_USER, clock, signal);
-    for (const path of REMOVED_LAST) await rm(path, { recursive: true, force: true });
-    return { node, changes, missingPackages: [], notes: [...notes, ...left] };
-  } finally {
-    limit.cancel();
-  }
+  const paths = [...REMOVED, ...REMOVED_LAST].filter(isThere);
+  const config = readConfig();
+  const sshd = paths.includes(LAYOUT.sshd) || paths.includes(LAYOUT.sshdLoaded);
+  const { changes, dismantle: ends } = planWithdrawal({
+    running: await service.running(signal),
+    paths,
+    user: uidOf(CONTROL_USER) !== undefined,
+    lost: "lost" in config ? config.lost : undefined,
+    slivers: "lost" in config ? await sliversHere(clock, signal) : [],
+    sshd,
+  });
+  const node = "node" in config ? config.node : "";
+  const notes = packageNotes();
+  if (dryRun) return { node, changes, missingPackages: [], notes };
+  // First, so that no sliver is made again while all are ended.
+  await service.stop(clock, signal);
+  if (ends) await dismantle(from, signal);
+  // Without the file of keys, logins to the account are impossible.
+  await rm(LAYOUT.keysFile, { force: true });
+  for (const path of REMOVED) await rm(path, { recursive: true, force: true });
+  await service.forget(signal);
+  const left = sshd ? await reloadSshd(signal) : [];
+  await removeUser(CONTROL_USER, clock, signal);
+  for (const path of REMOVED_LAST) await rm(path, { recursive: true, force: true });
+  return { node, changes, missingPackages: [], notes: [...notes, ...left] };
 }
 
 /** A broken link is there too. */

@@ -37,12 +37,8 @@ export async function replaceHostile(path: string, text: string, mode = 0o644): 
 
 /** fsyncs a file, or a folder with its names. */
 export async function syncPath(path: string): Promise<void> {
-  const file = await open(path, "r");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, "r");
+  await file.sync();
 }
 
 /** Opens a new file. An existing one was left by a process that died. */

@@ -97,10 +97,9 @@ export class QuotaGroups {
       const ids = [...new Set([...this.#fresh, ...[...this.#stuck.keys()].slice(0, AGAIN)])];
       this.#fresh.clear();
       const late = () => new Error(`not within ${ROUND / 1000} s`);
-      const limit = deadline(this.#options.clock, ROUND, late, stop);
+      using limit = deadline(this.#options.clock, ROUND, late, stop);
       const before = this.#stuck.size;
       await this.#round(ids, limit.signal);
-      limit.cancel();
       if (!stop.aborted) this.#tell(before);
     }
   }

@@ -29,12 +29,8 @@ export function nodeFiles(folder: string): StoreFiles {
     remove: (name) => rm(path(name), { force: true }),
     /** A rename is durable only after this. */
     async syncFolder() {
-      const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
-      try {
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await using handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+      await handle.sync();
     },
   };
 }

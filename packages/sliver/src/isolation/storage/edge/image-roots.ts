@@ -70,11 +70,10 @@ export class ImageRoots {
       await writeAtomic(this.#accounts(path), JSON.stringify(accounts));
       await rename(half, path);
     } catch (error) {
-      const cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
+      using cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
       await this.#free(half, cleanUp.signal).catch((failure) =>
         this.#options.onProgress(`image ${name}: ${half} cannot be removed: ${messageOf(failure)}`),
       );
-      cleanUp.cancel();
       throw error;
     }
   }

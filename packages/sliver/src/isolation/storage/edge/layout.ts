@@ -102,17 +102,13 @@ function chosen(all: readonly Descriptor[], fail: (what: string) => ImageError):
 
 /** Reads a small file. No link is followed, a pipe does not block, and never more than MOST is read. */
 async function textOf(path: string, fail: (what: string, cause?: unknown) => ImageError): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (cause) => {
       throw fail(`${path} cannot be read: ${(cause as Error).message}`, cause);
     },
   );
-  try {
-    const info = await file.stat();
-    if (!info.isFile() || info.size > MOST) throw fail(`${path} is not a file of at most ${MOST} bytes`);
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MOST + 1) });
-    return buffer.toString("utf8", 0, bytesRead);
-  } finally {
-    await file.close();
-  }
+  const info = await file.stat();
+  if (!info.isFile() || info.size > MOST) throw fail(`${path} is not a file of at most ${MOST} bytes`);
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MOST + 1) });
+  return buffer.toString("utf8", 0, bytesRead);
 }

@@ -112,11 +112,10 @@ export class Layouts {
       await run(["btrfs", "qgroup", "limit", String(room), scratch], { signal });
       return await work(scratch);
     } finally {
-      const cleanUp = deadline(this.#clock, REMOVAL, () => new ImageError(`${scratch} stays`));
+      using cleanUp = deadline(this.#clock, REMOVAL, () => new ImageError(`${scratch} stays`));
       await deleteSubvolume(scratch, this.#pool.groups, cleanUp.signal).catch((failure) =>
         this.#say(`image ${name}: ${scratch} cannot be removed: ${messageOf(failure)}`),
       );
-      cleanUp.cancel();
     }
   }
 }
