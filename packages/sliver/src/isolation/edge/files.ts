@@ -1,4 +1,4 @@
-import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** End of a file's name until the file is complete. */
@@ -15,18 +15,20 @@ export interface AtomicOptions {
 
 /** Writes a complete file or nothing; durable when it resolves. Does not follow a link at the path. */
 export async function writeAtomic(path: string, text: string, options: AtomicOptions = {}): Promise<void> {
-  const { durable = true } = options;
   const half = `${path}${HALF}`;
-  const file = await openNew(half, options.mode ?? 0o600);
-  try {
-    await file.writeFile(text);
-    if (options.owner !== undefined) await file.chown(options.owner, options.owner);
-    if (durable) await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeNew(half, text, options);
   await rename(half, path);
-  if (durable) await syncPath(dirname(path));
+  if (options.durable !== false) await syncPath(dirname(path));
+}
+
+/** A file that is there already was left by a process that died. */
+async function writeNew(path: string, text: string, options: AtomicOptions): Promise<void> {
+  const { mode = 0o600, owner, durable = true } = options;
+  await rm(path, { force: true });
+  await using file = await open(path, "wx", mode);
+  await file.writeFile(text);
+  if (owner !== undefined) await file.chown(owner, owner);
+  if (durable) await file.sync();
 }
 
 /** Writes a new file in place of whatever an image contains there, without opening that. */
@@ -39,17 +41,6 @@ export async function replaceHostile(path: string, text: string, mode = 0o644): 
 export async function syncPath(path: string): Promise<void> {
   await using file = await open(path, "r");
   await file.sync();
-}
-
-/** Opens a new file. An existing one was left by a process that died. */
-async function openNew(path: string, mode: number): Promise<FileHandle> {
-  try {
-    return await open(path, "wx", mode);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    await rm(path, { force: true });
-    return await open(path, "wx", mode);
-  }
 }
 
 /**
