@@ -73,7 +73,10 @@ export class DocumentWriter {
   change(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
     signal.throwIfAborted();
     const count = this.#waiting.length;
-    if (count >= MAX_WAITING) return Promise.reject(new SliverBusyError(this.#options.node, count));
+    if (count >= MAX_WAITING)
+      return Promise.reject(
+        new SliverBusyError(`${count} changes wait for node ${this.#options.node} already; try again`),
+      );
     return new Promise((resolve, reject) => {
       const onAbort = () => {
         this.#waiting = this.#waiting.filter((one) => one !== waiting);
@@ -125,7 +128,9 @@ export class DocumentWriter {
       for (const { resolve } of open) resolve(report);
       return;
     }
-    throw new SliverContendedError(node, attempts);
+    throw new SliverContendedError(
+      `the document of node ${node} was changed by others ${attempts} times in a row; try again later`,
+    );
   }
 
   /** Throws unless this writer may replace the node's document. */
@@ -137,7 +142,9 @@ export class DocumentWriter {
       throw new SliverOwnedError(node, document.writer!, document.epoch, { writer, epoch });
     // A complete document ends slivers that it does not list, and after a lost store the node cannot say which slivers those are.
     if (document.safeMode && document.unlisted.length > 0)
-      throw new SliverStoreLostError(node, document.unlisted);
+      throw new SliverStoreLostError(
+        `node ${node} lost its store and still has ${document.unlisted.length} slivers (${document.unlisted.slice(0, 5).join(", ")}): end them there or restore its store; nothing is written to it until then`,
+      );
   }
 
   /** Undefined when another writer was faster, or when it is unknown whether the node took the document. */

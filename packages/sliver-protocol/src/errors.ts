@@ -49,31 +49,13 @@ export class SliverFencedError extends SliverProtocolError {
 }
 
 /** The node lost its store while slivers ran. A document based on what it still knows would end them. */
-export class SliverStoreLostError extends SliverProtocolError {
-  constructor(node: string, unlisted: readonly string[]) {
-    super(
-      "sliver-protocol.store_lost",
-      `node ${node} lost its store and still has ${unlisted.length} slivers (${unlisted.slice(0, 5).join(", ")}): end them there or restore its store; nothing is written to it until then`,
-    );
-  }
-}
+export class SliverStoreLostError extends errorClass("sliver-protocol.store_lost") {}
 
 /** Other writers changed the node's document at each attempt. This writer changed nothing. */
-export class SliverContendedError extends SliverProtocolError {
-  constructor(node: string, attempts: number) {
-    super(
-      "sliver-protocol.contended",
-      `the document of node ${node} was changed by others ${attempts} times in a row; try again later`,
-    );
-  }
-}
+export class SliverContendedError extends errorClass("sliver-protocol.contended") {}
 
 /** Too many changes wait for a node. Nothing was done. */
-export class SliverBusyError extends SliverProtocolError {
-  constructor(node: string, waiting: number) {
-    super("sliver-protocol.busy", `${waiting} changes wait for node ${node} already; try again`);
-  }
-}
+export class SliverBusyError extends errorClass("sliver-protocol.busy") {}
 
 /** The sliver manager refused a call. `fault` is its number, as in XML-RPC: 100 method, 101 count, 102 argument, 104 call, 108 permission. */
 export class SliverFaultError extends SliverProtocolError {

@@ -32,24 +32,10 @@ export class BusyError extends errorClass("sliver.busy") {}
 export class NotYetError extends errorClass("sliver.not_yet") {}
 
 /** The store belongs to another node: a copied disk, or a wrong folder. */
-export class ForeignStoreError extends NodeyardError {
-  constructor(found: string, here: string) {
-    super(
-      "sliver.store_foreign",
-      `the store is of node ${JSON.stringify(found)}, this is ${JSON.stringify(here)}; remove it, or name the right folder`,
-    );
-  }
-}
+export class ForeignStoreError extends errorClass("sliver.store_foreign") {}
 
 /** The store was written by a later version of this program. */
-export class NewerStoreError extends NodeyardError {
-  constructor(schema: number, ours: number) {
-    super(
-      "sliver.store_newer",
-      `the store has schema ${schema}, this program reads ${ours}; start the version that wrote it`,
-    );
-  }
-}
+export class NewerStoreError extends errorClass("sliver.store_newer") {}
 
 /** The change may not be on disk, so it was not acknowledged (rule 10). */
 export class StoreWriteError extends errorClass("sliver.store_write") {}
@@ -84,14 +70,7 @@ export class StepTimeoutError extends errorClass("sliver.step_timeout") {}
 export class LenderStuckError extends errorClass("sliver.lender_stuck") {}
 
 /** The manager is stopping. */
-export class StoppingError extends NodeyardError {
-  constructor() {
-    super(
-      "sliver.stopping",
-      "the sliver manager is stopping; unfinished work continues after its next start",
-    );
-  }
-}
+export class StoppingError extends errorClass("sliver.stopping") {}
 
 /** A program of a back end failed, or is not installed. */
 export class CommandError extends errorClass("sliver.command") {}
@@ -126,21 +105,10 @@ export class AlreadyRunningError extends NodeyardError {
 export class EnrolError extends errorClass("sliver.enrol") {}
 
 /** A path of the forwarder that an authorized_keys line cannot contain. */
-export class ForwarderPathError extends NodeyardError {
-  constructor(path: string) {
-    super(
-      "sliver.forwarder_path",
-      `the forwarder ${JSON.stringify(path)} must be an absolute path of letters, digits and ._/-`,
-    );
-  }
-}
+export class ForwarderPathError extends errorClass("sliver.forwarder_path") {}
 
 /** The configuration makes the API listen on an address that other machines can reach. */
-export class NotLoopbackError extends NodeyardError {
-  constructor(host: string) {
-    super("sliver.not_loopback", `the API listens on loopback only, not on ${host}; reach it over SSH`);
-  }
-}
+export class NotLoopbackError extends errorClass("sliver.not_loopback") {}
 
 /** A text that is not XML-RPC, or a value that XML-RPC cannot represent. */
 export class XmlRpcError extends errorClass("sliver.xmlrpc") {}

@@ -18,7 +18,10 @@ export interface ControlAccount {
  * that line. Throws ForwarderPathError, GrammarError.
  */
 export function renderAuthorizedKeys(forwarder: string, accounts: readonly ControlAccount[]): string {
-  if (!/^\/[A-Za-z0-9._/-]+$/.test(forwarder)) throw new ForwarderPathError(forwarder);
+  if (!/^\/[A-Za-z0-9._/-]+$/.test(forwarder))
+    throw new ForwarderPathError(
+      `the forwarder ${JSON.stringify(forwarder)} must be an absolute path of letters, digits and ._/-`,
+    );
   const seen = new Set<string>();
   const lines: string[] = [];
   for (const { name, keys } of accounts) {

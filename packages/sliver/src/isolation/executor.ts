@@ -95,7 +95,8 @@ export class Executor {
 
   /** Aborts all tasks and resolves when the back end has finished with them. */
   async close(): Promise<void> {
-    this.#stop.abort(new StoppingError());
+    const why = "the sliver manager is stopping; unfinished work continues after its next start";
+    this.#stop.abort(new StoppingError(why));
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 

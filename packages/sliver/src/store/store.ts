@@ -58,8 +58,14 @@ function unseal(bytes: Uint8Array, here: string): Generation | undefined {
     return undefined;
   const body = text.slice(end + 1, -1);
   if (!text.endsWith("\n") || sha256 !== checksum(schema, node, sequence, body)) return undefined;
-  if (node !== here) throw new ForeignStoreError(node, here);
-  if (schema > SCHEMA) throw new NewerStoreError(schema, SCHEMA);
+  if (node !== here)
+    throw new ForeignStoreError(
+      `the store is of node ${JSON.stringify(node)}, this is ${JSON.stringify(here)}; remove it, or name the right folder`,
+    );
+  if (schema > SCHEMA)
+    throw new NewerStoreError(
+      `the store has schema ${schema}, this program reads ${SCHEMA}; start the version that wrote it`,
+    );
   return { sequence, body };
 }
 

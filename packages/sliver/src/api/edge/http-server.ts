@@ -126,7 +126,8 @@ export async function listenTcp(
   tokens: readonly TokenAccount[],
 ): Promise<AccountServer> {
   const loopback = (isIPv4(host) && host.startsWith("127.")) || (isIPv6(host) && host === "::1");
-  if (!loopback) throw new NotLoopbackError(host);
+  if (!loopback)
+    throw new NotLoopbackError(`the API listens on loopback only, not on ${host}; reach it over SSH`);
   /** The oldest first. They make room for the next, so that strangers who only connect do not keep out who has a token. */
   const strangers = new Set<Socket>();
   const server = new RelayServer((socket) => {
