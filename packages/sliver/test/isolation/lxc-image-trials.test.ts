@@ -42,8 +42,8 @@ describe.skipIf(skip)("versions of an image", { timeout: 120_000 }, () => {
     const serving = () =>
       Promise.all([old, made.digest].map((digest) => images.serves({ name: "a", digest }, signal)));
     expect(await serving()).toEqual([true, true]);
-    for (const incarnation of [DRAWN, NEXT]) await images.count(made, incarnation, 100);
-    expect(images.trials()).toMatchObject([{ version: made.digest, verdict: "promoted" }]);
+    for (const incarnation of [DRAWN, NEXT]) await images.names.count(made, incarnation, 100);
+    expect(images.names.trials?.report()).toMatchObject([{ version: made.digest, verdict: "promoted" }]);
     expect(await serving()).toEqual([false, true]);
     expect((await of(FIRST)).made.digest).toBe(made.digest);
     await lab.images({ a: { tar } }, RULES).retire(signal);
@@ -56,7 +56,7 @@ describe.skipIf(skip)("versions of an image", { timeout: 120_000 }, () => {
     const { made } = await images.forSliver("a", DRAWN, signal);
     writeFileSync(tar, "no archive");
     for (const _ of [1, 2]) expect((await images.forSliver("a", DRAWN, signal)).made).toEqual(made);
-    expect(images.trials()).toMatchObject([{ image: "a", verdict: "rolled-back" }]);
+    expect(images.names.trials?.report()).toMatchObject([{ image: "a", verdict: "rolled-back" }]);
     expect(lab.said.filter((line) => line.includes("unpacking"))).toHaveLength(2);
     rmSync(tar);
     expect((await images.forSliver("a", DRAWN, signal)).made).toEqual(made);

@@ -29,7 +29,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout
     const of = async (mark: string, image: string, index: number) => {
       const path = await images.ensure(image, signal);
       await subvolumes.make(mark, path, 1024, signal);
-      await fitImageRoot(subvolumes.path(mark), namesOf(index, "10.213"), await images.accounts(path));
+      await fitImageRoot(subvolumes.path(mark), namesOf(index, "10.213"), await images.roots.accounts(path));
       return subvolumes.path(mark);
     };
     const root = await of("ny-1.1", "base", 1);
@@ -118,7 +118,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout
         const path = await images.ensure("warm", signal);
         const now = readFileSync(join(path, "home", KEPT_HOME, "version"), "utf8");
         expect([before, when], `${when}: ${what}`).toContain(now);
-        expect((await images.accounts(path)).passwd?.text, `${when}: ${what}`).toBe("root:x:0:\n");
+        expect((await images.roots.accounts(path)).passwd?.text, `${when}: ${what}`).toBe("root:x:0:\n");
         expect(lab.inPool(), `${when}: ${what}`).toEqual([basename(path)]);
         seen.add(now === before ? "earlier" : "new");
         before = now;

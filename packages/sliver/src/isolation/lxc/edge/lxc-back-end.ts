@@ -65,7 +65,7 @@ export class LxcBackEnd implements BackEnd {
   }
 
   trials(): readonly ImageTrial[] {
-    return this.#machine.images.trials();
+    return this.#machine.images.names.trials?.report() ?? [];
   }
 
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
@@ -144,12 +144,12 @@ export class LxcBackEnd implements BackEnd {
     } catch (error) {
       const stops = signal.reason instanceof StoppingError;
       // Nothing of its owner's is in it yet, so it is made again, of a version that is proven.
-      if (counted && !stops && (await machine.images.count(image, config.incarnation, undefined)))
+      if (counted && !stops && (await machine.images.names.count(image, config.incarnation, undefined)))
         await machine.folders.draft(name, { ...(await this.#mark(config)), made: false });
       throw error;
     }
     if (counted)
-      await machine.images.count(image, config.incarnation, machine.options.clock.monotonic() - began);
+      await machine.images.names.count(image, config.incarnation, machine.options.clock.monotonic() - began);
   }
 
   async stop(ref: SliverRef, signal: AbortSignal): Promise<void> {
@@ -260,12 +260,12 @@ export class LxcBackEnd implements BackEnd {
     try {
       await subvolumes.make(name, copied?.path, config.effective.disk, signal);
       if (copied === undefined) await makeAccountRoot(root, names);
-      else await fitImageRoot(root, names, await images.accounts(copied.path));
+      else await fitImageRoot(root, names, await images.roots.accounts(copied.path));
       if (config.nesting === true) await fitEngines(root);
       return copied?.made;
     } catch (error) {
       const isBad = error instanceof ImageError && copied !== undefined;
-      if (!isBad || !(await images.count(copied.made, config.incarnation, undefined))) throw error;
+      if (!isBad || !(await images.names.count(copied.made, config.incarnation, undefined))) throw error;
     }
     await subvolumes.remove(name, signal);
     return await this.#makeRoot(name, names, config, signal);

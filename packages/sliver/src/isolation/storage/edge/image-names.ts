@@ -42,6 +42,7 @@ export class ImageNames {
   }
 
   async removeAll(): Promise<void> {
+    for (const name of await this.list()) await this.remove(name);
     await rm(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { basename, join } from "node:path";
 import { abortable, deadline, NodeyardError } from "@nodeyard/runtime";
-import type { ImageTrial } from "@nodeyard/sliver-protocol";
 import type { ImageTrialRules, MadeOf } from "../../../core/image-trials.ts";
 import { ImageError, PoolFullError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
@@ -17,7 +16,7 @@ import {
 } from "./archives.ts";
 import { ImageNames, type Noted } from "./image-names.ts";
 import { type ImageRootOptions, ImageRoots } from "./image-roots.ts";
-import { type AccountFiles, tidyInJail } from "./jail.ts";
+import { tidyInJail } from "./jail.ts";
 import { readLayout } from "./layout.ts";
 import { Layouts, roomFor } from "./layouts.ts";
 import type { Pool } from "./pool.ts";
@@ -41,9 +40,10 @@ export class Images {
   readonly #pool: Pool;
   readonly #options: ImageOptions;
   readonly #archives: Archives;
-  readonly #roots: ImageRoots;
-  /** Of the configuration. */
-  readonly #names: TriedNames;
+  /** Of the images that are there. */
+  readonly roots: ImageRoots;
+  /** Names of the configuration. */
+  readonly names: TriedNames;
   /** Of images that were made of slivers. */
   readonly #snapshots: ImageNames;
   /** Images that are being made, by name, and by digest where they are made of a sliver. Several callers wait for one. */
@@ -56,8 +56,8 @@ export class Images {
     this.#pool = pool;
     this.#options = options;
     this.#archives = new Archives(options);
-    this.#roots = new ImageRoots(pool, options);
-    this.#names = new TriedNames(new ImageNames(join(pool.folder, "names")), options.trial, options.clock);
+    this.roots = new ImageRoots(pool, options);
+    this.names = new TriedNames(join(pool.folder, "names"), options.trial, options.clock);
     this.#snapshots = new ImageNames(join(pool.folder, "snapshots"));
     this.#layouts = new Layouts(pool, options);
   }
@@ -77,8 +77,8 @@ export class Images {
    * changed is noticed when the next sliver is made of it.
    */
   async serves({ name, digest }: Omit<MadeOf, "tried">, signal: AbortSignal): Promise<boolean> {
-    const tried = this.#names.serving(name);
-    if (tried !== undefined) return tried.includes(digest);
+    const { trials } = this.names;
+    if (trials?.of(name) !== undefined) return trials.kept(name).includes(digest);
     const [, wanted] = IMAGE_DIGEST.exec(name) ?? [];
     if (wanted !== undefined) return wanted === digest;
     const source = Object.hasOwn(this.#options.sources, name) ? this.#options.sources[name] : undefined;
@@ -93,24 +93,9 @@ export class Images {
     signal: AbortSignal,
   ): Promise<{ readonly path: string; readonly made: MadeOf }> {
     const path = await this.ensure(name, signal);
-    const made = this.#names.choose(name, incarnation);
+    const made = this.names.trials?.choose(name, incarnation);
     if (made === undefined) return { path, made: { name, digest: basename(path), tried: false } };
-    return { path: this.#roots.path(made.digest), made };
-  }
-
-  /** Counts the first start of a sliver, as of ImageTrials. */
-  count(made: MadeOf, incarnation: number, ms: number | undefined): Promise<boolean> {
-    return this.#names.count(made, incarnation, ms);
-  }
-
-  /** As of ImageTrials. */
-  trials(): readonly ImageTrial[] {
-    return this.#names.report();
-  }
-
-  /** The accounts of an image that `ensure` returned, as they were when the image was unpacked. */
-  accounts(path: string): Promise<AccountFiles> {
-    return this.#roots.accounts(path);
+    return { path: this.roots.path(made.digest), made };
   }
 
   /**
@@ -134,9 +119,9 @@ export class Images {
         await run(["btrfs", "subvolume", "snapshot", root, half], { signal });
         return await tidyInJail(half, user, signal);
       };
-      await this.#roots.make(name, id, copy, signal);
+      await this.roots.make(name, id, copy, signal);
       await this.#snapshots.write(name, { digest: id, from: "" });
-      return this.#roots.path(id);
+      return this.roots.path(id);
     })();
     // So that nothing half made is taken for what a crash left.
     this.#making.set(id, making);
@@ -156,9 +141,9 @@ export class Images {
   /** Removes what a crash left incomplete. No image may be in the making during this call. */
   async tidy(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
-    await this.#roots.tidy(signal);
+    await this.roots.tidy(signal);
     // So that a report has them before the next sliver is made.
-    for (const name of await this.#names.list()) await this.#names.read(name);
+    for (const name of await this.names.list()) await this.names.read(name);
   }
 
   /**
@@ -167,29 +152,29 @@ export class Images {
    */
   async retire(signal: AbortSignal): Promise<void> {
     if (this.#making.size > 0) return;
-    await this.#roots.tidy(signal);
+    await this.roots.tidy(signal);
     const keep = new Set<string>();
-    for (const name of await this.#names.list()) {
-      if (!Object.hasOwn(this.#options.sources, name)) await this.#names.remove(name);
-      else for (const version of await this.#names.kept(name)) keep.add(version);
+    for (const name of await this.names.list()) {
+      if (!Object.hasOwn(this.#options.sources, name)) await this.names.remove(name);
+      else for (const version of await this.names.kept(name)) keep.add(version);
     }
     for (const name of await this.#snapshots.list())
       keep.add((await this.#snapshots.read(name))?.digest ?? "");
-    const rest = (await this.#roots.list()).filter((digest) => !keep.has(digest));
+    const rest = (await this.roots.list()).filter((digest) => !keep.has(digest));
     if (rest.length === 0) return;
     const used = imagesInUse(await this.#pool.subvolumes(signal));
     for (const digest of rest) {
       if (used.has(digest)) continue;
       this.#options.onProgress(`image sha256:${digest}: unused, deleting it`);
-      await this.#roots.remove(digest, signal);
+      await this.roots.remove(digest, signal);
     }
   }
 
   /** Removes all images from a machine without slivers. */
   async remove(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
-    await this.#roots.removeAll(signal);
-    await this.#names.removeAll();
+    await this.roots.removeAll(signal);
+    await this.names.removeAll();
     await this.#snapshots.removeAll();
   }
 
@@ -224,21 +209,21 @@ export class Images {
         "oci" in source || "registry" in source
           ? await this.#ofLayout(name, source, signal)
           : { digest: await this.#ofArchive(name, source, signal), from: "" };
-      await this.#names.note(name, made, former);
-      return this.#roots.path(made.digest);
+      await this.names.note(name, made, former);
+      return this.roots.path(made.digest);
     } catch (error) {
       // Where versions are tried, a source that is gone keeps no sliver from the proven one.
-      const proven = this.#names.proven(name);
+      const proven = this.names.trials?.of(name)?.proven;
       if (proven === undefined || !(error instanceof NodeyardError) || signal.aborted) throw error;
       this.#options.onProgress(`image ${name}: the last one is used: ${error.message}`);
-      return this.#roots.path(proven);
+      return this.roots.path(proven);
     }
   }
 
   /** The version that a name stood for last, if it is there. */
   async #former(name: string): Promise<string | undefined> {
-    const noted = await this.#names.read(name);
-    return noted !== undefined && (await this.#roots.isWhole(noted.digest)) ? noted.digest : undefined;
+    const noted = await this.names.read(name);
+    return noted !== undefined && (await this.roots.isWhole(noted.digest)) ? noted.digest : undefined;
   }
 
   /** The digest is that of the archive; equal archives have one root. */
@@ -255,7 +240,7 @@ export class Images {
 
   /** The digest is that of its manifest. */
   async #ofLayout(name: string, source: LayeredSource, signal: AbortSignal): Promise<Noted> {
-    const noted = await this.#names.read(name);
+    const noted = await this.names.read(name);
     const known = noted !== undefined && (await this.#isKnown(name, noted.digest)) ? noted : undefined;
     const take = async (folder: string) => {
       const { digest, layers } = await readLayout(folder, "oci" in source ? source.tag : undefined);
@@ -272,7 +257,7 @@ export class Images {
 
   /** One at a time for equal digests. */
   async #once(name: string, digest: string, archives: readonly string[], signal: AbortSignal): Promise<void> {
-    if (this.#names.isRejected(name, digest)) return;
+    if (this.names.trials?.isRejected(name, digest)) return;
     const former = await this.#former(name);
     const unpacking =
       this.#unpacking.get(digest) ??
@@ -280,25 +265,25 @@ export class Images {
     this.#unpacking.set(digest, unpacking);
     await unpacking.catch((error) => {
       const isBad = error instanceof ImageError;
-      if (!isBad || !this.#names.refuse(name, digest, former, error.message)) throw error;
+      if (!isBad || !this.names.refuse(name, digest, former, error.message)) throw error;
     });
   }
 
   /** Whether nothing is to be made of a version: it is there, or was rolled back. */
   async #isKnown(name: string, digest: string): Promise<boolean> {
-    return this.#names.isRejected(name, digest) || (await this.#roots.isWhole(digest));
+    return this.names.trials?.isRejected(name, digest) === true || (await this.roots.isWhole(digest));
   }
 
   /** Finds an image by its digest: an unpacked one, or the archive of a configured name. No archive is built for this. */
   async #find(wanted: string, signal: AbortSignal): Promise<string> {
-    if (await this.#roots.isWhole(wanted)) return this.#roots.path(wanted);
+    if (await this.roots.isWhole(wanted)) return this.roots.path(wanted);
     const there: string[] = [];
     for (const [name, source] of Object.entries(this.#options.sources)) {
       const digest = await this.#known(name, source, signal);
       if (digest === wanted) {
         await this.ensure(name, signal);
         // Not when that version was rolled back.
-        if (await this.#roots.isWhole(wanted)) return this.#roots.path(wanted);
+        if (await this.roots.isWhole(wanted)) return this.roots.path(wanted);
       }
       there.push(digest === undefined ? name : `${name} (sha256:${digest})`);
     }
@@ -309,7 +294,7 @@ export class Images {
   async #known(name: string, source: ImageSource, signal: AbortSignal): Promise<string | undefined> {
     if ("tar" in source)
       return source.sha256 ?? (await this.#archives.digest(source.tar, signal).catch(unreadable));
-    return (await this.#names.read(name))?.digest;
+    return (await this.names.read(name))?.digest;
   }
 
   /** Unpacks the layers, the lowest first, unless the root is there. No more is unpacked than the pool has room for. */
@@ -319,14 +304,14 @@ export class Images {
     digest: string,
     signal: AbortSignal,
   ): Promise<void> {
-    if (await this.#roots.isWhole(digest)) return;
+    if (await this.roots.isWhole(digest)) return;
     const [first, ...more] = archives;
     this.#options.onProgress(
       `image ${name}: unpacking ${more.length === 0 ? first : `${archives.length} layers`}`,
     );
     const fill = async (half: string) =>
       unpack(name, archives, half, await roomFor(name, this.#pool), signal);
-    await this.#roots.make(name, digest, fill, signal);
+    await this.roots.make(name, digest, fill, signal);
   }
 }
 
