@@ -11,7 +11,7 @@ export interface FakeDriverOptions {
   /** The cloud of a provider; tests and simulations provide their own. Throws when its journal cannot be opened. */
   readonly cloudOf: (own: FakeProviderOwn, clock: Clock, random: Random) => FakeCloud;
   /** The image store of a provider with a folder; absent: images are kept in the cloud's memory. */
-  readonly shelfOf?: (folder: string, random: Random) => Shelf;
+  readonly shelfOf?: (folder: string) => Shelf;
 }
 
 /** Makes a `fake` driver on given clouds. Configurations use `fakeDriver`. */
@@ -35,7 +35,7 @@ export function createFakeDriver({
         throw new DriverError("configuration", why, { cause: error });
       }
       // Without a folder, or a shelf for one, images live in the cloud's memory and are gone with the process.
-      const shelf = (images && shelfOf?.(images.folder, random)) ?? cloudShelf(cloud);
+      const shelf = (images && shelfOf?.(images.folder)) ?? cloudShelf(cloud);
       return fakeProvider(cloud, provider, clock, shelf);
     },
   };

@@ -24,6 +24,8 @@ export interface Shelf {
   list(signal: AbortSignal): Promise<readonly ShelfImage[]>;
   /** Also finds an image that lists do not show yet. */
   get(id: string, signal: AbortSignal): Promise<ShelfImage | undefined>;
+  /** The id of the tag's image where it follows from the tag; a process that is killed may leave parts that no list shows. */
+  idOf?(tag: ImageTag): string;
   /** Creates an image without data, or returns the one that the tag already has. */
   create(order: UploadOrder, signal: AbortSignal): Promise<ShelfImage>;
   /** Stores the data, completely or not at all. */
@@ -101,9 +103,10 @@ async function* remove(
     await sleep(clock, lag, context.signal);
     image = await existing(shelf, tag, context);
   }
-  if (image === undefined) return;
+  const id = image?.id ?? shelf.idOf?.(tag);
+  if (id === undefined) return;
   yield { step: "delete", deadlineMs: CALL_MS };
-  await deleted(shelf.delete(image.id, context.signal));
+  await deleted(shelf.delete(id, context.signal));
 }
 
 /** The tag's image: by the stored id if that image has the tag, otherwise by the tag. */

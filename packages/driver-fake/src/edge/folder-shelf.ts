@@ -3,7 +3,6 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DriverError, type ImageTag, sameImage } from "@nodeyard/driver";
-import type { Random } from "@nodeyard/runtime";
 import type { Shelf } from "../images.ts";
 
 /** Content of `<id>.json`, which describes `<id>.image`. */
@@ -18,7 +17,7 @@ interface StoredImage {
 }
 
 /** Stores images as copies in a folder, which outlive the process. There is no lock: the builder uploads a tag in one process only. */
-export function folderShelf(folder: string, random: Random): Shelf {
+export function folderShelf(folder: string): Shelf {
   const file = (id: string, kind: string) => join(folder, `${id}.${kind}`);
   const get = async (id: string) => (await list(folder)).find((image) => image.id === id);
   // By the rename, a reader sees the old facts or the new ones. The copy is synced before its facts say that it is whole.
@@ -34,11 +33,12 @@ export function folderShelf(folder: string, random: Random): Shelf {
     inCloud: false,
     list: () => list(folder),
     get,
+    idOf,
     async create({ tag, name, format, metadata }) {
       // The tag is the idempotency token: a repeated create finds the record of the first.
       const known = (await list(folder)).find((image) => sameImage(image.tag, tag));
       if (known !== undefined) return known;
-      const made = { id: random.uuid(), name, tag, format, metadata, whole: false };
+      const made = { id: idOf(tag), name, tag, format, metadata, whole: false };
       await put(made);
       return made;
     },
@@ -55,11 +55,18 @@ export function folderShelf(folder: string, random: Random): Shelf {
       await put({ ...image, whole: true });
     },
     async delete(id) {
-      // The facts go first: a deletion that is cut off leaves a file that no list shows, instead of an image without data.
+      // The facts go first: a deletion that is cut off leaves a file that no list shows, instead of an image without data. The tag leads
+      // to that file when the deletion is repeated.
       for (const kind of ["json", "image", "new"]) await rm(file(id, kind), { force: true });
     },
     lagMs: () => 0,
   };
+}
+
+/** The id of a tag's image. It follows from the tag, so that files whose facts were not yet written, or are deleted, are found again. */
+function idOf({ installation, provider, image, buildId, uploadId }: ImageTag): string {
+  const key = JSON.stringify([installation, provider, image, buildId, uploadId]);
+  return createHash("sha256").update(key).digest("hex").slice(0, 32);
 }
 
 /** The facts of all images; empty when the folder does not exist yet. */

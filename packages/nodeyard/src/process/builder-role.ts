@@ -67,7 +67,7 @@ export class BuilderRole implements Role {
         scan: driverScanner(createScanner({ clock, random })),
         log,
         counters: front.counters,
-        disk: new HostDisk(folder.path, isolation),
+        disk: await HostDisk.open(folder.path, isolation),
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),
         config: builderConfig(config),

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemRandom } from "@nodeyard/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -30,4 +30,12 @@ test("an intent that cannot be stored leaves nothing half written", async () => 
   const intent = { v: 1, installation: "i", image: "small", build: "0a", work } as const;
   await expect(disk.begin(intent)).rejects.toThrow("EISDIR");
   expect(host.files()).toEqual(["small-0a.build"]);
+});
+
+test("a draft of an intent, left by a builder that was killed while it wrote it, is removed by the next start", async () => {
+  const drafts = ["small-0a.build.new", "my-image-0b.build.new"];
+  const others = ["notes.new", "small-0c.build", "small-0c.raw"];
+  for (const name of [...drafts, ...others]) writeFileSync(join(host.images, name), "");
+  await HostDisk.open(host.images, "group");
+  expect(host.files()).toEqual(others);
 });

@@ -34,6 +34,17 @@ export function parseIntentName(
   return image === undefined || build === undefined ? undefined : { image, build };
 }
 
+/** The name under which a file is written before it is renamed to `name`. */
+export function draftName(name: string): string {
+  return `${name}.new`;
+}
+
+/** Whether a file is the draft of an intent. */
+export function isDraft(name: string): boolean {
+  const intent = name.replace(/\.new$/, "");
+  return intent !== name && parseIntentName(intent) !== undefined;
+}
+
 /** Formats of `base` among `names`: files with one suffix, without the folder of the manifest. */
 export function formatsIn(base: string, names: readonly string[]): readonly string[] {
   return names

@@ -16,7 +16,16 @@ import {
 import { join, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
 import type { ImageSettings } from "../../config/index.ts";
-import { baseName, formatsIn, intentName, isFileOf, logsToPrune, parseIntentName } from "../core/files.ts";
+import {
+  baseName,
+  draftName,
+  formatsIn,
+  intentName,
+  isDraft,
+  isFileOf,
+  logsToPrune,
+  parseIntentName,
+} from "../core/files.ts";
 import { BuilderError } from "../errors.ts";
 import type { BuildCommand } from "../runs/back-ends.ts";
 import type { Disk, FileFacts, Intent, LocalBuild, Running } from "../runs/disk.ts";
@@ -36,6 +45,17 @@ export class HostDisk implements Disk {
   constructor(folder: string, isolation: Isolation) {
     this.folder = resolve(folder);
     this.#isolation = isolation;
+  }
+
+  /**
+   * As the constructor, and removes drafts of intents. A builder that was killed while it stored an intent leaves the draft, which no
+   * record and no intent names. The caller holds the folder's lock, so no other builder is writing one.
+   */
+  static async open(folder: string, isolation: Isolation): Promise<HostDisk> {
+    const disk = new HostDisk(folder, isolation);
+    for (const name of await readdir(disk.folder))
+      if (isDraft(name)) await rm(join(disk.folder, name), { force: true });
+    return disk;
   }
 
   async builderId(random: { uuid(): string }): Promise<string> {
@@ -224,7 +244,8 @@ export class HostDisk implements Disk {
 /** Whole or not at all, and on the disk when it resolves. */
 async function store(folder: string, name: string, text: string): Promise<void> {
   const path = join(folder, name);
-  const file = await open(`${path}.new`, "w", 0o644);
+  const draft = join(folder, draftName(name));
+  const file = await open(draft, "w", 0o644);
   try {
     try {
       await file.writeFile(text);
@@ -232,10 +253,10 @@ async function store(folder: string, name: string, text: string): Promise<void> 
     } finally {
       await file.close();
     }
-    await rename(`${path}.new`, path);
+    await rename(draft, path);
   } catch (error) {
     // A full disk: each try would leave one more, under another name.
-    await rm(`${path}.new`, { force: true });
+    await rm(draft, { force: true });
     throw error;
   }
   await syncFolder(folder);
