@@ -79,8 +79,8 @@ export const NODES: readonly Mutant[] = [
     {
       name: "launch-timeout-never-comes",
       breaks: "rule 8",
-      find: "const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);",
-      put: "const limit = deadline(context.clock, config.launchTimeoutMs * 1e6, late, parent);",
+      find: "using limit = deadline(context.clock, config.launchTimeoutMs, late, parent);",
+      put: "using limit = deadline(context.clock, config.launchTimeoutMs * 1e6, late, parent);",
       tests: [`${RULES}/rule-08-deaf-drivers`, `${RULES}/rule-08-waits`],
     },
   ]),

@@ -53,7 +53,7 @@ async function collect(
   const prefix = `${ANSWERS}/${ask}-`;
   const replies = new Map<string, Uint8Array>();
   const { promise: all, resolve } = Promise.withResolvers<void>();
-  const limit = deadline(clock, withinMs, () => new NodeyardError("asking.late", "not all members answered"));
+  using limit = deadline(clock, withinMs, () => new NodeyardError("asking.late", "not all members answered"));
   // The deadline ends the wait like a complete set of answers: what has come by then is the result.
   limit.signal.addEventListener("abort", () => resolve());
   // Answers to other questions lie in the same folder, and are not read.
@@ -71,7 +71,6 @@ async function collect(
   try {
     await all;
   } finally {
-    limit.cancel();
     // Closed before the answers are deleted, so that their removal causes no reads.
     await feed.close().catch(() => {});
     await Promise.all([...replies.keys()].map((member) => tree.delete(prefix + member).catch(() => {})));

@@ -140,7 +140,7 @@ async function arrival(
   const following = follow(onChange);
   // Without an answering launcher, the end of the lease is computed here.
   const leaseMs = lease.expires - lease.created + EXPIRY_SLACK_MS;
-  const limit = deadline(machine.clock, Math.min(timeout ?? leaseMs, leaseMs), () =>
+  using limit = deadline(machine.clock, Math.min(timeout ?? leaseMs, leaseMs), () =>
     timeout !== undefined && timeout < leaseMs
       ? new TimedOut(`the nodes of lease ${lease.id} were not ready within ${timeout / 1_000} s (--timeout)`)
       : new CommandError("cli.expired", `lease ${lease.id} expired before its nodes were ready`),
@@ -155,7 +155,6 @@ async function arrival(
       `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard explain ${lease.request ?? lease.id}" says why`,
     );
   } finally {
-    limit.cancel();
     await patiently(machine.clock, following.close()).catch(() => {});
   }
 }

@@ -84,7 +84,7 @@ export class IssuerKeys {
 
   /** Two questions: where the keys are, and the keys. Sets the keys only when both were answered. */
   async #ask(): Promise<JWTVerifyGetKey> {
-    const limit = deadline(
+    using limit = deadline(
       this.#clock,
       ANSWER_MS,
       () => new Error(`no answer within ${ANSWER_MS / 1_000} s`),
@@ -105,8 +105,6 @@ export class IssuerKeys {
       this.#failedAt = this.#clock.monotonic();
       this.#why = messageOf(error);
       throw this.#away(error);
-    } finally {
-      limit.cancel();
     }
   }
 

@@ -66,14 +66,12 @@ export class LeakedImages {
         "builder.provider_silent",
         `provider ${provider} did not answer within ${ANSWER_MS} ms`,
       );
-    const limit = deadline(clock, ANSWER_MS, late, parent);
+    using limit = deadline(clock, ANSWER_MS, late, parent);
     try {
       await work(limit.signal);
     } catch (error) {
       const about = { provider, error: messageOf(error) };
       log.warn(about, "cannot search a cloud for images without a record; will retry");
-    } finally {
-      limit.cancel();
     }
   }
 

@@ -246,15 +246,11 @@ async function runHook(
     "builder.hook_late",
     `post-upload-hook ${hook} took longer than ${HOOK_MS / 1000} s`,
   );
-  const limit = deadline(clock, HOOK_MS, () => late, parent);
-  try {
-    const id = typeof externalId === "string" ? externalId : JSON.stringify(externalId);
-    const { code, output } = await disk.hook(hook, [provider.name, id, file], limit.signal);
-    limit.signal.throwIfAborted();
-    if (code !== 0)
-      throw new BuilderError("builder.hook_failed", `post-upload-hook ${hook} ended with ${code}: ${output}`);
-    log.info({ image, build, provider: provider.name, hook, output }, "the post-upload hook ran");
-  } finally {
-    limit.cancel();
-  }
+  using limit = deadline(clock, HOOK_MS, () => late, parent);
+  const id = typeof externalId === "string" ? externalId : JSON.stringify(externalId);
+  const { code, output } = await disk.hook(hook, [provider.name, id, file], limit.signal);
+  limit.signal.throwIfAborted();
+  if (code !== 0)
+    throw new BuilderError("builder.hook_failed", `post-upload-hook ${hook} ended with ${code}: ${output}`);
+  log.info({ image, build, provider: provider.name, hook, output }, "the post-upload hook ran");
 }

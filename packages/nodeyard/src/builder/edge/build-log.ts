@@ -12,31 +12,26 @@ import { baseName } from "../core/files.ts";
 export async function readBuildLog(folder: string, range: BuildLogRange): Promise<BuildLogPart | undefined> {
   const path = join(folder, `${baseName(range.image, range.build)}.log`);
   // Build logs are regular files; anything else is not read.
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
   );
   if (file === undefined) return undefined;
-  try {
-    const facts = await file.stat();
-    if (!facts.isFile()) return undefined;
-    const { size } = facts;
-    const from = Math.min(size, range.from ?? Math.max(0, size - range.limit));
-    const { buffer, bytesRead } = await file.read(
-      Buffer.alloc(Math.min(range.limit, size - from)),
-      0,
-      undefined,
-      from,
-    );
-    const read = buffer.subarray(0, bytesRead);
-    // The end of the log begins with a whole character; a part that is asked for begins where it was asked for.
-    const skipped =
-      range.from === undefined && from > 0 ? read.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
-    const bytes = read.subarray(Math.max(0, skipped), wholeCharacters(read));
-    const start = from + Math.max(0, skipped);
-    return { text: bytes.toString(), from: start, next: start + bytes.length, size };
-  } finally {
-    await file.close();
-  }
+  const facts = await file.stat();
+  if (!facts.isFile()) return undefined;
+  const { size } = facts;
+  const from = Math.min(size, range.from ?? Math.max(0, size - range.limit));
+  const { buffer, bytesRead } = await file.read(
+    Buffer.alloc(Math.min(range.limit, size - from)),
+    0,
+    undefined,
+    from,
+  );
+  const read = buffer.subarray(0, bytesRead);
+  // The end of the log begins with a whole character; a part that is asked for begins where it was asked for.
+  const skipped = range.from === undefined && from > 0 ? read.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
+  const bytes = read.subarray(Math.max(0, skipped), wholeCharacters(read));
+  const start = from + Math.max(0, skipped);
+  return { text: bytes.toString(), from: start, next: start + bytes.length, size };
 }
 
 /** Resolves when the log is longer than `size`, which a file watch reports, or after `ms` milliseconds. */

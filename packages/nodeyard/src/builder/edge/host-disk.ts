@@ -192,16 +192,12 @@ export class HostDisk implements Disk {
   }
 
   async tail(path: string): Promise<string> {
-    const file = await open(path).catch(ignoreMissing);
+    await using file = await open(path).catch(ignoreMissing);
     if (file === undefined) return "";
-    try {
-      const { size } = await file.stat();
-      const length = Math.min(size, TAIL_BYTES);
-      const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-      return buffer.toString();
-    } finally {
-      await file.close();
-    }
+    const { size } = await file.stat();
+    const length = Math.min(size, TAIL_BYTES);
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer.toString();
   }
 
   hook(path: string, args: readonly string[], signal: AbortSignal) {

@@ -66,27 +66,23 @@ export async function startRun({
 }): Promise<Running> {
   const [program, ...args] = [...WRAPPERS[isolation], ...argv];
   // To the file itself: no pipe that a forgotten child could hold open, or whose reader could die.
-  const file = await open(log, "a", 0o644);
-  try {
-    const child = spawn(program!, args, {
-      cwd,
-      env: { ...process.env, ...env },
-      stdio: ["ignore", file.fd, file.fd],
-      detached: true,
-    });
-    const ended = new Promise<{ code: number }>((resolve, reject) => {
-      child.once("error", reject);
-      child.once("exit", (code, signal) =>
-        resolve({ code: code ?? -(signal === null ? 1 : constants.signals[signal]) }),
-      );
-    });
-    const kill = () => killGroup(child.pid);
-    // The program has a process group of its own, so its leftovers must be killed here.
-    ended.then(kill, () => {});
-    return { ended, kill };
-  } finally {
-    await file.close();
-  }
+  await using file = await open(log, "a", 0o644);
+  const child = spawn(program!, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", file.fd, file.fd],
+    detached: true,
+  });
+  const ended = new Promise<{ code: number }>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) =>
+      resolve({ code: code ?? -(signal === null ? 1 : constants.signals[signal]) }),
+    );
+  });
+  const kill = () => killGroup(child.pid);
+  // The program has a process group of its own, so its leftovers must be killed here.
+  ended.then(kill, () => {});
+  return { ended, kill };
 }
 
 /** Kills the process and all that has not left its group. Undefined: it never started. Gone already: nothing. */

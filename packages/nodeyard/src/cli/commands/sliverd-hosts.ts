@@ -249,12 +249,8 @@ async function within(
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const late = () => new CommandError("cli.too_late", `it took longer than ${timeout}; see --timeout`);
-  const limit = deadline(machine.clock, parseDuration(timeout), late);
-  try {
-    await work(limit.signal);
-  } finally {
-    limit.cancel();
-  }
+  using limit = deadline(machine.clock, parseDuration(timeout), late);
+  await work(limit.signal);
 }
 
 /** What was, or would be, changed. Texts come from the machine, so they are printed without control characters. */

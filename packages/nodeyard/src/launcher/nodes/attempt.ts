@@ -58,7 +58,7 @@ export async function attemptLaunch(
       `node ${node.id} was not up within ${config.launchTimeoutMs} ms (launch-timeout)`,
     );
   // One limit for all steps together: steps have their own, but a driver that makes progress for ever ends here.
-  const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
+  using limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
   // Made before the first `await`, so that the stack dump shows an attempt that hangs before its first step.
   const trace = new StepTrace(context, { node: node.id, of: "launch", attempt }, node.record);
   try {
@@ -104,8 +104,6 @@ export async function attemptLaunch(
   } catch (error) {
     trace.end(messageOf(fenceOf(error)));
     throw error;
-  } finally {
-    limit.cancel();
   }
 }
 

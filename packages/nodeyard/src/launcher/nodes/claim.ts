@@ -130,7 +130,7 @@ export async function handOver(
   const { handover } = pool.open.provider.offers ?? {};
   if (handover === undefined) return undefined;
   const late = () => new DriverError("timeout", `its machine was not prepared within ${HANDOVER_MS} ms`);
-  const limit = deadline(context.clock, HANDOVER_MS, late, signal);
+  using limit = deadline(context.clock, HANDOVER_MS, late, signal);
   try {
     const { externalId } = node.record;
     const [tag, step] = [tagOf(context, node), { signal: limit.signal, externalId }];
@@ -142,7 +142,5 @@ export async function handOver(
   } catch (error) {
     if (signal.aborted) throw error;
     return messageOf(error);
-  } finally {
-    limit.cancel();
   }
 }

@@ -65,13 +65,9 @@ async function readConsole(
   signal?: AbortSignal,
 ): Promise<string | null> {
   const late = () => new DriverError("timeout", `no console within ${withinMs} ms`);
-  const limit = deadline(clock, withinMs, late, signal);
-  try {
-    // A driver that ignores its signal holds nothing up either.
-    return await inTime(clock, withinMs, consoles.read(tag, { signal: limit.signal, externalId }), late);
-  } finally {
-    limit.cancel();
-  }
+  using limit = deadline(clock, withinMs, late, signal);
+  // A driver that ignores its signal holds nothing up either.
+  return await inTime(clock, withinMs, consoles.read(tag, { signal: limit.signal, externalId }), late);
 }
 
 /** For the cloud to hand over a console that a person waits for, milliseconds. */

@@ -28,7 +28,7 @@ export async function removeMachine(
       ? removeFromSlot(context, open, node, tag, step)
       : open.provider.remove(tag, step);
   const late = () => new DriverError("timeout", `node ${node.id}: not deleted within ${ATTEMPT_MS} ms`);
-  const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
+  using limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject, node.record);
   try {
     await runSteps(remove, {
@@ -55,7 +55,5 @@ export async function removeMachine(
     const cause = fenceOf(error);
     trace.end(messageOf(cause));
     throw cause;
-  } finally {
-    limit.cancel();
   }
 }

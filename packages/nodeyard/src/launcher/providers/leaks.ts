@@ -60,19 +60,15 @@ class LeakSweep {
         "launcher.provider_silent",
         `provider ${name} did not list its resources within ${ANSWER_MS} ms`,
       );
-    const limit = deadline(clock, ANSWER_MS, late, stop);
+    using limit = deadline(clock, ANSWER_MS, late, stop);
     // Before the call: a node that was made after this moment may be missing in the answer.
     const asked = ages.now();
-    try {
-      const resources = await this.#open.provider.list(limit.signal);
-      // Meanwhile the view may have lost events: a record that it does not show may exist.
-      if (!view.complete) return;
-      await this.#removeLeaked(resources, limit.signal);
-      await this.#takeOutVanished(resources, asked, limit.signal);
-      await reconcileUses(this.#context, this.#open, limit.signal);
-    } finally {
-      limit.cancel();
-    }
+    const resources = await this.#open.provider.list(limit.signal);
+    // Meanwhile the view may have lost events: a record that it does not show may exist.
+    if (!view.complete) return;
+    await this.#removeLeaked(resources, limit.signal);
+    await this.#takeOutVanished(resources, asked, limit.signal);
+    await reconcileUses(this.#context, this.#open, limit.signal);
   }
 
   async #removeLeaked(resources: readonly Resource[], signal: AbortSignal): Promise<void> {

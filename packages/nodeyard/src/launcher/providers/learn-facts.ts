@@ -34,35 +34,31 @@ export async function learnFacts(
   parent: AbortSignal,
 ): Promise<ProviderFacts> {
   const { config, driver } = open;
-  const limit = deadline(handles.clock, ANSWER_MS, () => silent(config.name, "quota and labels"), parent);
-  try {
-    // Static hosts have no quota; their number is the inventory's.
-    const limits = driver.capabilities.launches ? await open.provider.quota(limit.signal) : {};
-    const { quota, unsettled } = await freeQuota(open, limits, handles, limit.signal);
-    const readAt = Math.round(handles.ages.now());
-    const slots = slotSettingsOf(open);
-    const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
-    const prices = new Map<string, ReadonlyMap<string, Price>>();
-    if (driver.capabilities.launches)
-      for (const pool of config.pools)
-        prices.set(poolKey(config.name, pool.name), await labelPrices(open, pool, handles, limit.signal));
-    return {
-      local: {
-        name: config.name,
-        maxConcurrency: config.maxConcurrency,
-        ...((slots !== undefined || !driver.capabilities.launches) && { outlivesNodes: true }),
-        ...(slots && { slots }),
-        quota,
-        limits,
-        readAt,
-      },
-      pools,
-      prices,
-      unsettled,
-    };
-  } finally {
-    limit.cancel();
-  }
+  using limit = deadline(handles.clock, ANSWER_MS, () => silent(config.name, "quota and labels"), parent);
+  // Static hosts have no quota; their number is the inventory's.
+  const limits = driver.capabilities.launches ? await open.provider.quota(limit.signal) : {};
+  const { quota, unsettled } = await freeQuota(open, limits, handles, limit.signal);
+  const readAt = Math.round(handles.ages.now());
+  const slots = slotSettingsOf(open);
+  const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
+  const prices = new Map<string, ReadonlyMap<string, Price>>();
+  if (driver.capabilities.launches)
+    for (const pool of config.pools)
+      prices.set(poolKey(config.name, pool.name), await labelPrices(open, pool, handles, limit.signal));
+  return {
+    local: {
+      name: config.name,
+      maxConcurrency: config.maxConcurrency,
+      ...((slots !== undefined || !driver.capabilities.launches) && { outlivesNodes: true }),
+      ...(slots && { slots }),
+      quota,
+      limits,
+      readAt,
+    },
+    pools,
+    prices,
+    unsettled,
+  };
 }
 
 /**

@@ -28,7 +28,7 @@ export async function priceOf(
   const { prices } = provider.offers ?? {};
   if (prices === undefined) return null;
   const late = () => new DriverError("timeout", `${config.name}: no price within ${ANSWER_MS} ms`);
-  const limit = deadline(clock, ANSWER_MS, late, parent);
+  using limit = deadline(clock, ANSWER_MS, late, parent);
   try {
     return await prices.of(type, az, limit.signal);
   } catch (error) {
@@ -36,8 +36,6 @@ export async function priceOf(
     const facts = { provider: config.name, type, az, error: messageOf(error) };
     log.warn(facts, "cannot read a price; what nodes cost is not known");
     return null;
-  } finally {
-    limit.cancel();
   }
 }
 

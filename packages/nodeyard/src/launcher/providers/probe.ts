@@ -15,13 +15,11 @@ export async function probeInTime(
   parent: AbortSignal,
 ): Promise<ProbeResult> {
   const late = () => new NodeyardError("launcher.probe_silent", `no answer within ${PROBE_MS} ms`);
-  const limit = deadline(clock, PROBE_MS, late, parent);
+  using limit = deadline(clock, PROBE_MS, late, parent);
   try {
     return await inTime(clock, PROBE_MS + 1_000, provider.probe(item, limit.signal), late);
   } catch (error) {
     if (parent.aborted) throw error;
     return { alive: false, why: messageOf(error) };
-  } finally {
-    limit.cancel();
   }
 }

@@ -122,11 +122,10 @@ export async function listResources(
     // Opened after the deadline: nobody uses it any more.
     (late) => void close(late),
   );
-  const limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
+  using limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
   try {
     return await inTime(clock, LIST_MS, provider.list(limit.signal), () => silent(LIST_MS));
   } finally {
-    limit.cancel();
     await close(provider);
   }
 }

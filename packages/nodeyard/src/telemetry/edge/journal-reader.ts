@@ -40,10 +40,9 @@ export function readEvents(
 /** Returns why the journal cannot be read; else null. */
 function withJournal(file: string, read: (database: DatabaseSync) => void): string | null {
   if (!existsSync(file)) return `there is no journal ${file}`;
-  let database: DatabaseSync | undefined;
   try {
     // Waits up to two seconds for a writer that has the file locked.
-    database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
+    using database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
     // The layout is checked before anything is read: columns of another one mean something else.
     const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
     if (found > JOURNAL_LAYOUT) return `${file} was written by a later release (layout ${found})`;
@@ -53,8 +52,6 @@ function withJournal(file: string, read: (database: DatabaseSync) => void): stri
     return null;
   } catch (error) {
     return `the journal ${file} cannot be read: ${messageOf(error)}`;
-  } finally {
-    database?.close();
   }
 }
 
