@@ -19,8 +19,6 @@ export interface SshTarget {
   readonly hostKeys: readonly string[];
   /** Seconds for connecting, and between two keep-alive messages. */
   readonly patience?: number;
-  /** The ssh program. */
-  readonly ssh?: string;
 }
 
 /** Default user of the control accounts. */
@@ -42,7 +40,7 @@ export function sshTransport(target: SshTarget): Transport {
       folder = await mkdtemp(join(tmpdir(), "nodeyard-ssh-"));
       const file = join(folder, "known_hosts");
       await writeFile(file, known, { mode: 0o600 });
-      return await commandTransport([target.ssh ?? "ssh", ...sshArguments(target, file)])(text, signal);
+      return await commandTransport(["ssh", ...sshArguments(target, file)])(text, signal);
     } catch (cause) {
       if (cause instanceof SliverUnreachableError) throw cause;
       throw new SliverUnreachableError(`cannot begin a call to ${target.host}: ${(cause as Error).message}`, {

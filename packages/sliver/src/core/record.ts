@@ -40,14 +40,14 @@ export interface Given {
   readonly held?: boolean;
   /** `type base64` each. */
   readonly keys: readonly string[];
-  readonly image?: string;
+  readonly image?: string | undefined;
   readonly initscript: string;
   /** Containers may run in it. Default false. */
-  readonly nesting?: boolean;
+  readonly nesting?: boolean | undefined;
   /** Classes, one for each device. */
-  readonly devices?: readonly string[];
+  readonly devices?: readonly string[] | undefined;
   /** Names of folders that it may read. Absent: none. */
-  readonly caches?: readonly string[];
+  readonly caches?: readonly string[] | undefined;
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;
@@ -83,7 +83,7 @@ export interface SliverRecord extends Given {
 
 /** A record from a document. `loans`, if present, replaces the lender's list. */
 export interface Incoming extends Given {
-  readonly loans?: readonly Loan[];
+  readonly loans?: readonly Loan[] | undefined;
 }
 
 /** The stored state of a node. */

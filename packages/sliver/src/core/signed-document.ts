@@ -86,25 +86,18 @@ export function readTicket(ticket: SliverTicket, { minimum }: State, defaults: R
 }
 
 /** The record of a sliver. Amounts that the writer leaves out are `defaults`. */
-function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
-  const { held, expiresAt, rspec, image, loans, name, generation, instantiation, keys, tags } = spec;
+function incoming(
+  { held, expiresAt, rspec, tags, ...spec }: SliverSpec,
+  stamp: Version,
+  defaults: Rspec,
+): Incoming {
   return {
-    name,
+    ...spec,
     stamp,
-    generation,
-    kind: instantiation === "nm-controller" ? "controller" : "sliver",
-    instantiation,
+    kind: spec.instantiation === "nm-controller" ? "controller" : "sliver",
     // A held sliver does not expire.
     ...(held ? { held } : expiresAt === undefined ? {} : { expiresAt }),
-    keys,
-    ...(image === undefined ? {} : { image }),
-    initscript: spec.initscript,
-    ...(spec.nesting === true ? { nesting: true } : {}),
-    ...(spec.devices === undefined ? {} : { devices: spec.devices }),
-    ...(spec.caches === undefined ? {} : { caches: spec.caches }),
-    delegations: spec.delegations,
     rspec: { ...defaults, ...rspec },
     ...(Object.keys(tags).length === 0 ? {} : { tags }),
-    ...(loans === undefined ? {} : { loans }),
   };
 }

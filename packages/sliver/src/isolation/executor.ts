@@ -88,11 +88,6 @@ export class Executor {
     return done;
   }
 
-  /** Resolves when the next task ends; at once when there is none. */
-  async nextEnd(): Promise<void> {
-    if (this.#running.size > 0) await Promise.race([...this.#running.values()].map(({ done }) => done));
-  }
-
   /** Aborts all tasks and resolves when the back end has finished with them. */
   async close(): Promise<void> {
     const why = "the sliver manager is stopping; unfinished work continues after its next start";

@@ -181,12 +181,6 @@ export class Manager {
     });
   }
 
-  /** Resolves when nothing is under way and nothing is due. For tests and orderly ends. */
-  async quiet(): Promise<void> {
-    while (this.#running !== undefined || this.#executor.busy.size > 0)
-      await (this.#running ?? this.#executor.nextEnd());
-  }
-
   /** Whether the machine is as the records of that revision, or of a later one, want this incarnation. */
   isDone(incarnation: number, revision: number): boolean {
     const todo = this.#result?.tasks.some((task) => task.incarnation === incarnation) ?? true;

@@ -15,8 +15,8 @@ export interface QuotaTools {
   destroy(id: number, signal: AbortSignal): Promise<"gone" | "busy">;
 }
 
-/** Options of `QuotaGroups`. */
-export interface QuotaGroupOptions {
+/** What everything that works on the pool waits by, and tells its progress to. */
+export interface PoolTools {
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
 }
@@ -35,7 +35,7 @@ const KEPT = 1000;
  */
 export class QuotaGroups {
   readonly #tools: QuotaTools;
-  readonly #options: QuotaGroupOptions;
+  readonly #options: PoolTools;
   readonly #fresh = new Set<number>();
   readonly #stuck = new Map<number, string>();
   #working: Promise<void> | undefined;
@@ -43,7 +43,7 @@ export class QuotaGroups {
   #waiting = 0;
   #stop = new AbortController();
 
-  constructor(tools: QuotaTools, options: QuotaGroupOptions) {
+  constructor(tools: QuotaTools, options: PoolTools) {
     this.#tools = tools;
     this.#options = options;
   }

@@ -109,7 +109,8 @@ export class SliverMachine {
   readonly seccomp: string;
   /** Runs one piece of work at a time, because shared resources must not be removed while a sliver starts to use them. */
   readonly exclusive = inTurn();
-  #cgroups: Cgroups | undefined;
+  /** From `prepare` or `prepareToEnd` on. */
+  cgroups!: Cgroups;
   #prepared: Promise<void> | undefined;
 
   constructor(options: MachineOptions) {
@@ -138,11 +139,6 @@ export class SliverMachine {
     this.seccomp = join(folder, "seccomp.policy");
   }
 
-  get cgroups(): Cgroups {
-    if (this.#cgroups === undefined) throw new MachineError("the machine is not prepared");
-    return this.#cgroups;
-  }
-
   /** Makes the shared resources once; tries again after a failure. Throws MachineError, CommandError. */
   prepare(signal: AbortSignal): Promise<void> {
     return this.#once(() => this.#prepare(signal));
@@ -157,7 +153,7 @@ export class SliverMachine {
     return this.#once(async () => {
       // The seccomp file is made last, so it exists only if the pool was made.
       await this.pool.prepareToEnd(await exists(this.seccomp), signal);
-      this.#cgroups = await Cgroups.detect(this.options.clock);
+      this.cgroups = await Cgroups.detect(this.options.clock);
     });
   }
 
@@ -223,6 +219,6 @@ export class SliverMachine {
     const cgroups = await Cgroups.detect(this.options.clock);
     // Nothing is made before this has ended, so a group without a folder and without a process is not one that a sliver is about to use.
     await cgroups.sweep(new Set([...(await this.folders.list()), ...(await this.subvolumes.list())]));
-    this.#cgroups = cgroups;
+    this.cgroups = cgroups;
   }
 }

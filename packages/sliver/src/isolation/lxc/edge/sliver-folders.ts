@@ -4,7 +4,6 @@ import { tail } from "@nodeyard/runtime";
 import { RESOURCES, type Rspec } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { syncPath, writeAtomic } from "../../edge/files.ts";
-import { exists } from "../../storage/edge/pool.ts";
 
 /** The end of a console that is shown, bytes. */
 const CONSOLE_TAIL = 64 * 1024;
@@ -102,10 +101,6 @@ export class SliverFolders {
 
   async list(): Promise<string[]> {
     return readdir(this.#folder).catch(() => []);
-  }
-
-  has(mark: string): Promise<boolean> {
-    return exists(this.path(mark));
   }
 
   /** Undefined when the mark is missing or unreadable. */

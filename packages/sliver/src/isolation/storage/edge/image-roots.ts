@@ -1,9 +1,10 @@
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { deadline, messageOf } from "@nodeyard/runtime";
 import { ImageError } from "../../../errors.ts";
 import { writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
+import type { PoolTools } from "../quota-groups.ts";
 import type { AccountFiles } from "./jail.ts";
 import { exists, type Pool } from "./pool.ts";
 import { freeSubvolume } from "./subvolumes.ts";
@@ -13,21 +14,15 @@ const REMOVAL = 60_000;
 /** End of a root's name until it is complete. */
 const HALF = ".new";
 
-/** Options of `ImageRoots`. */
-export interface ImageRootOptions {
-  readonly clock: Clock;
-  readonly onProgress: (line: string) => void;
-}
-
 /**
  * The read-only roots of images in the pool, by digest. What has a digest for its name is complete: it is made under another name, and
  * renamed last.
  */
 export class ImageRoots {
   readonly #pool: Pool;
-  readonly #options: ImageRootOptions;
+  readonly #options: PoolTools;
 
-  constructor(pool: Pool, options: ImageRootOptions) {
+  constructor(pool: Pool, options: PoolTools) {
     this.#pool = pool;
     this.#options = options;
   }

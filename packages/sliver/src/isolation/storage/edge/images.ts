@@ -4,6 +4,7 @@ import { abortable, deadline, NodeyardError } from "@nodeyard/runtime";
 import type { ImageTrialRules, MadeOf } from "../../../core/image-trials.ts";
 import { ImageError, PoolFullError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
+import type { PoolTools } from "../quota-groups.ts";
 import {
   type ArchiveSource,
   Archives,
@@ -15,7 +16,7 @@ import {
   unpack,
 } from "./archives.ts";
 import { ImageNames, type Noted } from "./image-names.ts";
-import { type ImageRootOptions, ImageRoots } from "./image-roots.ts";
+import { ImageRoots } from "./image-roots.ts";
 import { tidyInJail } from "./jail.ts";
 import { readLayout } from "./layout.ts";
 import { Layouts, roomFor } from "./layouts.ts";
@@ -24,7 +25,7 @@ import { imagesInUse } from "./subvolumes.ts";
 import { TriedNames } from "./tried-names.ts";
 
 /** Options of `Images`. */
-export interface ImageOptions extends ImageRootOptions {
+export interface ImageOptions extends PoolTools {
   readonly sources: Readonly<Record<string, ImageSource>>;
   /** Folder for the archives that are built here. */
   readonly cache: string;

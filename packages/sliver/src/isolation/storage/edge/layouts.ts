@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { CommandError, ImageError, PoolFullError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
+import type { PoolTools } from "../quota-groups.ts";
 import { type LayeredSource, statOf, versionOf } from "./archives.ts";
 import type { Noted } from "./image-names.ts";
 import { inJail } from "./jail.ts";
@@ -39,10 +40,7 @@ export class Layouts {
   /** Monotonic time at which the registry of each name was last asked. */
   readonly #looked = new Map<string, number>();
 
-  constructor(
-    pool: Pool,
-    { clock, onProgress }: { readonly clock: Clock; readonly onProgress: (line: string) => void },
-  ) {
+  constructor(pool: Pool, { clock, onProgress }: PoolTools) {
     this.#pool = pool;
     this.#clock = clock;
     this.#say = onProgress;

@@ -4,7 +4,7 @@ import { MachineError } from "../../../errors.ts";
 import type { PoolDevice } from "../../cgroups/limits.ts";
 import { deviceNumber } from "../../edge/device-number.ts";
 import { run } from "../../edge/run.ts";
-import { type QuotaGroupOptions, QuotaGroups } from "../quota-groups.ts";
+import { type PoolTools, QuotaGroups } from "../quota-groups.ts";
 import { BtrfsQuota } from "./btrfs-quota.ts";
 import { type ListedSubvolume, readSubvolumes } from "./subvolumes.ts";
 
@@ -27,7 +27,7 @@ export class Pool {
   readonly #say: (line: string) => void;
 
   /** `bytes`: size of the file when it has to be made. Without `file`, `folder` must be on a btrfs. */
-  constructor(folder: string, file: string | undefined, bytes: number, options: QuotaGroupOptions) {
+  constructor(folder: string, file: string | undefined, bytes: number, options: PoolTools) {
     this.folder = folder;
     this.groups = new QuotaGroups(new BtrfsQuota(folder, (signal) => this.subvolumes(signal)), options);
     this.#file = file;
