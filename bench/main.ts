@@ -1,8 +1,10 @@
 /**
  * `npm run bench [-- SCENARIO...] [--rounds N] [--minutes N]`: one JSON line per figure, then one per limit of these figures. Exit code 1 if
- * a limit was missed or a scenario could not be run. `--minutes`: for how long memory is watched.
+ * a limit was missed or a scenario could not be run. `--minutes`: for how long memory is watched. `--beside FOLDER`: in turn with another
+ * checkout, one line for each field of both.
  */
 import { parseArgs } from "node:util";
+import { besides } from "./beside.ts";
 import type { Figure, Scenario } from "./lib/scenario.ts";
 import { judge } from "./limits.ts";
 import { commands } from "./scenarios/commands.ts";
@@ -39,6 +41,7 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
     minutes: { type: "string", default: "10" },
+    beside: { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
@@ -57,7 +60,14 @@ async function main(): Promise<void> {
   const figures: Figure[] = [];
   const [rounds, minutes] = [Number(values.rounds), Number(values.minutes)];
   let failed = false;
-  for (const scenario of chosen()) {
+  const scenarios = chosen();
+  if (values.beside !== undefined) {
+    const names = scenarios.map(({ name }) => name);
+    for await (const line of besides(values.beside, names, rounds))
+      process.stdout.write(`${JSON.stringify(line)}\n`);
+    return;
+  }
+  for (const scenario of scenarios) {
     try {
       for await (const figure of scenario.run({ rounds, minutes })) {
         figures.push(figure);
