@@ -1,74 +1,70 @@
-import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { type Accelerator, commandLine, type GuestMachine } from "./command-line.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { stream } from "./stream.ts";
 
-/** Milliseconds in which a guest under KVM must report that it is up; otherwise a stock kernel cannot use this KVM. */
-const PROBE = 45_000;
-const UP = "nodeyard guest: up";
+const REPOSITORY = join(import.meta.dirname, "../../..");
 
-export interface GuestRun {
-  readonly accelerator: Accelerator;
-  /** The output of its second serial line. */
-  readonly results: string;
+export interface GuestMachine {
+  /** The program that is its kernel (kernel.sh). */
+  readonly kernel: string;
+  /** Disk with its system; what it writes goes to a file in `folder`. */
+  readonly root: string;
+  /** Disk with the machine of the first job. */
+  readonly job?: string;
+  /** A folder that it sees as /host. */
+  readonly folder: string;
+  readonly cores: number;
+  readonly mebibytes: number;
 }
 
 /**
- * Boots the guest and resolves when it has ended. KVM is used only if this boot shows that it works: on some machines the device can be
- * opened, but no stock kernel boots.
+ * The command that boots it; it ends when the guest does, and the guest ends when it does. The guest has no network device: what runs in it
+ * tries to break out of slivers. Throws for a folder that a kernel cannot take as an option.
  */
-export async function runGuest(
-  machine: Omit<GuestMachine, "accelerator">,
-  limit: number,
-  onLine: (line: string) => void,
-  signal: AbortSignal,
-): Promise<GuestRun> {
-  if (existsSync("/dev/kvm")) {
-    const run = await boot({ ...machine, accelerator: "kvm" }, limit, PROBE, onLine, signal);
-    signal.throwIfAborted();
-    if (run !== undefined) return run;
-    onLine("KVM did not bring the guest up; it boots with TCG, which takes longer");
-  }
-  const run = await boot({ ...machine, accelerator: "tcg" }, limit, limit, onLine, signal);
-  signal.throwIfAborted();
-  if (run === undefined) throw new Error("the guest never came up");
-  return run;
+export function commandLine(machine: GuestMachine): string[] {
+  const { kernel, root, job, folder, cores, mebibytes } = machine;
+  for (const path of [kernel, root, job ?? "", folder])
+    if (/[\s,"]/.test(path)) throw new Error(`${path}: a path of a guest has no space, comma or quote`);
+  return [
+    // Of processes in a namespace none survives the first one.
+    ...["unshare", ...(process.getuid?.() === 0 ? [] : ["--map-root-user"])],
+    ...["--pid", "--fork", "--kill-child", "--mount-proc"],
+    kernel,
+    ...[`mem=${mebibytes}M`, `ncpus=${cores}`, "seccomp=on", `uml_dir=${folder}`],
+    ...[`ubd0=${join(folder, "root.changes")},${root}`, ...(job === undefined ? [] : [`ubd1=${job}`])],
+    ...[
+      "root=/dev/ubda",
+      "rw",
+      "init=/nodeyard-boot",
+      "quiet",
+      "con=null",
+      "con0=fd:0,fd:1",
+      `host=${folder}`,
+    ],
+  ];
 }
 
-/** Undefined when it was not up within `patience` milliseconds. */
-async function boot(
-  machine: GuestMachine,
-  limit: number,
-  patience: number,
-  onLine: (line: string) => void,
-  signal: AbortSignal,
-): Promise<GuestRun | undefined> {
-  const { accelerator } = machine;
-  const abort = new AbortController();
-  let up = false;
-  const late = setTimeout(() => abort.abort(), patience);
-  const end = setTimeout(() => abort.abort(), limit);
+/** A disk with the Debian of the first job and the bundle that makes it a sliver host, in `folder`. Needs root. */
+export async function jobDisk(folder: string, onProgress: (line: string) => void): Promise<string> {
+  const draft = await mkdtemp(join(folder, "job."));
+  const disk = join(folder, "job.raw");
   try {
-    await stream(
-      "qemu-system-x86_64",
-      commandLine(machine),
-      (line) => {
-        if (line.includes(UP)) {
-          up = true;
-          clearTimeout(late);
-        }
-        onLine(line.trimEnd());
-      },
-      AbortSignal.any([abort.signal, signal]),
-    );
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    if (!up && (abort.signal.aborted || accelerator === "kvm")) return undefined;
-    if (!abort.signal.aborted) throw error;
-    throw new Error(`the guest did not end within ${limit / 60_000} minutes`, { cause: error });
+    await stream(join(REPOSITORY, "testing/slivers/first-job/run.sh"), ["make", draft], onProgress);
+    // The pool of slivers is allocated in it, and hardly written to.
+    await stream("mkfs.ext4", ["-q", "-F", "-d", draft, disk, "30G"], () => undefined);
   } finally {
-    clearTimeout(late);
-    clearTimeout(end);
+    await rm(draft, { recursive: true, force: true });
   }
-  return up ? { accelerator, results: await readFile(machine.results, "utf8") } : undefined;
+  return disk;
+}
+
+/** Variables for a shell. Throws for a value that the shell would interpret. */
+export function shellText(settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => {
+      if (!/^[\w ./-]*$/.test(value))
+        throw new Error(`${name} is ${JSON.stringify(value)}: letters, digits and ./_- only`);
+      return `export ${name}="${value}"\n`;
+    })
+    .join("");
 }

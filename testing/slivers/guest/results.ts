@@ -4,7 +4,6 @@ const factsSchema = z.object({
   kernel: z.string(),
   controllers: z.string(),
   version1: z.number(),
-  seconds: z.number(),
 });
 
 const reportSchema = z.object({

@@ -1,33 +1,26 @@
 import { describe, expect, test } from "vitest";
-import { commandLine } from "../guest/command-line.ts";
+import { commandLine, shellText } from "../guest/machine.ts";
 import { problemOf, readResults } from "../guest/results.ts";
-import { shellText } from "../guest/work.ts";
 
 const machine = {
-  kernel: "/g/kernel",
-  initrd: "/g/initrd",
-  root: "/g/root,raw",
-  work: "/w/work.raw",
-  results: "/w/results",
+  kernel: "/g/linux",
+  root: "/g/root.raw",
+  folder: "/w/run",
   cores: 2,
   mebibytes: 3072,
 } as const;
 
 describe("the guest's machine", () => {
-  test("has no network, writes to no cached file, and ends where it would start again", () => {
-    for (const accelerator of ["kvm", "tcg"] as const) {
-      const words = commandLine({ ...machine, accelerator }).join(" ");
-      expect(words).toContain("-nic none");
-      expect(words).toContain("-no-reboot");
-      expect(words).toMatch(/file=\/g\/root,,raw,if=virtio,format=raw,snapshot=on/);
-      expect(words.includes("-icount")).toBe(accelerator === "tcg");
-    }
+  test("has no network, and writes to a file of its run only", () => {
+    const words = commandLine(machine);
+    expect(words).toContain("ubd0=/w/run/root.changes,/g/root.raw");
+    expect(words.filter((word) => /^(?:eth|vec)\d/.test(word))).toEqual([]);
+    expect(commandLine({ ...machine, job: "/w/job.raw" })).toContain("ubd1=/w/job.raw");
   });
 
-  test("listens for orders only when it is kept", () => {
-    const words = (more: object) => commandLine({ ...machine, accelerator: "tcg", ...more }).join(" ");
-    expect(words({})).not.toContain("socket");
-    expect(words({ orders: "/w/a,b" })).toContain("socket,id=orders,server=on,wait=off,path=/w/a,,b");
+  test("takes no path that its kernel would read as two options", () => {
+    for (const folder of ["/a b", "/a,b", '/a"b'])
+      expect(() => commandLine({ ...machine, folder })).toThrow(`${folder}: a path of a guest has no space`);
   });
 
   test("gets no text that its shell would interpret further", () => {
@@ -38,7 +31,7 @@ describe("the guest's machine", () => {
 });
 
 describe("the guest's results", () => {
-  const facts = { kernel: "6.1", controllers: "cpuset cpu io memory pids", version1: 0, seconds: 9 };
+  const facts = { kernel: "6.1", controllers: "cpuset cpu io memory pids", version1: 0 };
   const report = {
     numTotalTests: 2,
     numPassedTests: 2,
