@@ -15,6 +15,8 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t hostfs -o "$REPOSITORY" none /repository
 mount -t overlay -o lowerdir=/repository,upperdir=/changes/files,workdir=/changes/work overlay /work
 for image in /host/images/*; do ln -s "$image" /tmp/nodeyard-image-cache; done
+# Its mappings are broken in user-mode Linux ("Bad page map", seen in 7.2), and Node does without.
+echo 2 >/proc/sys/kernel/io_uring_disabled
 ip link set lo up
 hostname nodeyard-guest
 # A machine has an address, which slivers may not reach; this one has no network.
