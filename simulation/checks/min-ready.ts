@@ -71,6 +71,8 @@ export class MinReady implements Rule {
 
 function isIdle({ nodes, nodeLocks }: Replay, id: string, label: string): boolean {
   const node = nodes.get(id);
+  // What an unreadable record said before is known to this check, but to no launcher (docs/design/unreadable-records.md).
+  if (node?.damaged === true) return false;
   const free = stateOf(node) === "ready" && (node!.data.allocated_to ?? null) === null;
   // A locked node is about to be given away, or replaced.
   return free && nodeLocks.holder(id) === undefined && (node!.data.type as string[]).includes(label);

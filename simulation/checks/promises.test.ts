@@ -152,6 +152,19 @@ describe("min-ready of one", () => {
     does(136_000, "launcher-0", sets("/other", {}));
   });
 
+  test("is requested again while the record of the idle node cannot be read, and not after its repair (seed 321)", () => {
+    const { check, does } = handMade({ minReady: new Map([["small", 1]]) });
+    const node = { state: "ready", type: ["small"] };
+    does(0, "setup", makes(NODE, node));
+    does(1, "another program", { op: "set", path: NODE, data: Buffer.from("nonsense") });
+    check.calm();
+    does(130_000, "launcher-0", makes("/nodepool/requests/900-0000000001", asked("small")));
+    does(136_000, "launcher-0", { op: "delete", path: "/nodepool/requests/900-0000000001" });
+    does(136_001, "another program", sets(NODE, node));
+    does(150_000, "launcher-0", makes("/nodepool/requests/900-0000000002", asked("small")));
+    expect(() => does(156_000, "launcher-0", sets("/other", {}))).toThrow("no more is kept ready");
+  });
+
   test("is only for labels that have it", () => {
     const { does } = handMade({ minReady: new Map() });
     expect(() => does(0, "launcher-0", makes("/nodepool/requests/900-1", asked("small")))).toThrow(

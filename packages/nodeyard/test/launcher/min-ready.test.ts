@@ -51,4 +51,18 @@ describe("a min-ready request", () => {
     await world.until("two are idle again", () => idle(world).length === 2);
     expect(world.cluster.znodes.stat(paths.node(kept.id))?.version).toBe(version);
   });
+
+  test("is made for an idle node whose record cannot be read, and none after its repair (seed 321)", async () => {
+    const world = new World();
+    await world.start("a", asking(1));
+    await world.until("one is idle", () => idle(world).length === 1);
+    const [{ id }] = idle(world) as [{ id: string }];
+    const before = world.text(paths.node(id))!;
+    await world.put(paths.node(id), "");
+    await world.until("another is idle", () => idle(world).length === 1);
+    await world.put(paths.node(id), before);
+    await world.run(60_000);
+    expect(idle(world)).toHaveLength(2);
+    expect(world.nodes()).toHaveLength(2);
+  });
 });
