@@ -24,6 +24,16 @@ export class RecordError extends Error {
   }
 }
 
+/** Undefined for a record that cannot be read; other errors of `decode` are passed on. */
+export function readable<T>(decode: () => T): T | undefined {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof RecordError) return undefined;
+    throw error;
+  }
+}
+
 /** A value for an error message: its JSON, shortened to 60 characters. */
 export function shown(value: unknown): string {
   let text: string | undefined;

@@ -1,7 +1,7 @@
 export * from "./canary.ts";
 export * from "./component.ts";
 export * from "./dead-letter.ts";
-export { RecordError, type RecordErrorCode } from "./errors.ts";
+export { RecordError, type RecordErrorCode, readable } from "./errors.ts";
 export * from "./failure-record.ts";
 export * from "./images.ts";
 export * from "./json/splice.ts";

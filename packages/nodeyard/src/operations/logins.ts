@@ -7,11 +7,12 @@ import {
   type Login,
   type LoginKind,
   loginPath,
+  readable,
 } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
 import { ensurePath, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
-import { isSecret, newSecret, readable } from "./secrets.ts";
+import { isSecret, newSecret } from "./secrets.ts";
 
 /** Lifetimes, milliseconds. A session lasts a working day, so that people log in once a day and a forgotten browser overnight ends. */
 const FOR_MS: Readonly<Record<LoginKind, number>> = { ticket: 10 * 60_000, session: 12 * 3_600_000 };

@@ -1,5 +1,4 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { RecordError } from "@nodeyard/model";
 import { hexId, type Random } from "@nodeyard/runtime";
 
 /**
@@ -20,14 +19,4 @@ export function hashOf(secret: string): string {
 export function isSecret(secret: string, hash: string): boolean {
   const [stored, shown] = [Buffer.from(hash), Buffer.from(hashOf(secret))];
   return stored.length === shown.length && timingSafeEqual(stored, shown);
-}
-
-/** Undefined for a record that this release cannot read: it gives no rights. */
-export function readable<T>(decode: () => T): T | undefined {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof RecordError) return undefined;
-    throw error;
-  }
 }

@@ -1,9 +1,18 @@
-import { ANY, type ApiRole, decodeToken, encodeToken, TOKENS, type Token, tokenPath } from "@nodeyard/model";
+import {
+  ANY,
+  type ApiRole,
+  decodeToken,
+  encodeToken,
+  readable,
+  TOKENS,
+  type Token,
+  tokenPath,
+} from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { type Listing, readAll } from "./listing.ts";
-import { isSecret, newSecret, readable } from "./secrets.ts";
+import { isSecret, newSecret } from "./secrets.ts";
 
 /** A token cannot be made or revoked as asked. */
 class TokenError extends NodeyardError {}

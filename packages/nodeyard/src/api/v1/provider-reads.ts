@@ -1,4 +1,4 @@
-import { BREAKERS, decodeFailures, failureKey, RecordError, subjectOf } from "@nodeyard/model";
+import { BREAKERS, decodeFailures, failureKey, readable, subjectOf } from "@nodeyard/model";
 import { z } from "zod";
 import type { Row } from "../../listing/index.ts";
 import { askProvider, iso, type LauncherStanding } from "../../operations/index.ts";
@@ -173,18 +173,15 @@ function* breakersOf(view: View, provider: string): Generator<Row> {
     const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;
     const subject = key === undefined || path !== `${BREAKERS}/${key}` ? undefined : subjectOf(key);
     if (subject?.scope !== "offering" || subject.provider !== provider) continue;
-    try {
-      const { failures, error, since, pause } = decodeFailures(key!, data);
-      yield {
-        offering: [subject.az, subject.type].filter((part) => part !== null).join(" "),
-        failures: Math.round(failures),
-        why: error,
-        opened: iso(since),
-        until: iso(pause?.until ?? null),
-      };
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
-    }
+    const record = readable(() => decodeFailures(key!, data));
+    if (record === undefined) continue;
+    yield {
+      offering: [subject.az, subject.type].filter((part) => part !== null).join(" "),
+      failures: Math.round(record.failures),
+      why: record.error,
+      opened: iso(record.since),
+      until: iso(record.pause?.until ?? null),
+    };
   }
 }
 

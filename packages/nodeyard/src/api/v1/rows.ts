@@ -7,8 +7,8 @@ import {
   leaseIdOf,
   leasePath,
   type NodeRecord,
-  RecordError,
   type RequestRecord,
+  readable,
   remarkPath,
 } from "@nodeyard/model";
 import { nodeFacts, type Row } from "../../listing/index.ts";
@@ -80,12 +80,7 @@ export function leaseIn(view: View, id: string, principal: Principal): Lease | u
 /** Undefined for another record, and for a lease that cannot be read. */
 export function leaseFrom({ path, data }: OwnEntry): Lease | undefined {
   if (!path.startsWith(`${LEASES}/`)) return undefined;
-  try {
-    return decodeLease(path.slice(LEASES.length + 1), data);
-  } catch (error) {
-    if (error instanceof RecordError) return undefined;
-    throw error;
-  }
+  return readable(() => decodeLease(path.slice(LEASES.length + 1), data));
 }
 
 /** A client sees its own leases, and those of tenants that it sees. */

@@ -1,7 +1,8 @@
-import { decodeNode, decodeRequest, type Lease, leaseRequestor, paths } from "@nodeyard/model";
+import { decodeNode, type Lease, leaseRequestor, paths } from "@nodeyard/model";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
 import { type Op, orUndefined } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
+import { readRequest } from "../../operations/index.ts";
 import type { OwnEntry } from "../../view/index.ts";
 import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
@@ -87,8 +88,7 @@ async function heldFor(context: RecordHandles, id: string, contender: string): P
 
 /** What a request says now: the view may still show it as it was before it was fulfilled and its nodes were held. */
 export async function nodesOf(context: RecordHandles, request: string): Promise<readonly string[]> {
-  const found = await orUndefined(context.tree.get(paths.request(request)));
-  return found === undefined ? [] : decodeRequest(request, found.data).nodes;
+  return (await readRequest(context, request))?.nodes ?? [];
 }
 
 /** Ends the hold of a lease on a node, if there is one. */

@@ -1,12 +1,5 @@
 import { add, type Resources } from "@nodeyard/driver";
-import {
-  decodeNode,
-  type NodeFields,
-  type NodeRecord,
-  paths,
-  RecordError,
-  readableNode,
-} from "@nodeyard/model";
+import { decodeNode, type NodeFields, type NodeRecord, paths, readable, readableNode } from "@nodeyard/model";
 import { orUndefined, type Tree } from "@nodeyard/tree";
 import { mayBeOf, poolKey, poolOf } from "../../view/index.ts";
 import { type ScopeKey, sumsOf } from "./holdings.ts";
@@ -76,12 +69,9 @@ export async function countRecords(tree: Tree, ids: Iterable<string>): Promise<C
       const found = await orUndefined(tree.get(paths.node(id)));
       // A path that never had data is left by a locker that came too late.
       if (found === undefined || (found.data.length === 0 && found.stat.version === 0)) return;
-      try {
-        records.push(decodeNode(id, found.data));
-      } catch (error) {
-        if (!(error instanceof RecordError)) throw error;
-        unreadable.push(readableNode(found.data));
-      }
+      const record = readable(() => decodeNode(id, found.data));
+      if (record === undefined) unreadable.push(readableNode(found.data));
+      else records.push(record);
     }),
   );
   return new Count(records, unreadable);

@@ -5,7 +5,7 @@ import {
   type NodeRecord,
   paths,
   RETIRED,
-  RecordError,
+  readable,
   slotsFolder,
 } from "@nodeyard/model";
 import { orUndefined, type Tree } from "@nodeyard/tree";
@@ -70,13 +70,9 @@ const IN_USE: ReadonlySet<string> = new Set(["in-use", "used", "hold", "deleting
 export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
   const found = await orUndefined(tree.get(paths.node(id)));
   if (found === undefined) return "between";
-  try {
-    const { state, allocatedTo } = decodeNode(id, found.data);
-    if (state === "ready") return allocatedTo === null ? "unused" : "between";
-    return IN_USE.has(state) ? "used" : "between";
-  } catch (error) {
-    // An unreadable node may be in use. It does not keep the other nodes of the provider from being reported.
-    if (error instanceof RecordError) return "used";
-    throw error;
-  }
+  const record = readable(() => decodeNode(id, found.data));
+  // An unreadable node may be in use. It does not keep the other nodes of the provider from being reported.
+  if (record === undefined) return "used";
+  if (record.state === "ready") return record.allocatedTo === null ? "unused" : "between";
+  return IN_USE.has(record.state) ? "used" : "between";
 }

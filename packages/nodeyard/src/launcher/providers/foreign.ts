@@ -1,7 +1,8 @@
-import { decodeComponent, paths, RecordError } from "@nodeyard/model";
+import { decodeComponent, paths } from "@nodeyard/model";
 import { errorClass, messageOf } from "@nodeyard/runtime";
 import { orUndefined } from "@nodeyard/tree";
 import { Controller, MEMBERS } from "../../coordination/index.ts";
+import { readAll } from "../../operations/index.ts";
 import type { Handles } from "../handles.ts";
 
 /** Launchers of another kind serve a provider that launchers of one kind alone may serve. */
@@ -97,20 +98,7 @@ function foreignError(provider: string, pools: readonly string[]): ForeignLaunch
 export async function isServed({ tree }: Pick<Handles, "tree">, provider: string): Promise<boolean> {
   const parent = paths.component("pool");
   await tree.sync(parent);
-  const names = (await orUndefined(tree.children(parent))) ?? [];
-  const served = await Promise.all(
-    names.map(async (name) => {
-      try {
-        const found = await orUndefined(tree.get(`${parent}/${name}`));
-        if (found === undefined) return false;
-        const { providerName, state } = decodeComponent(found.data);
-        return providerName === provider && state !== "stopped";
-      } catch (error) {
-        // An unreadable component does not come from a Nodeyard launcher.
-        if (error instanceof RecordError) return false;
-        throw error;
-      }
-    }),
-  );
-  return served.includes(true);
+  // An unreadable component does not come from a Nodeyard launcher.
+  const { items } = await readAll(tree, parent, (_, data) => decodeComponent(data));
+  return items.some(({ providerName, state }) => providerName === provider && state !== "stopped");
 }
