@@ -105,13 +105,6 @@ export async function knownProviders(handles: OperationHandles): Promise<readonl
   return [...known].filter((name) => name !== null).sort();
 }
 
-/** Labels that launchers offer, and those of `labels` that no launcher offers: requests for these would be declined by all. */
-export async function unofferedLabels({ tree }: OperationHandles, labels: readonly string[]) {
-  const pools = await registeredPools(tree);
-  const offered = [...new Set(pools.flatMap(({ supportedLabels }) => supportedLabels))].sort();
-  return { offered, unknown: [...new Set(labels)].filter((label) => !offered.includes(label)) };
-}
-
 async function uploads(handles: OperationHandles, provider: string): Promise<readonly UploadedImage[]> {
   const found: UploadedImage[] = [];
   for (const image of await names(handles, paths.images))

@@ -1,30 +1,15 @@
 import { add, type Resources } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
-import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
-import {
-  type CheckOp,
-  CommitFailed,
-  type CreateOp,
-  type Op,
-  type OpResult,
-  type Tree,
-  TreeError,
-} from "@nodeyard/tree";
-import type { Log } from "../../telemetry/index.ts";
-import type { View } from "../../view/index.ts";
+import { messageOf } from "@nodeyard/runtime";
+import { type CheckOp, CommitFailed, type CreateOp, type Op, type OpResult, TreeError } from "@nodeyard/tree";
+import type { Handles } from "../handles.ts";
 import { Count, countRecords, nodeIds } from "./count.ts";
 import { measureDrift } from "./drift.ts";
 import { isGiven, type ScopeKey, scopeOf, shiftsOf } from "./holdings.ts";
 import { LedgerCache, LimitReached, type Posting } from "./ledger-cache.ts";
 import { decodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
 
-interface LedgerHandles {
-  readonly tree: Tree;
-  readonly view: View;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
+type LedgerHandles = Pick<Handles, "tree" | "view" | "clock" | "random" | "log">;
 
 /** How long a ledger that was found right is not measured again for another refusal. */
 const BELIEVED_MS = 1_000;

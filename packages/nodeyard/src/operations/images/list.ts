@@ -5,10 +5,10 @@ import {
   decodeImageBuild,
   decodeImageUpload,
   type ImageBuildRecord,
-  type ImageUploadRecord,
   paths,
 } from "@nodeyard/model";
 import { orUndefined } from "@nodeyard/tree";
+import type { ImageUploadEntry } from "../../view/index.ts";
 import type { OperationHandles } from "../handles.ts";
 import type { Listing } from "../listing.ts";
 
@@ -21,12 +21,7 @@ export interface ListedBuild {
 }
 
 /** An upload of a build, as `image-list` shows it. */
-export interface ListedUpload {
-  readonly image: string;
-  readonly build: string;
-  readonly provider: string;
-  readonly record: ImageUploadRecord;
-}
+export type ListedUpload = ImageUploadEntry;
 
 /** Of an image what `image-status` shows. */
 export interface ImageStatus {
