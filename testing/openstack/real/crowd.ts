@@ -63,8 +63,9 @@ test(
     await sleep(30_000);
     site.signal("nova-api", "SIGKILL");
     await sleep(OUTAGE_MS / 2);
-    const [waiting] = await launcher.zuul.children("/nodepool/requests");
-    const reported = await launcher.explain(waiting!);
+    // The last one, which no pool has taken yet.
+    const waiting = (await launcher.zuul.children("/nodepool/requests")).toSorted().at(-1)!;
+    const reported = await launcher.explain(waiting);
     await sleep(OUTAGE_MS / 2);
     site.restart();
     await sleep(20_000);
