@@ -7,7 +7,8 @@ import {
   subjectOf,
 } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { ensurePath, type Op, orUndefined, TreeError } from "@nodeyard/tree";
+import { CommitFailed, ensurePath, type Op, orUndefined, TreeError } from "@nodeyard/tree";
+import { isInterrupted, retry } from "../coordination/index.ts";
 import { type FailureRule, furthest } from "../scheduler/index.ts";
 import type { Handles } from "./handles.ts";
 
@@ -29,19 +30,24 @@ interface Change {
   readonly done?: () => void;
 }
 
-/** Most attempts to write a record that other launchers write at the same time. */
-const WRITES = 8;
+/** What a commit is refused for when another launcher wrote, made or deleted the record or its probe since it was read. */
+const OVERTAKEN: ReadonlySet<string> = new Set([
+  "tree.bad_version",
+  "tree.node_exists",
+  "tree.no_node",
+  "tree.not_empty",
+]);
 
 /**
  * Reads and writes the failure records in the tree, by compare-and-set. Records hold tree time; here and in this process times are of the
  * monotonic clock, so that budgets refill even while tree time is not trusted. It decides nothing: `FailureRecords` says what is written.
  */
 export class FailureStore {
-  readonly #handles: Pick<Handles, "tree" | "view" | "ages" | "log" | "counters">;
+  readonly #handles: Pick<Handles, "tree" | "view" | "clock" | "random" | "ages" | "log" | "counters">;
   readonly #rule: () => FailureRule;
 
   constructor(
-    handles: Pick<Handles, "tree" | "view" | "ages" | "log" | "counters">,
+    handles: Pick<Handles, "tree" | "view" | "clock" | "random" | "ages" | "log" | "counters">,
     rule: () => FailureRule,
   ) {
     this.#handles = handles;
@@ -49,38 +55,45 @@ export class FailureStore {
   }
 
   /**
-   * Writes the record that `plan` returns, and plans again when another launcher wrote first. A failed write is only logged. An
+   * Writes the record that `plan` returns, and plans again, after a pause, when another launcher wrote first. A failed write is only logged. An
    * unreadable record is never overwritten: a newer release may have written it.
    */
   async write(key: string, plan: (found: FailureRecord | undefined) => Change | undefined): Promise<void> {
     const path = failurePath(key);
-    // The last write that was sent. Whether it was applied is decided by its version and bytes, as after every lost reply.
+    // The last write without an answer. Whether it was applied is decided by its version and bytes, as after every lost reply.
     let sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number } | undefined;
-    for (let attempt = 1; ; attempt++) {
+    let isFirst = true;
+    const attempt = async (): Promise<void> => {
+      // The first attempt trusts the view and saves a round trip; a view that is behind costs one refused write.
+      const found = isFirst ? this.seen(key) : await this.#read(key);
+      isFirst = false;
+      // The reply to the former attempt was lost, and the write was applied.
+      if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.();
+      const change = plan(found?.record);
+      if (change === undefined || (found !== undefined && found.record === undefined)) return;
+      const data =
+        change.record === undefined
+          ? NOTHING
+          : encodeFailures(key, this.#toStore(change.record), found?.data);
+      sent = { change, data, version: (found?.version ?? -1) + 1 };
       try {
-        // The first attempt trusts the view and saves a round trip; a view that is behind costs one refused write.
-        const found = attempt === 1 ? this.seen(key) : await this.#read(key);
-        // The reply to the former attempt was lost, and the write was applied.
-        if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.();
-        const change = plan(found?.record);
-        if (change === undefined || (found !== undefined && found.record === undefined)) return;
-        const data =
-          change.record === undefined
-            ? NOTHING
-            : encodeFailures(key, this.#toStore(change.record), found?.data);
-        sent = { change, data, version: (found?.version ?? -1) + 1 };
         await this.#handles.tree.commit(opsOf(key, path, change, data, found));
-        return change.done?.();
       } catch (error) {
-        if (!(error instanceof TreeError)) throw error;
-        if (attempt < WRITES) continue;
-        const facts = { of: key, error: messageOf(error) };
-        this.#handles.log.warn(
-          facts,
-          "cannot record how many launches failed; other launchers do not know of it",
-        );
-        return;
+        // Refused, so the bytes that stand there now are another launcher's, also when they are the same.
+        if (error instanceof TreeError && error.outcome !== "unknown") sent = undefined;
+        throw error;
       }
+      return change.done?.();
+    };
+    try {
+      await retry(this.#handles, (error) => isInterrupted(error) || isOvertaken(error), attempt);
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      const facts = { of: key, error: messageOf(error) };
+      this.#handles.log.warn(
+        facts,
+        "cannot record how many launches failed; other launchers do not know of it",
+      );
     }
   }
 
@@ -152,6 +165,12 @@ function opsOf(
   // The probe stands beneath the record.
   if (record === undefined) return [...ended, { op: "delete", path, version }];
   return [{ op: "set", path, data, version }, ...ended];
+}
+
+/** Whether another launcher was faster: the plan has to be made again, on what the tree has now. */
+function isOvertaken(error: unknown): boolean {
+  if (!(error instanceof TreeError)) return false;
+  return OVERTAKEN.has((error instanceof CommitFailed ? error.reason : error).code);
 }
 
 /** Whether the change of an unanswered write is in the tree. A deletion may also have been another launcher's, with the same result. */
