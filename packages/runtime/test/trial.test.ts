@@ -87,7 +87,7 @@ describe("a build on trial", () => {
     expect(judgeTrial(dark, short, 0).verdict).toBe("promoted");
   });
 
-  test("that nobody launches is promoted after its time; one with a failure by then is not", () => {
+  test("without launches is promoted after its time; one with a failure by then is not", () => {
     const at = (candidate: BootTally, now: number) =>
       judgeTrial(trial(candidate, noBoots), rules, now).verdict;
     const one = withBoot(noBoots, 1_000);

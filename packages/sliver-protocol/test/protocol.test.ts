@@ -118,7 +118,7 @@ describe("signed texts", () => {
 });
 
 describe("key sets", () => {
-  test("only go forward, and never to one that nobody can use", () => {
+  test("only go forward, and never to a version that no member can use", () => {
     const next = { ...keys, version: 2 };
     expect(rotate(keys, next, NOW)).toBe(next);
     expect(() => rotate(next, next, NOW)).toThrow(/does not follow/);

@@ -92,7 +92,7 @@ describe.skipIf(missing)("through a real sshd", () => {
     expect(await own()).toEqual([]);
   });
 
-  test("another host key, a key that may not, nobody there: unreachable, and why", async () => {
+  test("another host key, a key without rights, no listener: unreachable, and why", async () => {
     const other = (await readFile(join(folder, "stranger.pub"), "utf8")).trim();
     const failing = (message: RegExp) => ({ ...unreachable, message: expect.stringMatching(message) });
     await expect(client({ hostKeys: [other] }).status(never())).rejects.toMatchObject(

@@ -59,7 +59,7 @@ test("many watches below a long chroot are set again in parts that a server take
   expect(await later).toBeUndefined();
 });
 
-test("a watch that was given up before the server's answer is removed there, unless somebody else has it", async () => {
+test("a watch that was given up before the server's answer is removed there, unless another watcher has it", async () => {
   const clock = new ManualClock();
   const server = new FakeServer();
   const zk = new ZooKeeper("a:1", { clock, connector: server });

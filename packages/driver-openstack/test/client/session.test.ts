@@ -107,7 +107,7 @@ test("the error names the request by the id that the service's log has, and the 
   });
 });
 
-test("an overloaded service slows everybody down, and is asked again when it said so", async () => {
+test("an overloaded service delays all calls, and is asked again at the time that it named", async () => {
   const site = cloud((_, count) => (count === 1 ? { status: 429, headers: { "retry-after": "2" } } : {}));
   await driven(site.clock, get(site));
   expect(site.clock.monotonic()).toBeGreaterThanOrEqual(2_000);

@@ -197,7 +197,7 @@ describe("slivers of a pool that lend", () => {
     expect(slivers).toEqual([]);
   });
 
-  test("a sliver that nobody asked for lends, and is whole when it is handed out; a second time is the same", async () => {
+  test("a sliver without a request lends its amounts, and has all of them when it is handed out; a second time is the same", async () => {
     pool = await new Pool().start();
     for (const id of [ONE, TWO]) await pool.create(id, "zuul");
     await pool.create(THREE, MIN_READY);
@@ -209,7 +209,7 @@ describe("slivers of a pool that lend", () => {
     await expect(pool.settle(pool.ready("0000000009"))).rejects.toMatchObject({ kind: "not-found" });
   });
 
-  test("one that came back lends, one that somebody has by another way does not, and others' stay as they are", async () => {
+  test("a returned sliver lends, one that is in use by another route does not, and slivers of other owners stay as they are", async () => {
     pool = await new Pool().start();
     for (const id of [ONE, TWO, THREE]) await pool.create(id, "zuul");
     await pool.reconcile(async () => ({ [ONE]: "used", [TWO]: "between", [THREE]: "unused" }));

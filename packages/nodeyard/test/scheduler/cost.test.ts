@@ -65,7 +65,7 @@ test("facts of one pool that are read anew have no node looked at, and no reques
   expect(held.more).toBe(true);
 });
 
-test("its end does: what everybody left has declined fails", () => {
+test("its end does: a request that all remaining pools declined fails", () => {
   const fixture = busyFixture();
   const actions = fixture.tell({ type: "component", key: "foreign" });
   expect(actions.filter(({ type }) => type === "decline")).toHaveLength(MANY);

@@ -89,7 +89,7 @@ describe("min-ready of several launchers", () => {
     ]);
   });
 
-  test("after everybody declined, nothing is asked for a while", () => {
+  test("after all pools declined, nothing is asked for a while", () => {
     const fixture = new SchedulerFixture(policy([ours], { labels }), [us]);
     const failed = { requestor: "NodePool:min-ready", reuse: false, state: "failed" };
     fixture.request("900-0000000001", failed);

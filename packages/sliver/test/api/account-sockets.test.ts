@@ -50,7 +50,7 @@ describe("sockets of accounts", () => {
     expect(existsSync(join(folder, "run", "ada"))).toBe(false);
   });
 
-  test("are made anew, with their folders, where somebody cleaned up", async () => {
+  test("are made anew, with their folders, after another program removed them", async () => {
     const ada = { caller: sliver("ada"), uid };
     await sockets.apply([ada]);
     rmSync(join(folder, "run"), { recursive: true });

@@ -57,7 +57,7 @@ describe("kernel values, by the numbers of the invariants", () => {
       }),
     ));
 
-  test("28 at work: by weight alone everybody gets his guarantee, when guarantees fit", () =>
+  test("28 at work: by weight alone each sliver gets its guarantee, when guarantees fit", () =>
     fc.assert(
       fc.property(GUARANTEES, (list) => {
         const cpu = 24_000;
@@ -68,7 +68,7 @@ describe("kernel values, by the numbers of the invariants", () => {
       }),
     ));
 
-  test("28 against the rest of the machine: beside four busy processes on each CPU, everybody still gets his guarantee", () =>
+  test("28 against the rest of the machine: beside four busy processes on each CPU, each sliver still gets its guarantee", () =>
     fc.assert(
       fc.property(GUARANTEES, fc.integer({ min: 1, max: 24 }), (list, cores) => {
         const cpu = 1000 * cores;

@@ -39,7 +39,7 @@ describe("32: who may call what", () => {
       false,
     ));
 
-  test("without a target: Help is everybody's, keys and ids root's and controllers', AdminTicket root's alone", () => {
+  test("without a target: Help is for all callers, keys and ids for root and controllers, AdminTicket for root alone", () => {
     const roles = ["root", "control", "controller", "sliver", "anonymous"] as const;
     const who = (name: string) => roles.filter((role) => permitWithoutTarget(caller("x", role), name));
     expect(who("Help")).toEqual(roles);

@@ -52,7 +52,7 @@ describe("an audit log that is full", () => {
     expect(said).toEqual([]);
   });
 
-  test("cannot become another: it grows on, is said so once, and nobody else's file is closed", () => {
+  test("cannot be replaced: it keeps growing, the log says so once, and no other file is closed", () => {
     const { audit, close } = open();
     mkdirSync(`${path}.1`);
     audit(entry("ada"));
@@ -74,7 +74,7 @@ describe("an audit log that is full", () => {
     close();
   });
 
-  test("was taken away by somebody: a new one begins", () => {
+  test("was removed by another program: a new one begins", () => {
     const { audit, close } = open();
     renameSync(path, join(folder, "archive"));
     audit(entry("ada"));

@@ -17,7 +17,7 @@ describe("the lock of a state folder", () => {
   beforeAll(() => rig.prepare());
   afterAll(() => rig.stop());
 
-  test("damaged, it is held all the same by who holds it, and keeps nobody out when nobody does", async () => {
+  test("a damaged lock file is still held by its holder, and excludes no process when it has none", async () => {
     await rig.start();
     writeFileSync(join(rig.folder, "state", "lock.sqlite"), NO_DATABASE);
     await expect(rig.start()).rejects.toThrow(/exit 1: error another sliverd runs in/);

@@ -137,7 +137,7 @@ describe("what is to be done to a machine", () => {
 });
 
 describe("the keys that a machine trusts", () => {
-  test("the same launcher's, however often they were rotated since, and nobody else's", () => {
+  test("the same launcher's, however often they were rotated since, and no other's", () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 5 }), fc.nat(5), (overlaps, seen) => {
         let keys = newSigningKeys(key());

@@ -149,7 +149,7 @@ describe("whatever a sliver sends", () => {
     expect(await effective()).not.toContain("NaN");
   });
 
-  test("a connection that says nothing, and one whose headers never end: they end by themselves, and keep nobody waiting", async () => {
+  test("a connection that says nothing, and one whose headers never end: they end by themselves, and delay no other client", async () => {
     const silent = ["", "POST /json HTTP/1.1\r\nhost: x\r\nx-a: "].map(
       (text) =>
         new Promise<string>((resolve) => {

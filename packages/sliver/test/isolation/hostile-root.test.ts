@@ -22,7 +22,7 @@ import { type TarMember, tarOf } from "./machine/tar.ts";
 const isRoot = process.getuid!() === 0;
 const { signal } = new AbortController();
 
-describe("an image that somebody hostile filled", { timeout: 20_000 }, () => {
+describe("an image with hostile content", { timeout: 20_000 }, () => {
   let folder: string;
   let root: string;
   let archive: string;

@@ -52,7 +52,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
   };
   const phases = async () => (await daemon.launcher.status(signal())).slivers.map(({ phase }) => phase);
 
-  test("says what it would take, takes it, and leaves what is somebody else's", async () => {
+  test("says what it would remove, removes it, and leaves what belongs to others", async () => {
     const isolation = { folder, pool: { bytes: 300_000_000 }, inbound: { device: WORLD_DEVICE } };
     await daemon.configure({ backEnd: "account", isolation });
     const before = hostState(folder);

@@ -52,7 +52,7 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
     expect(existsSync("/tmp/through")).toBe(false);
   });
 
-  test("absolute names are the image's own, devices, FIFOs and host keys are left out, set-uid stays where nobody gets", async () => {
+  test("absolute names are the image's own, devices, FIFOs and host keys are left out, set-uid files stay out of reach", async () => {
     const name = outside("absolute");
     const path = await lab
       .images({

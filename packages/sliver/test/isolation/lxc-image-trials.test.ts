@@ -50,7 +50,7 @@ describe.skipIf(skip)("versions of an image", { timeout: 120_000 }, () => {
     expect(lab.inPool()).toEqual([made.digest]);
   });
 
-  test("one that cannot be unpacked is rolled back and read once; one that is gone keeps nobody from the former one", async () => {
+  test("one that cannot be unpacked is rolled back and read once; one that is gone does not prevent the use of the former one", async () => {
     const tar = lab.archive(ROOT);
     const images = lab.images({ a: { tar } }, RULES);
     const { made } = await images.forSliver("a", DRAWN, signal);

@@ -123,7 +123,7 @@ describe.skipIf(whyNot() !== undefined)("images of OCI", { timeout: 120_000 }, (
     expect(lab.inPool()).toEqual([first.digest, second.digest].sort());
   });
 
-  test("a registry with tokens, for everybody and for a login; what it may not have is refused", async () => {
+  test("a registry with tokens, for anonymous users and for a login; what it may not have is refused", async () => {
     registry = await startRegistry(lab.folder, true);
     const { folder, digest } = layoutOf("layout", [BASE]);
     await registry.push(folder, "open/a:1");

@@ -277,7 +277,7 @@ describe("names", () => {
     expect(all.every(({ idBase }, at) => idBase === all[0]!.idBase + at * 65_536)).toBe(true);
   });
 
-  test("ids that the host gives to somebody else are seen", () => {
+  test("ids that the host assigned to another user are seen", () => {
     expect(clashes("root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/x\n", false)).toBeUndefined();
     expect(clashes("lxd:100000:1000000000\n", true)).toBeUndefined();
     expect(clashes("greedy:100000:4000000000\n", true)).toBe("greedy");

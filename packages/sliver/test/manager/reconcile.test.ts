@@ -63,7 +63,7 @@ describe("reconciling, by the numbers of the invariants", () => {
     expect(rig.found).toEqual([]);
   });
 
-  test("23: one at a time per sliver; a stuck one delays nobody else, and gets the newest when it is free", async () => {
+  test("23: one at a time per sliver; a stuck sliver delays no other, and gets the newest when it is free", async () => {
     const rig = new Rig();
     const { closed, open } = gate();
     rig.machine.disturb = (step, { index }) => (step === "create" && index === 1 ? closed : undefined);

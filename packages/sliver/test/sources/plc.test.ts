@@ -123,7 +123,7 @@ describe("a centre of PlanetLab's, Python's own XML-RPC server", () => {
     await source.close();
   });
 
-  test("a fault, another node's reply, or nobody there: said, and everything stays", async () => {
+  test("a fault, another node's reply, or no server: reported, and everything stays", async () => {
     const post = httpPost(url, () => ({}));
     for (const [session, how, why] of [
       ["fault", post, /fault.*session has ended/],

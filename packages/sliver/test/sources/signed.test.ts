@@ -224,7 +224,7 @@ describe("the place", () => {
       await expect(httpPlace({ url: base + path }, () => ({})).fetch(undefined, never)).rejects.toThrow(why);
   });
 
-  test("is who the given authority says, and nobody else", async () => {
+  test("is only who the given authority names", async () => {
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
     const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
     const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];

@@ -140,7 +140,7 @@ describe("the store on a real disk", () => {
   const folders: string[] = [];
   afterAll(() => Promise.all(folders.map((one) => rm(one, { recursive: true }))));
 
-  test("two generations, nobody else may read them, and no draft is left", async () => {
+  test("two generations, readable by the owner only, and no draft is left", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sliver-store-"));
     folders.push(folder);
     await writeFile(join(folder, "state.draft"), "of a crash");

@@ -78,7 +78,7 @@ test("after kill -9 every acknowledged commit is there, none is there by half, z
   await tree.close();
 });
 
-test("kill -9 of the server costs its clients neither session nor ephemerals, and nobody else gets in meanwhile", async () => {
+test("kill -9 of the server costs its clients neither session nor ephemerals, and no other server takes the folder meanwhile", async () => {
   const start = async (first: number) => {
     const child = spawn(process.execPath, [WRITER, folder, String(first), "100", "serve"], {
       stdio: ["ignore", "pipe", "inherit"],

@@ -140,7 +140,7 @@ describe("an event on a path with a write of ours in flight", () => {
     expect(port.waiting).toEqual([]);
   });
 
-  test("is looked into when nobody knows the outcome", () => {
+  test("is looked into when its outcome is unknown", () => {
     set();
     port.answer(undefined, new CallEnded("set /r", "unknown"));
     expect(port.waiting).toEqual(["get /r"]);

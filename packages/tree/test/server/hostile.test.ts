@@ -126,7 +126,7 @@ test("an answer that cannot be written costs its connection, also when it had to
   expect(await other.ask(-2, ping)).toMatchObject({ err: 0 });
 });
 
-test("a thousand half-finished handshakes keep nobody out for longer than a handshake may take", async () => {
+test("a thousand half-finished handshakes block no client for longer than a handshake may take", async () => {
   bench = await startBench({ limits: { maxConnections: 300, handshakeMs: 500 } });
   const attackers = Array.from({ length: 1_000 }, () => raw());
   const start = connectFrame(0n);

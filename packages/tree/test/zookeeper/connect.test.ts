@@ -42,7 +42,7 @@ describe.skipIf(requireZooKeeper())("a tree on ZooKeeper", () => {
     await expect(bare).rejects.toBeInstanceOf(TreeError);
   });
 
-  test("says in one line that nobody lets it in", async () => {
+  test("says in one line that no server accepts it", async () => {
     const nobody = connectZooKeeperTree({ ...handles, servers: "127.0.0.1:1", connectDeadlineMs: 300 });
     await expect(nobody).rejects.toMatchObject({
       code: "tree.call_ended",

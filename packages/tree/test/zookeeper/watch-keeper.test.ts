@@ -44,7 +44,7 @@ async function followsOn(follower: Follower): Promise<void> {
   expect(follower.faults).toEqual([]);
 }
 
-test("a feed that is begun while nobody is connected begins with the connection", async () => {
+test("a feed that is begun without a connection begins with the connection", async () => {
   const suspended = become("suspended");
   proxy.refuse(true);
   proxy.cut();
