@@ -1,4 +1,4 @@
-import { type Clock, deadline, errorClass, messageOf } from "@nodeyard/runtime";
+import { type Clock, deadline, errorClass, issueText, messageOf } from "@nodeyard/runtime";
 import { createLocalJWKSet, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
 import { isSecureUrl } from "../../config/index.ts";
@@ -93,11 +93,11 @@ export class IssuerKeys {
       // OpenID Connect Discovery 1.0, section 4.1.
       const base = this.#issuer.replace(/\/$/, "");
       const found = await this.#fetchJson(`${base}/.well-known/openid-configuration`, limit.signal);
-      const { issuer, jwks_uri: uri } = discoverySchema.parse(found);
+      const { issuer, jwks_uri: uri } = checked(discoverySchema, found);
       // Section 4.3 demands it: else a document of another issuer would give its keys.
       if (issuer !== this.#issuer) throw new Error(`it calls itself ${JSON.stringify(issuer)}`);
       if (!isSecureUrl(uri)) throw new Error(`its keys are at ${JSON.stringify(uri)}, which is not https`);
-      const { keys } = keysSchema.parse(await this.#fetchJson(uri, limit.signal));
+      const { keys } = checked(keysSchema, await this.#fetchJson(uri, limit.signal));
       this.#keys = createLocalJWKSet({ keys });
       this.#readAt = this.#clock.monotonic();
       return this.#keys;
@@ -116,4 +116,11 @@ export class IssuerKeys {
       },
     );
   }
+}
+
+/** An issuer's answer in the form of `schema`. Throws an Error that names the first place and value that are wrong. */
+function checked<T>(schema: z.ZodType<T>, answer: unknown): T {
+  const { data, error } = schema.safeParse(answer);
+  if (error !== undefined) throw new Error(issueText(error.issues[0]!, answer, { where: "its answer" }));
+  return data as T;
 }
