@@ -248,6 +248,8 @@ class SliverHost {
       return compareVersions(one, from) > 0 && compareVersions(one, minimum) <= 0;
     });
     for (const [name, { generation, local }] of before) {
+      // Nothing was made yet for a sliver without a place: a spare may become it, with the spare's number.
+      if (local.index === undefined) continue;
       const listed = since.every(({ slivers }) =>
         slivers.some((one) => one.name === name && one.generation === generation),
       );
