@@ -88,7 +88,7 @@ export class AwsAccount implements Account {
     this.lookups = new Lookups(aws, clock);
     this.sources = new ImageSources(aws, clock);
     this.quotas = new Quotas(aws, clock);
-    this.prices = new Prices(aws, place.region, clock);
+    this.prices = new Prices(aws, clock);
     const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
     const { signal } = this.#closed;
     this.terminations = new Batch({

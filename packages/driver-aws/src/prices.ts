@@ -14,13 +14,11 @@ type Zoned = ReadonlyMap<string | null, Price>;
  */
 export class Prices {
   readonly #aws: Aws;
-  readonly #region: string | null;
   readonly #clock: Clock;
   readonly #known: SharedValues<Zoned>;
 
-  constructor(aws: Aws, region: string | null, clock: Clock) {
+  constructor(aws: Aws, clock: Clock) {
     this.#aws = aws;
-    this.#region = region;
     this.#clock = clock;
     this.#known = new SharedValues(clock);
   }
@@ -32,9 +30,9 @@ export class Prices {
   async of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null> {
     // The texts of `machineType` are the keys of `prices` in nodepool.yaml too, so they are parsed rather than passed in parts.
     const [name = "", ...marks] = type.split(", ");
-    const region = this.#region ?? az?.replace(/[a-z]$/, "");
     // A fleet's type is several names with slashes until EC2 has chosen one.
-    if (!/^[\w-]+\.[\w-]+$/.test(name) || region === undefined) return null;
+    if (!/^[\w-]+\.[\w-]+$/.test(name)) return null;
+    const region = await this.#aws.region(signal);
     const spot = marks.includes("spot");
     const load = (own: AbortSignal) =>
       spot ? this.#market(name, own) : this.#list(name, marks.includes("dedicated host"), region, own);

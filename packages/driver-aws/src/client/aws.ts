@@ -64,7 +64,15 @@ export class Aws {
   }
 
   ec2<T>(call: (ec2: Of<"ec2", EC2>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call("ec2", async () => new (await this.#sdk.ec2()).EC2(this.#options()), call, signal);
+    return this.#call("ec2", this.#newEc2, call, signal);
+  }
+
+  /**
+   * The region that calls go to: the configured one, or the one that the SDK finds (AWS_REGION, then the profile). Rejects with the
+   * SDK's error when there is none.
+   */
+  async region(signal: AbortSignal): Promise<string> {
+    return this.#place.region ?? this.#call("ec2", this.#newEc2, (ec2) => ec2.config.region(), signal);
   }
 
   s3<T>(call: (s3: Of<"s3", S3>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -142,6 +150,8 @@ export class Aws {
       throw error;
     }
   }
+
+  readonly #newEc2 = async () => new (await this.#sdk.ec2()).EC2(this.#options());
 
   /** Settings of every client. A missing region or profile lets the SDK search for it. */
   #options() {

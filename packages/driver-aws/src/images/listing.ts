@@ -25,7 +25,7 @@ export async function listUploads(
   const { aws, bucket } = parts;
   const Filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
   const all: Resource[] = [];
-  for (const [region, at] of places(parts)) {
+  for (const [region, at] of await places(parts, signal)) {
     // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
     const tagged = await listSnapshots(at, { Filters }, signal);
     // Results of imports have no tags until `importFile` sets them, so they are found by their tasks.

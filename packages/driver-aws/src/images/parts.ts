@@ -9,8 +9,6 @@ export const CALL_MS = 120_000;
 /** Dependencies and settings of one provider's uploads. */
 export interface ImageParts {
   readonly aws: Aws;
-  /** Source region of copies; empty when the SDK chooses it. */
-  readonly region: string;
   readonly clock: Clock;
   readonly openFile: OpenFile;
   /** File format of uploads, one per provider. */
@@ -36,7 +34,6 @@ export function uploadsOf(
   const { bucket, diskimages, imageFormat, imageImportTimeoutMs } = own;
   return {
     ...{ aws, clock, openFile, bucket, diskimages },
-    region: own.region ?? "",
     format: imageFormat ?? "raw",
     importMs: imageImportTimeoutMs,
   };
@@ -55,8 +52,12 @@ export interface Upload extends ImageParts {
 }
 
 /** The provider's region and the regions that its images are copied to, by name. */
-export function places({ aws, region, diskimages }: ImageParts): ReadonlyMap<string, Aws> {
-  const others = [...diskimages.values()].flatMap(({ copyTo }) => copyTo);
+export async function places(
+  { aws, diskimages }: ImageParts,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Aws>> {
+  const region = await aws.region(signal);
+  const others = [...diskimages.values()].flatMap(({ copyTo }) => copyTo).filter((name) => name !== region);
   return new Map([[region, aws], ...others.map((name) => [name, aws.in(name)] as const)]);
 }
 

@@ -50,7 +50,7 @@ export async function registered(upload: Upload, snapshot: string): Promise<stri
  * date (after which AWS no longer lists it for other accounts). A repetition has the same result.
  */
 export async function* published(upload: Upload, image: string): AsyncGenerator<Step, void, void> {
-  const { order, aws, own, region, left } = upload;
+  const { order, aws, own, signal, left } = upload;
   yield { step: "wait", deadlineMs: left(), save: { externalId: image } };
   await available(upload, aws, image);
   const copies: { readonly at: Aws; readonly id: string }[] = [{ at: aws, id: image }];
@@ -62,12 +62,12 @@ export async function* published(upload: Upload, image: string): AsyncGenerator<
     const request = {
       Name: order.name,
       SourceImageId: image,
-      SourceRegion: region,
+      SourceRegion: await aws.region(signal),
       // With the source AMI in the token: an upload that was registered anew gets new copies.
       ClientToken: uploadToken(order.tag, "copy", to, image),
       TagSpecifications: (["image", "snapshot"] as const).map((ResourceType) => ({ ResourceType, Tags })),
     };
-    const { ImageId } = await at.ec2((ec2, given) => ec2.copyImage(request, given), upload.signal);
+    const { ImageId } = await at.ec2((ec2, given) => ec2.copyImage(request, given), signal);
     copies.push({ at, id: ImageId! });
   }
   for (const { at, id } of copies.slice(1)) {

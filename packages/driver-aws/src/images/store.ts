@@ -72,7 +72,7 @@ async function* removeImage(
 ): AsyncGenerator<Step, void, void> {
   yield { step: "find", deadlineMs: CALL_MS };
   const made = await cancelImports(parts, tag, signal);
-  for (const aws of places(parts).values()) {
+  for (const aws of (await places(parts, signal)).values()) {
     yield { step: "delete", deadlineMs: CALL_MS };
     const images = await imagesOf(aws, tag, signal);
     const snapshots = await snapshotsOf(aws, tag, signal);

@@ -182,7 +182,7 @@ function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boo
 
 /** The machine as the launcher gets it. IPv6 comes before a private IPv4 address, which clients outside of the VPC cannot reach. */
 async function describeMachine(
-  { account, config }: Workshop,
+  { account }: Workshop,
   order: CreateOrder,
   instance: Instance,
   externalId: MachineIds,
@@ -203,8 +203,7 @@ async function describeMachine(
     publicIpv6,
     hostname: order.hostname,
     cloud: "AWS",
-    // A zone's name is that of its region and a letter. Without a configured region, the SDK's own choice is seen only here.
-    region: config.own.region ?? az?.replace(/[a-z]$/, "") ?? null,
+    region: await account.aws.region(signal),
     az,
     type: machineType(own, instance.InstanceType),
     // The instance type of a fleet's machine is known only after the launch.

@@ -1,10 +1,11 @@
 import { EC2, type Tag } from "@aws-sdk/client-ec2";
 import { S3 } from "@aws-sdk/client-s3";
 import { imageMetadata } from "@nodeyard/driver";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { requireAws } from "../../../../testing/aws/index.ts";
 import { keyOf } from "../../src/images/tags.ts";
 import { tagListOf } from "../../src/tags.ts";
+import { INSTALLATION } from "../rig.ts";
 import { BLOCK, ImageRig, listed, orderOf, PROVIDER, remove, tagOf, upload } from "./rig.ts";
 
 // Numbers in titles are those of docs/contract/checks.md, "AWS".
@@ -132,6 +133,26 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     await remove(provider, tag);
     expect((await ec2("us-east-2").describeImages({ Owners: ["self"] })).Images).toEqual([]);
     expect((await ec2("us-east-2").describeSnapshots({ OwnerIds: ["self"] })).Snapshots).toEqual([]);
+  });
+
+  test("copies of a provider without region-name come from the region that the SDK finds", async () => {
+    const former = process.env.AWS_REGION;
+    process.env.AWS_REGION = rig.site.region;
+    onTestFinished(() => {
+      if (former === undefined) delete process.env.AWS_REGION;
+      else process.env.AWS_REGION = former;
+    });
+    const settings = { "import-method": "ebs-direct", "copy-to": ["us-east-2"] };
+    const provider = await rig.openWith(settings, INSTALLATION, { "region-name": undefined });
+    const tag = tagOf("0000000009");
+    const id = await upload(provider, orderOf(file, size, tag));
+    const { Images } = await ec2("us-east-2").describeImages({ Owners: ["self"] });
+    // EC2 refuses a copy from a region that is not named, and finds no AMI of that id in another one.
+    expect(Images).toHaveLength(1);
+    const own = (await listed(provider)).filter((one) => one.upload === tag.uploadId);
+    expect(own.map((one) => one.id)).toContain(id);
+    await remove(provider, tag);
+    expect((await ec2("us-east-2").describeImages({ Owners: ["self"] })).Images).toEqual([]);
   });
 
   test("25: what an import made untagged gets the tags of its own task; what no task of ours made stays as it is", async () => {
