@@ -74,7 +74,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "rule 5",
       find: "tag: tagOf(context, node),",
       put: 'tag: { ...tagOf(context, node), installation: "" },',
-      tests: [`${RULES}/rule-05-leaks`],
+      tests: [`${TESTS}/vanished`],
     },
     {
       name: "launch-timeout-never-comes",
