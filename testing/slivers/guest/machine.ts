@@ -27,8 +27,7 @@ export function commandLine(machine: GuestMachine): string[] {
     if (/[\s,"]/.test(path)) throw new Error(`${path}: a path of a guest has no space, comma or quote`);
   return [
     // Of processes in a namespace none survives the first one.
-    ...["unshare", ...(process.getuid?.() === 0 ? [] : ["--map-root-user"])],
-    ...["--pid", "--fork", "--kill-child", "--mount-proc"],
+    ...["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
     kernel,
     ...[`mem=${mebibytes}M`, `ncpus=${cores}`, "seccomp=on", `uml_dir=${folder}`],
     ...[`ubd0=${join(folder, "root.changes")},${root}`, ...(job === undefined ? [] : [`ubd1=${job}`])],

@@ -46,6 +46,7 @@ const named = suites();
 const job = named.length === 1 && named[0] === JOB;
 const wrong = job ? undefined : named.find((one) => !SUITE.test(one));
 if (wrong !== undefined) fail(`${wrong} is no suite`);
+if (process.getuid?.() !== 0) fail("the guest needs root: its kernel runs in a namespace of processes");
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const began = systemClock.monotonic();

@@ -23,7 +23,6 @@ exec sh /host/boot.sh
 
 /**
  * A disk with the guest's system: a Debian, made by mmdebstrap once for each list of packages, and kept in the folder for temporary files.
- * As root or, with user namespaces, as any user.
  */
 export async function guestRoot(onProgress: (line: string) => void): Promise<string> {
   const key = createHash("sha256").update([RELEASE, SIZE, INIT, ...PACKAGES].join(" "));
@@ -37,15 +36,11 @@ async function build(disk: string, onProgress: (line: string) => void): Promise<
   try {
     onProgress(`making a guest's root as ${disk}`);
     await writeFile(join(draft, "init"), INIT, { mode: 0o755 });
-    // A killed run must leave no mounts of root; for other users mmdebstrap makes namespaces itself.
-    const own =
-      process.getuid?.() === 0
-        ? ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        : [];
     await stream(
-      "env",
+      // A killed run must leave no mounts.
+      "unshare",
       [
-        ...own,
+        ...["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"],
         "mmdebstrap",
         "--variant=minbase",
         `--include=${PACKAGES.join(",")}`,
