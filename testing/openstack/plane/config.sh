@@ -3,7 +3,7 @@
 chmod 600 "$S/etc/admin-password"
 ADMIN_PW=$(cat "$S/etc/admin-password")
 KS=http://127.0.0.1:$P_KEYSTONE/v3
-DB=mysql+pymysql://root@localhost
+DB=mysql+pymysql://root@127.0.0.1:$P_MYSQL
 HOSTS="nodeyard-cmp1 nodeyard-cmp2"   # one in each availability zone
 
 auth() { cat <<E
@@ -19,8 +19,7 @@ E
 }
 authtoken() { printf '[keystone_authtoken]\n'; auth
   printf 'www_authenticate_uri = %s\nmemcached_servers =\nservice_token_roles_required = true\n' "$KS"; }
-# By the socket: a round trip by loopback costs more.
-database() { printf 'connection = %s/%s?unix_socket=%s&charset=utf8\nmax_pool_size = 10\nmax_overflow = 40\nconnection_recycle_time = 3600\n' "$DB" "$1" "$S/run/m.sock"; }
+database() { printf 'connection = %s/%s?charset=utf8\nmax_pool_size = 10\nmax_overflow = 40\nconnection_recycle_time = 3600\n' "$DB" "$1"; }
 
 cat > "$S/etc/keystone.conf" <<E
 [DEFAULT]

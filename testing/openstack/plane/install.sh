@@ -1,6 +1,6 @@
 # Sourced by up.sh: Debian's packages, of which nothing starts by itself.
 PKGS="python3-keystone python3-glance python3-placement python3-nova python3-neutron python3-cinder
-python3-openstackclient python3-openstacksdk python3-sqlalchemy-ext rabbitmq-server mariadb-server-core
+python3-openstackclient python3-openstacksdk rabbitmq-server mariadb-server-core
 uwsgi-core uwsgi-plugin-python3"
 missing=
 for p in $PKGS; do

@@ -1,7 +1,6 @@
 """svc.py SERVICE [ARGS]: what the /usr/bin scripts of Debian's service packages do."""
 import importlib
 import sys
-import thrifty
 MAIN = {
     'glance-manage': 'glance.cmd.manage:main',
     'placement-manage': 'placement.cmd.manage:main',
@@ -30,7 +29,6 @@ if name == 'neutron-server':    # the API alone: no agents, so no RPC and no per
     relationships.RelationshipProperty.__init__ = joined
     import signal
     from neutron import server, service
-    thrifty.save()
 
     def serve():
         api = service.serve_wsgi(service.NeutronApiService)
@@ -45,11 +43,9 @@ if name in ('nova-api', 'nova-conductor'):
     nodeyard_fake.note_freed()
 mod, func = MAIN[name].split(':')
 main = getattr(importlib.import_module(mod), func)
-thrifty.save()
 if name == 'nova-compute':
     import nodeyard_fake
     sys.modules['nova.virt.nodeyard'] = nodeyard_fake.nova_module()
     from nova.servicegroup import api
     api.INITIAL_REPORTING_DELAY = 0.5   # not 5 s
-    thrifty.compute()
 sys.exit(main())
