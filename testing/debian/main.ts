@@ -77,7 +77,8 @@ try {
   await container?.close();
   // It mounts /proc and /sys below the folder, and takes them away only at its end.
   await bootstrapped.catch(() => {});
-  rmSync(folder, { recursive: true, force: true });
+  // A container that has ended may hold its mounts for a moment.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 1_000 });
 }
 
 /** Rejects with what Debian's policy does not allow, beside what `packaging/debian/*.lintian-overrides` give a reason for. */
