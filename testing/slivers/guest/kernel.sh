@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # kernel.sh FOLDER: builds Linux as a program that runs on this machine (user-mode Linux,
 # https://docs.kernel.org/virt/uml/user_mode_linux_howto_v2.html) from Debian's newest sources into FOLDER/linux-VERSION, where none of the
-# same settings is there. Its last line is the program's path. Six minutes of two cores, once.
+# same settings is there. Its last line is the program's path. Eleven minutes of a processor, once.
 set -euo pipefail
 settings=$(dirname "$(realpath "$0")")/kernel.config
 mkdir -p "$1"
@@ -11,6 +11,11 @@ exec 9>"$out/.lock"
 flock 9
 kernel=$out/linux-$(sha256sum "$settings" | cut -c-16)
 if [[ ! -x $kernel ]]; then
+  for program in gcc make flex bison bc xz; do
+    command -v "$program" >/dev/null || { echo "building the guest's kernel needs $program; install gcc make flex bison bc xz-utils" >&2; exit 1; }
+  done
+  # Of a build that was killed.
+  rm -rf "$out"/build.*
   work=$(mktemp -d "$out/build.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   # Processors and Node's system calls need 6.19 or later, which stable releases do not have. From the server that this machine uses.
@@ -36,7 +41,7 @@ APT
   tar -x -f usr/src/*.tar.xz -C source --strip-components=1
   cd source
   grep -v '^#' "$settings" | cat arch/um/configs/x86_64_defconfig - >.config
-  make -s ARCH=um olddefconfig 2>"$work/log"
+  make -s ARCH=um olddefconfig >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
   # `make` drops what depends on something that is not set, without a word.
   lost=$(grep '^CONFIG_.*[^n]$' "$settings" | grep -vxFf .config | tr '\n' ' ') || true
   [[ -z $lost ]] || { echo "$settings: $package does not take $lost" >&2; exit 1; }
