@@ -45,9 +45,9 @@ async function fields(root: string, scenarios: readonly string[]) {
   const { stdout, stderr } = await promisify(execFile)("node", words, {
     cwd: root,
     maxBuffer: 2 ** 26,
-  }).catch((error: { stdout?: string; stderr?: string }) => ({
+  }).catch((error: Error & { stdout?: string; stderr?: string }) => ({
     stdout: error.stdout ?? "",
-    stderr: error.stderr ?? "",
+    stderr: error.stderr || error.message,
   }));
   const found: [key: string, names: Pair["names"], value: number][] = [];
   const seen = new Map<string, number>();
@@ -65,6 +65,9 @@ async function fields(root: string, scenarios: readonly string[]) {
       if (typeof value === "number") found.push([JSON.stringify(names), names, value]);
     }
   }
-  if (found.length === 0) throw new Error(`${root}: no figure of ${scenarios.join(" ")}: ${stderr.trim()}`);
+  if (found.length === 0)
+    throw new Error(
+      `${root}: no figure of ${scenarios.join(" ")} (a checkout, after npm ci?): ${stderr.trim()}`,
+    );
   return found;
 }

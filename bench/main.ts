@@ -4,6 +4,7 @@
  * checkout, one line for each field of both.
  */
 import { parseArgs } from "node:util";
+import { messageOf } from "@nodeyard/runtime";
 import { besides } from "./beside.ts";
 import type { Figure, Scenario } from "./lib/scenario.ts";
 import { judge } from "./limits.ts";
@@ -63,8 +64,13 @@ async function main(): Promise<void> {
   const scenarios = chosen();
   if (values.beside !== undefined) {
     const names = scenarios.map(({ name }) => name);
-    for await (const line of besides(values.beside, names, rounds))
-      process.stdout.write(`${JSON.stringify(line)}\n`);
+    try {
+      for await (const line of besides(values.beside, names, rounds))
+        process.stdout.write(`${JSON.stringify(line)}\n`);
+    } catch (error) {
+      process.stderr.write(`${messageOf(error)}\n`);
+      process.exitCode = 1;
+    }
     return;
   }
   for (const scenario of scenarios) {
