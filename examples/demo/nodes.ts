@@ -98,7 +98,9 @@ export async function greet(
   const run = async (command: string, ended?: string) => {
     say(`\n$ ssh -p ${target.port} ${target.username}@${target.host} '${command}'\n`);
     const output = runOverSsh(target, key!, join(stateFolder, "known_hosts"), command);
-    say(`${await (ended === undefined ? output : output.catch(() => ended))}\n`);
+    say(
+      `${await output.catch((error: Error) => (ended !== undefined && wasCutOff(error) ? ended : Promise.reject(error)))}\n`,
+    );
   };
   await run('set -- $SSH_CONNECTION; echo "hello from $(uname -n), port $4"');
   if (label !== "sliver") return;
@@ -108,6 +110,11 @@ export async function greet(
     'tail /dev/zero 2>/dev/null; echo "a process that takes all memory exits with $?"',
     "a job that takes all memory ends as one, this login with it",
   );
+}
+
+/** Whether ssh lost its connection (ssh(1), EXIT STATUS), rather than took too long or ran a command that failed. */
+function wasCutOff({ cause }: Error): boolean {
+  return (cause as { readonly code?: unknown } | undefined)?.code === 255;
 }
 
 /** How a person logs in to the demo's nodes: with its key and no other, and the host keys that Nodeyard published. */
