@@ -109,21 +109,22 @@ export function isolatedNodes(site: Site): Nodes {
    * replaces them.
    */
   async function list(signal: AbortSignal): Promise<readonly Resource[]> {
+    // A launch that ends during the call may be missing from its answer.
+    const before = [...ready];
     const all = await homes.all(signal);
+    // What another launcher removed would be kept for ever.
+    const there = new Set(all.map(({ metadata }) => metadata.name));
+    for (const name of before) if (!there.has(name)) ready.delete(name);
     return all.map((home) => {
       const { tag, resources, pod } = aboutOf(home);
       const { name: id, creationTimestamp = "" } = home.metadata;
-      const there = pod === null || pods === undefined ? undefined : pods.watch.get(pod, id);
+      const seen = pod === null || pods === undefined ? undefined : pods.watch.get(pod, id);
       const isLate = site.clock.now() - Date.parse(creationTimestamp) > LAUNCHED_MS;
       // A missing pod means an eviction only in a namespace of this installation (the watch has no other pods), and only when the
       // pod was there before or had the time to come. Otherwise a launch under way would be taken for a failed one.
       const isMissing =
-        pod !== null &&
-        pods !== undefined &&
-        isOurs(home) &&
-        there === undefined &&
-        (isLate || ready.has(id));
-      const ended = isMissing || (there !== undefined && hasEnded(there));
+        pod !== null && pods !== undefined && isOurs(home) && seen === undefined && (isLate || ready.has(id));
+      const ended = isMissing || (seen !== undefined && hasEnded(seen));
       // A namespace of another owner does not count as a machine.
       const type = tag === null ? "namespace" : "instance";
       return { type, id, tag, resources, ...(ended ? { ended } : {}) };

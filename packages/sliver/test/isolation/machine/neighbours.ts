@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, expect } from "vitest";
@@ -55,6 +56,14 @@ export const NESTED = `{ ${PODMAN} image exists mini || { ${IMPORT}; }; } >/dev/
   echo it begins
   while :; do for i in 1 2 3 4 5 6 7 8; do (while :; do (:); done) & done; wait; done'`;
 
+/**
+ * Processors of user-mode Linux are threads of the machine below, which also works for the attackers: in the same time they do 5,500 turns or
+ * 8,200, with no attacker. What its kernel can promise, and what counts there, is the time: hundredths of a second.
+ */
+const COUNTED = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux")
+  ? "my @spent = times; $n = int 100 * ($spent[0] + $spent[1] + $spent[2] + $spent[3]);"
+  : "";
+
 /** Prints how often it computed, forked, and wrote a file in its time. */
 export const COMPUTE = `perl -MTime::HiRes=time -e '
   my ($end, $n, $x) = (time + ${MEASURED}, 0, 1);
@@ -65,6 +74,7 @@ export const COMPUTE = `perl -MTime::HiRes=time -e '
     if (++$n % 100 == 0) { open(my $f, ">", "/tmp/own") or die "open: $!"; print $f "x" x 65536; close $f or die "close: $!"; }
     if ($n % 500 == 0) { my $pid = fork // die "fork: $!"; exit 0 if $pid == 0; waitpid $pid, 0; }
   }
+  ${COUNTED}
   print "$n\\n"'`;
 
 /** Prints how many bytes a connection took in its time. */
