@@ -1,5 +1,5 @@
 import { type Clock, messageOf } from "@nodeyard/runtime";
-import type { Caller } from "../core/permit.ts";
+import { type Caller, isTrusted } from "../core/permit.ts";
 import type { Audit } from "./dispatch.ts";
 
 /** Calls that an account may make at once (BURST) and per second in the long run. A connection counts as its first call. */
@@ -79,10 +79,6 @@ export class CallBudget {
     }
     if (all.some(({ count }) => count >= FLOOD)) onFlood();
   }
-}
-
-function isTrusted({ role }: Caller): boolean {
-  return role === "root" || role === "control";
 }
 
 /** The key of an account. It includes the role, because a sliver may have the same name as another kind of account. */

@@ -11,6 +11,11 @@ export interface Caller {
   readonly generation: number;
 }
 
+/** The machine's owner and the launcher. */
+export function isTrusted({ role }: Pick<Caller, "role">): boolean {
+  return role === "root" || role === "control";
+}
+
 /** Roles that may call methods without a target. Methods that are not listed are for root and control only. */
 const WITHOUT_TARGET: Readonly<Record<string, readonly Caller["role"][]>> = {
   Help: ["root", "control", "controller", "sliver", "anonymous"],
@@ -36,7 +41,7 @@ export function permitTarget(
   target: string,
   record: SliverRecord | undefined,
 ): boolean {
-  if (caller.role === "root" || caller.role === "control") return true;
+  if (isTrusted(caller)) return true;
   if (caller.role === "anonymous") return false;
   // A caller of an earlier generation of the name has no rights on the present sliver.
   if (caller.account === target) return record === undefined || record.generation === caller.generation;

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIPv4, isIPv6, Server, type Socket } from "node:net";
-import type { Caller } from "../../core/permit.ts";
+import { type Caller, isTrusted } from "../../core/permit.ts";
 import { NotLoopbackError } from "../../errors.ts";
 import type { CallBudget } from "../call-budget.ts";
 import type { Handler } from "../handler.ts";
@@ -61,8 +61,7 @@ export type AccountServer = Server & { closeAllConnections(): void };
 export function accountServer(intake: Intake, caller: Caller): AccountServer {
   const { budget, reader } = intake;
   const callerOf = () => caller;
-  const isTrusted = caller.role === "root" || caller.role === "control";
-  const server = isTrusted
+  const server = isTrusted(caller)
     ? serveHttp(() => conversation(intake, callerOf, false))
     : new RelayServer((socket) => {
         reader.take(socket, conversation(intake, callerOf, budget.spend(caller, 1)));

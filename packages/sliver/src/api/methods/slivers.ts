@@ -1,6 +1,7 @@
 import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { IMAGE, type Loan } from "@nodeyard/sliver-protocol";
 import { computeLoans, shownToLender } from "../../core/loans.ts";
+import { isTrusted } from "../../core/permit.ts";
 import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
 import type { BackEnd, SliverRef } from "../../isolation/contract.ts";
 import { IMAGE_NAME } from "../../isolation/storage/edge/archives.ts";
@@ -85,7 +86,7 @@ export const SLIVER_METHODS = {
       const { dialect, caller, manager } = context;
       const { name, generation } = record;
       const loans = dialect.readLoans(value);
-      if (loans.length > MAX_OWN_LOANS && !["root", "control"].includes(caller.role))
+      if (loans.length > MAX_OWN_LOANS && !isTrusted(caller))
         throw wrongArgument(`more than ${MAX_OWN_LOANS} loans`);
       await manager.change((state) => {
         if (state.records.get(name)?.generation !== generation)
@@ -251,10 +252,9 @@ function bound(loans: readonly Loan[], state: State, by: string): Loan[] {
 }
 
 /** Computed from the stored state, so that an answer right after SetLoans is correct. */
-function loansNow({ manager, caller: { role } }: Context, { name, rspec }: SliverRecord) {
+function loansNow({ manager, caller }: Context, { name, rspec }: SliverRecord) {
   const { minimums } = manager.options.machine.policy;
   const { effective, loanStatuses } = computeLoans(manager.state.records, minimums, manager.now);
   const loans = loanStatuses.get(name) ?? [];
-  const all = role === "root" || role === "control";
-  return { effective: effective.get(name) ?? rspec, loans: all ? loans : shownToLender(loans) };
+  return { effective: effective.get(name) ?? rspec, loans: isTrusted(caller) ? loans : shownToLender(loans) };
 }

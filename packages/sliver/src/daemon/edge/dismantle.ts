@@ -13,20 +13,12 @@ import type { DaemonConfig } from "../config.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 import { readerFolder } from "./start.ts";
 
-/** Files of a daemon in its state folder. The node id is removed too, because it was made for slivers. */
-const STATE_FILES = [
-  "node-id",
-  "state.0.json",
-  "state.1.json",
-  "state.draft",
-  "audit.log",
-  "audit.log.1",
-  "audit-slivers.log",
-  "audit-slivers.log.1",
-  "lock.sqlite",
-];
-/** Further files of SQLite, and an incomplete node id. */
-const STATE_REST = /^(?:lock\.sqlite-.*|node-id\.\d+)$/;
+/**
+ * Files of a daemon in its state folder, with an incomplete node id and further files of SQLite; others are not ours to remove. The node id
+ * is removed too, because it was made for slivers.
+ */
+const STATE_FILE =
+  /^(?:node-id(?:\.\d+)?|state\.(?:0\.json|1\.json|draft)|audit(?:-slivers)?\.log(?:\.1)?|lock\.sqlite(?:-.*)?)$/;
 
 /** What dismantling removes and what it keeps. */
 export interface Dismantling {
@@ -43,7 +35,7 @@ export async function dismantling(
   signal: AbortSignal,
 ): Promise<Dismantling> {
   const { isolation, stateFolder, runFolder, control } = config;
-  const state = await present(stateFolder, isState);
+  const state = await present(stateFolder, (name) => STATE_FILE.test(name));
   // Folders of accounts with their sockets belong to the daemon.
   const run = await present(runFolder, () => true);
   const { keysFile } = control;
@@ -83,7 +75,10 @@ export async function dismantle(
   // Left by a daemon that was killed.
   await removeOwn(runFolder, Object.keys(OWN_IDS).map(readerFolder));
   if (control.keysFile !== undefined) await rm(control.keysFile, { force: true });
-  await removeOwn(stateFolder, (await readdir(stateFolder)).filter(isState));
+  await removeOwn(
+    stateFolder,
+    (await readdir(stateFolder)).filter((name) => STATE_FILE.test(name)),
+  );
 }
 
 /** Ends the slivers unless another daemon manages the machine. A daemon that could never start has no slivers to end. */
@@ -99,11 +94,6 @@ async function endSlivers(machine: SliverMachine, signal: AbortSignal): Promise<
   }
   await dismantleMachine(machine, signal);
   await rm(MACHINE_LOCK, { recursive: true, force: true });
-}
-
-/** Files that a daemon made in its state folder; others are not ours to remove. */
-function isState(name: string): boolean {
-  return STATE_FILES.includes(name) || STATE_REST.test(name);
 }
 
 /** Paths of the files there; none when there is no folder. */
