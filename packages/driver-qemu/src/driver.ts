@@ -15,13 +15,11 @@ export const qemuDriver: Driver<QemuProviderConfig> = {
   config: qemuConfig,
   async open(config, context) {
     const late = () => new DriverError("timeout", `the host did not answer within ${OPEN_MS} ms`);
-    const limit = deadline(context.clock, OPEN_MS, late);
+    using limit = deadline(context.clock, OPEN_MS, late);
     try {
       return qemuProvider(await HostFolder.open(config, context, limit.signal));
     } catch (error) {
       throw mapError(error, `provider ${config.name}`);
-    } finally {
-      limit.cancel();
     }
   },
 };

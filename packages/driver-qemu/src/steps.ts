@@ -127,12 +127,8 @@ async function resumeInTime(
 ): Promise<void> {
   const ms = config.bootTimeoutMs;
   const late = () => new DriverError("timeout", `the guest did not continue within ${ms} ms`);
-  const limit = deadline(context.clock, ms, late, signal);
-  try {
-    await saved.resume(state, accelerator, limit.signal);
-  } finally {
-    limit.cancel();
-  }
+  using limit = deadline(context.clock, ms, late, signal);
+  await saved.resume(state, accelerator, limit.signal);
 }
 
 /** Removes a machine, whatever is left of it. The tag identifies it; the stored id is not used. */

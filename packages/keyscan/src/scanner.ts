@@ -31,7 +31,7 @@ async function scan(target: ScanTarget, handles: Handles, random: Random): Promi
   const where = `${target.host}:${target.port}`;
   const late = () => new ScanTimeoutError(`${where} was not ready within ${target.timeoutMs} ms`);
   const began = handles.clock.monotonic();
-  const bound = deadline(handles.clock, target.timeoutMs, late, target.signal);
+  using bound = deadline(handles.clock, target.timeoutMs, late, target.signal);
   try {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -49,8 +49,6 @@ async function scan(target: ScanTarget, handles: Handles, random: Random): Promi
     throw new ScanTimeoutError(`${where} was not ready within ${target.timeoutMs} ms: ${why}`, {
       cause: last,
     });
-  } finally {
-    bound.cancel();
   }
 }
 

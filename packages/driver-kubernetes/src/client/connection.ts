@@ -170,9 +170,9 @@ export class Connection {
 
   async #try<T>(method: HttpRequest["method"], call: Call): Promise<T> {
     const { clock, observe } = this.#options;
-    // Credentials have a limit of their own (`#resolve`), so this one begins after them, and is always cancelled.
+    // Credentials have a limit of their own (`#resolve`), so this one begins after them.
     const { transport, request } = await this.#request(method, call);
-    const limit = deadline(clock, TRY_MS, () => new Error(`no answer in ${TRY_MS} ms`), call.signal);
+    using limit = deadline(clock, TRY_MS, () => new Error(`no answer in ${TRY_MS} ms`), call.signal);
     const start = clock.monotonic();
     let result = "none";
     try {
@@ -184,7 +184,6 @@ export class Connection {
     } catch (error) {
       throw error instanceof KubeError ? error : this.#noAnswer(method, call, error);
     } finally {
-      limit.cancel();
       observe?.({ operation: operationOf(method, call.path), result, ms: clock.monotonic() - start });
     }
   }
@@ -223,19 +222,15 @@ export class Connection {
    */
   async #resolve(): Promise<Access> {
     const { clock, resolve } = this.#options;
-    const limit = deadline(
+    using limit = deadline(
       clock,
       TRY_MS,
       () => new NoAnswer(`no credentials within ${TRY_MS} ms; check the credential plugin of the kubeconfig`),
       this.#closed.signal,
     );
-    try {
-      const access = await resolve(limit.signal);
-      this.#known = { access, at: clock.monotonic() };
-      return access;
-    } finally {
-      limit.cancel();
-    }
+    const access = await resolve(limit.signal);
+    this.#known = { access, at: clock.monotonic() };
+    return access;
   }
 
   /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isYoung`. */

@@ -26,7 +26,7 @@ interface ReadyHandles {
 export async function podReady(handles: ReadyHandles, place: PodPlace, signal: AbortSignal): Promise<Pod> {
   const { watch, clock, roomMs } = handles;
   const late = () => new DriverError("timeout", `pod ${nameOf(place)} is not ready after ${POD_MS / 1000} s`);
-  const limit = deadline(clock, POD_MS, late, signal);
+  using limit = deadline(clock, POD_MS, late, signal);
   // A pod that was deleted is judged by its last state, which has the reason of an eviction.
   const judge = (wanted: (pod: Pod) => boolean) => (pod: Pod | undefined, last: Pod | undefined) => {
     const latest = pod ?? last;
@@ -44,7 +44,7 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
         limit.signal,
       );
       if (isReady(pod)) return pod;
-      const patience = deadline(clock, roomMs, () => NO_ROOM, limit.signal);
+      using patience = deadline(clock, roomMs, () => NO_ROOM, limit.signal);
       try {
         await watch.wait(
           place,
@@ -54,8 +54,6 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
         continue;
       } catch (error) {
         if (error !== NO_ROOM) throw error;
-      } finally {
-        patience.cancel();
       }
       // Events are read once here, because the pod's status does not say that an autoscaler acts.
       const events = await eventsOf(handles.connection, place, limit.signal);
@@ -71,8 +69,6 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
     // Only the limit of this function is explained. The caller's signal may abort with a timeout too, that of its step.
     if (!(error instanceof DriverError && error.kind === "timeout") || signal.aborted) throw error;
     throw await explained(handles, place, error, signal);
-  } finally {
-    limit.cancel();
   }
 }
 

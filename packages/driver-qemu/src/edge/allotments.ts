@@ -122,10 +122,6 @@ export class Allotments {
 /** Closing has no signal of a caller, so it gets a time limit of its own. */
 async function inTime({ clock }: DriverContext, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const late = () => new DriverError("timeout", `the bridge was not removed within ${CLOSE_MS} ms`);
-  const limit = deadline(clock, CLOSE_MS, late);
-  try {
-    await work(limit.signal);
-  } finally {
-    limit.cancel();
-  }
+  using limit = deadline(clock, CLOSE_MS, late);
+  await work(limit.signal);
 }

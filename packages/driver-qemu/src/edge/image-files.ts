@@ -26,7 +26,7 @@ export async function inspected(
   ctx: { readonly account: Account; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<ImageInfo> {
   const late = () => new DriverError("timeout", `qemu-img took longer than ${INSPECT_MS} ms to read ${what}`);
-  const limit = deadline(ctx.clock, INSPECT_MS, late, ctx.signal);
+  using limit = deadline(ctx.clock, INSPECT_MS, late, ctx.signal);
   try {
     const words = ["info", "--output=json", "-f", format, file];
     // Started in the image's folder, because the account may not be able to enter its parents.
@@ -41,8 +41,6 @@ export async function inspected(
         cause: error,
       });
     throw error;
-  } finally {
-    limit.cancel();
   }
 }
 

@@ -171,13 +171,11 @@ export class SavedBoot {
     const { config, context } = this.#host;
     const ms = config.bootTimeoutMs;
     const why = `a guest did not park within ${ms} ms; see that its image runs opt/org.nodeyard/parked, or remove saved-state`;
-    const limit = deadline(context.clock, ms, () => new DriverError("timeout", why), signal);
+    using limit = deadline(context.clock, ms, () => new DriverError("timeout", why), signal);
     try {
       await parked(cwd, limit.signal);
     } catch (error) {
       throw limit.signal.aborted ? limit.signal.reason : error;
-    } finally {
-      limit.cancel();
     }
     return store();
   }

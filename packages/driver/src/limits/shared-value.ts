@@ -78,7 +78,7 @@ export class SharedValue<T> {
     const { clock, what, loadMs = 60_000 } = this.#options;
     this.#closed.signal.throwIfAborted();
     const late = () => new DriverError("timeout", `the ${what} took longer than ${loadMs} ms`);
-    const limit = deadline(clock, loadMs, late, this.#closed.signal);
+    using limit = deadline(clock, loadMs, late, this.#closed.signal);
     // The age counts from the request, because the answer may describe the state at that time.
     const since = clock.monotonic();
     try {
@@ -87,8 +87,6 @@ export class SharedValue<T> {
       return value;
     } catch (error) {
       throw asDriverError(error, what);
-    } finally {
-      limit.cancel();
     }
   }
 }

@@ -2,7 +2,7 @@ import { changeNode, deadLetterPath, encodeNode, type NodeRecord, paths } from "
 import { lock, orUndefined, type Tree, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { listNodes } from "./listing.ts";
-import { providerInfo } from "./provider-info.ts";
+import { uploadsTo } from "./provider-info.ts";
 
 /** How long to wait for a node's lock, milliseconds; a client that holds it longer works with the node. */
 const LOCK_WAIT_MS = 1_000;
@@ -33,9 +33,8 @@ export async function eraseProvider(
   { locked }: { readonly locked: boolean },
 ): Promise<Erased> {
   const { tree } = handles;
-  const { images } = await providerInfo(handles, provider);
   let uploads = 0;
-  for (const found of images) {
+  for (const found of await uploadsTo(handles, provider)) {
     uploads += found.uploads.length;
     await removeWhole(tree, `${paths.imageProviders(found.image, found.build)}/${provider}`);
   }

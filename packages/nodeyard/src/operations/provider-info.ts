@@ -1,80 +1,55 @@
-import { backingData, metastaticProviderOf, type NodeRecord, paths, slotPlace } from "@nodeyard/model";
+import { backingData, metastaticProviderOf, paths, slotPlace } from "@nodeyard/model";
 import { mayBeOf } from "../view/index.ts";
 import { registeredPools } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
 import { names } from "./images/list.ts";
-import { type Listing, listNodes, type UnreadableNode } from "./listing.ts";
+import { listNodes } from "./listing.ts";
 
-/** A build of an image with its uploads to one provider. */
-export interface UploadedImage {
+/** A build of an image with the numbers of its uploads to one provider. */
+interface UploadedBuild {
   readonly image: string;
   readonly build: string;
-  /** Their numbers. */
   readonly uploads: readonly string[];
 }
 
-/** What the tree holds of a provider, whether it is configured or not. */
-export interface ProviderInfo {
-  /** By image, then by build. */
-  readonly images: readonly UploadedImage[];
-  readonly nodes: Listing<NodeRecord>;
-  /** Unreadable nodes that may belong to the provider; until they are repaired or removed, its leak sweeps delete nothing. */
-  readonly unreadable: readonly UnreadableNode[];
-  /** Nodes of other providers that carry slots of this one. An erase does not touch them. */
-  readonly backings: readonly NodeRecord[];
-  /** Hosts of the launchers that have a pool of it registered. */
-  readonly servedBy: readonly string[];
-}
-
-/**
- * What the tree has of a provider, configured or not: uploads, nodes, backing nodes, and who serves it. Reads all nodes, and the
- * names of all uploads.
- */
-export async function providerInfo(handles: OperationHandles, provider: string): Promise<ProviderInfo> {
-  const [images, listed, servedBy] = await Promise.all([
-    uploads(handles, provider),
-    listNodes(handles),
-    serversOf(handles, provider),
-  ]);
-  const all = listed.items.map(({ record }) => record);
-  const nodes = all.filter((record) => record.provider === provider);
-  const backings = all.filter(
-    (record) => metastaticProviderOf(backingData(record)?.owner ?? null) === provider,
-  );
-  const unreadable = listed.skipped.filter(({ known }) => mayBeOf(known, provider));
-  return { images, nodes: { items: nodes, skipped: listed.skipped }, unreadable, backings, servedBy };
-}
-
-/** The same for programs: what `nodeyard info --json` prints. Keys are never renamed. */
+/** What the tree has of a provider, as `nodeyard info --json` prints it. Keys are never renamed. */
 export interface ProviderRecords {
-  readonly images: readonly UploadedImage[];
+  /** By image, then by build. */
+  readonly images: readonly UploadedBuild[];
   readonly nodes: readonly {
     readonly id: string;
     readonly server_id: unknown;
     readonly backing_node: string | null;
     readonly slot: number | null;
   }[];
+  /** Nodes of other providers that carry slots of this one. An erase does not touch them. */
   readonly backing_nodes: readonly {
     readonly id: string;
     readonly provider: string | null;
     readonly state: string;
   }[];
+  /** Hosts of the launchers that have a pool of it registered. */
   readonly served_by: readonly string[];
+  /** Nodes that may belong to it; until they are repaired or removed, its leak sweeps delete nothing. */
   readonly unreadable: readonly string[];
   readonly skipped: readonly { readonly path: string; readonly why: string }[];
 }
 
-/** Reduces what the tree has of a provider to the keys that `nodeyard info --json` prints. */
-export function providerRecords({
-  images,
-  nodes,
-  unreadable,
-  backings,
-  servedBy,
-}: ProviderInfo): ProviderRecords {
+/** Of a provider that is configured or not. Reads all nodes, and the names of all uploads. */
+export async function providerRecords(handles: OperationHandles, provider: string): Promise<ProviderRecords> {
+  const [images, { items, skipped }, servedBy] = await Promise.all([
+    uploadsTo(handles, provider),
+    listNodes(handles),
+    serversOf(handles, provider),
+  ]);
+  const all = items.map(({ record }) => record);
+  const nodes = all.filter((record) => record.provider === provider);
+  const backings = all.filter(
+    (record) => metastaticProviderOf(backingData(record)?.owner ?? null) === provider,
+  );
   return {
-    images: images.map(({ image, build, uploads }) => ({ image, build, uploads })),
-    nodes: nodes.items.map((node) => ({
+    images,
+    nodes: nodes.map((node) => ({
       id: node.id,
       server_id: node.externalId,
       backing_node: slotPlace(node)?.backing ?? null,
@@ -82,8 +57,8 @@ export function providerRecords({
     })),
     backing_nodes: backings.map(({ id, provider, state }) => ({ id, provider, state })),
     served_by: servedBy,
-    unreadable: unreadable.map(({ id }) => id),
-    skipped: nodes.skipped.map(({ path, why }) => ({ path, why })),
+    unreadable: skipped.filter(({ known }) => mayBeOf(known, provider)).map(({ id }) => id),
+    skipped: skipped.map(({ path, why }) => ({ path, why })),
   };
 }
 
@@ -105,8 +80,12 @@ export async function knownProviders(handles: OperationHandles): Promise<readonl
   return [...known].filter((name) => name !== null).sort();
 }
 
-async function uploads(handles: OperationHandles, provider: string): Promise<readonly UploadedImage[]> {
-  const found: UploadedImage[] = [];
+/** By image, then by build; those without an upload to the provider are left out. */
+export async function uploadsTo(
+  handles: OperationHandles,
+  provider: string,
+): Promise<readonly UploadedBuild[]> {
+  const found: UploadedBuild[] = [];
   for (const image of await names(handles, paths.images))
     for (const build of await names(handles, paths.imageBuilds(image))) {
       const ids = await names(handles, paths.imageUploads(image, build, provider));

@@ -2,7 +2,7 @@ import { encodeNode, newNode, paths } from "@nodeyard/model";
 import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { createMemoryTree, TreeError } from "@nodeyard/tree";
 import { expect, test } from "vitest";
-import { deleteNode, eraseProvider, holdNode, providerInfo } from "../../src/operations/index.ts";
+import { deleteNode, eraseProvider, holdNode, providerRecords } from "../../src/operations/index.ts";
 
 const NONSENSE = [
   "nonsense",
@@ -62,13 +62,12 @@ test("a path that never had data is no node", async () => {
 
 test("the info of a provider has the nodes that may be its own, and erase removes those that are", async () => {
   const { handles, id, text } = await unreadableNode('{"state": "verifying", "provider": "lab"}');
-  const reported = async (provider: string) =>
-    (await providerInfo(handles, provider)).unreadable.map((node) => node.id);
+  const reported = async (provider: string) => (await providerRecords(handles, provider)).unreadable;
   expect([await reported("lab"), await reported("cloud")]).toEqual([[id], []]);
   expect((await eraseProvider(handles, "cloud", { locked: false })).nodes).toEqual([]);
   expect((await eraseProvider(handles, "lab", { locked: false })).nodes).toEqual([id]);
   expect(await text()).toBeUndefined();
   const nameless = await unreadableNode("nonsense");
-  expect((await providerInfo(nameless.handles, "cloud")).unreadable).toHaveLength(1);
+  expect((await providerRecords(nameless.handles, "cloud")).unreadable).toHaveLength(1);
   expect((await eraseProvider(nameless.handles, "cloud", { locked: true })).nodes).toEqual([]);
 });

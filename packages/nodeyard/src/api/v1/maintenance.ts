@@ -1,12 +1,5 @@
 import { z } from "zod";
-import {
-  eraseProvider,
-  iso,
-  listImages,
-  providerInfo,
-  providerRecords,
-  serversOf,
-} from "../../operations/index.ts";
+import { eraseProvider, iso, listImages, providerRecords, serversOf } from "../../operations/index.ts";
 import { ApiError } from "./problems.ts";
 import { type Call, OPERATORS, type Route, route } from "./route.ts";
 import { canarySchema, moment } from "./schemas.ts";
@@ -91,7 +84,7 @@ const info = route({
   }),
   handle: async (call) => {
     call.charge(TREE_CALLS);
-    return providerRecords(await providerInfo(call.known.handles, call.params.id));
+    return providerRecords(call.known.handles, call.params.id);
   },
 });
 

@@ -25,7 +25,6 @@ import {
   listUploads,
   type OperationHandles,
   pauseImage,
-  providerInfo,
   providerRecords,
   readNode,
   registeredPools,
@@ -81,7 +80,7 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       const { imageWork } = await import("./tree-asks.ts");
       return (await imageWork(handles, image)).find((work) => work.build === build);
     },
-    providerRecords: async (name) => providerRecords(await providerInfo(handles, name)),
+    providerRecords: (name) => providerRecords(handles, name),
     async explain(subject) {
       const { explainByTree } = await import("./tree-asks.ts");
       return explainByTree(handles, journal, subject);
