@@ -50,4 +50,15 @@ describe("what a sliver uses", () => {
       ioWriteOps: 2,
     });
   });
+
+  test("before its first use of a disk that is 0, not unknown", () => {
+    expect(readUsage(COUNTERS.io![2], new Map([["io.stat", ""]]))).toEqual({
+      ioRead: 0,
+      ioWritten: 0,
+      ioReadOps: 0,
+      ioWriteOps: 0,
+    });
+    const bytes = new Map([["blkio.throttle.io_service_bytes_recursive", "Total 0\n"]]);
+    expect(readUsage(COUNTERS.io![1], bytes)).toEqual({ ioRead: 0, ioWritten: 0 });
+  });
 });

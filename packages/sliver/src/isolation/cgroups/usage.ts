@@ -10,12 +10,23 @@ export interface Counter {
   readonly pattern: RegExp;
   /** How many of the kernel's units one reported unit is; default 1. */
   readonly units?: number;
+  /** The file has a number for each device: before the first use it has none, which is 0. */
+  readonly isPerDevice?: true;
 }
 
 /** The file holds one number. */
 const ALL = /^(\d+)$/gm;
 /** Share of the last ten seconds in which some process waited. */
 const PRESSURE = /^some avg10=([\d.]+)/gm;
+
+function perDevice(file: string, patterns: Readonly<Partial<Record<UsageKey, RegExp>>>): Counter[] {
+  return Object.entries(patterns).map(([key, pattern]) => ({
+    key: key as UsageKey,
+    file,
+    pattern,
+    isPerDevice: true,
+  }));
+}
 
 /**
  * Counters by the controller of their file, for v1 and v2 (Linux documentation, admin-guide/cgroup-v1 and cgroup-v2.rst). v1 has no
@@ -57,31 +68,39 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
   },
   io: {
     1: [
-      { key: "ioRead", file: "blkio.throttle.io_service_bytes_recursive", pattern: / Read (\d+)$/gm },
-      { key: "ioWritten", file: "blkio.throttle.io_service_bytes_recursive", pattern: / Write (\d+)$/gm },
-      { key: "ioReadOps", file: "blkio.throttle.io_serviced_recursive", pattern: / Read (\d+)$/gm },
-      { key: "ioWriteOps", file: "blkio.throttle.io_serviced_recursive", pattern: / Write (\d+)$/gm },
+      ...perDevice("blkio.throttle.io_service_bytes_recursive", {
+        ioRead: / Read (\d+)$/gm,
+        ioWritten: / Write (\d+)$/gm,
+      }),
+      ...perDevice("blkio.throttle.io_serviced_recursive", {
+        ioReadOps: / Read (\d+)$/gm,
+        ioWriteOps: / Write (\d+)$/gm,
+      }),
     ],
     2: [
-      { key: "ioRead", file: "io.stat", pattern: / rbytes=(\d+)/g },
-      { key: "ioWritten", file: "io.stat", pattern: / wbytes=(\d+)/g },
-      { key: "ioReadOps", file: "io.stat", pattern: / rios=(\d+)/g },
-      { key: "ioWriteOps", file: "io.stat", pattern: / wios=(\d+)/g },
+      ...perDevice("io.stat", {
+        ioRead: / rbytes=(\d+)/g,
+        ioWritten: / wbytes=(\d+)/g,
+        ioReadOps: / rios=(\d+)/g,
+        ioWriteOps: / wios=(\d+)/g,
+      }),
       { key: "ioPressure", file: "io.pressure", pattern: PRESSURE },
     ],
   },
 };
 
-/** Reads the counters from the files' texts. A missing file or number leaves its counter out. */
+/** Reads the counters from the texts of the files. What is not there leaves its counter out. */
 export function readUsage(
   counters: readonly Counter[],
   texts: ReadonlyMap<string, string | undefined>,
 ): SliverUsage {
   return Object.fromEntries(
-    counters.flatMap(({ key, file, pattern, units = 1 }) => {
-      const found = [...(texts.get(file) ?? "").matchAll(pattern)].map(([, value]) => Number(value));
+    counters.flatMap(({ key, file, pattern, units = 1, isPerDevice = false }) => {
+      const text = texts.get(file);
+      const found = [...(text ?? "").matchAll(pattern)].map(([, value]) => Number(value));
+      if (found.length === 0 && (text === undefined || !isPerDevice)) return [];
       const sum = found.reduce((all, value) => all + value, 0);
-      return found.length === 0 ? [] : [[key, units === 1 ? sum : Math.round(sum / units)]];
+      return [[key, units === 1 ? sum : Math.round(sum / units)]];
     }),
   );
 }
