@@ -117,9 +117,9 @@ describe.skipIf(skip).each(["account", "container"] as const)(
       }
     });
 
-    test.runIf(kind === "account")(
-      "a flood ends its own socket for a while, is one line of the audit log, and keeps no neighbour from calling",
-      async () => {
+    // What is counted there is calls, of whichever kind: once is enough. Not skipped, since a run that skips proves nothing.
+    if (kind === "account")
+      test("a flood ends its own socket for a while, is one line of the audit log, and keeps no neighbour from calling", async () => {
         expect(await inSliver(real, 1, `perl -e '${FLOOD}'`)).toBe("shut out");
         expect(await call(2, "GetRecord")).toMatchObject({ result: { name: "bob" } });
         const refused = async () => {
@@ -132,8 +132,7 @@ describe.skipIf(skip).each(["account", "container"] as const)(
         for (const one of await refused()) expect(one).toMatchObject({ account: "ada", role: "sliver" });
         expect((await refused()).some(({ count }) => count >= 100)).toBe(true);
         await until(async () => typeof (await call(1, "GetRecord")) === "object");
-      },
-    );
+      });
 
     test("also after it was found broken and made anew", async () => {
       const life = () => inSliver(real, 1, "cut -d' ' -f22 /proc/1/stat");
