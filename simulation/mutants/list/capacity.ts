@@ -32,15 +32,22 @@ export const CAPACITY: readonly Mutant[] = [
     {
       name: "head-reserves-nothing",
       breaks: "promise: small work does not delay the head",
-      find: "if (compareWaiting(blocked.waiting, waiting) > 0) continue;",
-      put: "if (compareWaiting(blocked.waiting, waiting) < 2) continue;",
+      find: "if (compareWaiting(blocked.waiting, waiting) > 0) return;",
+      put: "if (compareWaiting(blocked.waiting, waiting) < 2) return;",
+      tests: [`${TESTS}/scheduler/planning`],
+    },
+    {
+      name: "nothing-is-kept-where-nothing-is-short",
+      breaks: "promise: small work does not delay the head",
+      find: "const kept = short === undefined ? keptFor",
+      put: "const kept = short !== undefined ? keptFor",
       tests: [`${TESTS}/scheduler/planning`],
     },
     {
       name: "nothing-is-kept-for-who-is-put-back",
       breaks: "promise: small work does not delay the head",
-      find: "  yield* requests.putBack.values();",
-      put: "  yield* [...requests.putBack.values()].slice(0, 0);",
+      find: "for (const one of state.requests.putBack.values()) keep(one);",
+      put: "for (const one of [...state.requests.putBack.values()].slice(0, 0)) keep(one);",
       tests: [`${TESTS}/scheduler/requests`],
     },
     {

@@ -48,6 +48,14 @@ interface Check {
   readonly asked: Resources;
 }
 
+/** What is reserved for requests that come first; `head` is the first of them. */
+interface Kept {
+  readonly amount: Resources;
+  readonly head: string | undefined;
+}
+
+const NOTHING: Kept = { amount: {}, head: undefined };
+
 /** Undefined: there is room, for this request and for those that come before it. */
 export function roomFor(
   state: State,
@@ -84,13 +92,13 @@ function countRoom(
   const scopes = new Set<Scope>();
   let first: { check: Check; over: string; behind: string | undefined } | undefined;
   for (const check of checksOf(state, pool, need, launching.length)) {
-    const kept = keptFor(state, pool, waiting, check.scope);
-    // `short`: the limit itself is used up. Otherwise there is room, but it is reserved for a request that comes first.
+    // `short`: the limit itself is used up. Otherwise there may be room that is reserved for a request that comes first.
     const short = exceeded(check.limit, check.used, check.asked);
+    const kept = short === undefined ? keptFor(state, pool, waiting, check) : NOTHING;
     const over = short ?? exceeded(check.limit, add(check.used, kept.amount), check.asked);
     if (over === undefined) continue;
     scopes.add(check.scope);
-    first ??= { check, over, behind: short === undefined ? kept.head : undefined };
+    first ??= { check, over, behind: kept.head };
   }
   // Our sums may say that there is room when the cloud has refused: the cloud knows what others took since.
   const refused = heldBy(state, steady, quotaKey(pool.provider), waiting.id);
@@ -169,25 +177,24 @@ function missing({ scope, used, limit }: Check, behind: string | undefined, laun
  * when it does not delay it. In its own pool a head reserves all that it needs. From other pools of its provider it reserves only what
  * it lacks, so that a pool at its own limit does not block the others.
  */
-function keptFor(
-  state: State,
-  pool: LocalPool,
-  waiting: Waiting,
-  scope: Scope,
-): { readonly amount: Resources; readonly head: string | undefined } {
-  let amount: Resources = {};
-  let head: string | undefined;
+function keptFor(state: State, pool: LocalPool, waiting: Waiting, { scope, limit, asked }: Check): Kept {
+  // Every request behind a blocked head comes here at each change of its pool.
+  if (!Object.keys(asked).some((name) => limit[name] !== undefined)) return NOTHING;
+  let { amount, head } = NOTHING;
   const seen = new Set<string>([waiting.id]);
-  for (const { policy, blocked } of held(state)) {
-    if (blocked === undefined || policy.provider !== pool.provider || seen.has(blocked.id)) continue;
+  const keep = ({ policy, blocked }: Pick<PoolState, "policy" | "blocked">) => {
+    if (blocked === undefined || policy.provider !== pool.provider || seen.has(blocked.id)) return;
     const own = policy.key === pool.key;
-    if (!own && (scope === "pool" || !blocked.scopes.has(scope))) continue;
+    if (!own && (scope === "pool" || !blocked.scopes.has(scope))) return;
     // Only for those that come first: a head of lower priority does not hold up this request.
-    if (compareWaiting(blocked.waiting, waiting) > 0) continue;
+    if (compareWaiting(blocked.waiting, waiting) > 0) return;
     seen.add(blocked.id);
     amount = add(amount, scope === "launching" ? { instances: blocked.launches } : blocked.need);
     head ??= blocked.id;
-  }
+  };
+  for (const one of state.pools.values()) keep(one);
+  // Requests that were put back for a pause.
+  for (const one of state.requests.putBack.values()) keep(one);
   return { amount, head };
 }
 
@@ -206,12 +213,6 @@ export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting)
     scopes,
   };
   state.requests.putBack.set(waiting.id, { policy, blocked });
-}
-
-/** The requests for which capacity is reserved: blocked heads of queues, and requests that were put back for a pause. */
-function* held({ pools, requests }: State): Iterable<{ policy: LocalPool; blocked: Blocked | undefined }> {
-  yield* pools.values();
-  yield* requests.putBack.values();
 }
 
 /**
