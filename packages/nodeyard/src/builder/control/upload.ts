@@ -13,7 +13,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { ignoreExisting, orUndefined, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
+import { ignoreExisting, NoNode, orUndefined, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
 import { beforeEffect, FenceLost, type Held } from "../../coordination/index.ts";
 import { logEvent } from "../../telemetry/index.ts";
@@ -53,9 +53,14 @@ export async function uploadImage(
   const { tree, disk, progress, counters } = context;
   const { image, build, provider, format } = job;
   const folder = paths.imageUploads(image, build, provider.name);
-  // One znode at a time: if the build is deleted meanwhile, the create fails instead of making an empty build record again.
+  // One znode at a time: if the build was deleted meanwhile, the create fails instead of making an empty build record again.
   for (const path of [paths.imageProviders(image, build), folder.slice(0, -"/images".length), folder])
-    await tree.create(path).catch(ignoreExisting);
+    try {
+      await tree.create(path).catch(ignoreExisting);
+    } catch (error) {
+      if (error instanceof NoNode) return "busy";
+      throw error;
+    }
   const page = progress.open({ kind: "upload", image, build, provider: provider.name });
   try {
     const outcome = await underLock(
