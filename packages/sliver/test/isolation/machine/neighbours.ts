@@ -57,8 +57,8 @@ export const NESTED = `{ ${PODMAN} image exists mini || { ${IMPORT}; }; } >/dev/
   while :; do for i in 1 2 3 4 5 6 7 8; do (while :; do (:); done) & done; wait; done'`;
 
 /**
- * Processors of user-mode Linux are threads of the machine below, which also works for the attackers: in the same time they do 5,500 turns or
- * 8,200, with no attacker. What its kernel can promise, and what counts there, is the time: hundredths of a second.
+ * Processors of user-mode Linux are threads of the machine below, which also works for the attackers: in the same time they do 4,700 turns or
+ * 8,500, with no attacker. What its kernel can promise, and what counts there, is the time: hundredths of a second.
  */
 const COUNTED = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux")
   ? "my @spent = times; $n = int 100 * ($spent[0] + $spent[1] + $spent[2] + $spent[3]);"
