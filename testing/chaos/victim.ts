@@ -4,7 +4,7 @@ import type { Effect, Moment } from "./inside/effects.ts";
 
 const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
 const INSIDE = fileURLToPath(new URL("./inside/register.ts", import.meta.url));
-const ERRORS_KEPT = 40_000;
+const ERRORS_KEPT = 200_000;
 
 export interface KillPoint {
   readonly effect: Effect;

@@ -1,4 +1,4 @@
-import { type Clock, deadline, messageOf } from "@nodeyard/driver";
+import { messageOf } from "@nodeyard/driver";
 import { CONTROL_USER, SliverClient, sshTransport, unixTransport } from "@nodeyard/sliver-protocol";
 import { type Enrolled, readEnrolled } from "./enrolment.ts";
 import { SliverHostError } from "./errors.ts";
@@ -10,10 +10,11 @@ const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 /** Folders that an enrolment makes first and an uninstallation removes last. */
 const TRACES = ["/etc/nodeyard-sliver", "/usr/lib/nodeyard-sliverd", "/var/lib/nodeyard-sliverd"] as const;
-/** Time limit for removing copied programs, milliseconds. It applies even when the operation itself has timed out. */
-const CLEAN_UP_MS = 15_000;
 /** Without it Node warns of its experimental parts, in an output that operators read. */
 const NODE_FLAGS = "--disable-warning=ExperimentalWarning";
+
+/** Precedes a line that must come to its end: the shell then outlives what ends its programs. */
+const TO_ITS_END = "trap : HUP INT TERM";
 
 /** Input of `installSliverd`. */
 export interface InstallOrder {
@@ -24,7 +25,6 @@ export interface InstallOrder {
   /** Private key with which the launcher will log in to the control account. */
   readonly controlKey: string;
   readonly dryRun: boolean;
-  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
@@ -39,14 +39,10 @@ export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   checkPlatform(remote, host, bundle);
   const has = host.digest === bundle.digest && host.runtimeSize === bundle.runtimeSize;
   const folder = has ? CURRENT : await copy(remote, bundle, signal);
-  try {
-    const command = `${host.sudo}${folder}/node ${NODE_FLAGS} ${folder}/sliver-enrol.mjs ${order.dryRun ? "plan" : "apply"}`;
-    const enrolled = readEnrolled(await remote.run(command, { signal, input: order.settings }));
-    if (!order.dryRun) await reach(order, enrolled);
-    return enrolled;
-  } finally {
-    if (!has) await removeCopy(order, folder);
-  }
+  const line = enrolLine(host, folder, order.dryRun ? "plan" : "apply");
+  const enrolled = readEnrolled(await remote.run(line, { signal, input: order.settings }));
+  if (!order.dryRun) await reach(order, enrolled);
+  return enrolled;
 }
 
 /** Input of `uninstallSliverd`. */
@@ -55,7 +51,6 @@ export interface UninstallOrder {
   /** Used when the machine's own programs do not run, because its enrolment was interrupted or they are damaged. */
   readonly bundle: () => Bundle;
   readonly dryRun: boolean;
-  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
@@ -66,12 +61,17 @@ export async function uninstallSliverd(order: UninstallOrder): Promise<Enrolled>
   if (!host.traces) return { node: "", changes: [], missingPackages: [], notes: ["it is not a sliver host"] };
   const runs = host.digest !== "" && (await answers(remote, signal));
   const folder = runs ? CURRENT : await copyFitting(remote, host, order.bundle(), signal);
-  try {
-    const command = `${host.sudo}${folder}/node ${NODE_FLAGS} ${folder}/sliver-enrol.mjs withdraw${dryRun ? " --dry-run" : ""}`;
-    return readEnrolled(await remote.run(command, { signal }));
-  } finally {
-    if (!runs) await removeCopy(order, folder);
-  }
+  const line = enrolLine(host, folder, dryRun ? "withdraw --dry-run" : "withdraw");
+  return readEnrolled(await remote.run(line, { signal }));
+}
+
+/**
+ * The command line for `sliver-enrol` of `folder`. A copy is removed by the same session, whose end does not depend on this side: not on
+ * a time limit, nor on a further login, which a machine refuses for a moment when its sshd has just been reloaded.
+ */
+function enrolLine(host: Probed, folder: string, words: string): string {
+  const line = `${host.sudo}${folder}/node ${NODE_FLAGS} ${folder}/sliver-enrol.mjs ${words}`;
+  return folder === CURRENT ? line : `${TO_ITS_END}; ${line}; status=$?; rm -rf ${folder}; exit $status`;
 }
 
 /** Whether the machine's own programs run. */
@@ -142,8 +142,9 @@ async function probe(remote: Remote, signal: AbortSignal): Promise<Probed> {
 
 /** Copies the programs to a folder that only the login can enter. */
 async function copy(remote: Remote, bundle: Bundle, signal: AbortSignal): Promise<string> {
-  const line = 'd=$(mktemp -d /var/tmp/nodeyard-sliverd.XXXXXXXX) && tar -xz -C "$d" && printf "%s\\n" "$d"';
-  const folder = (await remote.run(line, { signal, input: bundle.open() })).trim();
+  const line =
+    'd=$(mktemp -d /var/tmp/nodeyard-sliverd.XXXXXXXX) && { tar -xz -C "$d" || { rm -rf "$d"; false; }; } && printf "%s\\n" "$d"';
+  const folder = (await remote.run(`${TO_ITS_END}; ${line}`, { signal, input: bundle.open() })).trim();
   if (!/^\/var\/tmp\/nodeyard-sliverd\.[A-Za-z0-9]{8}$/.test(folder))
     throw new SliverHostError(
       `${remote.name} made no folder for the programs, but said ${JSON.stringify(folder)}`,
@@ -176,20 +177,4 @@ async function clientOf(remote: Remote, controlKey: string, signal: AbortSignal)
   const { host, port } = await remote.target(signal);
   const known = keys.filter((key) => /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+) /.test(key));
   return new SliverClient(sshTransport({ host, port, identityFile: controlKey, hostKeys: known }));
-}
-
-/**
- * Removes the copied programs if the machine still answers. It has its own time limit, because the operation may have ended by a time-out.
- */
-async function removeCopy(
-  { remote, clock }: { readonly remote: Remote; readonly clock: Clock },
-  folder: string,
-) {
-  const late = () => new SliverHostError(`${remote.name} stopped answering`);
-  using limit = deadline(clock, CLEAN_UP_MS, late);
-  try {
-    await remote.run(`rm -rf ${folder}`, { signal: limit.signal });
-  } catch {
-    // The copy (120 MB) is in a temporary folder, and the caller gets the error of the operation itself.
-  }
 }

@@ -1,7 +1,10 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
-import { type Bundle, type Remote, uninstallSliverd } from "@nodeyard/driver-sliver/operator";
-import { VirtualClock } from "@nodeyard/runtime";
-import { expect, test } from "vitest";
+import { type Bundle, localRemote, type Remote, uninstallSliverd } from "@nodeyard/driver-sliver/operator";
+import { describe, expect, test } from "vitest";
 
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 const COPY = "/var/tmp/nodeyard-sliverd.abcdEFGH";
@@ -18,7 +21,6 @@ const bundle: Bundle = {
 class Host implements Remote {
   readonly name = "h";
   readonly ran: string[] = [];
-  onRun: (line: string) => void = () => {};
   readonly #found: { readonly list: boolean; readonly runs: boolean; readonly traces: boolean };
 
   constructor(found: { readonly list: boolean; readonly runs: boolean; readonly traces: boolean }) {
@@ -33,7 +35,6 @@ class Host implements Remote {
     if (line.includes("--version")) return runs ? "sliver-enrol 0.1.0\n" : "";
     if (line.includes("mktemp")) return `${COPY}\n`;
     this.ran.push(line);
-    this.onRun(line);
     return line.includes("withdraw") ? `${JSON.stringify(enrolled)}\n` : "";
   }
 
@@ -43,7 +44,7 @@ class Host implements Remote {
 }
 
 const uninstall = (remote: Remote, given: () => Bundle, signal = new AbortController().signal) =>
-  uninstallSliverd({ remote, bundle: given, dryRun: false, clock: new VirtualClock(), signal });
+  uninstallSliverd({ remote, bundle: given, dryRun: false, signal });
 const none = () => {
   throw new Error("nothing is copied");
 };
@@ -64,20 +65,69 @@ test.each([
 ])("half an enrolment is taken back by programs that are copied for it: %s", async (_, found) => {
   const host = new Host(found);
   expect(await uninstall(host, () => bundle)).toEqual(enrolled);
-  expect(host.ran[0]).toContain(`${COPY}/sliver-enrol.mjs withdraw`);
-  expect(host.ran[1]).toBe(`rm -rf ${COPY}`);
+  expect(host.ran).toEqual([
+    expect.stringMatching(`${COPY}/sliver-enrol.mjs withdraw; status=.*rm -rf ${COPY}; exit`),
+  ]);
   const other = { ...bundle, platform: "Linux aarch64" };
   await expect(uninstall(new Host(found), () => other)).rejects.toThrow(/--node-runtime/);
 });
 
-test("what was copied goes also when the time for it all is over", async () => {
-  const host = new Host({ list: false, runs: false, traces: true });
-  const stop = new AbortController();
-  host.onRun = (line) => {
-    if (!line.includes("withdraw")) return;
-    stop.abort(new Error("too late"));
-    stop.signal.throwIfAborted();
+describe("a real shell removes what was copied", () => {
+  const platform = execFileSync("uname", ["-sm"], { encoding: "utf8" }).trim();
+  const copies = () => readdirSync("/var/tmp").filter((name) => name.startsWith("nodeyard-sliverd."));
+  /** This machine, as one that has traces of an enrolment and runs nothing of it. */
+  const remote: Remote = {
+    name: "h",
+    run: async (line, options) => {
+      if (line.startsWith("uname")) return `${platform}\n0\n-\n0\nsome\n`;
+      return line.includes("--version") ? "" : localRemote.run(line, options);
+    },
   };
-  await expect(uninstall(host, () => bundle, stop.signal)).rejects.toThrow("too late");
-  expect(host.ran.at(-1)).toBe(`rm -rf ${COPY}`);
+  /** Programs whose runtime is this script. */
+  const programs = (script: string): Buffer => {
+    const folder = mkdtempSync(join(tmpdir(), "nodeyard-bundle-"));
+    writeFileSync(join(folder, "node"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const archive = execFileSync("tar", ["-cz", "-C", folder, "node"]);
+    rmSync(folder, { recursive: true });
+    return archive;
+  };
+  const withdraw = (archive: Buffer, signal?: AbortSignal) =>
+    uninstall(remote, () => ({ ...bundle, platform, open: () => Readable.from([archive]) }), signal);
+
+  test.each([
+    ["when they have done their work", `echo '${JSON.stringify(enrolled)}'`, undefined],
+    ["when they have failed, and that is reported", "echo not today >&2; exit 3", "not today"],
+  ])("%s", async (_, script, error) => {
+    const before = copies();
+    const done = withdraw(programs(script));
+    await (error === undefined
+      ? expect(done).resolves.toEqual(enrolled)
+      : expect(done).rejects.toThrow(error));
+    expect(copies()).toEqual(before);
+  });
+
+  test("when the copy came in part", async () => {
+    const before = copies();
+    await expect(withdraw(programs("true").subarray(0, 40))).rejects.toThrow(/tar|gzip/);
+    expect(copies()).toEqual(before);
+  });
+
+  test("when they end after the time for it all is over, and not before", async () => {
+    const before = copies();
+    const stop = new AbortController();
+    const done = withdraw(
+      programs("cd $(dirname $0); touch began; while [ ! -e on ]; do sleep 0.1; done"),
+      stop.signal,
+    );
+    const copy = () => copies().find((name) => !before.includes(name));
+    const there = () => expect.poll(copy, { timeout: 20_000 });
+    await there().toBeDefined();
+    await expect.poll(() => existsSync(join("/var/tmp", copy()!, "began")), { timeout: 20_000 }).toBe(true);
+    stop.abort(new Error("too late"));
+    await expect(done).rejects.toThrow("too late");
+    const folder = join("/var/tmp", copy()!);
+    expect(existsSync(join(folder, "node"))).toBe(true);
+    writeFileSync(join(folder, "on"), "");
+    await there().toBeUndefined();
+  });
 });

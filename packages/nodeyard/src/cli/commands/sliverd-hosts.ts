@@ -145,9 +145,8 @@ function uninstall(session: Session, host: string | undefined, options: Uninstal
     const tools = await operator();
     const remote = remoteOf(tools, host, options);
     const dryRun = options.dryRun === true;
-    const { clock } = session.machine;
     const bundle = () => bundleOf(tools, options);
-    tell(session, await tools.uninstallSliverd({ remote, bundle, dryRun, clock, signal }), options);
+    tell(session, await tools.uninstallSliverd({ remote, bundle, dryRun, signal }), options);
   });
 }
 
@@ -167,7 +166,6 @@ function install(session: Session, host: string | undefined, options: InstallOpt
       settings,
       controlKey: sliverPaths(stateOf(session)).controlKey,
       dryRun: options.dryRun === true,
-      clock: session.machine.clock,
       signal,
     });
     tell(session, enrolled, options);

@@ -68,7 +68,7 @@ export async function apply(
   if (first.plan.sshd) {
     const wrong = await wrongSshd(limit.signal);
     if (wrong !== undefined) notes.push(wrong);
-    notes.push(...(await reloadSshd(limit.signal)));
+    notes.push(...(await reloadSshd(clock, limit.signal)));
   }
   if (plan.service === "restart") await service.stop(clock, limit.signal);
   if (plan.service !== "none") {

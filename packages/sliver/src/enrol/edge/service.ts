@@ -18,7 +18,8 @@ import { LAYOUT } from "../parts.ts";
 import { hasSystemd, textAt, uidOf } from "./look.ts";
 
 const UNIT = "nodeyard-sliverd.service";
-/** Time limit for the daemon to end, milliseconds. */
+const SSHD_PID = "/run/sshd.pid";
+/** Time limit for the daemon to end, and for sshd to listen again, milliseconds. */
 const END_MS = 30_000;
 const LOOK_MS = 50;
 
@@ -117,15 +118,15 @@ export async function wrongSshd(signal: AbortSignal): Promise<string | undefined
 }
 
 /** Reloads sshd. Sessions continue. Returns what remains to be done by hand. */
-export async function reloadSshd(signal: AbortSignal): Promise<readonly string[]> {
-  const left = await reload(signal);
+export async function reloadSshd(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
+  const left = await reload(clock, signal);
   const text = textAt(LAYOUT.sshd);
   if (left.length === 0 && text !== undefined) await writeAtomic(LAYOUT.sshdLoaded, text, { mode: 0o600 });
   return left;
 }
 
 /** Empty when sshd reads its files again. */
-async function reload(signal: AbortSignal): Promise<readonly string[]> {
+async function reload(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
   if (hasSystemd()) {
     for (const unit of ["ssh.service", "sshd.service"]) {
       const done = await run(["systemctl", "reload", unit], { signal }).then(
@@ -137,10 +138,15 @@ async function reload(signal: AbortSignal): Promise<readonly string[]> {
     // With socket activation a new sshd process reads the files at each connection.
     return [];
   }
-  const pid = Number(textAt("/run/sshd.pid") ?? "");
+  const pid = Number(textAt(SSHD_PID) ?? "");
   // In a small container sshd may be PID 1.
   if (Number.isInteger(pid) && pid >= 1 && textAt(`/proc/${pid}/comm`)?.trim() === "sshd") {
+    const written = () => statSync(SSHD_PID, { throwIfNoEntry: false })?.mtimeMs;
+    const before = written();
     process.kill(pid, "SIGHUP");
+    // It writes the file again when it listens again; until then the operator's next login would be refused.
+    for (let waited = 0; waited < END_MS && [before, undefined].includes(written()); waited += LOOK_MS)
+      await sleep(clock, LOOK_MS, signal);
     return [];
   }
   return ["sshd does not run, or not as a service: start it, or have it read its configuration again"];

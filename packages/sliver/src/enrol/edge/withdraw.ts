@@ -46,7 +46,7 @@ export async function withdraw(clock: Clock, from: string, dryRun: boolean): Pro
   await rm(LAYOUT.keysFile, { force: true });
   for (const path of REMOVED) await rm(path, { recursive: true, force: true });
   await service.forget(signal);
-  const left = sshd ? await reloadSshd(signal) : [];
+  const left = sshd ? await reloadSshd(clock, signal) : [];
   await removeUser(CONTROL_USER, clock, signal);
   for (const path of REMOVED_LAST) await rm(path, { recursive: true, force: true });
   return { node, changes, missingPackages: [], notes: [...notes, ...left] };
