@@ -206,7 +206,10 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   const entry = state.requests.entry(request);
   if (entry?.record.state !== "requested" && entry?.record.state !== "pending")
     return forget(state, turn, request);
-  if (event.retryMs !== undefined) {
+  // Another launcher had its lock and has put it back since: there is nothing to wait for.
+  const others = handling.version !== entry.version && entry.record.state === "requested";
+  const ours = event.putBack === true || event.unsure === true;
+  if (event.retryMs !== undefined && (ours || !others)) {
     const nextTry = turn.steady + event.retryMs;
     // The reply to the last write was lost. If the write was applied, the request later appears as `pending` without a handler.
     if (event.unsure === true) state.timers.set("unsure", request, nextTry);

@@ -11,6 +11,8 @@ interface Handling {
   readonly reserved: { readonly label: string; readonly node: string }[];
   /** Idle nodes that are promised to it. */
   readonly claimed: readonly string[];
+  /** Version of the request when the handler began. */
+  readonly version: number | undefined;
 }
 
 /** All that the scheduler knows of one request. */
@@ -92,8 +94,9 @@ export class RequestStates {
   /**
    * A handler begins; the caller has removed the request from all queues. `starting`: it counts against `maxStarting` until `started`.
    */
-  begin(id: string, handling: Handling, starting: boolean): void {
-    this.at(id).handling = handling;
+  begin(id: string, handling: Omit<Handling, "version">, starting: boolean): void {
+    const known = this.at(id);
+    known.handling = { ...handling, version: known.entry?.version };
     this.handled.add(id);
     for (const node of handling.claimed) this.claims.add(node);
     if (starting) this.starting.add(id);

@@ -16,7 +16,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   if (state.requests.handled.has(id)) return;
   const waiting = state.requests.of(id)?.waiting;
   if (after?.record.state === "requested") {
-    if (before?.record.state !== "requested") {
+    if (before === undefined || wasPending(before, after)) {
       releaseAllocations(state, id);
       // Another launcher held the lock and has put the request back: the pause that this launcher made for it has no reason any more.
       leavePlace(state, id);
@@ -28,6 +28,11 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   forget(state, turn, id);
   // Nobody will take the nodes of a request that is gone.
   if (after === undefined) releaseAllocations(state, id);
+}
+
+/** Whether a request has been accepted and put back since `before`. A fast launcher writes both before others read the record again. */
+function wasPending(before: RequestEntry, after: RequestEntry): boolean {
+  return before.record.state !== "requested" || after.version > before.version + 1;
 }
 
 /** Removes a request from all queues, lines and timers, and deletes its verdict. */

@@ -264,6 +264,21 @@ describe("the life of a handler", () => {
     expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
   });
 
+  test("nor is it paused when the other was so fast that only the version of the record tells of it", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    const id = "100-0000000001";
+    fixture.request(id);
+    expect(fixture.tell({ type: "handled", request: id, retryMs: 30_000, putBack: true })).toEqual([]);
+    // Another pool has declined it: one write.
+    expect(fixture.request(id, { declined_by: ["other"] }, 1)).toEqual([]);
+    expect(accepted(fixture.request(id, { declined_by: ["other"] }, 3))).toEqual([id]);
+    // The same while this launcher still tries to get the lock.
+    expect(fixture.request(id, { declined_by: ["other"] }, 5)).toEqual([]);
+    expect(accepted(fixture.tell({ type: "handled", request: id, retryMs: 30_000 }))).toEqual([id]);
+    expect(fixture.tell({ type: "handled", request: id, retryMs: 500 })).toEqual([]);
+    expect(accepted(fixture.wait(500))).toEqual([id]);
+  });
+
   test("what one that was put back needs is kept until it is tried again, or goes", () => {
     const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 3 } })]));
     const [first, second] = ["100-0000000001", "200-0000000002"] as const;

@@ -15,12 +15,12 @@ import type { ComponentEntry, NodeEntry, RequestEntry } from "../../src/view/ind
 
 const bytes = (value: object) => new TextEncoder().encode(JSON.stringify(value));
 
-export function request(id: string, fields: object = {}): RequestEntry {
+export function request(id: string, fields: object = {}, version = 0): RequestEntry {
   const record = decodeRequest(
     id,
     bytes({ state: "requested", state_time: 0, node_types: ["small"], ...fields }),
   );
-  return { id, record, version: 0 };
+  return { id, record, version };
 }
 
 export function node(id: string, fields: object = {}, contenders: readonly string[] = []): NodeEntry {
@@ -133,8 +133,8 @@ export class SchedulerFixture {
     return actions;
   }
 
-  request(id: string, fields: object = {}): Action[] {
-    return this.tell({ type: "request", id, after: request(id, fields) });
+  request(id: string, fields: object = {}, version = 0): Action[] {
+    return this.tell({ type: "request", id, after: request(id, fields, version) });
   }
 
   node(id: string, fields: object = {}, contenders: readonly string[] = []): Action[] {
