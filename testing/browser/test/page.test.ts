@@ -133,7 +133,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     expect(await steps.count()).toBeGreaterThan(2);
     await page.getByText("Show the last lines").click();
     const end = page.getByRole("log", { name: `Console of node ${node}` });
-    await expect.poll(() => end.innerText()).toContain("login:");
+    await expect.poll(() => end.textContent()).toContain("login:");
     expect(watched.faults).toEqual([]);
   });
 
@@ -210,13 +210,13 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     await dialog.getByLabel("Label").selectOption("debian-large");
     await dialog.getByRole("button", { name: "Request nodes" }).click();
     await heading(page, /^Lease /).waitFor();
-    const id = (await heading(page, /^Lease /).innerText()).split(" ")[1]!;
+    const id = (await heading(page, /^Lease /).textContent()).split(" ")[1]!;
     const ssh = page.getByRole("region", { name: "Log in" }).getByText(/^ssh /);
     await ssh.waitFor();
     const { items } = await call<{ items: { interface_ip: string; username: string }[] }>(
       `/v1/leases/${id}/nodes`,
     );
-    expect(await ssh.innerText()).toContain(`${items[0]!.username}@${items[0]!.interface_ip}`);
+    expect(await ssh.textContent()).toContain(`${items[0]!.username}@${items[0]!.interface_ip}`);
     await page.getByRole("button", { name: "Release" }).click();
     await dialog.getByLabel("How were the nodes?").selectOption("dirty");
     await dialog.getByLabel("Why").fill("left files");
