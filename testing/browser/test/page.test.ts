@@ -210,7 +210,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     await dialog.getByLabel("Label").selectOption("debian-large");
     await dialog.getByRole("button", { name: "Request nodes" }).click();
     await heading(page, /^Lease /).waitFor();
-    const id = (await heading(page, /^Lease /).textContent()).split(" ")[1]!;
+    const id = (await heading(page, /^Lease /).textContent())!.split(" ")[1]!;
     const ssh = page.getByRole("region", { name: "Log in" }).getByText(/^ssh /);
     await ssh.waitFor();
     const { items } = await call<{ items: { interface_ip: string; username: string }[] }>(
