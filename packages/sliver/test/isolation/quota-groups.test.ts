@@ -124,6 +124,22 @@ describe.each([
     expect([[...fs.groups], [...fs.notes]]).toEqual([[], []]);
   });
 
+  test("are gone too for who hurries them when the last of them is just going", async () => {
+    const { fs, process, remove } = rig();
+    const groups = process();
+    await remove(groups, 300);
+    const commit = fs.commit.bind(fs);
+    // The disk is busy: meanwhile the rounds in the background end.
+    fs.commit = async () => {
+      fs.commit = commit;
+      await sleep(fs.clock, 3 * COMMIT_INTERVAL);
+    };
+    const hurried = groups.hurry(signal);
+    await fs.clock.advance(3 * COMMIT_INTERVAL);
+    await hurried;
+    expect([[...fs.groups], [...fs.notes]]).toEqual([[], []]);
+  });
+
   test("are not forgotten when who removed their subvolumes is gone, and those that still have one are left alone", async () => {
     const { fs, said, process, remove } = rig();
     const first = process();

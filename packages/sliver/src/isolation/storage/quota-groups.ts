@@ -73,11 +73,13 @@ export class QuotaGroups {
 
   /** Resolves when each group is removed or has failed. The file system is asked to begin at once. */
   async hurry(signal: AbortSignal): Promise<void> {
-    if (this.#working === undefined) return;
+    // Kept here, because the work may end while its changes are written.
+    const working = this.#working;
+    if (working === undefined) return;
     this.#waiting++;
     try {
       await this.#tools.commit(signal);
-      await abortable(this.#working, signal);
+      await abortable(working, signal);
     } finally {
       this.#waiting--;
     }
