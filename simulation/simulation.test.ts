@@ -12,7 +12,15 @@ const lessons = JSON.parse(readFileSync(new URL("./seeds.json", import.meta.url)
   readonly lesson: string;
 }[];
 
-test.for(lessons)("seed $seed: $lesson", { timeout }, async ({ seed }) => {
+/** The seeds that `.ci/run` runs beside these tests, from 1. */
+const BESIDE = process.env.CI === undefined ? 0 : 200;
+/** A seed may have taught more than once. */
+const kept = [...Map.groupBy(lessons, ({ seed }) => seed)].map(([seed, taught]) => ({
+  seed,
+  lesson: taught.map(({ lesson }) => lesson).join("; "),
+}));
+
+test.for(kept.filter(({ seed }) => seed > BESIDE))("seed $seed: $lesson", { timeout }, async ({ seed }) => {
   const { outcomes } = await simulate({ seed });
   expect(outcomes.used).toBeGreaterThan(0);
 });
