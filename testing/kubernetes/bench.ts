@@ -27,7 +27,7 @@ const opened: Provider[] = [];
 /** One control plane for all tests of a file, emptied after each. */
 export function useCluster(): void {
   beforeAll(async () => {
-    site = await KubernetesSite.start();
+    site = await KubernetesSite.start({ hasty: true });
     openshift = await startOpenshift(site);
   });
   afterAll(async () => {

@@ -10,9 +10,8 @@ import { STAGES } from "./stages.ts";
 const run = promisify(execFile);
 const PROGRAMS = process.env.NODEYARD_KUBERNETES ?? join(homedir(), ".cache/nodeyard/kubernetes");
 const NEEDED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"];
-/** What is needed of the real controllers. */
+/** What is needed of the real controllers, beside that of namespaces. */
 const CONTROLLERS = [
-  "namespace-controller",
   "serviceaccount-controller",
   "serviceaccount-token-controller",
   "root-ca-certificate-publisher-controller",
@@ -83,7 +82,7 @@ export class KubernetesSite {
   readonly #children = new Map<Program, ChildProcess>();
   #agent: Agent | undefined;
 
-  private constructor(folder: string, ports: readonly number[]) {
+  private constructor(folder: string, ports: readonly number[], hasty: boolean) {
     const [etcd, peer, server, manager, scheduler] = ports as [number, number, number, number, number];
     this.folder = folder;
     this.#etcdPort = etcd;
@@ -138,7 +137,7 @@ export class KubernetesSite {
           ...fast,
           `--service-account-private-key-file=${at("sa.key")}`,
           `--root-ca-file=${at("certs/apiserver.crt")}`,
-          `--controllers=${CONTROLLERS.join(",")}`,
+          `--controllers=${[...CONTROLLERS, ...(hasty ? [] : ["namespace-controller"])].join(",")}`,
           "--concurrent-namespace-syncs=30",
           // kwok's nodes have no heartbeat.
           "--node-monitor-grace-period=24h",
@@ -151,7 +150,8 @@ export class KubernetesSite {
 
   /**
    * Ready in seconds. `nodes`: how many machines of 4 cores, 8 GiB and 110 pods it has. `hasty`: namespaces that are deleted go at once,
-   * without the five seconds that their controller lets pass.
+   * without the five seconds that their controller lets pass. That one does not run then: on a busy machine it may still be deleting by name
+   * what was in a namespace when the next of that name is there.
    */
   static async start({
     nodes = 3,
@@ -162,7 +162,7 @@ export class KubernetesSite {
   } = {}): Promise<KubernetesSite> {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-kubernetes-"));
     const ports = await Promise.all(Array.from({ length: 5 }, () => freePort()));
-    const site = new KubernetesSite(folder, ports);
+    const site = new KubernetesSite(folder, ports, hasty);
     try {
       await site.#begin(nodes);
       if (hasty) void site.#hasten();
@@ -256,7 +256,7 @@ export class KubernetesSite {
     await this.until(path, async () => (await this.call("GET", path, "admin-token")).status === 200);
   }
 
-  /** Deletes all namespaces that a test made, with what is in them. */
+  /** Deletes all namespaces that a test made, with what is in them. For a hasty site. */
   async empty(): Promise<void> {
     const made = (await this.#namespaces()).filter(({ name }) => !/^(default|kube-)/.test(name));
     await Promise.all(made.map((one) => this.#erase(one)));
@@ -273,16 +273,13 @@ export class KubernetesSite {
         const ending = (await this.#namespaces()).filter((one) => one.deletionTimestamp !== undefined);
         await Promise.all(ending.map((one) => this.#erase(one)));
       } catch {
-        // The server is away; the real controller does the work in any case.
+        // The server is away: again, when it is back.
       }
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
 
-  /**
-   * The namespace controller lets five seconds pass before it looks at a namespace that ends; this does its work at once. Another of the same
-   * name, which a test has made meanwhile, is left alone.
-   */
+  /** The work of the namespace controller. Another namespace of the same name, which a test has made meanwhile, is left alone. */
   async #erase(namespace: Namespace): Promise<void> {
     const { uid } = namespace;
     // Once at a time: a second one could go on after the first, and delete what a test has put into the next namespace of that name.

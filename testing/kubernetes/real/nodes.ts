@@ -355,9 +355,10 @@ describe("openshiftpods", () => {
     const before = accessOf(await create());
     // It collects what a pod that is gone owned: only when both nodes have been there.
     await site.kill("kube-controller-manager");
-    await remove();
-    const after = accessOf(await create());
-    await site.restart("kube-controller-manager");
+    const after = await remove()
+      .then(() => create())
+      .then(accessOf)
+      .finally(() => site.restart("kube-controller-manager"));
     const get = async ({ token }: Access) =>
       (await site.call("GET", `/api/v1/namespaces/main/pods/small-${ID}`, token)).status;
     await site.until("the account of the former pod is collected", async () => (await get(before)) === 401);
