@@ -264,7 +264,7 @@ describe("the life of a handler", () => {
     expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
   });
 
-  test("nor is it paused when the other was so fast that only the version of the record tells of it", () => {
+  test("a request that another launcher accepted and put back between two looks is not paused: its version tells", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     const id = "100-0000000001";
     fixture.request(id);
