@@ -3,10 +3,9 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { secondTry } from "../../tools/suites/second-try.ts";
 
 const ALL = ["packages/*/test/**/lxc-*.test.ts"];
-/** They measure how the kernel divides the machine: nothing else may run meanwhile. */
-const MEASURES = "flood io loans neighbours rate shares ten".split(" ");
+/** They measure how the kernel divides the processors: nothing else may run meanwhile. */
 const ALONE = [
-  ...MEASURES.map((name) => `packages/sliver/test/isolation/lxc-${name}.test.ts`),
+  "packages/sliver/test/isolation/lxc-{loans,neighbours,shares}.test.ts",
   "packages/nodeyard/test/slivers/lxc-lending.test.ts",
 ];
 

@@ -159,6 +159,13 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
       tests: [`${TESTS}/requests`],
     },
     {
+      name: "pauses-after-another-put-it-back",
+      breaks: "promise: small work does not delay the head",
+      find: 'handling.version !== entry.version && entry.record.state === "requested"',
+      put: "false",
+      tests: [`${TESTS}/requests`],
+    },
+    {
       name: "lost-requests-are-never-reset",
       breaks: "rule 4",
       find: "for (const request of state.requests.pending) reset(state, turn, request);",
@@ -214,6 +221,13 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
       breaks: "rule 4",
       find: "leavePlace(state, id);\n    }\n    if (waiting",
       put: "}\n    if (waiting",
+      tests: [`${TESTS}/requests`],
+    },
+    {
+      name: "put-back-too-fast-to-be-seen-as-pending",
+      breaks: "promise: small work does not delay the head",
+      find: 'before.record.state !== "requested" || after.version > before.version + 1',
+      put: 'before.record.state !== "requested"',
       tests: [`${TESTS}/requests`],
     },
     {

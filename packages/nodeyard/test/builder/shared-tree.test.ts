@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { paths } from "@nodeyard/model";
+import { encodeImageBuild, newImageBuild, paths } from "@nodeyard/model";
 import { seededRandom, systemClock } from "@nodeyard/runtime";
-import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@nodeyard/tree";
+import { type CallInfo, createMemoryTree, ensurePath, type Fault, type MemoryTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Builder } from "../../src/builder/index.ts";
 import { requestBuild } from "../../src/operations/index.ts";
@@ -108,6 +108,31 @@ test("a builder that loses its session ends the build at once, and another one i
     () => log.lines,
   );
   expect(existsSync(join(host.images, ".work", `small-${lost!.id}`))).toBe(false);
+});
+
+test("a build that a killed builder left is settled before the next one: after it, it would count as a failure since", async () => {
+  const dead = cluster.connect({ name: "dead" });
+  const left = newImageBuild("1".repeat(32), { builder: "b", builderId: "b", formats: ["raw"] }, 1);
+  await ensurePath(dead, paths.imageBuildsLock("small"));
+  await dead.create(paths.imageBuild("small", left.id), encodeImageBuild(left));
+  const contender = `${paths.imageBuildsLock("small")}/${"2".repeat(32)}__lock__`;
+  await dead.create(contender, undefined, { ephemeral: true, sequential: true });
+  const { builder, log } = await start("a", MAKE);
+  const stateOf = () => builds(builder).find(({ id }) => id === left.id)?.state;
+  expect(stateOf()).toBe("building");
+  await dead.close();
+  // Reaches the worker at once, and the sweep only later.
+  await cluster.connect({ name: "cli" }).create(paths.imageRequest("small"));
+  await until(
+    () => uploads(builder).includes("ready"),
+    "an upload",
+    () => log.lines,
+  );
+  await until(
+    () => stateOf() === undefined,
+    "the record of the failure goes",
+    () => [builds(builder), log.lines],
+  );
 });
 
 test.each(["lose-request", "lose-reply"] as const)(

@@ -10,7 +10,15 @@ import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
 import { buildChoice } from "./choices.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
-import { BUSY_MS, createUnder, type HeldBuild, heldBuild, underLock } from "./records.ts";
+import {
+  BUSY_MS,
+  createUnder,
+  type HeldBuild,
+  heldBuild,
+  readBuild,
+  settleBuild,
+  underLock,
+} from "./records.ts";
 import { runBuild } from "./run-build.ts";
 
 /** Milliseconds until the next try when the disk was full. */
@@ -39,10 +47,13 @@ export async function buildImage(
   const outcome = await underLock(context, paths.imageBuildsLock(image.name), async (held) => {
     // The view may be behind the builder that released the lock just now.
     await context.view.resync("/nodepool/images");
+    const settled = await settleFormer(context, held, image.name);
     const request = await tree.stat(paths.imageRequest(image.name));
     const formats = formatsWanted(context, image.name);
     const now = treeNow(context);
-    const choice = buildChoice(context, image, now, request?.mtime);
+    // Whoever asked while the lock of a killed builder was in the way asked after its failure, which is noted only now.
+    const requestedAt = request && (settled ? Number.POSITIVE_INFINITY : request.mtime);
+    const choice = buildChoice(context, image, now, requestedAt);
     if (!choice.build)
       return {
         ended: "not-now",
@@ -56,6 +67,20 @@ export async function buildImage(
   });
   if (typeof outcome !== "string") return outcome;
   return { ended: "not-now", why: outcome, at: treeNow(context) + BUSY_MS };
+}
+
+/**
+ * Settles builds that a killed builder left, before another one: settled after it, they would count as failures since. A sweep could not, as
+ * long as the session of who was killed held the lock. Whether there were any.
+ */
+async function settleFormer(context: BuilderContext, held: Held, image: string): Promise<boolean> {
+  const left = [...context.view.images.builds(image).values()].filter(({ state }) => state === "building");
+  for (const { id } of left) {
+    const found = await readBuild(context, image, id);
+    if (found?.record.state === "building") await settleBuild(context, held, image, found);
+  }
+  if (left.length > 0) await context.view.resync("/nodepool/images");
+  return left.length > 0;
 }
 
 /** One build to make. */

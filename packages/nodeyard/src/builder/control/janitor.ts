@@ -1,19 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  canaryPath,
-  decodeCanary,
-  decodeImageBuild,
-  decodeImageUpload,
-  type ImageBuildRecord,
-  paths,
-} from "@nodeyard/model";
+import { canaryPath, decodeCanary, decodeImageUpload, type ImageBuildRecord, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
 import { logEvent } from "../../telemetry/index.ts";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
-import { heldBuild, heldUpload, underLock } from "./records.ts";
+import { heldBuild, heldUpload, readBuild, settleBuild, underLock } from "./records.ts";
 import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
 
 type UploadEnd = Extract<Retirement, { readonly upload: string }>;
@@ -151,7 +144,7 @@ async function endBuild(
   image: string,
   { do: what, build }: Retirement,
   held: Held,
-  { record, version }: { readonly record: ImageBuildRecord; readonly version: number },
+  found: { readonly record: ImageBuildRecord; readonly version: number },
 ): Promise<boolean> {
   const { tree, log } = context;
   const path = paths.imageBuild(image, build);
@@ -162,15 +155,13 @@ async function endBuild(
     if (!below.includes(held.contender)) throw new FenceLost(`lock ${held.contender}`);
     await tree.commit([
       ...below.map((each) => ({ op: "delete" as const, path: each })),
-      { op: "delete", path, version },
+      { op: "delete", path, version: found.version },
     ]);
     logEvent(log, { event: "build.deleted", image, build });
     return true;
   }
-  // It counts as a failure, so that a build that kills its builder is not repeated at once.
-  const state = what === "settle-build" ? "failed" : "deleting";
-  await heldBuild(context, held, image, record, version).write({ state });
-  if (state === "failed") logEvent(log, { event: "build.abandoned", image, build });
+  if (what === "settle-build") await settleBuild(context, held, image, found);
+  else await heldBuild(context, held, image, found.record, found.version).write({ state: "deleting" });
   return true;
 }
 
@@ -258,13 +249,4 @@ async function endUpload(
   ]);
   logEvent(log, { event: "upload.deleted", ...about });
   return true;
-}
-
-/** After a `sync`, so that the record is not older than the lock. */
-async function readBuild({ tree }: BuilderContext, image: string, build: string) {
-  const path = paths.imageBuild(image, build);
-  await tree.sync(path);
-  const found = await orUndefined(tree.get(path));
-  if (found === undefined || found.data.length === 0) return undefined;
-  return { record: decodeImageBuild(build, found.data), version: found.stat.version };
 }

@@ -11,7 +11,7 @@ import {
   type ImageUploadRecord,
   paths,
 } from "@nodeyard/model";
-import { CommitFailed, type CreateOp, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type CreateOp, orUndefined, TreeError } from "@nodeyard/tree";
 import {
   FenceLost,
   type Held,
@@ -19,6 +19,7 @@ import {
   isInterrupted,
   type RecordKind,
 } from "../../coordination/index.ts";
+import { logEvent } from "../../telemetry/index.ts";
 import type { BuilderContext } from "./context.ts";
 
 /** The record of a build under its image's build lock, written with a fence. */
@@ -69,6 +70,29 @@ export function heldUpload(
   version: number,
 ): HeldUpload {
   return new HeldRecord(tree, clock, uploadKind, { id: record.id, path, held, record, version });
+}
+
+/** The record of a build after a `sync`, so that it is not older than the lock under which it is read. */
+export async function readBuild({ tree }: Pick<Parts, "tree">, image: string, build: string) {
+  const path = paths.imageBuild(image, build);
+  await tree.sync(path);
+  const found = await orUndefined(tree.get(path));
+  if (found === undefined || found.data.length === 0) return undefined;
+  return { record: decodeImageBuild(build, found.data), version: found.stat.version };
+}
+
+/**
+ * Settles a build whose builder is gone, since the build lock of its image is ours. It counts as a failure, so that a build that kills its
+ * builder is not repeated at once.
+ */
+export async function settleBuild(
+  context: Parts & Pick<BuilderContext, "log">,
+  held: Held,
+  image: string,
+  { record, version }: { readonly record: ImageBuildRecord; readonly version: number },
+): Promise<void> {
+  await heldBuild(context, held, image, record, version).write({ state: "failed" });
+  logEvent(context.log, { event: "build.abandoned", image, build: record.id });
 }
 
 /** Makes a record under a lock and resolves with its path. Rejects with FenceLost when the lock went with its session. */
