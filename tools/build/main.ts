@@ -1,6 +1,6 @@
 /**
  * `npm run build`: builds the packages into their `dist`, and the programs of a sliver host into one folder of the sliver package's `dist`.
- * `-- --verify` installs and runs the result; `-- --pack FOLDER` writes the files of a release into FOLDER: what npm installs, an SBOM and
+ * `-- --verify` installs and runs the result; `-- --install FOLDER` installs it below FOLDER, as npm does for users; `-- --pack FOLDER` writes the files of a release into FOLDER: what npm installs, an SBOM and
  * the licences; `-- --deb FOLDER` writes the Debian packages, `-- --oci FOLDER` the images of containers. `-- --bundle FOLDER`: only the
  * programs of a sliver host, into FOLDER.
  */
@@ -14,12 +14,13 @@ import { bundle, verifyBundle } from "./bundle.ts";
 import { debianPackages } from "./debian.ts";
 import { ociImages } from "./oci.ts";
 import { pack, writeParts } from "./release.ts";
-import { verify } from "./verify.ts";
+import { installAll, verify } from "./verify.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
 const { values } = parseArgs({
   options: {
     verify: { type: "boolean" },
+    install: { type: "string" },
     pack: { type: "string" },
     deb: { type: "string" },
     oci: { type: "string" },
@@ -46,6 +47,7 @@ try {
   }
   if (values.oci !== undefined)
     for (const file of ociImages(root, resolve(values.oci), version)) console.log(`wrote ${file}`);
+  if (values.install !== undefined) installAll(dists, resolve(values.install));
   if (values.verify) {
     const page = join(root, "docs/how-to/install.md");
     for (const what of [...verify(dists, page), ...verifyBundle(programs, tmpdir())])

@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const BIN = fileURLToPath(new URL("../../src/bin/nodeyard.ts", import.meta.url));
+/** The program as it is in this checkout, with its development dependencies. */
+export const SOURCE = fileURLToPath(new URL("../../src/bin/nodeyard.ts", import.meta.url));
+/** CI names the program as npm installs it, which starts in two thirds of the processor time. */
+const PROGRAM = process.env.NODEYARD_PROGRAM ?? SOURCE;
 const FLAGS = ["--disable-warning=ExperimentalWarning"];
 
 export interface Ended {
@@ -27,7 +30,7 @@ export class Running {
     words: readonly string[],
     env: Readonly<Record<string, string>> = {},
     through: readonly string[] = [],
-    program = BIN,
+    program = PROGRAM,
   ) {
     const [command, ...rest] = [...through, process.execPath, ...FLAGS, program, ...words];
     this.child = spawn(command!, rest, {

@@ -31,7 +31,10 @@ export async function killedAt(own: ImageSite, point: number): Promise<void> {
   await until(() => buildProcesses(own).length === 0, "no process of the build is left", undefined, 1_200);
   expect(readFileSync("/proc/mounts", "utf8")).not.toContain(own.folder);
   const second = await own.up();
-  // A request is the way round the back-off of a build that did not end.
+  const events = (log: string, event: string) => log.split(`"event":"${event}"`).length - 1;
+  if (events(first.err, "build.started") > events(first.err, "build.ready"))
+    await until(() => events(second.err, "build.abandoned") > 0, "its build is settled", second);
+  // A request after it is the way round the back-off of a build that did not end.
   await own.run("image-build", "small");
   // With a limit of its own, so that its log is shown when that never happens.
   await until(() => second.err.includes("upload ready"), "an upload is ready", second, 2_400);

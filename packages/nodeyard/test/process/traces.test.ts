@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { Machine } from "../../../../testing/slivers/index.ts";
-import { fakeConfig, Running, Site } from "../cli/nodeyard.ts";
+import { fakeConfig, Running, Site, SOURCE } from "../cli/nodeyard.ts";
 
 interface Collected {
   /** The `service.name` of its sender. */
@@ -21,6 +21,8 @@ function textOf({ attributes }: Pick<Collected, "attributes">, wanted: string): 
   const value = attributes.find(({ key }) => key === wanted)?.value;
   return (value as { stringValue?: string } | undefined)?.stringValue;
 }
+
+// From source, beside which OpenTelemetry is installed: who wants traces installs it beside the program (docs/how-to/watch-with-prometheus.md).
 
 /** A collector of traces that keeps them, and tells of each batch. */
 async function collector() {
@@ -58,7 +60,7 @@ test("a request is one trace: its wait, its nodes, and in them the driver's step
   const { spans, endpoint, until } = await collector();
   const site = new Site(fakeConfig({ latency: "{boot: 50}" }));
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
-  const up = new Running(["--state", site.state, "-c", site.config, "up", "--no-webapp"], env);
+  const up = new Running(["--state", site.state, "-c", site.config, "up", "--no-webapp"], env, [], SOURCE);
   onTestFinished(async () => {
     await up.kill("SIGKILL");
     await site.close();
@@ -108,7 +110,7 @@ test("a sliver manager's steps are part of the launch in the same trace; without
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
   onTestFinished(() => Promise.all([machine.stop(), quiet.stop()]).then(() => {}));
   await Promise.all([machine.start({}, env), quiet.start()]);
-  const up = new Running(["--state", site.state, "-c", site.config, "up", "--no-webapp"], env);
+  const up = new Running(["--state", site.state, "-c", site.config, "up", "--no-webapp"], env, [], SOURCE);
   onTestFinished(async () => {
     await up.kill("SIGKILL");
     await site.close();
