@@ -29,7 +29,9 @@ describe("a launcher with slivers is killed", { timeout: 180_000 }, () => {
         },
       ],
     };
-    writeFileSync(site.config, JSON.stringify({ labels: [{ name: "small" }], providers: [provider] }));
+    // What was made for a request that has ended is free for others; here for a second.
+    const labels = [{ name: "small", "max-ready-age": 1 }];
+    writeFileSync(site.config, JSON.stringify({ labels, providers: [provider] }));
   });
   afterEach(() => site.close());
 
