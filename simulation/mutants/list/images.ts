@@ -14,6 +14,15 @@ export const IMAGES: readonly Mutant[] = [
       tests: ["packages/nodeyard/test/scheduler/incremental"],
     },
   ]),
+  ...faultsIn(`${BUILDER}/control/build.ts`, [
+    {
+      name: "former-builds-are-settled-too-late",
+      breaks: "promise: a build that ended before the last success is no failure since",
+      find: 'if (found?.record.state === "building") await',
+      put: 'if (found?.record.state === "deleting") await',
+      tests: [`${TESTS}/shared-tree`],
+    },
+  ]),
   ...faultsIn(`${BUILDER}/core/retire.ts`, [
     {
       name: "images-go-while-a-node-boots",
