@@ -1,8 +1,8 @@
 /**
  * `npm run build`: builds the packages into their `dist`, and the programs of a sliver host into one folder of the sliver package's `dist`.
- * `-- --verify` installs and runs the result; `-- --install FOLDER` installs it below FOLDER, as npm does for users; `-- --pack FOLDER` writes the files of a release into FOLDER: what npm installs, an SBOM and
- * the licences; `-- --deb FOLDER` writes the Debian packages, `-- --oci FOLDER` the images of containers. `-- --bundle FOLDER`: only the
- * programs of a sliver host, into FOLDER.
+ * `-- --verify` installs and runs the result; `-- --install FOLDER` installs it with FOLDER as npm's prefix; `-- --pack FOLDER` writes the
+ * files of a release into FOLDER: what npm installs, an SBOM and the licences; `-- --deb FOLDER` writes the Debian packages, `-- --oci FOLDER`
+ * the images of containers. `-- --bundle FOLDER`: only the programs of a sliver host, into FOLDER.
  */
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";

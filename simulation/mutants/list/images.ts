@@ -22,6 +22,13 @@ export const IMAGES: readonly Mutant[] = [
       put: 'if (found?.record.state === "deleting") await',
       tests: [`${TESTS}/shared-tree`],
     },
+    {
+      name: "old-requests-repeat-what-kills-builders",
+      breaks: "promise: a build that kills its builder is not repeated at once",
+      find: " && request.mtime > left",
+      put: "",
+      tests: [`${TESTS}/shared-tree`],
+    },
   ]),
   ...faultsIn(`${BUILDER}/core/retire.ts`, [
     {

@@ -110,16 +110,22 @@ test("a builder that loses its session ends the build at once, and another one i
   expect(existsSync(join(host.images, ".work", `small-${lost!.id}`))).toBe(false);
 });
 
-test("a build that a killed builder left is settled before the next one: after it, it would count as a failure since", async () => {
+/** A builder that was killed: its record, and the lock of the image that it has until its session ends. `began`: Unix seconds. */
+async function leaveBuild(began: number) {
   const dead = cluster.connect({ name: "dead" });
-  const left = newImageBuild("1".repeat(32), { builder: "b", builderId: "b", formats: ["raw"] }, 1);
+  const left = newImageBuild("1".repeat(32), { builder: "b", builderId: "b", formats: ["raw"] }, began);
   await ensurePath(dead, paths.imageBuildsLock("small"));
   await dead.create(paths.imageBuild("small", left.id), encodeImageBuild(left));
   const contender = `${paths.imageBuildsLock("small")}/${"2".repeat(32)}__lock__`;
   await dead.create(contender, undefined, { ephemeral: true, sequential: true });
+  const stateIn = (builder: Builder) => builds(builder).find(({ id }) => id === left.id)?.state;
+  return { dead, stateIn };
+}
+
+test("a build that a killed builder left is settled before the next one: after it, it would count as a failure since", async () => {
+  const { dead, stateIn } = await leaveBuild(1);
   const { builder, log } = await start("a", MAKE);
-  const stateOf = () => builds(builder).find(({ id }) => id === left.id)?.state;
-  expect(stateOf()).toBe("building");
+  expect(stateIn(builder)).toBe("building");
   await dead.close();
   // Reaches the worker at once, and the sweep only later.
   await cluster.connect({ name: "cli" }).create(paths.imageRequest("small"));
@@ -129,10 +135,33 @@ test("a build that a killed builder left is settled before the next one: after i
     () => log.lines,
   );
   await until(
-    () => stateOf() === undefined,
+    () => stateIn(builder) === undefined,
     "the record of the failure goes",
     () => [builds(builder), log.lines],
   );
+});
+
+test("a request that is older than the build that a killed builder left waits for the back-off: its build may kill builders", async () => {
+  const cli = cluster.connect({ name: "cli" });
+  await ensurePath(cli, paths.imageBuilds("small"));
+  await cli.create(paths.imageRequest("small"));
+  const { dead, stateIn } = await leaveBuild(systemClock.now() / 1000 + 1);
+  const { builder, log } = await start("a", MAKE);
+  expect(stateIn(builder)).toBe("building");
+  await dead.close();
+  // A change of the image that reaches the worker at once.
+  await cli.create(paths.imagePause("small"));
+  await cli.delete(paths.imagePause("small"));
+  await until(
+    () => stateIn(builder) === "failed",
+    "it is settled",
+    () => log.lines,
+  );
+  await until(
+    async () => (await cli.children(paths.imageBuildsLock("small"))).length === 0,
+    "the lock is free",
+  );
+  expect(log.lines.filter(({ text }) => text === "build started")).toEqual([]);
 });
 
 test.each(["lose-request", "lose-reply"] as const)(

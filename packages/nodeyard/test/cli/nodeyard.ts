@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 /** The program as it is in this checkout, with its development dependencies. */
 export const SOURCE = fileURLToPath(new URL("../../src/bin/nodeyard.ts", import.meta.url));
-/** CI names the program as npm installs it, which starts in two thirds of the processor time. */
+/** CI names the program as npm installs it, which starts faster (docs/design/ci-time.md). */
 const PROGRAM = process.env.NODEYARD_PROGRAM ?? SOURCE;
 const FLAGS = ["--disable-warning=ExperimentalWarning"];
 

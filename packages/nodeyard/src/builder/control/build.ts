@@ -5,7 +5,7 @@ import type { ImageSettings } from "../../config/index.ts";
 import { type Held, isInterrupted } from "../../coordination/index.ts";
 import { logEvent } from "../../telemetry/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
-import { newestFirst } from "../core/when.ts";
+import { newestFirst, timeOf } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
 import { buildChoice } from "./choices.ts";
@@ -47,12 +47,14 @@ export async function buildImage(
   const outcome = await underLock(context, paths.imageBuildsLock(image.name), async (held) => {
     // The view may be behind the builder that released the lock just now.
     await context.view.resync("/nodepool/images");
-    const settled = await settleFormer(context, held, image.name);
+    const left = await settleFormer(context, held, image.name);
     const request = await tree.stat(paths.imageRequest(image.name));
     const formats = formatsWanted(context, image.name);
     const now = treeNow(context);
-    // Whoever asked while the lock of a killed builder was in the way asked after its failure, which is noted only now.
-    const requestedAt = request && (settled ? Number.POSITIVE_INFINITY : request.mtime);
+    // A request is answered at once if it was made after the build began that a killed builder left. An older one waits for the back-off: its
+    // build may be what kills the builder.
+    const isNewer = request !== undefined && left !== undefined && request.mtime > left;
+    const requestedAt = isNewer ? Number.POSITIVE_INFINITY : request?.mtime;
     const choice = buildChoice(context, image, now, requestedAt);
     if (!choice.build)
       return {
@@ -71,16 +73,17 @@ export async function buildImage(
 
 /**
  * Settles builds that a killed builder left, before another one: settled after it, they would count as failures since. A sweep could not, as
- * long as the session of who was killed held the lock. Whether there were any.
+ * long as the session of who was killed held the lock. When the last of them had begun, milliseconds of tree time; undefined: there was none.
  */
-async function settleFormer(context: BuilderContext, held: Held, image: string): Promise<boolean> {
+async function settleFormer(context: BuilderContext, held: Held, image: string): Promise<number | undefined> {
   const left = [...context.view.images.builds(image).values()].filter(({ state }) => state === "building");
+  if (left.length === 0) return undefined;
   for (const { id } of left) {
     const found = await readBuild(context, image, id);
     if (found?.record.state === "building") await settleBuild(context, held, image, found);
   }
-  if (left.length > 0) await context.view.resync("/nodepool/images");
-  return left.length > 0;
+  await context.view.resync("/nodepool/images");
+  return Math.max(...left.map(timeOf));
 }
 
 /** One build to make. */
