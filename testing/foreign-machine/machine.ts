@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -7,7 +8,6 @@ import {
   readFileSync,
   rmdirSync,
   rmSync,
-  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -48,6 +48,8 @@ const BOOT = `
 set -e
 hostname foreign
 mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
+# Ours may have the shell run programs at each login. A lock of theirs that was seen once stays in the overlay when it goes here.
+mount --bind "$1/home" "$1/root/root"
 cd "$1/root"
 mount -t proc proc proc
 mount -t sysfs sysfs sys
@@ -79,8 +81,8 @@ exec /usr/sbin/sshd -D -e
 `;
 
 /**
- * Another machine, made of this one: its own copy-on-write view of the same files, its own processes and network, and a real SSH server
- * that root may log in to by a key. Needs root.
+ * Another machine, made of this one: its own copy-on-write view of the same files, a home of its own for root, its own processes and
+ * network, and a real SSH server that root may log in to by a key. Needs root.
  */
 export class ForeignMachine {
   readonly folder = mkdtempSync(join(tmpdir(), "nodeyard-foreign-"));
@@ -112,7 +114,8 @@ export class ForeignMachine {
   async start({ without = [] }: { readonly without?: readonly string[] } = {}): Promise<void> {
     for (const name of ["upper", "work", "root"]) mkdirSync(join(this.folder, name), { mode: 0o755 });
     keygen(this.key);
-    this.write("/root/.ssh/authorized_keys", readFileSync(`${this.key}.pub`, "utf8"), 0o600);
+    mkdirSync(join(this.folder, "home/.ssh"), { recursive: true, mode: 0o700 });
+    copyFileSync(`${this.key}.pub`, join(this.folder, "home/.ssh/authorized_keys"));
     const hostKey = join(this.upper, "etc/ssh/ssh_host_ed25519_key");
     mkdirSync(join(this.upper, "etc/ssh"), { recursive: true });
     keygen(hostKey);
@@ -155,13 +158,6 @@ export class ForeignMachine {
     this.said.length = 0;
   }
 
-  /** Before it starts. */
-  write(path: string, text: string, mode = 0o644): void {
-    const target = join(this.upper, path);
-    mkdirSync(join(target, ".."), { recursive: true, mode: 0o755 });
-    writeFileSync(target, text, { mode });
-  }
-
   /** Runs a program there. Throws with its output if it fails. */
   run(program: string, ...args: readonly string[]): string {
     return execFileSync(
@@ -173,6 +169,23 @@ export class ForeignMachine {
         stdio: ["ignore", "pipe", "pipe"],
       },
     );
+  }
+
+  /** For whoever has to find out why something hangs: a line for each of its processes, and for those below `pid` here. */
+  processes(pid: number): string {
+    const lines = execFileSync("ps", ["-eo", "pid,ppid,stat,etimes,wchan:24,args", "--cols", "200"], {
+      encoding: "utf8",
+    }).split("\n");
+    const wanted = new Set([pid, this.#init]);
+    // By parents: numbers may begin again at 1, so that a child's is not always the larger one.
+    for (let before = 0; before < wanted.size; ) {
+      before = wanted.size;
+      for (const line of lines) {
+        const [own, parent] = line.trim().split(/\s+/).map(Number);
+        if (wanted.has(parent!)) wanted.add(own!);
+      }
+    }
+    return lines.filter((line) => wanted.has(Number(line.trim().split(/\s+/)[0]))).join("\n");
   }
 
   /** Files that are there and not here, or are different; folders are left out. */

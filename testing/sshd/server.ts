@@ -92,6 +92,8 @@ function configuration(
     ...types.map((type) => `HostKey ${join(folder, type)}`),
     `AuthorizedKeysFile ${join(folder, "authorized_keys")}`,
     `PidFile ${join(folder, "pid")}`,
+    // Logins do not run what the shell's files in a developer's home have it run.
+    `SetEnv HOME=${folder}`,
     "StrictModes no",
     "UsePAM no",
     "PasswordAuthentication no",

@@ -279,8 +279,9 @@ export function backEndConformance(
         const config = sampleConfig(1, 1, rig);
         await bringUp(backEnd, config, signal);
         const again = await rig.restart();
-        // But for what it has sent meanwhile.
-        const still = async (one: BackEnd) => (await one.inspect(signal)).map(({ sent: _, ...rest }) => rest);
+        // But for what it has sent and used meanwhile.
+        const still = async (one: BackEnd) =>
+          (await one.inspect(signal)).map(({ sent: _, usage: __, ...rest }) => rest);
         expect(await still(again)).toEqual(await still(backEnd));
       }),
     );
