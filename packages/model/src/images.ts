@@ -10,13 +10,13 @@ import {
   type ValuesOf,
 } from "./fields.ts";
 import {
+  blankOf,
   changeRecord,
   decodeRecord,
   encodeRecord,
   newRecord,
   type RecordKind,
   type Stored,
-  shapeOf,
   stamped,
 } from "./record-kind.ts";
 
@@ -35,7 +35,7 @@ function fieldsOf<State extends string, Own>(states: readonly State[], failed: S
 }
 
 function kindOf<T extends object>(name: string, states: readonly string[], fields: Fields<T>): RecordKind<T> {
-  return { name, states, fields, shape: shapeOf(fields), mandatory: new Map() };
+  return { name, states, fields, blank: blankOf(name, fields), mandatory: new Map() };
 }
 
 /** All states of a build. */

@@ -4,7 +4,7 @@ export * from "./dead-letter.ts";
 export { RecordError, type RecordErrorCode, readable } from "./errors.ts";
 export * from "./failure-record.ts";
 export * from "./images.ts";
-export * from "./json/splice.ts";
+export type { ObjectText } from "./json/object-text.ts";
 export * from "./lease.ts";
 export {
   type Claim,

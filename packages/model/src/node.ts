@@ -14,13 +14,12 @@ import {
 } from "./fields.ts";
 import { parseDamaged } from "./json/parse.ts";
 import {
+  blankOf,
   changeRecord,
   decodeRecord,
   encodeRecord,
-  newRecord,
   type RecordKind,
   type Stored,
-  shapeOf,
   stamped,
 } from "./record-kind.ts";
 import { type NodeState, nodeStates } from "./states.ts";
@@ -95,7 +94,7 @@ const kind: RecordKind<NodeFields> = {
   name: "node",
   states: nodeStates,
   fields,
-  shape: shapeOf(fields),
+  blank: blankOf("node", fields, sshPort("", DEFAULT_PORT)),
   mandatory: new Map([["host_keys", "[]"]]),
 };
 
@@ -116,9 +115,7 @@ export function readableNode(data: Uint8Array): Partial<NodeFields> {
  * @throws RecordError `record.bad_field` when a value cannot be written as JSON
  */
 export function changeNode(record: NodeRecord, patch: NodePatch, nowSeconds: number): NodeRecord {
-  const changes = stamped<NodeFields>(patch, nowSeconds);
-  if (patch.connectionPort === undefined) return changeRecord(kind, record, changes);
-  return changeRecord(kind, record, changes, sshPort(record.id, patch.connectionPort));
+  return changed(record, stamped<NodeFields>(patch, nowSeconds));
 }
 
 /** The bytes to store. Unknown keys stay as they were read (rule 7). */
@@ -130,8 +127,12 @@ export function encodeNode(record: NodeRecord): Uint8Array {
 export function newNode(values: NewNode, nowSeconds: number): NodeRecord {
   const { id = "", ...given } = values;
   const createdTime = given.createdTime ?? nowSeconds;
-  const all = { ...given, createdTime, stateTime: nowSeconds };
-  return newRecord(kind, id, all, ({ connectionPort }) => sshPort(id, connectionPort));
+  return changed({ ...kind.blank, id }, { ...given, createdTime, stateTime: nowSeconds });
+}
+
+function changed(record: NodeRecord, patch: Partial<NodeFields>): NodeRecord {
+  if (patch.connectionPort === undefined) return changeRecord(kind, record, patch);
+  return changeRecord(kind, record, patch, sshPort(record.id, patch.connectionPort));
 }
 
 /** Old readers of the record use `ssh_port`. */

@@ -1,7 +1,7 @@
 import { RecordError, shown } from "./errors.ts";
 import { type Field, type Fields, odd } from "./fields.ts";
+import { ObjectText } from "./json/object-text.ts";
 import { parseDamaged, parseObject } from "./json/parse.ts";
-import { splice } from "./json/splice.ts";
 
 /** The version of all these records. A record of another version is refused. */
 const VERSION = 1;
@@ -43,7 +43,7 @@ export function ownRecord<T extends object>(
         return Buffer.from(JSON.stringify({ v: VERSION, ...Object.fromEntries(values) }));
       // Spliced into the stored text: what a later release has added stays as it is.
       const texts = new Map(values.map(([key, one]) => [key, JSON.stringify(one)]));
-      return Buffer.from(splice(new TextDecoder().decode(stored), texts, new Map()));
+      return Buffer.from(new ObjectText(new TextDecoder().decode(stored)).with(texts).text);
     },
     decode(id, data) {
       const what = `${name} ${id}`;

@@ -1,14 +1,14 @@
 import { RecordError, shown } from "./errors.ts";
 import { type Fields, patchTexts, readFields, writeAll } from "./fields.ts";
+import { ObjectText } from "./json/object-text.ts";
 import { parseObject } from "./json/parse.ts";
-import { splice } from "./json/splice.ts";
 
 /** Members that every record has besides its fields. */
 export interface Stored {
   /** The znode's name; empty until the tree has assigned one. */
   readonly id: string;
   /** The JSON text as read, with this process's changes. Only for encoding. */
-  readonly source: string;
+  readonly source: ObjectText;
   /** JSON keys with invalid values. The record has the default for each; the text keeps the raw value. */
   readonly oddities: readonly string[];
 }
@@ -20,16 +20,22 @@ export interface RecordKind<T> {
   readonly fields: Fields<T>;
   /** Keys of fields that other programs require, with the JSON text for records that lack them. */
   readonly mandatory: ReadonlyMap<string, string>;
-  /** See `shapeOf`. */
-  readonly shape: Readonly<Record<string, null>>;
+  /** See `blankOf`. */
+  readonly blank: T & Stored;
 }
 
+const NONE: ReadonlyMap<string, string> = new Map();
+
 /**
- * An object with every member of a record, all null. Records start as copies of it: V8 turns an object to which more than a dozen
- * computed keys are added into a hash table, which is larger and fifty times slower to copy.
+ * The record that has every default; others start as copies of it. V8 turns an object to which more than a dozen computed keys are added
+ * into a hash table, which is larger and fifty times slower to copy. `more`: JSON texts of keys that are no fields.
  */
-export function shapeOf<T extends object>(fields: Fields<T>): Readonly<Record<string, null>> {
-  return Object.fromEntries(["id", "source", "oddities", ...Object.keys(fields)].map((name) => [name, null]));
+export function blankOf<T extends object>(name: string, fields: Fields<T>, more = NONE): T & Stored {
+  const defaults = Object.fromEntries(
+    Object.keys(fields).map((key) => [key, fields[key as keyof T].missing]),
+  );
+  const source = new ObjectText(writeAll(`a new ${name}`, fields, defaults as T, more));
+  return { id: "", source, oddities: [], ...(defaults as T) };
 }
 
 /**
@@ -55,24 +61,28 @@ export function decodeRecord<T>(
       `${what}: state is ${shown(object.state)}, not one of ${states}`,
     );
   }
-  const record: Record<string, unknown> = { ...kind.shape, id, source: text };
+  const record: Record<string, unknown> = { ...kind.blank, id, source: new ObjectText(text) };
   readFields(what, kind.fields, prepare(object), record);
   return record as T & Stored;
 }
 
-/** A copy with changed fields. Only their text is replaced; all other text stays as it was written (rule 7). */
+/**
+ * A copy with changed fields. Only their text is replaced; all other text stays as it was written (rule 7). `more`: JSON texts of keys
+ * that are no fields.
+ */
 export function changeRecord<T extends object>(
   kind: RecordKind<T>,
   record: T & Stored,
   patch: Partial<T>,
-  more?: ReadonlyMap<string, string>,
+  more = NONE,
 ): T & Stored {
-  const values = patchTexts(`${kind.name} ${record.id}`, kind.fields, patch);
+  const what = record.id === "" ? `a new ${kind.name}` : `${kind.name} ${record.id}`;
+  const values = patchTexts(what, kind.fields, patch);
   const oddities = record.oddities.filter((key) => !values.has(key));
   const next: Record<string, unknown> = { ...record, oddities };
   for (const name in patch) if (name in kind.fields && patch[name] !== undefined) next[name] = patch[name];
-  for (const [key, value] of more ?? []) values.set(key, value);
-  next.source = splice(record.source, values, kind.mandatory);
+  for (const [key, value] of more) values.set(key, value);
+  next.source = record.source.with(values, kind.mandatory);
   return next as T & Stored;
 }
 
@@ -84,20 +94,9 @@ export function stamped<T extends { readonly state: unknown; readonly stateTime:
   return patch.state === undefined ? patch : { ...patch, stateTime: nowSeconds };
 }
 
-const NONE: ReadonlyMap<string, string> = new Map();
-
-/** A record that is not stored yet. `more`: JSON texts of keys that are no fields. */
-export function newRecord<T extends object>(
-  kind: RecordKind<T>,
-  id: string,
-  given: Partial<T>,
-  more: (values: T) => ReadonlyMap<string, string> = () => NONE,
-): T & Stored {
-  const all = { ...kind.shape } as Partial<T>;
-  for (const name in kind.fields)
-    all[name] = given[name] === undefined ? kind.fields[name].missing : given[name];
-  const source = writeAll(`a new ${kind.name}`, kind.fields, all as T, more(all as T));
-  return { ...(all as T), id, source, oddities: [] };
+/** A record that is not stored yet. */
+export function newRecord<T extends object>(kind: RecordKind<T>, id: string, given: Partial<T>): T & Stored {
+  return changeRecord(kind, { ...kind.blank, id }, given);
 }
 
 /**
@@ -106,7 +105,7 @@ export function newRecord<T extends object>(
  */
 export function encodeRecord<T>(kind: RecordKind<T>, record: Stored): Uint8Array {
   // Not by TextEncoder: its arrays have memory of their own outside of the heap, which is slow to get and to give back.
-  const data: OwnBytes = Buffer.from(record.source);
+  const data: OwnBytes = Buffer.from(record.source.text);
   data[WRITTEN] = { kind, record };
   return data;
 }

@@ -12,13 +12,13 @@ import {
   words,
 } from "./fields.ts";
 import {
+  blankOf,
   changeRecord,
   decodeRecord,
   encodeRecord,
   newRecord,
   type RecordKind,
   type Stored,
-  shapeOf,
   stamped,
 } from "./record-kind.ts";
 import { parseRequestId } from "./request-id.ts";
@@ -74,7 +74,7 @@ const kind: RecordKind<RequestFields> = {
   states: requestStates,
   fields,
   mandatory,
-  shape: shapeOf(fields),
+  blank: blankOf("request", fields),
 };
 
 /** @throws RecordError for a record that cannot be used; invalid optional fields never throw (see `oddities`) */

@@ -71,6 +71,29 @@ describe("records of other makers", () => {
     );
   });
 
+  it("are changed again as if they had been read again", () => {
+    const change = fc.oneof(
+      fc.record({ state: fc.constantFrom(...nodeStates) }),
+      fc.record({ comment: fc.option(fc.string()), hostKeys: fc.array(fc.string(), { maxLength: 2 }) }),
+      fc.record({ connectionPort: fc.nat() }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(foreign, { maxLength: 6 }),
+        fc.array(change, { maxLength: 5 }),
+        (others, changes) => {
+          let record = decodeNode("1", bytes(build("ready", others)));
+          for (const one of changes) {
+            const again = decodeNode("1", bytes(record.source.text));
+            record = changeNode(record, one, 12.5);
+            expect(record.source.text).toBe(changeNode(again, one, 12.5).source.text);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
   it("come back as they were when nothing is changed", () => {
     fc.assert(
       fc.property(fc.array(foreign, { maxLength: 8 }), fc.constantFrom(...requestStates), (others, state) => {

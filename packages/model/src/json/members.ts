@@ -10,9 +10,9 @@ const BACKSLASH = 92;
 
 /**
  * The members of the outermost object of `text`, in order and with duplicates. Values are not parsed. The text must be valid: the
- * caller has parsed it before, and this function only finds offsets. `isWanted`: which keys are returned; absent: all.
+ * caller has parsed it before, and this function only finds offsets.
  */
-export function members(text: string, isWanted: (key: string) => boolean = () => true): Member[] {
+export function members(text: string): Member[] {
   const found: Member[] = [];
   let at = skipSpace(text, 0) + 1;
   for (;;) {
@@ -23,7 +23,7 @@ export function members(text: string, isWanted: (key: string) => boolean = () =>
     const key: string = plain.includes("\\") ? JSON.parse(text.slice(at, keyEnd)) : plain;
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const end = valueEnd(text, start);
-    if (isWanted(key)) found.push({ key, start, end });
+    found.push({ key, start, end });
     at = skipSpace(text, end);
     if (text.charCodeAt(at) !== 44 /* , */) return found;
     at++;

@@ -38,32 +38,37 @@ export function parsePath(path: string): ParsedPath {
   return lastPlace;
 }
 
-/** The roots of what is in the view. */
-const ROOTS = /^\/nodepool\/(?:nodes|requests|components|images)\//;
+const NODES = "/nodepool/nodes/";
+const REQUESTS = "/nodepool/requests/";
+const LOCK = "/lock/";
+/** The roots of what else is in the view. */
+const ROOTS = /^\/nodepool\/(?:components|images)\//;
 
-/** Each literal is checked, not only counted, so that no name in a path can pass for another kind of object. */
+/**
+ * Each literal is checked, not only counted, so that no name in a path can pass for another kind of object. Nodes and requests come first
+ * and are not split into parts: most paths that change are theirs.
+ */
 function findPlace(path: string): ParsedPath {
-  // First, since it takes no memory: most paths that change are locks of requests, or Nodeyard's own.
+  if (path.startsWith(NODES)) return nodePlace(path);
+  if (path.startsWith(REQUESTS)) {
+    const id = path.slice(REQUESTS.length);
+    return id === "" || id.includes("/") ? other : { kind: "request", id };
+  }
   if (!ROOTS.test(path)) return other;
   const parts = path.split("/");
-  const [, , root, first, second, third] = parts;
+  const [, , root, first, second] = parts;
   if (first === undefined || first === "") return other;
-  switch (root) {
-    case "nodes":
-      if (parts.length === 4) return { kind: "node", id: first };
-      if (parts.length === 6 && second === "lock") return { kind: "contender", id: first, name: third! };
-      return other;
-    case "requests":
-      return parts.length === 4 ? { kind: "request", id: first } : other;
-    case "components":
-      return parts.length === 5
-        ? { kind: "component", componentKind: first, key: `${first}/${second}` }
-        : other;
-    case "images":
-      return imagePlace(parts);
-    default:
-      return other;
-  }
+  if (root === "images") return imagePlace(parts);
+  return parts.length === 5 ? { kind: "component", componentKind: first, key: `${first}/${second}` } : other;
+}
+
+function nodePlace(path: string): ParsedPath {
+  const slash = path.indexOf("/", NODES.length);
+  const id = path.slice(NODES.length, slash === -1 ? undefined : slash);
+  if (id === "") return other;
+  if (slash === -1) return { kind: "node", id };
+  const name = path.slice(slash + LOCK.length);
+  return path.startsWith(LOCK, slash) && !name.includes("/") ? { kind: "contender", id, name } : other;
 }
 
 /**

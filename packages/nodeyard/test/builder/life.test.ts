@@ -53,7 +53,7 @@ test("an image is built, uploaded with its sums and tag, and recorded as the con
   );
   const [build] = builds(builder);
   const [upload] = uploads(builder);
-  expect(JSON.parse(build!.source)).toMatchObject({
+  expect(JSON.parse(build!.source.text)).toMatchObject({
     state: "ready",
     builder: "host.example",
     builder_id: readFileSync(join(host.images, "builder_id.txt"), "utf8"),

@@ -68,7 +68,7 @@ test("of two builders one builds; a build deleted by one host's janitor loses it
   );
   const cli = cluster.connect({ name: "cli2" });
   const path = paths.imageBuild("small", build!.id);
-  await cli.set(path, Buffer.from(build!.source.replace('"ready"', '"deleting"')));
+  await cli.set(path, Buffer.from(build!.source.text.replace('"ready"', '"deleting"')));
   await until(
     () => builds(b.builder).every(({ id }) => id !== build!.id),
     "its record goes",

@@ -144,7 +144,7 @@ describe("the owner of backing nodes", () => {
     const world = new World();
     const userData = encodeBacking({ owner, label: "slice", slots: 2, failed: false, launched: 1 });
     const id = await world.makeNode({
-      ...(JSON.parse(newNode({}, 1).source) as Json),
+      ...(JSON.parse(newNode({}, 1).source.text) as Json),
       state: "in-use",
       provider: "cloud",
       pool: "main",

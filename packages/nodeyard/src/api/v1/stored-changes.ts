@@ -242,11 +242,11 @@ function storedOf({ kind, after }: Change, view: View): Stored | undefined {
   switch (kind) {
     case "node": {
       const { version, contenders, record } = after as NodeEntry;
-      return { v: version, c: contenders, s: record.source };
+      return { v: version, c: contenders, s: record.source.text };
     }
     case "request": {
       const { version, record } = after as RequestEntry;
-      return { v: version, s: record.source };
+      return { v: version, s: record.source.text };
     }
     case "lease": {
       const { version, created, data } = after as OwnEntry;
