@@ -1,4 +1,4 @@
-import { members } from "./members.ts";
+import { type Member, members } from "./members.ts";
 
 /** Where the values of an object's members are in its text. */
 interface Places {
@@ -61,7 +61,8 @@ export class ObjectText {
 
   #replaced({ numbers, offsets }: Places, replaced: Replacement[]): ObjectText {
     replaced.sort((one, other) => one.number - other.number);
-    const moved: number[] = [];
+    // A copy of its size: an array that grows takes twice the memory, and as much again while it grows.
+    const moved = [...offsets];
     let out = "";
     let copied = 0;
     let shift = 0;
@@ -69,7 +70,7 @@ export class ObjectText {
     for (let at = 0; at < offsets.length; at += 2) {
       const start = offsets[at]!;
       const end = offsets[at + 1]!;
-      moved.push(start + shift);
+      moved[at] = start + shift;
       const one = replaced[next];
       if (one !== undefined && 2 * one.number === at) {
         out += this.text.slice(copied, start) + one.value;
@@ -77,20 +78,27 @@ export class ObjectText {
         shift += one.value.length - (end - start);
         next++;
       }
-      moved.push(end + shift);
+      moved[at + 1] = end + shift;
     }
     return new ObjectText(out + this.text.slice(copied), { numbers, offsets: moved });
   }
 }
 
 function placesIn(text: string): Places {
-  const numbers = new Map<string, number>();
-  const offsets: number[] = [];
-  for (const { key, start, end } of members(text)) {
-    numbers.set(key, offsets.length / 2);
-    offsets.push(start, end);
+  const found = members(text);
+  return { numbers: numbersOf(found), offsets: found.flatMap(({ start, end }) => [start, end]) };
+}
+
+let lastKeys: readonly string[] = [];
+let lastNumbers: ReadonlyMap<string, number> = new Map();
+
+/** Texts with the same keys in the same order share one map: thousands of requests come from one client, and each map takes a kilobyte. */
+function numbersOf(found: readonly Member[]): ReadonlyMap<string, number> {
+  if (found.length !== lastKeys.length || found.some(({ key }, number) => key !== lastKeys[number])) {
+    lastKeys = found.map(({ key }) => key);
+    lastNumbers = new Map(lastKeys.map((key, number) => [key, number]));
   }
-  return { numbers, offsets };
+  return lastNumbers;
 }
 
 /** `added` begins with a comma. */
