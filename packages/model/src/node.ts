@@ -18,6 +18,7 @@ import {
   changeRecord,
   decodeRecord,
   encodeRecord,
+  newRecord,
   type RecordKind,
   type Stored,
   stamped,
@@ -115,7 +116,8 @@ export function readableNode(data: Uint8Array): Partial<NodeFields> {
  * @throws RecordError `record.bad_field` when a value cannot be written as JSON
  */
 export function changeNode(record: NodeRecord, patch: NodePatch, nowSeconds: number): NodeRecord {
-  return changed(record, stamped<NodeFields>(patch, nowSeconds));
+  const changes = stamped<NodeFields>(patch, nowSeconds);
+  return changeRecord(kind, record, changes, sshPort(record.id, changes.connectionPort));
 }
 
 /** The bytes to store. Unknown keys stay as they were read (rule 7). */
@@ -127,17 +129,16 @@ export function encodeNode(record: NodeRecord): Uint8Array {
 export function newNode(values: NewNode, nowSeconds: number): NodeRecord {
   const { id = "", ...given } = values;
   const createdTime = given.createdTime ?? nowSeconds;
-  return changed({ ...kind.blank, id }, { ...given, createdTime, stateTime: nowSeconds });
+  const all = { ...given, createdTime, stateTime: nowSeconds };
+  return newRecord(kind, id, all, sshPort(id, given.connectionPort));
 }
 
-function changed(record: NodeRecord, patch: Partial<NodeFields>): NodeRecord {
-  if (patch.connectionPort === undefined) return changeRecord(kind, record, patch);
-  return changeRecord(kind, record, patch, sshPort(record.id, patch.connectionPort));
-}
-
-/** Old readers of the record use `ssh_port`. */
-function sshPort(id: string, port: NodeFields["connectionPort"]): ReadonlyMap<string, string> {
-  return new Map([["ssh_port", jsonText(`node ${id}`, "ssh_port", port)]]);
+/** Old readers of the record use `ssh_port`. Undefined: the port is not changed. */
+function sshPort(
+  id: string,
+  port: NodeFields["connectionPort"] | undefined,
+): ReadonlyMap<string, string> | undefined {
+  return port === undefined ? undefined : new Map([["ssh_port", jsonText(`node ${id}`, "ssh_port", port)]]);
 }
 
 /** Records from before `connection_port` was introduced have only `ssh_port`. */

@@ -94,9 +94,14 @@ export function stamped<T extends { readonly state: unknown; readonly stateTime:
   return patch.state === undefined ? patch : { ...patch, stateTime: nowSeconds };
 }
 
-/** A record that is not stored yet. */
-export function newRecord<T extends object>(kind: RecordKind<T>, id: string, given: Partial<T>): T & Stored {
-  return changeRecord(kind, { ...kind.blank, id }, given);
+/** A record that is not stored yet. `more`: JSON texts of keys that are no fields. */
+export function newRecord<T extends object>(
+  kind: RecordKind<T>,
+  id: string,
+  given: Partial<T>,
+  more = NONE,
+): T & Stored {
+  return changeRecord(kind, { ...kind.blank, id }, given, more);
 }
 
 /**

@@ -17,14 +17,14 @@ interface Replacement {
 const NOTHING: ReadonlyMap<string, string> = new Map();
 
 /**
- * The JSON text of an object. A changed one knows where its members are without another look at the text: a record has some forty, and is
- * changed several times in the life of a node.
+ * The JSON text of an object. It is searched for its members once; the texts that are made of it know where theirs are. A record has some
+ * forty, and is changed several times in the life of a node.
  */
 export class ObjectText {
   readonly text: string;
   #places: Places | undefined;
 
-  /** `text` must be valid: whoever reads it parses it first. */
+  /** `text` is not checked: the caller has parsed it. */
   constructor(text: string, places?: Places) {
     this.text = text;
     this.#places = places;
@@ -61,7 +61,7 @@ export class ObjectText {
 
   #replaced({ numbers, offsets }: Places, replaced: Replacement[]): ObjectText {
     replaced.sort((one, other) => one.number - other.number);
-    // A copy of its size: an array that grows takes twice the memory, and as much again while it grows.
+    // A copy has its final size at once; an array that grows reserves more than it needs, and thousands of these are kept.
     const moved = [...offsets];
     let out = "";
     let copied = 0;
