@@ -48,7 +48,7 @@ const BOOT = `
 set -e
 hostname foreign
 mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
-# Ours may have the shell run programs at each login. A lock of theirs that was seen once stays in the overlay when it goes here.
+# A home of its own: our .bashrc may start a program at each login here, too, and a lock file that the overlay has seen once stays there for ever.
 mount --bind "$1/home" "$1/root/root"
 cd "$1/root"
 mount -t proc proc proc
@@ -171,13 +171,13 @@ export class ForeignMachine {
     );
   }
 
-  /** For whoever has to find out why something hangs: a line for each of its processes, and for those below `pid` here. */
+  /** To find out why something hangs: lines of `ps` for all its processes, for `pid` here, and for the descendants of that. */
   processes(pid: number): string {
     const lines = execFileSync("ps", ["-eo", "pid,ppid,stat,etimes,wchan:24,args", "--cols", "200"], {
       encoding: "utf8",
     }).split("\n");
     const wanted = new Set([pid, this.#init]);
-    // By parents: numbers may begin again at 1, so that a child's is not always the larger one.
+    // Until nothing is added: process ids begin again at their limit, so a child may be listed before its parent.
     for (let before = 0; before < wanted.size; ) {
       before = wanted.size;
       for (const line of lines) {

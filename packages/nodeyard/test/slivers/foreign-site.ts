@@ -15,6 +15,7 @@ export const ELSEWHERE =
 const LOOK_MS = 100;
 /** A busy machine takes many seconds for one command; several fit into the time of one test. */
 const COMMAND_MS = 120_000;
+/** For what is polled for. */
 const PATIENCE_MS = 240_000;
 /** Characters. */
 const LAST_WORDS = 4_000;
@@ -75,13 +76,16 @@ export class ForeignSite {
     return readFileSync(`${this.#userKey}.pub`, "utf8").trim().split(" ").slice(0, 2).join(" ");
   }
 
-  /** Ended by force when it takes longer than anything takes: then it throws what was going on here and there. */
+  /** Rejects when it takes longer than any command should: with the processes here and on the machine at that moment. */
   async nodeyard(...words: string[]) {
     const running = new Running(["--state", this.state, ...words]);
     let hung = "";
     const late = setTimeout(() => {
-      hung = this.machine.processes(running.child.pid!);
-      running.kill("SIGKILL");
+      try {
+        hung = this.machine.processes(running.child.pid!);
+      } finally {
+        running.kill("SIGKILL");
+      }
     }, COMMAND_MS);
     try {
       const ended = await running.ended;
@@ -89,7 +93,9 @@ export class ForeignSite {
     } finally {
       clearTimeout(late);
     }
-    throw new Error(`${words.join(" ")} did not end within ${COMMAND_MS} ms:\n${hung}\n${this.#told}`);
+    throw new Error(
+      `nodeyard ${words.join(" ")} was killed after ${COMMAND_MS / 1000} s; processes at that moment:\n${hung}\n${this.#told}`,
+    );
   }
 
   async json<T>(...words: string[]): Promise<T> {

@@ -38,6 +38,10 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
 
   afterAll(() => site.stop(), 120_000);
 
+  test("its root has a home of its own: none of our shell's files, whose programs take locks at each login", () => {
+    expect(machine.run("ls", "-A", "/root").trim()).toBe(".ssh");
+  });
+
   test("a dry run says what would be done, and what is missing; nothing of it is", async () => {
     const { code, out, err } = await install("--dry-run", "--json", "--back-end", "container");
     expect(code).toBe(1);
