@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { readState, writePage } from "../campaign/index.ts";
-import { revision } from "../revision.ts";
+import { changesSince, revision } from "../revision.ts";
 import { MUTANTS } from "./list.ts";
 import { fileOf } from "./load.ts";
 import { type Mutant, mutated, StaleMutant } from "./mutant.ts";
@@ -22,6 +22,8 @@ const HELP = `npm run mutate -- [options]
 Applies small faults to the product, one at a time, and reports which of them the simulation's seeds and the tests catch.
 
   --mutant NAME     only this one; can be repeated
+  --changed COMMIT  only those whose file differs from that commit; with none, --at-most of the list in turn, by the number of commits
+  --at-most N       with --changed: mutants to run, at most (default 6: a minute of two idle cores)
   --part N/M        only one of M parts of the list: the one with the number N modulo M, for instance the number of commits
   --new             only those that were not tried yet, and those that survived
   --seeds N         seeds for each mutant, at most (default ${ENOUGH})
@@ -56,6 +58,8 @@ function options() {
         help: { type: "boolean" },
         mutant: { type: "string", multiple: true },
         part: { type: "string" },
+        changed: { type: "string" },
+        "at-most": { type: "string", default: "6" },
         new: { type: "boolean", default: false },
         seeds: { type: "string", default: String(ENOUGH) },
         workers: { type: "string", default: String(availableParallelism()) },
@@ -120,19 +124,27 @@ function describe({ survives }: Mutant, verdict: Verdict | undefined): string {
 }
 
 function chosen(state: MutantState): readonly Mutant[] {
-  const { mutant: names, part } = values;
+  const { mutant: names, part, changed } = values;
   if (names !== undefined)
     return names.map(
       (name) => MUTANTS.find((each) => each.name === name) ?? refuse(`there is no mutant ${name}`),
     );
   if (values.new) return MUTANTS.filter(({ name }) => !isCaught(state[name]));
+  // Known survivors are tried when the whole list is.
+  const promising = MUTANTS.filter(({ name }) => state[name] === undefined || isCaught(state[name]));
+  if (changed !== undefined) return ofChanged(promising, changed, number(values["at-most"]));
   if (part === undefined) return MUTANTS;
   const [turn, parts] = partOf(part);
-  // Known survivors are tried when the whole list is.
-  return MUTANTS.filter(
-    ({ name }, index) =>
-      index % parts === turn % parts && (state[name] === undefined || isCaught(state[name])),
-  );
+  return promising.filter((_, index) => index % parts === turn % parts);
+}
+
+/** Those of files that changed since a commit, or, without any, some of all. Each commit begins at another place of the list. */
+function ofChanged(mutants: readonly Mutant[], since: string, most: number): readonly Mutant[] {
+  const { files, commits } = changesSince(since) ?? refuse(`${since} is no commit of this repository`);
+  const touched = mutants.filter(({ file }) => files.has(file));
+  const from = touched.length > 0 ? touched : mutants;
+  const begin = from.length === 0 ? 0 : (commits * most) % from.length;
+  return [...from.slice(begin), ...from.slice(0, begin)].slice(0, most);
 }
 
 async function run(): Promise<void> {
