@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { build } from "../build.ts";
 import { builtManifest } from "../manifest.ts";
+import { readPackages } from "../packages.ts";
 import { rewriteTypes, rewriteUrls } from "../specifiers.ts";
 import { verify } from "../verify.ts";
 
@@ -99,6 +100,10 @@ describe("build", () => {
 });
 
 describe("builtManifest", () => {
+  it.each(readPackages(REPOSITORY))("says of $folder which Node it needs", ({ manifest }) => {
+    expect(builtManifest(manifest).engines).toEqual({ node: ">=24" });
+  });
+
   it("refuses a door outside src", () => {
     const source = { name: "a", version: "1", exports: { ".": "./lib/index.ts" } };
     expect(() => builtManifest(source)).toThrow("cannot build .: ./lib/index.ts is not below ./src/");
