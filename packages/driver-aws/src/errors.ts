@@ -26,8 +26,8 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   InsufficientFreeAddressesInSubnet: "capacity",
   UnfulfillableCapacity: "capacity",
   SpotMaxPriceTooLow: "capacity",
-  // The zone does not offer the instance type; another zone may.
-  Unsupported: "capacity",
+  // The zone never has the instance type; another zone may.
+  Unsupported: "unsupported",
   InsufficientAddressCapacity: "capacity",
   // Caused by another operation in progress; soon over.
   IncorrectInstanceState: "transient",
@@ -38,20 +38,22 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   VolumeInUse: "transient",
   DependencyViolation: "transient",
   // The credentials are wrong or may not do this.
-  AuthFailure: "configuration",
-  UnauthorizedOperation: "configuration",
-  AccessDenied: "configuration",
-  AccessDeniedException: "configuration",
-  InvalidAccessKeyId: "configuration",
-  InvalidClientTokenId: "configuration",
-  UnrecognizedClientException: "configuration",
-  SignatureDoesNotMatch: "configuration",
-  ExpiredToken: "configuration",
-  ExpiredTokenException: "configuration",
-  RequestExpired: "configuration",
+  AuthFailure: "access",
+  UnauthorizedOperation: "access",
+  AccessDenied: "access",
+  AccessDeniedException: "access",
+  InvalidAccessKeyId: "access",
+  InvalidClientTokenId: "access",
+  UnrecognizedClientException: "access",
+  SignatureDoesNotMatch: "access",
+  ExpiredToken: "access",
+  ExpiredTokenException: "access",
+  RequestExpired: "access",
+  // Terms of an image that nobody has accepted yet.
   OptInRequired: "configuration",
-  CredentialsProviderError: "configuration",
-  TokenProviderError: "configuration",
+  CredentialsProviderError: "access",
+  TokenProviderError: "access",
+  ProviderError: "access",
   NoSuchKey: "not-found",
   NotFound: "not-found",
 };
@@ -84,7 +86,9 @@ export function mapError(error: unknown, place: string): DriverError {
  * which have a code and no HTTP status.
  */
 export function kindOfFault(fault: AwsFault): DriverErrorKind {
-  const { code, status } = fault;
+  const { code, status, message } = fault;
+  // "Not authorized for images: [ami-..]": the label's image, while everything else of the provider works.
+  if (code === "AuthFailure" && /not authorized for/i.test(message)) return "configuration";
   const known = KINDS[code];
   if (known !== undefined) return known;
   if (isThrottled(fault)) return "transient";

@@ -58,6 +58,14 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
         const faults = [{ call: "ec2.DescribeInstances", code: "InternalError", status: 500, times: 4 }];
         broken = server.set({ faults });
       },
+      refuse: async () => {
+        const refusal = { code: "UnauthorizedOperation", status: 403, times: 1_000 };
+        const calls = ["RunInstances", "DescribeInstances"].map((name) => ({
+          call: `ec2.${name}`,
+          ...refusal,
+        }));
+        await server.set({ faults: calls });
+      },
       async makeForeign() {
         const one = { MinCount: 1, MaxCount: 1, InstanceType: "t3.micro" } as const;
         await client.runInstances({ ...one, ImageId: site.images[0] });

@@ -112,6 +112,7 @@ const knobTable = {
       "never-active": count("machines that never come up"),
       "ends-in-error": count("machines that end in ERROR"),
       "delete-fails": count("deletes that fail"),
+      refused: count("calls that are refused as those of an unknown credential"),
       "delete-leaves-record": count("deletes after which the machine stays listed as DELETED"),
     }),
     "Failures by count.",

@@ -167,6 +167,9 @@ export async function fakeRig(
     image: async () => folder?.image ?? IMAGE,
     fillQuota: () => persist({ instances: knobs.quota.instances ?? 0 }),
     breakList: () => cloud.adjust({ ...knobs, errors: { ...knobs.errors, list: 1 } }),
+    refuse: async () => {
+      cloud.faults.refused = Number.POSITIVE_INFINITY;
+    },
     makeForeign: () => persist({ instances: 1 }),
     stop: async () => folder?.remove(),
   };

@@ -13,7 +13,7 @@ export function mapError(error: unknown, place: string): DriverError {
 
 /** Undefined for errors that are not the client's: DriverErrors stay as they are, others become fatal. */
 function kindOf(error: unknown): DriverErrorKind | undefined {
-  if (error instanceof KubeConfigError) return "configuration";
+  if (error instanceof KubeConfigError) return "access";
   if (error instanceof NoAnswer) return "transient";
   return error instanceof KubeError ? kindOfAnswer(error) : undefined;
 }
@@ -28,12 +28,16 @@ function kindOfAnswer({ status, said, causes }: KubeError): DriverErrorKind {
     case 404:
     case 410:
       return "not-found";
-    case 400:
+    // The credential was renewed once without effect.
+    case 401:
+      return "access";
+    // RBAC's own words: 'User "x" cannot create resource "pods" ..'. Any other refusal is an admission rule's, about this object.
     case 403:
+      return /cannot \S+ resource|anonymous/i.test(said) ? "access" : "configuration";
+    case 400:
     case 422:
       return "configuration";
-    // 401: the credential was renewed once without effect, but an operator may replace its file at any time, so it is not final.
     default:
-      return status >= 500 || [401, 408, 409, 425, 429].includes(status) ? "transient" : "fatal";
+      return status >= 500 || [408, 409, 425, 429].includes(status) ? "transient" : "fatal";
   }
 }

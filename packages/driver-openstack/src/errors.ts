@@ -14,7 +14,7 @@ export function mapError(error: unknown, place: string): DriverError {
 
 /** Undefined for errors that are not the client's. */
 function kindOf(error: unknown): DriverErrorKind | undefined {
-  if (error instanceof CloudConfigError) return "configuration";
+  if (error instanceof CloudConfigError) return "access";
   if (error instanceof NoAnswer || error instanceof OddAnswer) return "transient";
   return error instanceof ApiError ? kindOfAnswer(error) : undefined;
 }
@@ -26,7 +26,7 @@ const TYPES: Readonly<Record<string, DriverErrorKind>> = {
   ExternalIpAddressExhausted: "capacity",
   NoNetworkAvailable: "capacity",
   MacAddressGenerationFailure: "capacity",
-  PolicyNotAuthorized: "configuration",
+  PolicyNotAuthorized: "access",
 };
 
 /** The text distinguishes a limit from a missing permission when the status is the same. */
@@ -41,13 +41,14 @@ function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
     case 410:
       return "not-found";
     case 400:
+      return "configuration";
     // The session logged in again once, and the new token was refused as well.
     case 401:
-      return "configuration";
+      return "access";
     case 403:
     // nova answers 403 and cinder 413 for a quota. A 413 without that word is a rate limit of older services.
     case 413:
-      return QUOTA.test(fault.message) ? "quota" : status === 413 ? "transient" : "configuration";
+      return QUOTA.test(fault.message) ? "quota" : status === 413 ? "transient" : "access";
     default:
       return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status) ? "fatal" : "transient";
   }
@@ -56,7 +57,7 @@ function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
 /** What an operator can do, as the end of a sentence; empty when the message says it already. */
 function remedyOf({ status }: ApiError, kind: DriverErrorKind): string {
   if (status === 401) return "; check the credential in clouds.yaml and secure.yaml";
-  return status === 403 && kind === "configuration"
+  return status === 403 && kind === "access"
     ? "; the credential lacks a permission; ask the operator of the cloud"
     : "";
 }

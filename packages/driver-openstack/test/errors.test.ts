@@ -22,7 +22,7 @@ test.each([
     "quota",
   ],
   ["nova's ports", refused(403, nova("Maximum number of ports exceeded")), "quota"],
-  ["nova's policy", refused(403, nova("Policy doesn't allow it to be performed")), "configuration"],
+  ["nova's policy", refused(403, nova("Policy doesn't allow it to be performed")), "access"],
   [
     "cinder's quota",
     refused(413, { overLimit: { message: "VolumeSizeExceedsAvailableQuota: quota" } }),
@@ -33,12 +33,12 @@ test.each([
   ["no floating IP left", refused(409, neutron("ExternalIpAddressExhausted")), "capacity"],
   ["a bad request", refused(400, { badRequest: { message: "Invalid flavorRef" } }), "configuration"],
   ["not there", refused(404, "<html><title>404</title>gone</html>"), "not-found"],
-  ["not logged in", refused(401, { error: { message: "m" } }), "configuration"],
+  ["not logged in", refused(401, { error: { message: "m" } }), "access"],
   ["a conflict", refused(409, { conflictingRequest: { message: "busy" } }), "transient"],
   ["overloaded", refused(429, ""), "transient"],
   ["broken", refused(500, { computeFault: { message: "m" } }), "transient"],
   ["no answer", new NoAnswer("compute", at, new Error("ECONNREFUSED")), "transient"],
-  ["no such cloud", new CloudConfigError("cloud x is not known"), "configuration"],
+  ["no such cloud", new CloudConfigError("cloud x is not known"), "access"],
   ["anything else", new TypeError("x is not a function"), "fatal"],
 ])("%s", (_, error, expected) => expect(kind(error)).toBe(expected));
 

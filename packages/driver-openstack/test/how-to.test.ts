@@ -21,7 +21,7 @@ function patternOf(text: string): RegExp {
 
 /** Classes of errors, the kind that each becomes (src/errors.ts), and which of its arguments is what people read. */
 const CLASSES = {
-  CloudConfigError: "configuration",
+  CloudConfigError: "access",
   OddAnswer: "transient",
   DriverError: undefined,
 } as const;

@@ -2,10 +2,10 @@ import { DriverError, type DriverErrorKind, messageOf } from "@nodeyard/driver";
 
 /** Codes of system errors (errno(3)) whose kind is not `fatal`. */
 const KINDS: Readonly<Record<string, DriverErrorKind>> = {
-  EACCES: "configuration",
-  EPERM: "configuration",
+  EACCES: "access",
+  EPERM: "access",
   ENAMETOOLONG: "configuration",
-  EROFS: "configuration",
+  EROFS: "access",
   // The disk of this host is full, but another host may have room.
   ENOSPC: "capacity",
   EDQUOT: "capacity",

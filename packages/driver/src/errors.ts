@@ -2,12 +2,16 @@ import { messageOf, NodeyardError } from "@nodeyard/runtime";
 
 /**
  * quota: the quota of this credential is used up; plan again. capacity: the cloud has no free machine there; try elsewhere.
- * configuration: the label cannot work until an operator corrects it. transient: try again. not-found: the object is gone.
+ * unsupported: that zone never has what the label asks for; try elsewhere. configuration: the label cannot work until an operator corrects it.
+ * access: the cloud refuses the provider: its credentials are wrong, expired or cannot be read, or lack a right. No request and no label is at
+ * fault, so requests wait. transient: try again. not-found: the object is gone.
  * timeout: no answer in time. host-key: the host answers with an unexpected key. fatal: any other error.
  */
 export type DriverErrorKind =
   | "quota"
   | "capacity"
+  | "unsupported"
+  | "access"
   | "configuration"
   | "transient"
   | "not-found"

@@ -88,7 +88,7 @@ function fleetError(errors: readonly CreateFleetError[]): DriverError {
   }));
   const said = [...new Set(faults.map(({ code, message }) => `${message.trim()} (${code})`))].join("; ");
   // The kind that leaves the most hope counts: if one type failed for capacity, another zone may have it, whatever the other types said.
-  const rank = ["capacity", "quota", "transient", "configuration"] as const;
+  const rank = ["capacity", "quota", "transient", "access", "unsupported", "configuration"] as const;
   const kind = rank.find((one) => faults.some((fault) => fault.kind === one)) ?? "fatal";
   return new DriverError(
     faults.length === 0 ? "transient" : kind,

@@ -2,7 +2,7 @@ import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driv
 
 /** An error of the fake cloud, with the HTTP status that a real cloud would send. */
 export class CloudError extends Error {
-  readonly status: 400 | 403 | 404 | 500 | 503;
+  readonly status: 400 | 401 | 403 | 404 | 500 | 503;
 
   constructor(status: CloudError["status"], message: string) {
     super(message);
@@ -14,6 +14,7 @@ export class CloudError extends Error {
 /** Kinds by status: the same that a driver of a real cloud would find by text and code. */
 const KINDS: Readonly<Record<CloudError["status"], DriverErrorKind>> = {
   400: "configuration",
+  401: "access",
   403: "quota",
   404: "not-found",
   500: "transient",

@@ -249,6 +249,7 @@ export class FakeCloud {
     // Half of the failures are lost replies: the request has taken effect.
     const lost = fails && this.#chance.float() < 0.5;
     const run = () => {
+      if (this.#due("refused")) throw new CloudError(401, `scripted: ${name} is refused`);
       if (fails && !lost) throw new CloudError(500, `scripted: ${name} failed`);
       this.#catchUp();
       const value = effect();

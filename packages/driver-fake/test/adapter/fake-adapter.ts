@@ -189,6 +189,7 @@ function imageMetadataOf({ installation, provider, image, buildId, uploadId }: I
 
 const KINDS = {
   400: "configuration",
+  401: "access",
   403: "quota",
   404: "not-found",
   500: "transient",

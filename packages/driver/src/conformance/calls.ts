@@ -1,6 +1,7 @@
 import { driverProblem, providerProblem } from "../check.ts";
 import { DriverError } from "../errors.ts";
 import { exceeded } from "../resources.ts";
+import type { StepContext } from "../run-steps.ts";
 import type { TestKit, With } from "./rig.ts";
 
 /** Tests of lists, amounts, errors and closing. */
@@ -56,6 +57,26 @@ export function callTests({ test, expect }: TestKit, run: With): void {
       expect(kind).toBe("quota");
       // A machine that is left over would use up the very quota that the launcher waits for.
       expect(await bench.machinesOf(provider, "0000000001")).toEqual([]);
+    }),
+  );
+}
+
+/** Tests of what is the provider's fault and not the label's. */
+export function faultTests({ test, expect }: TestKit, run: With): void {
+  test(
+    "credentials that are refused are the provider's fault, in every call",
+    run(async (bench) => {
+      if (bench.rig.refuse === undefined) return;
+      const provider = await bench.open();
+      await bench.rig.refuse();
+      const { signal } = new AbortController();
+      const steps = (context: StepContext) => provider.create(bench.order("0000000001"), context);
+      const calls = [
+        () => bench.run(steps, null),
+        () => provider.find(bench.tag("0000000002"), signal),
+        () => provider.list(signal),
+      ];
+      for (const call of calls) expect((await bench.failure(call())).kind).toBe("access");
     }),
   );
 }

@@ -1,5 +1,5 @@
 import type { Driver } from "../contract.ts";
-import { callTests, commonTests } from "./calls.ts";
+import { callTests, commonTests, faultTests } from "./calls.ts";
 import { inventoryTests, noLaunchTests, probeTests } from "./inventory.ts";
 import { machineTests, removalTests } from "./machines.ts";
 import { imageTests, offerTests } from "./offers.ts";
@@ -33,6 +33,7 @@ export function driverConformance(
       machineTests(kit, run);
       removalTests(kit, run);
       callTests(kit, run);
+      faultTests(kit, run);
       offerTests(kit, run);
       imageTests(kit, run);
     } else {

@@ -26,6 +26,8 @@ export interface ConformanceRig {
   fillQuota?(): Promise<void>;
   /** Makes the next list fail. */
   breakList?(): void;
+  /** From now on the cloud refuses the credential, whatever is asked with it. */
+  refuse?(): Promise<void>;
   /** Makes a machine without a tag of Nodeyard. */
   makeForeign?(): Promise<void>;
   /** Makes the host of an inventory item unreachable, or reachable again. */

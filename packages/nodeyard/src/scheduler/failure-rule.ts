@@ -27,6 +27,11 @@ const HOUR_MS = 3_600_000;
 /** Of the text of an error that is kept. */
 const ERROR_CHARS = 500;
 
+/** Kinds that close an offering at once: the next launch there would fail in the same way. */
+const AT_ONCE: ReadonlySet<string> = new Set(["capacity", "unsupported", "access"]);
+/** Kinds for which a request waits as long as it takes: the cloud will have room again, or an operator gives the provider its right back. */
+const WAITED_FOR: ReadonlySet<string> = new Set(["capacity", "access"]);
+
 /** What is counted of the launches of an offering or a label. */
 export interface Tally {
   /** Failed launches that are not forgotten yet, a bucket that drains steadily. */
@@ -64,7 +69,8 @@ export function together(own: Tally, all: FailureRecord | undefined, now: number
 /**
  * Adds failures that were reported together to the tally and the shared record; `record` is undefined when the record does not change.
  * A refusal for quota counts against neither zone nor label: it closes the provider's quota. A launch that is configured wrong counts
- * only against the budget of its offering, because its request is declined. Pure, but for the given source of randomness.
+ * only against the budget of its offering, because its request is declined. A provider that is refused says nothing of the label. Pure, but for
+ * the given source of randomness.
  */
 export function onFailures(
   scope: FailureScope,
@@ -75,7 +81,9 @@ export function onFailures(
   rule: FailureRule,
   random: Random,
 ): { readonly tally: Tally; readonly record: FailureRecord | undefined } {
-  const counted = failures.filter(({ kind }) => kind !== "quota");
+  const counted = failures.filter(
+    ({ kind }) => kind !== "quota" && (kind !== "access" || scope === "offering"),
+  );
   const last = counted.at(-1);
   if (last === undefined) return { tally: own, record: undefined };
   const telling = counted.filter(({ kind }) => scope === "label" || kind !== "configuration");
@@ -108,8 +116,8 @@ function closing(
   // A crowd that fails together closes it once: only who tried since may close it again.
   if (before !== undefined && !counted.some((failure) => failure.probe)) return undefined;
   const overspent = spent.level >= rule.failedPerHour;
-  const noRoom = telling.some(({ kind }) => kind === "capacity");
-  const broken = probe || noRoom || (telling.length > 0 && row >= rule.inARow);
+  const atOnce = telling.some(({ kind }) => AT_ONCE.has(kind));
+  const broken = probe || atOnce || (telling.length > 0 && row >= rule.inARow);
   if (!overspent && !broken) return undefined;
   const opens = (before?.pause?.opens ?? 0) + 1;
   const pause = backoff(random, opens - 1, rule.firstMs, rule.mostMs);
@@ -146,15 +154,16 @@ function drainMs(level: number, { failedPerHour }: FailureRule): number {
 
 /**
  * Whether requests are declined at once, because waiting has not helped: an offering has closed too often in a row, or too many launches
- * of a label have failed in a row over all offerings. Never for lack of capacity, which the cloud will have again.
+ * of a label have failed in a row over all offerings. At the first failure where the zone never has the type, so that another zone is taken
+ * or the request fails.
  */
 export function isHopeless(
   { row, last }: Pick<Tally, "row" | "last">,
   pause: FailureRecord["pause"],
   rule: FailureRule,
 ): boolean {
-  if (last?.kind === "capacity") return false;
-  if (pause !== undefined) return pause.opens >= rule.hopeless;
+  if (last !== undefined && WAITED_FOR.has(last.kind)) return false;
+  if (pause !== undefined) return last?.kind === "unsupported" || pause.opens >= rule.hopeless;
   return row >= Math.max(rule.inARow, Math.min(rule.failedPerHour, rule.inARow * rule.hopeless));
 }
 

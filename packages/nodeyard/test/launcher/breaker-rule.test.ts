@@ -68,6 +68,20 @@ describe("when a breaker opens", () => {
     });
   });
 
+  test("at once where the provider is refused, for which a request waits, and where the type never is, for which it does not", () => {
+    const refused = new Driven().failed("access", 0);
+    expect([refused.breaker?.pause?.opens, refused.hopeless]).toEqual([1, false]);
+    for (let count = 0; count < 9; count++) refused.failed("access", refused.until, true);
+    expect(refused.hopeless).toBe(false);
+    const unsupported = new Driven().failed("unsupported", 0);
+    expect([unsupported.breaker?.pause?.opens, unsupported.hopeless]).toEqual([1, true]);
+    const one = [{ kind: "access", error: "no", probe: false }] as const;
+    // The label has no part in it.
+    expect(onFailures("label", newTally(), undefined, one, 0, defaultRule, seededRandom(3)).tally).toEqual(
+      newTally(),
+    );
+  });
+
   test("after so many other failures in a row; what is configured wrong does not count to the row", () => {
     const driven = new Driven();
     for (let count = 1; count < defaultRule.inARow; count++)

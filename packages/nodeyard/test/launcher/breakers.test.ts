@@ -89,6 +89,47 @@ describe("an offering without room", () => {
     expect(counters.value("launcher.launches", { result: "capacity" })).toBeLessThanOrEqual(2);
   });
 
+  test("a provider that is refused: its requests wait with the reason, and none fails", async () => {
+    const world = new World(ONE_ZONE);
+    const { launcher, counters } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]));
+    world.cloud.faults.refused = Number.POSITIVE_INFINITY;
+    const ids = await asked(world, 5);
+    await world.until("the breaker is open", () => breakerOf(world));
+    await world.run(600_000);
+    for (const id of ids) expect(world.request(id)).toMatchObject({ state: "requested" });
+    expect(launcher.verdict(ids[4]!)).toMatchObject({ code: "offering.failing", facts: { kind: "access" } });
+    expect(counters.value("launcher.launches", { result: "access" })).toBeLessThan(20);
+    world.cloud.faults.refused = 0;
+    for (const id of ids) await world.fulfilled(id, 300_000);
+  });
+
+  test("a type that one zone never has is made in another; one that no zone has ends its request at once", async () => {
+    const world = new World();
+    const without = new Set(["az1"]);
+    const { counters } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
+      wrap: (driver) => ({
+        ...driver,
+        open: async (given, context) => {
+          const provider = await driver.open(given, context);
+          const create = provider.create.bind(provider);
+          provider.create = async function* (order, step) {
+            if (without.has(order.az ?? "")) throw new DriverError("unsupported", "not in this zone");
+            return yield* create(order, step);
+          };
+          return provider;
+        },
+      }),
+    });
+    for (let count = 0; count < 4; count++) {
+      const { nodes } = await world.fulfilled(await world.ask(), 5_000);
+      expect((nodes as string[]).map((id) => world.node(id)?.az)).toEqual(["az2"]);
+    }
+    expect(counters.value("launcher.launches", { result: "unsupported" })).toBeLessThanOrEqual(1);
+    without.add("az2");
+    const id = await world.ask({ node_types: ["large"] });
+    await world.until("it has failed", () => world.request(id)?.state === "failed", 5_000);
+  });
+
   test("other labels of the pool go on", async () => {
     const world = new World(ONE_ZONE);
     const broken = (driver: Driver): Driver => ({

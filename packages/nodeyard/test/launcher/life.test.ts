@@ -71,6 +71,7 @@ describe("the life of a request", () => {
         neverActive: 0,
         endsInError: 0,
         deleteFails: 0,
+        refused: 0,
         deleteLeavesRecord: 0,
       },
     };

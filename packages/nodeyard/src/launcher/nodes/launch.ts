@@ -28,8 +28,11 @@ type LaunchOutcome =
  */
 const REMOVALS = 3;
 
-/** After errors of these kinds the launch ends without another attempt, because another pool may have room; the request is planned again. */
-const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity"]);
+/**
+ * After errors of these kinds the launch ends without another attempt, because the place is at fault and not the label; the request is
+ * planned again.
+ */
+const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity", "unsupported", "access"]);
 
 /** Errors of these kinds count against the image: the machine had its time to boot and did not answer as it should. */
 const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "host-key"]);
@@ -39,8 +42,8 @@ const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient",
 
 /**
  * Makes the machine of a locked `building` record and checks that it answers. Repeats a failed try as often as the provider's settings
- * say while the breaker of the offering is closed, and removes what a failed try made before the next one. Without quota or capacity
- * it gives up at once, and the request is planned again. Rejects with FenceLost, ImageGone or the signal's reason; the record then
+ * say while the breaker of the offering is closed, and removes what a failed try made before the next one. Where nothing can be launched
+ * now (REPLANNED) it gives up at once, and the request is planned again. Rejects with FenceLost, ImageGone or the signal's reason; the record then
  * stays `building`, and the machine goes with it.
  */
 export async function launchNode(

@@ -47,7 +47,7 @@ export interface Served {
 /** What keeps a provider from being opened: not every reason is its API. */
 export function closedCode(error: unknown): VerdictCode {
   if (error instanceof ForeignLauncher) return "provider.foreign";
-  return error instanceof DriverError && error.kind === "configuration"
+  return error instanceof DriverError && (error.kind === "configuration" || error.kind === "access")
     ? "provider.configuration"
     : "provider.failing";
 }

@@ -8,14 +8,25 @@ export function meaningOf({ event, facts }: Pick<PastEvent, "event" | "facts">):
   return Object.hasOwn(journalEvents, event) ? journalEvents[event as JournalEventName].meaning : null;
 }
 
+const NO_ROOM = "The cloud has no capacity for this label: it is not launched for a while";
+/** Why an offering fails, by the kind of the last error. */
+const FAILING: Readonly<Record<string, string>> = {
+  capacity: NO_ROOM,
+  quota: NO_ROOM,
+  unsupported: "The cloud does not offer this label's type there: it is not launched there",
+  access:
+    "The cloud refuses the provider's credentials, or they lack a right: nothing is launched until an operator corrects that",
+};
+
 /** What a reason says, in a line: more exactly where its facts tell which of several things it was. */
 export function verdictMeaning(code: unknown, facts: Readonly<Record<string, unknown>> = {}): string | null {
   if (typeof code !== "string") return null;
   // A breaker opens for failures of either sort, and what to do differs.
   if (code === "offering.failing" && typeof facts.kind === "string")
-    return facts.kind === "capacity" || facts.kind === "quota"
-      ? "The cloud has no capacity for this label: it is not launched for a while"
-      : "Launches of this label failed in a row, not for lack of quota: it is not launched for a while";
+    return (
+      FAILING[facts.kind] ??
+      "Launches of this label failed in a row, not for lack of quota: it is not launched for a while"
+    );
   const tables = [verdictCodes, standingCodes, labelCodes, imageCodes, uploadCodes];
   const known = tables.find((codes) => Object.hasOwn(codes, code));
   return known === undefined ? null : ((known as Readonly<Record<string, string>>)[code] ?? null);
