@@ -1,6 +1,6 @@
 /**
  * `npm run test:oci`: builds the images of launcher and all in one, and runs them with podman as docs/how-to/install.md says: a read-only
- * root, no capabilities, a user that is not root. Needs root, mmdebstrap, podman and runc. `npm run test:debian` does the same.
+ * root, no capabilities, a user that is not root. Needs root, mmdebstrap, podman and runc.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

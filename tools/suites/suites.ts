@@ -22,6 +22,15 @@ export const SLOW: readonly Suite[] = [
     ],
   },
   {
+    name: "aws",
+    about: "the driver for AWS on a server that speaks its wire, which PyPI's moto is",
+    include: [
+      "packages/driver-aws/test/**/*.test.ts",
+      "packages/nodeyard/test/process/aws-*.test.ts",
+      "testing/aws/test/boto3.test.ts",
+    ],
+  },
+  {
     name: "guests",
     about: "machines that boot, and images that are built and booted",
     include: [

@@ -1,0 +1,53 @@
+import { matchesGlob } from "node:path";
+import { EVERYWHERE, type Suite, TURNS } from "./suites.ts";
+
+/** What a run is chosen by. */
+export interface Situation {
+  /** Commits of the branch, which say whose turn it is. */
+  readonly commits: number;
+  /** What changed since the last whole run; in words, if that cannot be known: then everything runs. */
+  readonly changed: { readonly since: string; readonly paths: readonly string[] } | string;
+}
+
+export interface Choice {
+  readonly suite: Suite;
+  readonly runs: boolean;
+  /** Why it runs or is left out, for a line of the log. */
+  readonly why: string;
+}
+
+/** In the order of the suites. */
+export function choose(suites: readonly Suite[], situation: Situation): readonly Choice[] {
+  const reasons = new Map(suites.map((suite) => [suite.name, reasonToRun(suite, situation)]));
+  for (const suite of suites.toReversed()) {
+    if (reasons.get(suite.name) === undefined) continue;
+    for (const need of suite.needs ?? []) {
+      if (reasons.get(need) === undefined) reasons.set(need, `${suite.name} needs it`);
+    }
+  }
+  return suites.map((suite) => {
+    const why = reasons.get(suite.name);
+    return { suite, runs: why !== undefined, why: why ?? reasonToWait(suite, situation) };
+  });
+}
+
+/** Whether a change of `path` makes `suite` run. */
+export function isCovered(path: string, { covers }: Suite): boolean {
+  return [...EVERYWHERE, ...covers].some((pattern) => matchesGlob(path, pattern));
+}
+
+function reasonToRun(suite: Suite, { commits, changed }: Situation): string | undefined {
+  if (suite.always) return "always";
+  if (typeof changed === "string") return changed;
+  const [first, ...others] = changed.paths.filter((path) => isCovered(path, suite));
+  if (first !== undefined)
+    return `${first}${others.length === 0 ? "" : ` and ${others.length} more`} changed`;
+  return suite.turn === commits % TURNS ? `its turn at commit ${commits}` : undefined;
+}
+
+function reasonToWait({ turn }: Suite, { commits, changed }: Situation): string {
+  const since = typeof changed === "string" ? "" : ` since ${changed.since}`;
+  const wait =
+    turn === undefined ? "" : `; its turn in ${(turn - (commits % TURNS) + TURNS) % TURNS} commits`;
+  return `nothing that it covers changed${since}${wait}`;
+}

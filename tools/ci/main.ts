@@ -1,0 +1,146 @@
+/** `.ci/run` behind its installation: chooses the suites of this change, runs them side by side, and says how each ended. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { type Choice, choose } from "./choose.ts";
+import { recordWhole, situationOf } from "./history.ts";
+import { nextSuite } from "./order.ts";
+import { type Ended, endAll, runSuite } from "./run-suite.ts";
+import { SUITES, type Suite } from "./suites.ts";
+import { failureOf, secondTries } from "./told.ts";
+
+const HELP = `.ci/run [--all | --since COMMIT] [--list]
+
+Checks this checkout as CI does. Some suites run each time; those with servers of their own run when something that they cover changed since
+the commit in .ci/last-whole, and otherwise in turn, two for each commit.
+
+  --all            every suite; one that passes whole writes .ci/last-whole, to be committed
+  --since COMMIT   count as changed what differs from COMMIT
+  --list           say what would run, and why, and run nothing
+
+Exit code 0: all that ran passed; 1: one failed; 2: wrong options.
+`;
+
+/** Numbers of seeds, requests and pods: those that a change has to pass, and those of a whole run. */
+const SIZES = {
+  some: { NODEYARD_CI_SEEDS: "60", NODEYARD_OPENSTACK_REQUESTS: "60", NODEYARD_KUBERNETES_PODS: "300" },
+  all: { NODEYARD_CI_SEEDS: "200" },
+};
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const options = readOptions();
+if (options.help) console.log(HELP);
+else await main();
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        all: { type: "boolean", default: false },
+        since: { type: "string" },
+        list: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    });
+    if (values.all && values.since !== undefined) throw new Error("--all and --since exclude each other");
+    return { ...values, situation: situationOf(root, values.all ? "all" : values.since) };
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${HELP}`);
+    return process.exit(2);
+  }
+}
+
+async function main(): Promise<void> {
+  const choices = choose(SUITES, options.situation);
+  const chosen = choices.filter(({ runs }) => runs);
+  const leftOut = choices.filter(({ runs }) => !runs);
+  for (const { suite, why } of chosen) console.log(`runs      ${suite.name.padEnd(17)}${why}`);
+  for (const { suite, why } of leftOut) console.log(`left out  ${suite.name.padEnd(17)}${why}`);
+  if (options.list) return;
+  const logs = mkdtempSync(join(tmpdir(), "nodeyard-ci-"));
+  try {
+    const ended = await runAll(chosen, logs);
+    conclude(ended, leftOut);
+  } finally {
+    rmSync(logs, { recursive: true, force: true });
+  }
+}
+
+async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly Ended[]> {
+  const processors = availableParallelism();
+  const { changed } = options.situation;
+  const installed = join(logs, "installed");
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    CI: "true",
+    ...SIZES[chosen.length === SUITES.length ? "all" : "some"],
+    SINCE: typeof changed === "string" ? "HEAD" : changed.since,
+    INSTALLED: installed,
+    // Tests start the program from there, as npm installs it: faster than from source (docs/design/ci-time.md).
+    NODEYARD_PROGRAM: join(installed, "lib/node_modules/nodeyard/src/bin/nodeyard.cjs"),
+  };
+  const left = chosen.map(({ suite }) => suite);
+  const running = new Map<Suite, Promise<Ended>>();
+  const ended: Ended[] = [];
+  const withoutNeed: string[] = [];
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      left.length = 0;
+      endAll(signal);
+    });
+  }
+  while (left.length > 0 || running.size > 0) {
+    const next = nextSuite(left, [...running.keys()], processors);
+    if (next !== undefined) {
+      left.splice(left.indexOf(next), 1);
+      console.log(`=== ${next.name}: about ${minutes(next.seconds)}, ${left.length} more after it`);
+      running.set(next, runSuite(next, { logs, env, limitMs: next.limit * 60_000 }));
+      continue;
+    }
+    const one = await Promise.race(running.values());
+    running.delete(one.suite);
+    ended.push(one);
+    console.log(lineOf(one));
+    if (one.passed) continue;
+    for (const suite of left.filter(({ needs }) => needs?.includes(one.suite.name))) {
+      left.splice(left.indexOf(suite), 1);
+      withoutNeed.push(`${suite.name} (${one.suite.name} failed)`);
+    }
+  }
+  if (withoutNeed.length > 0) console.log(`not run: ${withoutNeed.join(", ")}`);
+  return ended;
+}
+
+function lineOf({ suite, passed, seconds, processorSeconds, timedOut }: Ended): string {
+  const how = passed ? "passed" : timedOut ? `FAILED: did not end in ${suite.limit} minutes,` : "FAILED";
+  return `--- ${suite.name}: ${how} in ${seconds} s (${Math.round(processorSeconds)} s of a processor)`;
+}
+
+function minutes(seconds: number): string {
+  return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
+/** What failed again at the end, where it is found without a search; the last line counts. */
+function conclude(ended: readonly Ended[], leftOut: readonly Choice[]): void {
+  const failed = ended.filter(({ passed }) => !passed);
+  for (const { suite, log } of failed)
+    console.log(`=== ${suite.name} FAILED:\n${failureOf(readFileSync(log, "utf8"))}`);
+  const unsure = ended.flatMap(({ log }) => secondTries(readFileSync(log, "utf8")));
+  if (unsure.length > 0) console.log(`Passed only at the second try, to be fixed:\n${unsure.join("\n")}`);
+  for (const { suite, why } of leftOut) console.log(`left out  ${suite.name.padEnd(17)}${why}`);
+  for (const one of ended) console.log(lineOf(one));
+  const isWhole = failed.length === 0 && ended.length === SUITES.length;
+  if (isWhole && recordWhole(root))
+    console.log("All of it passed: commit .ci/last-whole, which now names this commit.");
+  const seconds = Math.round(performance.now() / 1_000);
+  const counts = [
+    `${ended.length - failed.length} passed`,
+    `${failed.length} failed`,
+    `${leftOut.length} left out`,
+    `${unsure.length} tests passed at the second try`,
+  ];
+  console.log(`${counts.join(", ")}, in ${minutes(seconds)}`);
+  process.exitCode = failed.length === 0 && ended.length + leftOut.length === SUITES.length ? 0 : 1;
+}

@@ -1,0 +1,64 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { recordWhole, situationOf } from "../history.ts";
+
+let root: string;
+const git = (...words: string[]) =>
+  execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.org", ...words], {
+    cwd: root,
+    encoding: "utf8",
+  }).trim();
+const write = (path: string, text: string) => writeFileSync(join(root, path), text);
+function commit(): string {
+  git("add", "--all");
+  git("commit", "--quiet", "--allow-empty", "--message", "some");
+  return git("rev-parse", "HEAD");
+}
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "nodeyard-history-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  git("init", "--quiet");
+  mkdirSync(join(root, ".ci"));
+  write("old", "a long text that git takes for the same file\n".repeat(9));
+  commit();
+});
+
+test("without a recorded run, or with one of another history, everything counts as changed", () => {
+  expect(situationOf(root, undefined)).toEqual({
+    commits: 1,
+    changed: "no run of all is recorded in .ci/last-whole",
+  });
+  write(".ci/last-whole", `${"1".repeat(40)}\n`);
+  commit();
+  expect(situationOf(root, undefined).changed).toMatch(/this clone lacks 1111/);
+});
+
+test("a whole run of a commit is recorded, and what differs from it has changed: moved, committed or not", () => {
+  const whole = git("rev-parse", "HEAD");
+  expect(recordWhole(root)).toBe(true);
+  expect(readFileSync(join(root, ".ci/last-whole"), "utf8")).toBe(`${whole}\n`);
+  renameSync(join(root, "old"), join(root, "moved"));
+  commit();
+  write("fresh", "");
+  expect(situationOf(root, undefined)).toEqual({
+    commits: 2,
+    changed: { since: whole.slice(0, 8), paths: [".ci/last-whole", "moved", "old", "fresh"] },
+  });
+});
+
+test("a run of a checkout that differs from its commit is not recorded", () => {
+  write("fresh", "");
+  expect(recordWhole(root)).toBe(false);
+});
+
+test("a commit to compare with is used instead, and a wrong one is refused by its name", () => {
+  const first = git("rev-parse", "HEAD");
+  write("second", "");
+  commit();
+  expect(situationOf(root, "HEAD~1").changed).toEqual({ since: first.slice(0, 8), paths: ["second"] });
+  expect(() => situationOf(root, "nowhere")).toThrow("--since nowhere: this clone has no such commit");
+});

@@ -1,0 +1,52 @@
+import { execFileSync } from "node:child_process";
+import { matchesGlob } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { EVERYWHERE, SUITES, TURNS } from "../suites.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const FILES = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 26 })
+  .trim()
+  .split("\n");
+/** What is installed or run by users, without what only describes it. */
+const PRODUCT = [
+  "packages/*/{src,browser,build}/**",
+  "packages/*/src/*",
+  "elements/**",
+  "packaging/**",
+  "examples/**",
+];
+
+const isIn = (path: string, patterns: readonly string[]) => patterns.some((one) => matchesGlob(path, one));
+
+test("each file of the product is covered by a suite", () => {
+  const product = FILES.filter((path) => isIn(path, PRODUCT) && !path.endsWith(".md"));
+  expect(product.length).toBeGreaterThan(1_000);
+  expect(product.filter((path) => !SUITES.some(({ covers }) => isIn(path, covers)))).toEqual([]);
+});
+
+test("each pattern of the table is of files that exist", () => {
+  const patterns = [...EVERYWHERE, ...SUITES.flatMap(({ covers }) => covers)];
+  expect(patterns.filter((pattern) => !FILES.some((path) => matchesGlob(path, pattern)))).toEqual([]);
+});
+
+test("each suite runs always or has a turn, and no turn has more than two", () => {
+  expect(SUITES.filter(({ always, turn }) => (always === true) === (turn !== undefined))).toEqual([]);
+  const needed = SUITES.flatMap(({ needs = [] }) => needs);
+  const turns = SUITES.filter(({ name, always }) => !always && !needed.includes(name)).map(
+    ({ turn }) => turn!,
+  );
+  for (let turn = 0; turn < TURNS; turn++) {
+    const count = turns.filter((one) => one === turn).length;
+    expect(count, `turn ${turn}`).toBeLessThanOrEqual(2);
+    expect(count, `turn ${turn}`).toBeGreaterThan(0);
+  }
+});
+
+test("names are unique, and what a suite waits for stands before it", () => {
+  const names = SUITES.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const [at, { name, needs = [], after = [] }] of SUITES.entries())
+    for (const one of [...needs, ...after])
+      expect(names.slice(0, at), `${name} waits for ${one}`).toContain(one);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { failureOf, secondTries } from "../told.ts";
+
+const PASSED_LATE = `
+ Test Files  1 passed (1)
+Passed only at the second try, to be fixed (2):
+  packages/a/test/b.test.ts > one > does it
+    Error: expected 1 > 2
+    at packages/a/test/b.test.ts:1:1
+  testing/c.test.ts > other
+    Error: late
+Not run, because they take long`;
+
+test("names of tests that passed at the second try, without their errors", () => {
+  expect(secondTries(PASSED_LATE)).toEqual([
+    "  packages/a/test/b.test.ts > one > does it",
+    "  testing/c.test.ts > other",
+  ]);
+  expect(secondTries("all well")).toEqual([]);
+});
+
+test("a failure is the runner's own summary, or the last lines", () => {
+  const lines = Array.from({ length: 100 }, (_, at) => `line ${at}`);
+  expect(failureOf(lines.join("\n")).split("\n")).toEqual(lines.slice(60));
+  const summary = ["⎯⎯ Failed Tests 1 ⎯⎯", "a > b", "Error: no"];
+  expect(failureOf([...lines, ...summary, "end"].join("\n")).split("\n")).toEqual([...summary, "end"]);
+});
