@@ -79,7 +79,7 @@ const label = {
       .accepted(OURS)
       .as("kmsKey"),
   }),
-  userdata: text("User data.").as("userData"),
+  userdata: text("User data.").secret().as("userData"),
   "iam-instance-profile": inner(
     section({ name: text("Name of the profile."), arn: text("Its ARN.") }, atMostOne("name", "arn")),
     "Profile of the instance.",

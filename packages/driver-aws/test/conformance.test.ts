@@ -8,7 +8,7 @@ import { systemClock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireAws } from "../../../testing/aws/index.ts";
 import { awsDriver } from "../src/index.ts";
-import { AwsRig, compile, contextOf } from "./rig.ts";
+import { AwsRig, compile, contextOf, SECRETS } from "./rig.ts";
 
 /** Most of a test is waiting, so several run at once, each at a server of its own. */
 const SERVERS = 3;
@@ -65,6 +65,13 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
           ...refusal,
         }));
         await server.set({ faults: calls });
+      },
+      async quoteSecrets() {
+        const { secretAccessKey, sessionToken } = SECRETS;
+        const message = `the signature does not match: x-amz-security-token:${sessionToken} ${secretAccessKey}`;
+        const refusal = { code: "SignatureDoesNotMatch", message, status: 403, times: 1_000 };
+        await server.set({ faults: [{ call: "ec2.RunInstances", ...refusal }] });
+        return [secretAccessKey, sessionToken];
       },
       async makeForeign() {
         const one = { MinCount: 1, MaxCount: 1, InstanceType: "t3.micro" } as const;

@@ -13,6 +13,13 @@ const TOP = new Map(
 );
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** What the driver signs with. */
+export const SECRETS = {
+  accessKeyId: "testing",
+  secretAccessKey: "testing/SECRET+KEY",
+  sessionToken: "testing/SESSION+TOKEN==",
+};
+
 /** Handles of a driver on the machine's own clock. */
 export function contextOf(installation = INSTALLATION, more: Partial<DriverContext> = {}): DriverContext {
   return {
@@ -82,7 +89,7 @@ export class AwsRig {
 
   /** What a client of the SDK needs to come here. */
   get client() {
-    const credentials = async () => ({ accessKeyId: "testing", secretAccessKey: "testing" });
+    const credentials = async () => SECRETS;
     return { endpoint: this.server.url, credentials };
   }
 

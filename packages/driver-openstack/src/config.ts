@@ -44,7 +44,7 @@ const labelTable = {
   "dynamic-instance-properties": mapping("The same, from templates such as `{request.tenant_name}`.", {
     default: {} as Readonly<Record<string, unknown>>,
   }).as("dynamicProperties"),
-  userdata: text("User data for cloud-init.").as("userData"),
+  userdata: text("User data for cloud-init.").secret().as("userData"),
   networks: texts("Names or ids; instead of the pool's, also when empty.", inherited("the pool's")),
 };
 

@@ -54,7 +54,7 @@ const labelTable = {
   "authorized-keys": texts("Lines of authorized_keys that may log in.", inherited("the provider's")).map(
     (lines, at) => lines && readKeys(lines, at),
   ),
-  userdata: text("User data for cloud-init, handed on as it is.").as("userData"),
+  userdata: text("User data for cloud-init, handed on as it is.").secret().as("userData"),
 };
 
 /** A kernel that QEMU loads directly, instead of booting from the disk. */

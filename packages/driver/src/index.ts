@@ -4,6 +4,7 @@ export {
   backoff,
   type Clock,
   deadline,
+  keepSecret,
   messageOf,
   NodeyardError,
   type Random,

@@ -1,12 +1,14 @@
+import { withoutSecrets } from "./secrets.ts";
+
 /**
  * Base class of Nodeyard's errors. `code` is stable and meant for programs. The message is one line for people, with the
- * value, the place and, if there is one, the remedy.
+ * value, the place and, if there is one, the remedy. Secrets of this process are taken out of it (`keepSecret`).
  */
 export class NodeyardError extends Error {
   readonly code: string;
 
   constructor(code: string, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
+    super(withoutSecrets(message), options);
     this.name = new.target.name;
     this.code = code;
   }
@@ -30,7 +32,7 @@ export function errorClass(
   };
 }
 
-/** The message of any thrown value. */
+/** The message of any thrown value, without the secrets of this process. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return withoutSecrets(error instanceof Error ? error.message : String(error));
 }

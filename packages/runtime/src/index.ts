@@ -20,6 +20,7 @@ export { Gate } from "./gate.ts";
 export { Heap } from "./heap.ts";
 export { issueText, type SchemaIssue, valueAt } from "./issue-text.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
+export { keepSecret, withoutSecrets } from "./secrets.ts";
 export { parseTraceparent, type Span, spanId, type TraceContext, traceparentOf } from "./span.ts";
 export { type Moment, StoredTimes } from "./stored-times.ts";
 export {

@@ -1,4 +1,4 @@
-import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import { backoff, type Clock, deadline, keepSecret, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import { KubeError, NoAnswer } from "./errors.ts";
 import type { Access } from "./kubeconfig.ts";
 import type { HttpRequest, Route, Transport } from "./transport.ts";
@@ -229,6 +229,8 @@ export class Connection {
       this.#closed.signal,
     );
     const access = await resolve(limit.signal);
+    // Without the name of the scheme, by which other messages would be spoilt.
+    for (const secret of [access.authorization?.split(" ")[1], access.route.key]) keepSecret(secret);
     this.#known = { access, at: clock.monotonic() };
     return access;
   }

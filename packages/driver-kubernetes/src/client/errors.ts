@@ -1,4 +1,4 @@
-import { errorClass, NodeyardError } from "@nodeyard/runtime";
+import { errorClass, NodeyardError, withoutSecrets } from "@nodeyard/runtime";
 
 /** An error answer of the API server. `reason` and `message` come from its Status object. */
 export class KubeError extends NodeyardError {
@@ -13,7 +13,10 @@ export class KubeError extends NodeyardError {
 
   constructor(what: string, status: number, text: string) {
     const { reason = "", message, details } = statusOf(text);
-    const said = (message ?? text).slice(0, LONGEST).replace(/\s+/g, " ").trim();
+    const said = withoutSecrets(message ?? text)
+      .slice(0, LONGEST)
+      .replace(/\s+/g, " ")
+      .trim();
     super("kubernetes.refused", `${what} was answered ${status}: ${said}`);
     this.status = status;
     this.reason = reason;

@@ -1,4 +1,4 @@
-import { errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { errorClass, messageOf, NodeyardError, withoutSecrets } from "@nodeyard/runtime";
 import type { HttpRequest, HttpResponse } from "./transport.ts";
 
 /** The reason that a service gives for a refused request. */
@@ -86,7 +86,7 @@ function plain(html: string): string {
 }
 
 function short(text: string): string {
-  const line = text.trim() || "no reason given";
+  const line = withoutSecrets(text.trim()) || "no reason given";
   return line.length > LONGEST ? `${line.slice(0, LONGEST)}...` : line;
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, messageOf } from "@nodeyard/runtime";
+import { type Clock, keepSecret, messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
 import { authBody, type Credential, identityUrl } from "./auth.ts";
 import { type Catalog, catalogSchema } from "./catalog.ts";
@@ -25,6 +25,8 @@ const answerSchema = z.object({
   }),
 });
 
+/** Keys of `auth` whose values no message may quote. */
+const SECRETS = ["password", "token", "application_credential_secret"] as const;
 /** A token is renewed when this share of its lifetime has passed. */
 const USED_SHARE = 0.8;
 /** Least time between two logins after a token was refused, milliseconds. Without it a cloud that refuses every token would be flooded. */
@@ -78,6 +80,7 @@ export class Keystone {
   /** One login, without retries: the calls that wait for it have their own. */
   async #authenticate(signal: AbortSignal): Promise<Token> {
     const credential = this.#credential();
+    for (const key of SECRETS) keepSecret(credential.values[key]);
     const request: HttpRequest = {
       method: "POST",
       url: `${identityUrl(credential.authUrl)}/auth/tokens`,
@@ -91,6 +94,7 @@ export class Keystone {
     if (response.status !== 201) throw new ApiError("identity", request, response);
     const id = response.headers["x-subject-token"];
     if (id === undefined) throw new OddAnswer("identity", request, "the answer has no X-Subject-Token");
+    keepSecret(id);
     const { token } = parse(request, response.text);
     // Computed from the server's own times, because this host's wall clock may be wrong.
     const life = Date.parse(token.expires_at) - Date.parse(token.issued_at);

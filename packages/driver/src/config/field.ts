@@ -1,3 +1,4 @@
+import { keepSecret } from "@nodeyard/runtime";
 import type { z } from "zod";
 import type { Reader } from "./reader.ts";
 
@@ -84,6 +85,14 @@ export class Field<T, Name extends string | undefined = undefined> {
     return this.map((value, at, key) => {
       const message = value === null || value === undefined || !at.has(key) ? undefined : problem(value);
       if (message !== undefined) at.error(key, message);
+      return value;
+    });
+  }
+
+  /** The value is kept out of all messages, whatever quotes it. */
+  secret(): Field<T, Name> {
+    return this.map((value) => {
+      if (typeof value === "string") keepSecret(value, "configured");
       return value;
     });
   }

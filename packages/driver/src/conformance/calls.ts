@@ -81,6 +81,23 @@ export function faultTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
+/** Texts of errors reach logs, lists and the tree. */
+export function secretTests({ test, expect }: TestKit, run: With): void {
+  test(
+    "an error that quotes the provider's secrets passes without them",
+    run(async (bench) => {
+      if (bench.rig.quoteSecrets === undefined) return;
+      const provider = await bench.open();
+      await bench.call((signal) => provider.list(signal));
+      const secrets = await bench.rig.quoteSecrets();
+      expect(secrets.length).toBeGreaterThan(0);
+      const steps = (context: StepContext) => provider.create(bench.order("0000000001"), context);
+      const { message } = await bench.failure(bench.run(steps, null));
+      expect(secrets.filter((secret) => message.includes(secret))).toEqual([]);
+    }),
+  );
+}
+
 /** Tests for every driver, whatever its capabilities are. */
 export function commonTests({ test, expect }: TestKit, run: With, driver: object): void {
   test(

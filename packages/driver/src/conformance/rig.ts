@@ -28,6 +28,8 @@ export interface ConformanceRig {
   breakList?(): void;
   /** From now on the cloud refuses the credential, whatever is asked with it. */
   refuse?(): Promise<void>;
+  /** From now on every call fails with an error that quotes what the provider logs in with. Returns those texts. */
+  quoteSecrets?(): Promise<readonly string[]>;
   /** Makes a machine without a tag of Nodeyard. */
   makeForeign?(): Promise<void>;
   /** Makes the host of an inventory item unreachable, or reachable again. */
