@@ -14,7 +14,7 @@ export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { textIfExists } from "./edge/text-file.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";
-export { tail, trim } from "./edge/untrusted-files.ts";
+export { tail, trim, whole } from "./edge/untrusted-files.ts";
 export { errorClass, messageOf, NodeyardError } from "./errors.ts";
 export { Gate } from "./gate.ts";
 export { Heap } from "./heap.ts";

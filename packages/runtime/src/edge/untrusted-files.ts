@@ -1,6 +1,15 @@
 import { constants as flags, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 
+/** A whole file that untrusted code may have replaced; undefined when there is no plain file of at most `bytes`. */
+export function whole(path: string, bytes: number): Promise<string | undefined> {
+  return untrusted(path, flags.O_RDONLY, async (file, { size }) => {
+    if (size > bytes) return undefined;
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0);
+    return buffer.toString("utf8", 0, bytesRead);
+  });
+}
+
 /** The end of a file that untrusted code may have replaced; undefined when there is no plain file. */
 export function tail(path: string, bytes: number): Promise<string | undefined> {
   return untrusted(path, flags.O_RDONLY, async (file, { size }) => {

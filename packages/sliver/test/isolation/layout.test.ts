@@ -90,7 +90,7 @@ describe("an OCI layout", () => {
     await refused("is not a file of at most 1048576 bytes");
     rmSync(index);
     symlinkSync("/dev/zero", index);
-    await refused("ELOOP");
+    await refused("is not a file of at most 1048576 bytes");
     rmSync(index);
     writeFileSync(index, " ".repeat(1_048_577));
     await refused("is not a file of at most 1048576 bytes");

@@ -53,8 +53,8 @@ const names = namesOf(7, "10.213");
 const plain = {
   names,
   root: "/var/lib/nodeyard-slivers/pool/slivers/ny-7.1",
-  etc: "/var/lib/nodeyard-slivers/slivers/ny-7.1/etc",
-  socket: "/var/lib/nodeyard-slivers/slivers/ny-7.1/api",
+  folder: "/var/lib/nodeyard-slivers/slivers/ny-7.1",
+  seen: "/var/lib/nodeyard-slivers/seen",
   binds: [],
   seccomp: "/var/lib/nodeyard-slivers/seccomp.policy",
   console: "/var/lib/nodeyard-slivers/slivers/ny-7.1/console.log",
@@ -82,14 +82,18 @@ describe("text that an interpreter reads as root", () => {
   test("LXC: a hostile path never makes another line or another option", () => {
     const lines = lxcConfig(plain).split("\n").length;
     fc.assert(
-      fc.property(hostile, fc.constantFrom("root", "etc", "socket", "seccomp", "group"), (text, field) => {
+      fc.property(hostile, fc.constantFrom("root", "folder", "seen", "seccomp", "group"), (text, field) => {
         refusedOr(
           () => lxcConfig({ ...plain, [field]: `/a${text}` }),
           (config) => {
             expect(config.split("\n").length).toBe(lines);
-            for (const line of config.trim().split("\n")) expect(line).toMatch(/^lxc\.[a-z0-9.]+ = [ -~]+$/);
+            for (const line of config.trim().split("\n")) expect(line).toMatch(/^lxc\.[a-z0-9.-]+ = [ -~]+$/);
             for (const line of config.split("\n").filter((one) => one.startsWith("lxc.mount.entry")))
               expect(line.split(" = ")[1]!.split(" ").length).toBe(6);
+            // A shell reads this one: nothing in it is a word of its language.
+            expect(config).toMatch(
+              /^lxc\.hook\.pre-start = \/bin\/sh -c '\/bin\/mount --bind -o [a-z,]+(?: [\w/.+-]+){2}'$/m,
+            );
           },
         );
       }),

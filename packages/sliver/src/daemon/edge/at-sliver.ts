@@ -35,7 +35,7 @@ export async function atSliver(
     return 0;
   };
   if (verb === "forget-snapshot") return call("ForgetSnapshot", [name]);
-  const folders = new SliverFolders(join(folder, "slivers"));
+  const folders = new SliverFolders(folder);
   const marks = await folders.list();
   const names = await Promise.all(marks.map(async (mark) => (await folders.read(mark))?.name ?? ""));
   // By the sliver's name, or by the node's id, with which the names that driver-sliver makes begin.

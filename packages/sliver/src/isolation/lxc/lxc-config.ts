@@ -9,6 +9,8 @@ export interface Bind {
   /** Without a leading slash. */
   readonly to: string;
   readonly kind: "dir" | "file";
+  /** `from`, or a folder above it: what is mounted read-only on the machine before the sliver has mounts of its own. */
+  readonly locked: string;
 }
 
 /** A device of the sliver's own. */
@@ -25,10 +27,10 @@ export interface DeviceNode {
 export interface LxcConfig {
   readonly names: Names;
   readonly root: string;
-  /** Folder with the sliver's keys, the configuration of its sshd, and its start script. */
-  readonly etc: string;
-  /** Folder of its API socket. */
-  readonly socket: string;
+  /** The sliver's own folder on the machine, with `etc` (keys, the configuration of its sshd, its start script) and `api` (its socket). */
+  readonly folder: string;
+  /** An empty folder, over which that one is mounted read-only. */
+  readonly seen: string;
   readonly binds: readonly Bind[];
   readonly seccomp: string;
   /** File of the host for what the sliver writes to its console. */
@@ -88,12 +90,12 @@ const DEVICES = ["c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:1", 
 
 /** The configuration file, which LXC reads as root. Throws UnsafeTextError. */
 export function lxcConfig(config: LxcConfig): string {
-  const { names, root, etc, socket, binds, group } = config;
+  const { names, root, seen, binds, group } = config;
   const mounts = [
     mount("tmpfs", "run", "tmpfs", "nosuid,nodev,mode=755,create=dir"),
-    mount(socket, "run/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir"),
+    mount(`${seen}/api`, "run/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir"),
     mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir"),
-    mount(etc, "etc/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir"),
+    mount(`${seen}/etc`, "etc/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir"),
     ...binds.map(({ from, to, kind }) => mount(from, to, "none", `bind,ro,nodev,create=${kind}`)),
     ...config.nodes.map(({ from, to }) => mount(from, to, "none", "bind,nosuid,noexec,create=file")),
   ];
@@ -113,6 +115,9 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.init.cmd", "/bin/sh /etc/nodeyard/init"],
     ["lxc.apparmor.profile", "unconfined"],
     ["lxc.mount.auto", autoMounts(config)],
+    ["lxc.monitor.unshare", "1"],
+    ["lxc.hook.version", "1"],
+    ["lxc.hook.pre-start", lockCommand(config)],
     ...mounts.map((value): [string, string] => ["lxc.mount.entry", value]),
     ["lxc.autodev", "1"],
     ["lxc.pty.max", "256"],
@@ -156,11 +161,29 @@ function autoMounts({ nesting, ownGroups }: LxcConfig): string {
   return `proc:${nesting ? "rw" : "mixed"} sys:ro${groups}`;
 }
 
+/**
+ * Mounts what the sliver sees of the machine read-only, in a mount namespace of LXC's own process. The kernel locks flags that a mount has when
+ * it enters a new user namespace. Flags that are set inside, as by `lxc.mount.entry`, root inside removes again. Inner folders come first: a
+ * folder cannot be bound when something that is locked is mounted below it.
+ */
+function lockCommand({ folder, seen, binds }: LxcConfig): string {
+  const over = [...new Set(binds.map(({ locked }) => locked))].sort().reverse();
+  const mounts = [
+    `/bin/mount --bind -o ro,nosuid,nodev,noexec ${safePath(folder)} ${safePath(seen)}`,
+    ...over.map((path) => `/bin/mount --bind -o ro,nodev ${safePath(path)} ${path}`),
+  ];
+  // LXC executes the first word of a hook, so it must be a shell.
+  return `/bin/sh -c '${mounts.join(" && ")}'`;
+}
+
 function mount(from: string, to: string, type: string, options: string): string {
-  for (const path of [from, to])
-    if (!/^\/?[A-Za-z0-9._+-]+(?:\/[A-Za-z0-9._+-]+)*$/.test(path) || /(?:^|\/)\.\.(?:\/|$)/.test(path))
-      throw new UnsafeTextError(`${JSON.stringify(path)} is not a path for a mount`);
-  return `${from} ${to} ${type} ${options} 0 0`;
+  return `${safePath(from)} ${safePath(to)} ${type} ${options} 0 0`;
+}
+
+function safePath(path: string): string {
+  if (!/^\/?[A-Za-z0-9._+-]+(?:\/[A-Za-z0-9._+-]+)*$/.test(path) || /(?:^|\/)\.\.(?:\/|$)/.test(path))
+    throw new UnsafeTextError(`${JSON.stringify(path)} is not a path for a mount`);
+  return path;
 }
 
 function oneLine(value: string): string {

@@ -60,8 +60,13 @@ export function loginOf(index: number): string {
 }
 
 /** Runs a script in a sliver and resolves to all that it said, however it ended. */
-export function inSliver(real: RealMachine, index: number, script: string): Promise<string> {
-  const child = begin(real, index, script);
+export function inSliver(
+  real: RealMachine,
+  index: number,
+  script: string,
+  login = loginOf(index),
+): Promise<string> {
+  const child = begin(real, index, script, login);
   let said = "";
   child.stdout!.on("data", (data) => {
     said += data;

@@ -63,7 +63,7 @@ async function cacheBinds(
         throw new MachineError(
           `${from}, the cache ${name} of isolation.caches in sliverd.json, is no folder`,
         );
-      return { from, to: `cache/${name}`, kind: "dir" };
+      return { from, to: `cache/${name}`, kind: "dir", locked: from };
     }),
   );
 }
@@ -113,12 +113,13 @@ export async function launch(
       await cgroups.remove(mark, signal);
     }
     const { writes } = await limitsOf(machine, config);
+    await folders.makeSocketFolder(mark);
     const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
     const text = lxcConfig({
       names,
       root: subvolumes.path(mark),
-      etc: folders.path(mark, "etc"),
-      socket: await folders.makeSocketFolder(mark),
+      folder: folders.path(mark),
+      seen: folders.seen,
       binds: [
         ...(root === "account" ? await hostBinds() : []),
         ...(await machine.lxcfs.binds(signal)),

@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import type { ImageTrial } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
 import {
@@ -165,9 +164,8 @@ export class LxcBackEnd implements BackEnd {
     const name = markName(ref);
     const traces = [await folders.list(), await subvolumes.list(), await cgroups.list()];
     if (traces.some((names) => names.includes(name))) {
-      // First logins are closed, then processes ended, then files removed. The mark is removed last, so that an interrupted removal is
+      // First processes are ended, whatever a file does, then files removed. The mark is removed last, so that an interrupted removal is
       // found and continued.
-      await rm(folders.path(name, "etc", "authorized_keys"), { force: true });
       await this.#end(ref, signal);
       await subvolumes.remove(name, signal);
       await folders.remove(name);

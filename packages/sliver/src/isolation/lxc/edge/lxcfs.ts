@@ -55,7 +55,12 @@ export class Lxcfs {
           return [];
         }
       }
-      return SHOWN.map((name) => ({ from: join(this.#mount, name), to: name, kind: "file" }));
+      return SHOWN.map((name) => ({
+        from: join(this.#mount, name),
+        to: name,
+        kind: "file",
+        locked: this.#mount,
+      }));
     });
   }
 

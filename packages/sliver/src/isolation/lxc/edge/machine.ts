@@ -67,6 +67,7 @@ async function text(file: string): Promise<string> {
 /** Names that this program makes in the machine's folder. Other names are left alone. */
 export const OWN_FILES = [
   "slivers",
+  "seen",
   "pool",
   "pool.img",
   "pool.img.new",
@@ -128,7 +129,7 @@ export class SliverMachine {
       clock,
       onProgress,
     });
-    this.folders = new SliverFolders(join(folder, "slivers"));
+    this.folders = new SliverFolders(folder);
     const { outbound, network, inbound } = options;
     // A prefix of the owner's is routed to this machine. Private addresses are translated.
     const ipv6 = outbound !== false && typeof outbound.ipv6 === "string" ? "routed" : prefixOf(options);

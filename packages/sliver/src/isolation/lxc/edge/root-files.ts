@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
-import { chmod, chown, lchown, lstat, mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lchown, lstat, mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { whole } from "@nodeyard/runtime";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { ImageError } from "../../../errors.ts";
 import { replaceHostile, together, writeAtomic } from "../../edge/files.ts";
@@ -21,6 +22,9 @@ import {
 import type { Bind } from "../lxc-config.ts";
 import { LOGIN_ID, type Names } from "../names.ts";
 import type { Mark } from "./sliver-folders.ts";
+
+/** A file of settings longer than this is written again without a look, bytes. */
+const MOST = 1_048_576;
 
 /** Folders of the host that account slivers see: programs and their data, but nothing about the host's users. */
 const SEEN: readonly string[] = [
@@ -51,7 +55,8 @@ export async function hostBinds(): Promise<Bind[]> {
   for (const to of SEEN) {
     const info = await lstat(`/${to}`).catch(() => undefined);
     if (info === undefined || (info.isSymbolicLink() && !to.includes("/"))) continue;
-    binds.push({ from: `/${to}`, to, kind: info.isDirectory() ? "dir" : "file" });
+    const kind = info.isDirectory() ? "dir" : "file";
+    binds.push({ from: `/${to}`, to, kind, locked: `/${to.split("/")[0]}` });
   }
   return binds;
 }
@@ -196,7 +201,7 @@ export async function writeSettings(
   await together(
     ...files.map(async ([name, text]) => {
       const path = join(etc, name);
-      if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
+      if ((await whole(path, MOST)) === text) return;
       await writeAtomic(path, text, { mode: 0o644, owner: names.idBase, durable: false });
     }),
   );

@@ -61,13 +61,17 @@ function readMark(text: string): Mark | undefined {
 /** Stored files of each sliver besides its root: its mark, keys and configurations. The mark's name is the folder's name. */
 export class SliverFolders {
   readonly #folder: string;
+  /** An empty folder, on which LXC's process sees that of its sliver. */
+  readonly seen: string;
 
+  /** `folder`: the machine's, for all files of slivers. */
   constructor(folder: string) {
-    this.#folder = folder;
+    this.#folder = join(folder, "slivers");
+    this.seen = join(folder, "seen");
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o711 });
+    for (const folder of [this.#folder, this.seen]) await mkdir(folder, { recursive: true, mode: 0o711 });
   }
 
   path(mark: string, ...parts: readonly string[]): string {
@@ -79,12 +83,11 @@ export class SliverFolders {
     return this.path(mark, "api");
   }
 
-  async makeSocketFolder(mark: string): Promise<string> {
+  async makeSocketFolder(mark: string): Promise<void> {
     const path = this.socket(mark);
     await mkdir(path, { recursive: true });
     // chmod, because the umask may be stricter, and processes inside must be able to enter.
     await chmod(path, 0o755);
-    return path;
   }
 
   /** File of its console; the part before is in a file of the same name and `.1`. */

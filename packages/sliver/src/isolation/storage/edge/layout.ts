@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { lstat, open } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
+import { whole } from "@nodeyard/runtime";
 import { z } from "zod";
 import { ImageError } from "../../../errors.ts";
 import { readJson } from "../../../read-json.ts";
@@ -101,14 +101,8 @@ function chosen(all: readonly Descriptor[], fail: (what: string) => ImageError):
 }
 
 /** Reads a small file. No link is followed, a pipe does not block, and never more than MOST is read. */
-async function textOf(path: string, fail: (what: string, cause?: unknown) => ImageError): Promise<string> {
-  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
-    (cause) => {
-      throw fail(`${path} cannot be read: ${(cause as Error).message}`, cause);
-    },
-  );
-  const info = await file.stat();
-  if (!info.isFile() || info.size > MOST) throw fail(`${path} is not a file of at most ${MOST} bytes`);
-  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MOST + 1) });
-  return buffer.toString("utf8", 0, bytesRead);
+async function textOf(path: string, fail: (what: string) => ImageError): Promise<string> {
+  const text = await whole(path, MOST);
+  if (text === undefined) throw fail(`${path} is not a file of at most ${MOST} bytes`);
+  return text;
 }
