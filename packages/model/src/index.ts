@@ -23,5 +23,21 @@ export * from "./remark.ts";
 export * from "./request.ts";
 export * from "./request-id.ts";
 export * from "./slots.ts";
+export {
+  decodeStandings,
+  encodeStandings,
+  firstLine,
+  STANDINGS,
+  type StandingFact,
+  type StandingKind,
+  type StandingReport,
+  type StandingState,
+  severity,
+  standingFact,
+  standingKinds,
+  standingPath,
+  standingStates,
+} from "./standing.ts";
+export { type Standing, type StandingFacts, standingsOf } from "./standings-of.ts";
 export * from "./states.ts";
 export * from "./token.ts";

@@ -9,3 +9,4 @@ export * from "./interrupted.ts";
 export * from "./membership.ts";
 export { poolComponent, Registration } from "./registration.ts";
 export * from "./roots.ts";
+export * from "./standing-reporter.ts";

@@ -1,6 +1,13 @@
+import { failureKey } from "@nodeyard/model";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Answerer, type ProviderStanding } from "../asking/index.ts";
-import { Controller, Membership, openInstallation, retryInterrupted } from "../coordination/index.ts";
+import {
+  Controller,
+  Membership,
+  openInstallation,
+  retryInterrupted,
+  StandingReporter,
+} from "../coordination/index.ts";
 import type { ProviderMachines } from "../operations/index.ts";
 import type { Verdict } from "../scheduler/index.ts";
 import type { LiveWork, PastEvent } from "../telemetry/index.ts";
@@ -28,6 +35,7 @@ export class Launcher {
   /** What looks by time alone. */
   readonly #sweeps: readonly Controller[];
   readonly #answerer: Answerer;
+  readonly #reporter: StandingReporter;
   #config: LauncherConfig;
   /** What the scheduler was told last by the event `complete`; it plans nothing while this is false. */
   #complete = false;
@@ -50,7 +58,12 @@ export class Launcher {
   private constructor(options: LauncherOptions, installation: string) {
     this.#options = options;
     this.#config = options.config;
-    this.#parts = assemble(options, installation, () => this.#config);
+    this.#parts = assemble(
+      options,
+      installation,
+      () => this.#config,
+      () => this.#reporter.wake(),
+    );
     this.#membership = new Membership(
       this.#parts.handles,
       { kind: "launcher", ...options.identity },
@@ -59,12 +72,17 @@ export class Launcher {
         lost: () => this.#sessionLost(),
         renewed: () => {
           this.#tellComplete();
+          this.#reporter.wake();
           this.#parts.loop.push({ type: "sweep" });
         },
       },
     );
     this.#sweeps = this.#makeSweeps();
     const { tree, clock, log, identity } = options;
+    const member = { name: () => this.#membership.name, hostname: identity.hostname };
+    this.#reporter = new StandingReporter(this.#parts.handles, member, () =>
+      this.#parts.serving.facts(this.#config),
+    );
     this.#answerer = new Answerer({
       tree,
       clock,
@@ -133,6 +151,7 @@ export class Launcher {
   /** Takes a new configuration; providers that did not change are not reopened. */
   async reconfigure(config: LauncherConfig): Promise<void> {
     this.#config = config;
+    this.#reporter.wake();
     const { ledgers, serving, tellPolicy } = this.#parts;
     ledgers.setTenants(config.tenantLimits);
     // Labels and tenants' limits do not wait for a cloud that does not answer.
@@ -150,6 +169,7 @@ export class Launcher {
     const { loop, leases, minReady, serving, tasks } = this.#parts;
     this.#membership.stop();
     for (const sweep of this.#sweeps) void sweep.close();
+    const reported = this.#reporter.close();
     loop.stop();
     leases.close();
     minReady.close();
@@ -162,6 +182,7 @@ export class Launcher {
     grace.cancel();
     loop.close();
     await serving.close();
+    await reported;
     await this.#membership.leave();
     await this.view.close();
   }
@@ -182,6 +203,7 @@ export class Launcher {
     // Leases and sweeps do not wait for a cloud that does not answer.
     leases.sweep();
     for (const sweep of this.#sweeps) sweep.start();
+    this.#reporter.start();
     const tried = serving.apply(this.#config.providers);
     await (stopping === undefined ? tried : Promise.race([tried, aborted(stopping)]));
     loop.push({ type: "sweep" });
@@ -201,6 +223,8 @@ export class Launcher {
     handles.timings.onEvent(event);
     if (event.type === "complete") this.#tellComplete();
     else loop.pushView(event);
+    if (event.type === "image" || (event.type === "own" && failureKey(event.path) !== undefined))
+      this.#reporter.wake();
     if ((event.type === "node" || event.type === "request") && event.after === undefined)
       this.#parts.ages.forgetAge(event.id);
     leases.onEvent(event);

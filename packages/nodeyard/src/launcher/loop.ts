@@ -62,7 +62,7 @@ export class Loop {
 
   /** Passes an event of the view on, except for events that the scheduler does not use. */
   pushView(event: ViewEvent): void {
-    if (event.type === "own" || event.type === "complete") return;
+    if (event.type === "own" || event.type === "standing" || event.type === "complete") return;
     if (event.type === "unreadable") this.#pushUnreadable(event.before ?? event.after, event.after);
     else this.push(event);
   }

@@ -27,10 +27,15 @@ import { traceEvents, traceparentFor } from "./trace-events.ts";
 export type Parts = ReturnType<typeof assemble>;
 
 /**
- * Makes the parts of a launcher and connects them; nothing runs yet. `config` returns the configuration in force. It fixes which part
- * may call which: the loop gets actions out through `tasks`, and all others get events in through `push`.
+ * Makes the parts of a launcher and connects them; nothing runs yet. `config` returns the configuration in force; `onStanding` is called when
+ * a provider or host stands otherwise than before. It fixes which part may call which: the loop gets actions out through `tasks`, and all others get events in through `push`.
  */
-export function assemble(options: LauncherOptions, installation: string, config: () => LauncherConfig) {
+export function assemble(
+  options: LauncherOptions,
+  installation: string,
+  config: () => LauncherConfig,
+  onStanding: () => void = () => {},
+) {
   const { tree, clock, random, scan, log, counters, identity, trace } = options;
   // One clock of ages for all parts, so that one jump suspends all deletions by age together.
   const ages = new AgeClock({ tree, clock });
@@ -69,6 +74,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
       ...records,
       scan,
       installation,
+      onStanding,
       ...(evidence === undefined ? {} : { evidence }),
       ...(stateFolder === undefined ? {} : { stateFolder }),
     },

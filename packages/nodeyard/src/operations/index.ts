@@ -16,5 +16,6 @@ export * from "./provider-info.ts";
 export * from "./request.ts";
 export * from "./retire-backing.ts";
 export { hashOf } from "./secrets.ts";
+export * from "./standings.ts";
 export * from "./survey-move.ts";
 export * from "./tokens.ts";

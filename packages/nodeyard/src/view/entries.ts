@@ -4,6 +4,7 @@ import type {
   NodeFields,
   NodeRecord,
   RequestRecord,
+  Standing,
 } from "@nodeyard/model";
 
 /** A node as the view knows it. Entries are immutable: every change makes a new one. */
@@ -114,6 +115,8 @@ export type ViewEvent =
   | Changed<"unreadable", "path", UnreadableEntry>
   /** Comes after the events that it follows from. Without `after`: it is no backing node any more. */
   | { readonly type: "backing"; readonly id: string; readonly after?: BackingFacts | undefined }
+  /** As `backing`. Without `after`: there is no such thing any more. */
+  | Changed<"standing", "id", Standing>
   /** Without `after`: nothing is left of the image. */
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
   /** The picture became whole, or stopped being so (disconnect). Nothing may be swept or reset while it is not. */

@@ -17,10 +17,11 @@ const DATA = [
   // Every process that serves the API must know each token, and learn at once that one is revoked.
   "/nodeyard/tokens/",
   "/nodeyard/logins/",
+  "/nodeyard/standings/",
 ];
 
-/** Ephemeral, and so without children. Asking for their children would cost a read for each question. */
-const LEAVES = "/nodeyard/asks/";
+/** Ephemeral, and so without children. Asking for their children would cost a read for each of them. */
+const LEAVES = ["/nodeyard/asks/", "/nodeyard/standings/"];
 
 /** Kinds of paths whose children belong into the view. */
 const HOLDING: ReadonlySet<ParsedPath["kind"]> = new Set([
@@ -33,7 +34,7 @@ const HOLDING: ReadonlySet<ParsedPath["kind"]> = new Set([
 
 /** Whether the view needs the children of a path; contenders, requests, components and builders' locks have none of interest. */
 export function mayHold(path: string): boolean {
-  return HOLDING.has(parsePath(path).kind) && !path.startsWith(LEAVES);
+  return HOLDING.has(parsePath(path).kind) && !LEAVES.some((root) => path.startsWith(root));
 }
 
 /**

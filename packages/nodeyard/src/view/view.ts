@@ -9,6 +9,7 @@ import { NodeTable } from "./node-table.ts";
 import { type ParsedPath, parsePath } from "./paths.ts";
 import { RequestTable } from "./request-table.ts";
 import { SlotTable } from "./slot-table.ts";
+import { StandingTable } from "./standing-table.ts";
 import { UnreadableTable } from "./unreadable.ts";
 
 /** Options of a view. */
@@ -54,6 +55,7 @@ export class View {
   readonly own = new Map<string, OwnEntry>();
   readonly unreadable = new UnreadableTable();
   readonly slots = new SlotTable();
+  readonly standings = new StandingTable();
   readonly #options: ViewOptions;
   readonly #listeners = new Set<Listener>();
   readonly #feeds = new Map<string, Feed>();
@@ -280,7 +282,7 @@ export class View {
     this.#emit(gone);
   }
 
-  /** Calls the listeners with an event, and then with the facts of each backing node that it changed. */
+  /** Calls the listeners with an event, and then with each backing node and each standing that it changed. */
   #emit(event: ViewEvent | undefined): void {
     if (event === undefined) return;
     const backings = this.slots.take(event);
@@ -289,6 +291,8 @@ export class View {
       const changed: ViewEvent = { type: "backing", id, after: this.slots.facts(id) };
       for (const listener of this.#listeners) listener(changed);
     }
+    for (const changed of this.standings.take(event, this))
+      for (const listener of this.#listeners) listener(changed);
   }
 }
 

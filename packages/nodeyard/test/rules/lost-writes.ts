@@ -43,11 +43,12 @@ export function kindOf(ops: CallInfo["ops"]): string {
         .replace(/[0-9a-f]{32}__lock__\d*/, "contender")
         .replace(/\b\d{3}-(\d{10})?(?=\/|$)/, "#")
         .replace(/nodes\/\d{10}|nodes\/$/, "nodes/#")
-        .replace(/members\/.*/, "members/#")
+        .replace(/(members|standings)\/.*/, "$1/#")
         .replace(/leases\/.*/, "leases/#")
         .replace(/(components\/\w+\/).*/, "$1#");
       const data = "data" in op && op.data !== undefined ? Buffer.from(op.data).toString() : "";
-      const state = /"state":\s?"([a-z-]+)"/.exec(data)?.[1];
+      // A report has the states of many things.
+      const state = path.endsWith("standings/#") ? undefined : /"state":\s?"([a-z-]+)"/.exec(data)?.[1];
       return `${op.op} ${path}${state === undefined ? "" : ` ${state}`}`;
     })
     .join(", ");

@@ -140,7 +140,8 @@ describe("the owner of backing nodes", () => {
   const owner = backingOwner("slices");
   const fence = { op: "check", path: "/nodepool" } as const;
 
-  async function carrier() {
+  /** `holder`: has its lock from the start, since one that is in use and locked by nobody is garbage. */
+  async function carrier(holder = owner) {
     const world = new World();
     const userData = encodeBacking({ owner, label: "slice", slots: 2, failed: false, launched: 1 });
     const id = await world.makeNode({
@@ -150,6 +151,7 @@ describe("the owner of backing nodes", () => {
       pool: "main",
       user_data: userData,
     });
+    const lock = await world.contend(paths.nodeLock(id), Buffer.from(holder));
     const member = await world.start("a", launcherConfig([fakeProvider()]));
     const { view } = member.launcher;
     const context = {
@@ -159,17 +161,16 @@ describe("the owner of backing nodes", () => {
       log: memoryLog(),
       journal: memoryJournal(),
     } as unknown as RecordHandles;
-    return { world, id, context, entry: () => view.nodes.byId.get(id)! };
+    return { world, id, lock, context, entry: () => view.nodes.byId.get(id)! };
   }
 
   test("says of none that it has failed whose lock is another's", async () => {
-    const { world, id, context, entry } = await carrier();
-    const theirs = await world.contend(paths.nodeLock(id), Buffer.from("somebody"));
+    const { world, id, lock: theirs, context, entry } = await carrier("somebody");
     const backing = { id, provider: "slices", data: backingData(entry().record)!, entry: entry() };
     expect(await world.settle(markFailed(context, "slices", backing, fence))).toBe(false);
     expect(String(world.node(id)?.user_data)).toContain('"failed":false');
-    await world.settle(world.other.delete(theirs));
     await world.contend(paths.nodeLock(id), Buffer.from(owner));
+    await world.settle(world.other.delete(theirs));
     expect(await world.settle(markFailed(context, "slices", { ...backing, entry: entry() }, fence))).toBe(
       true,
     );
@@ -177,9 +178,7 @@ describe("the owner of backing nodes", () => {
   });
 
   test("says of none that it has failed whose lock goes meanwhile", async () => {
-    const { world, id, context, entry } = await carrier();
-    const own = await world.contend(paths.nodeLock(id), Buffer.from(owner));
-    await world.run(100);
+    const { world, id, lock: own, context, entry } = await carrier();
     const backing = { id, provider: "slices", data: backingData(entry().record)!, entry: entry() };
     const done = before(world, touches(paths.node(id)), () => void world.other.delete(own));
     const launchers = { ...context, tree: world.members[0]!.tree };
@@ -190,8 +189,6 @@ describe("the owner of backing nodes", () => {
 
   test("gives none back when it is the owner no more", async () => {
     const { world, id, context, entry } = await carrier();
-    await world.contend(paths.nodeLock(id), Buffer.from(owner));
-    await world.run(100);
     const backing = { id, provider: "slices", data: backingData(entry().record)!, entry: entry() };
     const give = (by: CheckOp) => world.settle(releaseBacking(context, "slices", backing, "it is empty", by));
     await expect(give({ op: "check", path: "/nodeyard/elections/left" })).rejects.toThrow();

@@ -1,5 +1,5 @@
 import type { InventoryItem } from "@nodeyard/driver";
-import { encodeNode, newNode, paths } from "@nodeyard/model";
+import { encodeNode, firstLine, newNode, paths, type StandingFact, standingFact } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { treeSeconds } from "@nodeyard/tree";
 import { Controller, Election, withRoot } from "../../coordination/index.ts";
@@ -28,17 +28,25 @@ export class InventoryKeeper {
   readonly #open: OpenProvider;
   readonly #election: Election;
   readonly #controller: Controller;
-  /** Hosts that did not answer, by key: not before then again. */
-  readonly #retryAt = new Map<string, { readonly at: number; readonly attempt: number }>();
+  /** Called when a host answers, or no longer does. */
+  readonly #onChange: () => void;
+  /** Hosts that did not answer, by key: why, since when (tree time), and not before `at` again. */
+  readonly #silent = new Map<
+    string,
+    { readonly at: number; readonly attempt: number; readonly why: string; readonly since: number }
+  >();
+  /** Keys of the hosts that lack a record, as compared last; undefined: another launcher leads, or nothing was compared yet. */
+  #lacking: ReadonlySet<string> | undefined;
   /** The term for which the view is known to hold what the leader before us wrote, and the one for which it is being compared. */
   #caughtUp: string | undefined;
   #catchingUp: string | undefined;
   /** Paths of the unreadable records that were logged last. */
   #doubtful = "";
 
-  constructor(context: RecordHandles, open: OpenProvider) {
+  constructor(context: RecordHandles, open: OpenProvider, onChange: () => void) {
     this.#context = context;
     this.#open = open;
+    this.#onChange = onChange;
     const { name: provider } = open.config;
     this.#controller = new Controller(context, {
       name: `inventory of ${provider}`,
@@ -76,10 +84,32 @@ export class InventoryKeeper {
     await ended;
   }
 
+  /** How the hosts stand; empty while another launcher leads. */
+  facts(): readonly StandingFact[] {
+    const lacking = this.#lacking;
+    if (lacking === undefined) return [];
+    const { clock, ages } = this.#context;
+    const { name: provider } = this.#open.config;
+    return this.#open.provider.inventory().map(({ key, labels }) => {
+      const [name, silent] = [`${provider}/${key}`, this.#silent.get(key)];
+      const about = { provider, labels: [...labels] };
+      if (!lacking.has(key)) return standingFact("host", name, "good", "host.registered", about);
+      if (silent === undefined) return standingFact("host", name, "unknown", "host.waiting", about);
+      const nextTry = Math.round(ages.now() + Math.max(0, silent.at - clock.monotonic()));
+      const { since } = silent;
+      return standingFact("host", name, "failing", "host.silent", {
+        ...about,
+        since,
+        cause: firstLine(silent.why),
+        nextTry,
+      });
+    });
+  }
+
   /** Milliseconds until the first of the hosts that did not answer is asked again. */
   #pause(): number | undefined {
     const now = this.#context.clock.monotonic();
-    const next = [...this.#retryAt.values()].map(({ at }) => at - now).filter((pause) => pause > 0);
+    const next = [...this.#silent.values()].map(({ at }) => at - now).filter((pause) => pause > 0);
     return next.length === 0 ? undefined : Math.min(...next);
   }
 
@@ -87,7 +117,10 @@ export class InventoryKeeper {
   async #reconcile(stop: AbortSignal): Promise<number | undefined> {
     const { view } = this.#context;
     // The leader probes hosts that did not answer; a launcher that no longer leads forgets its pauses.
-    if (!this.#election.leading) this.#retryAt.clear();
+    if (!this.#election.leading) {
+      this.#silent.clear();
+      this.#note(undefined);
+    }
     if (!view.complete || !this.#leads()) return undefined;
     const { name } = this.#open.config;
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
@@ -95,7 +128,8 @@ export class InventoryKeeper {
     this.#logDoubtful(plan.doubtful);
     // Pauses of hosts that need no probe any more are forgotten.
     const lacking = new Set(plan.register.map(({ item }) => item.key));
-    for (const key of this.#retryAt.keys()) if (!lacking.has(key)) this.#retryAt.delete(key);
+    for (const key of this.#silent.keys()) if (!lacking.has(key)) this.#silent.delete(key);
+    this.#note(lacking);
     await Promise.all(
       plan.deregister.map((id) => takeOut(this.#context, id, "it is no longer in the configuration")),
     );
@@ -115,6 +149,15 @@ export class InventoryKeeper {
     ];
     await atMost(PROBES_AT_ONCE, work);
     return this.#pause();
+  }
+
+  /** Hosts lack records, others than before: how they stand has changed. */
+  #note(lacking: ReadonlySet<string> | undefined): void {
+    const before = this.#lacking;
+    this.#lacking = lacking;
+    if (lacking === undefined || before === undefined) {
+      if (before !== lacking) this.#onChange();
+    } else if ([...lacking].join() !== [...before].join()) this.#onChange();
   }
 
   /** Logs records that keep slots from being registered, once for the same set of records. */
@@ -155,7 +198,7 @@ export class InventoryKeeper {
   }
 
   #due(item: InventoryItem): boolean {
-    const retry = this.#retryAt.get(item.key);
+    const retry = this.#silent.get(item.key);
     return retry === undefined || retry.at <= this.#context.clock.monotonic();
   }
 
@@ -164,16 +207,19 @@ export class InventoryKeeper {
     const context = this.#context;
     const probe = await probeInTime(context.clock, this.#open.provider, item, stop);
     if (!probe.alive) {
-      const attempt = (this.#retryAt.get(item.key)?.attempt ?? -1) + 1;
+      const before = this.#silent.get(item.key);
+      const attempt = (before?.attempt ?? -1) + 1;
       const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);
-      this.#retryAt.set(item.key, { at: context.clock.monotonic() + pause, attempt });
+      const since = before?.since ?? Math.round(context.ages.now());
+      this.#silent.set(item.key, { at: context.clock.monotonic() + pause, attempt, why: probe.why, since });
+      this.#onChange();
       context.log.warn(
         { provider: this.#open.config.name, host: item.key, why: probe.why, retryMs: Math.round(pause) },
         "a host is not registered",
       );
       return;
     }
-    this.#retryAt.delete(item.key);
+    this.#silent.delete(item.key);
     const { machine } = probe;
     const { connection } = item;
     const pool = this.#open.config.pools.find((candidate) => candidate.name === item.pool);

@@ -31,6 +31,8 @@ export interface ProviderHandles extends RecordHandles {
   readonly evidence?: Evidence;
   /** Folder of this process for what outlives it, handed to drivers. */
   readonly stateFolder?: string;
+  /** Called when a provider or a host stands otherwise than before. */
+  readonly onStanding: () => void;
 }
 
 /** For what asks a cloud: the view tells machines with a record from others. */

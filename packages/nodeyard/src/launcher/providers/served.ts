@@ -185,7 +185,7 @@ export function begin(
 ): void {
   if (isExclusive(open.driver)) served.foreign = foreignWatch(context, open.config.name, onForeign);
   if (open.driver.capabilities.inventory) {
-    served.inventory = new InventoryKeeper(context, open);
+    served.inventory = new InventoryKeeper(context, open, context.onStanding);
     served.inventory.start();
   }
   // Clouds send no events for leaked resources, so this sweep runs by time alone.

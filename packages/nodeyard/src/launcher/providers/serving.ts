@@ -8,6 +8,7 @@ import { refuseForeign } from "./foreign.ts";
 import { learnFacts, type ProviderFacts } from "./learn-facts.ts";
 import { LeftProviders, METASTATIC, withoutPools } from "./left-providers.ts";
 import { openProvider, type ProviderHandles } from "./providers.ts";
+import { launcherFacts } from "./report.ts";
 import {
   begin,
   beginBackings,
@@ -63,7 +64,10 @@ export class Serving {
     this.#registration = parts.registration;
     this.#identity = parts.identity;
     this.#driverOf = parts.driverOf;
-    this.#onChange = parts.onChange;
+    this.#onChange = () => {
+      parts.onChange();
+      this.#context.onStanding();
+    };
     const isKnown = (provider: string) => this.#served.has(provider) || this.#draining.has(provider);
     const drain = (provider: string) => this.#inTurn(() => this.#drainLeft(provider));
     this.#left = new LeftProviders(this.#context, isKnown, drain);
@@ -72,6 +76,11 @@ export class Serving {
   /** What the scheduler is to know of the providers that are open. */
   locals(): ReturnType<typeof localsOf> {
     return localsOf([...this.#served.values(), ...this.#draining.values()], this.pools);
+  }
+
+  /** What this launcher reports of its providers, hosts and labels. */
+  facts(config: Parameters<typeof launcherFacts>[0]): ReturnType<typeof launcherFacts> {
+    return launcherFacts(config, this.#served, this.#replacements, this.#context.view);
   }
 
   /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
@@ -266,6 +275,7 @@ export class Serving {
     const since = served.failing?.since ?? now;
     const code = open === undefined ? closedCode(error) : "provider.failing";
     served.failing = { code, since, error: messageOf(error), nextTry: now + Math.round(pause) };
+    this.#context.onStanding();
     const facts = { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) };
     if (open !== undefined) {
       log.warn(facts, "cannot read a provider's quota; the last known one stays in force");

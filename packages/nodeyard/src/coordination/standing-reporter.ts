@@ -1,0 +1,108 @@
+import {
+  encodeStandings,
+  STANDINGS,
+  type StandingFact,
+  type StandingState,
+  standingPath,
+} from "@nodeyard/model";
+import { messageOf } from "@nodeyard/runtime";
+import { type Tree, TreeError, treeNow } from "@nodeyard/tree";
+import { Controller, type ControllerHandles } from "./controller.ts";
+import { withRoot } from "./roots.ts";
+
+/** Changes that come together are reported together, milliseconds. */
+const GATHER_MS = 250;
+/** A fact whose change woke nobody is reported this late at most, milliseconds. */
+const RESYNC_MS = 60_000;
+/** Bytes for which a reporter rests a millisecond: a large report is written less often, so that all of them cost the tree little. */
+const BYTES_PER_MS = 32;
+
+/**
+ * Reports how the things that this member looks after stand, in an ephemeral record that every process with a view follows: each change
+ * within a second, and nothing while nothing changes.
+ */
+export class StandingReporter {
+  readonly #handles: ControllerHandles & { readonly tree: Tree };
+  readonly #member: { readonly name: () => string; readonly hostname: string };
+  readonly #collect: () => readonly StandingFact[];
+  readonly #controller: Controller;
+  /** Since when each thing has its state, where the fact itself does not tell. */
+  #since: ReadonlyMap<string, { readonly state: StandingState; readonly since: number }> = new Map();
+  #written: { readonly path: string; readonly data: Uint8Array } | undefined;
+  /** Monotonic milliseconds. */
+  #notBefore = 0;
+
+  /** `member`: its name below `/nodeyard/members` now. `collect`: all facts, from memory. */
+  constructor(
+    handles: ControllerHandles & { readonly tree: Tree },
+    member: { readonly name: () => string; readonly hostname: string },
+    collect: () => readonly StandingFact[],
+  ) {
+    this.#handles = handles;
+    this.#member = member;
+    this.#collect = collect;
+    this.#controller = new Controller(handles, {
+      name: "report of standings",
+      site: "coordination/standing-reporter.ts",
+      resyncMs: RESYNC_MS,
+      reconcile: () => this.#report(),
+      failed: (error) => {
+        handles.log.debug({ error: messageOf(error) }, "cannot report how things stand; will retry");
+        this.#written = undefined;
+        return 5_000;
+      },
+    });
+  }
+
+  start(): void {
+    this.#controller.start();
+    this.wake();
+  }
+
+  /** Something may have changed. */
+  wake(): void {
+    const rest = this.#notBefore - this.#handles.clock.monotonic();
+    this.#controller.wake(Math.max(GATHER_MS, rest));
+  }
+
+  /** Takes the report back: this member looks after nothing any more. */
+  async close(): Promise<void> {
+    await this.#controller.close();
+    if (this.#written === undefined) return;
+    await this.#handles.tree.delete(this.#written.path).catch(() => {});
+  }
+
+  async #report(): Promise<undefined> {
+    const { tree, clock } = this.#handles;
+    const path = standingPath(this.#member.name());
+    const facts = this.#dated(this.#collect());
+    const data = encodeStandings({ hostname: this.#member.hostname, facts, leftOut: 0 });
+    const written = this.#written;
+    if (written?.path === path && Buffer.compare(written.data, data) === 0) return;
+    this.#notBefore = clock.monotonic() + data.length / BYTES_PER_MS;
+    // The name changes with the session, with which the former record went.
+    if (written?.path === path) await tree.set(path, data);
+    else
+      await withRoot(tree, STANDINGS, () => tree.create(path, data, { ephemeral: true })).catch((error) => {
+        if (!(error instanceof TreeError && error.code === "tree.node_exists")) throw error;
+        return tree.set(path, data);
+      });
+    this.#written = { path, data };
+  }
+
+  /** The facts with the times of their states. */
+  #dated(facts: readonly StandingFact[]): readonly StandingFact[] {
+    const now = Math.round(treeNow(this.#handles));
+    const since = new Map<string, { state: StandingState; since: number }>();
+    const dated = facts.map((fact) => {
+      const { kind, name, provider = "", state } = fact;
+      const key = JSON.stringify([kind, name, provider]);
+      const before = this.#since.get(key);
+      const own = fact.since ?? (before?.state === state ? before.since : now);
+      since.set(key, { state, since: own });
+      return { ...fact, since: own };
+    });
+    this.#since = since;
+    return dated;
+  }
+}

@@ -1,0 +1,99 @@
+import { createServer } from "node:net";
+import { type Driver, DriverError } from "@nodeyard/driver";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readStandings, standingTexts, textsOf } from "../../src/operations/index.ts";
+import { fakeProvider, launcherConfig, type Rig, startRig, staticProvider, until } from "../launcher/rig.ts";
+
+/** A driver whose providers cannot be opened, in the words of a cloud. */
+const closed = (fake: Driver): Driver => ({
+  ...fake,
+  open: () =>
+    Promise.reject(new DriverError("transient", "401 Unauthorized: the token has expired\nsecond line")),
+});
+
+describe("what is wrong with a real launcher", () => {
+  let rig: Rig;
+  let port: number;
+
+  beforeAll(async () => {
+    // A port where nothing listens.
+    const server = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    ({ port } = server.address() as { port: number });
+    await new Promise((resolve) => server.close(resolve));
+    const host = { name: "127.0.0.1", labels: ["small"], username: "zuul", "connection-port": port };
+    const labels = new Map([
+      ["lost", { name: "lost", minReady: 0, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
+    ]);
+    rig = await startRig(launcherConfig([staticProvider([host]), fakeProvider()], { labels }), {
+      around: closed,
+    });
+  });
+  afterAll(() => rig[Symbol.asyncDispose]());
+
+  const standing = (id: string) => rig.launcher.view.standings.get(id);
+  const failing = (id: string) =>
+    until(`${id} is failing`, () => {
+      const one = standing(id);
+      return one?.state === "failing" && one;
+    });
+
+  test("a static host that does not answer: with its cause, and when it is tried again", async () => {
+    const host = await failing(`host/lab/zuul@127.0.0.1:${port}`);
+    expect(host).toMatchObject({ code: "host.silent", members: ["host"] });
+    expect(host.cause).toContain("nothing to scan here");
+    expect(host.nextTry).toBeGreaterThan(host.since!);
+    expect(await failing("provider/lab")).toMatchObject({ code: "provider.no-hosts", because: host.id });
+  });
+
+  test("a provider that cannot be opened: the first line of its own error", async () => {
+    expect(await failing("provider/cloud")).toMatchObject({
+      code: "provider.failing",
+      cause: "401 Unauthorized: the token has expired",
+    });
+  });
+
+  test("labels that nobody can serve follow from these, or are offered by no pool", async () => {
+    expect((await failing("label/small")).cause).toMatch(/nothing to scan here|401 Unauthorized/);
+    expect(await failing("label/large")).toMatchObject({ code: "label.unserved", because: "provider/cloud" });
+    expect(await failing("label/lost")).toMatchObject({ code: "label.no-pool" });
+    expect(standing("launcher/host")).toMatchObject({ state: "good" });
+  });
+
+  test("a command reads the same from the tree alone", async () => {
+    await failing("label/lost");
+    const read = await readStandings({ tree: rig.tree, clock: systemClock, random: systemRandom });
+    const plain = (all: readonly { id: string; state: string; cause: string | null }[]) =>
+      all.map(({ id, state, cause }) => ({ id, state, cause }));
+    expect(plain(read)).toEqual(plain(rig.launcher.view.standings.list()));
+  });
+});
+
+test("what becomes good again says so, and a launcher that goes takes its report along", async () => {
+  let isOpen = false;
+  const around = (fake: Driver): Driver => ({
+    ...fake,
+    open: (...args) => (isOpen ? fake.open(...args) : Promise.reject(new Error("not yet"))),
+  });
+  await using rig = await startRig(launcherConfig([fakeProvider()]), { around });
+  const is = (state: string | undefined) =>
+    until(
+      `the provider is ${state}`,
+      () => rig.launcher.view.standings.get("provider/cloud")?.state === state,
+    );
+  await is("failing");
+  isOpen = true;
+  await is("good");
+  const other = await rig.another();
+  await other.close(100);
+  expect(rig.launcher.view.standings.get("provider/cloud")).toMatchObject({ state: "good" });
+});
+
+test("each code has a meaning, and one that is not good says what happens next", () => {
+  for (const code of Object.keys(standingTexts)) {
+    const { meaning, remedy } = textsOf({ code, name: "it" });
+    expect(meaning).not.toBe("");
+    expect(remedy).not.toContain("NAME");
+  }
+});
