@@ -1,7 +1,8 @@
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { secondTry } from "./tools/suites/second-try.ts";
+import { patient } from "./testing/patience.ts";
+import { everySuite } from "./tools/suites/every-suite.ts";
 import { QUICK, SLOW } from "./tools/suites/suites.ts";
 
 /** Minutes each, most of it spent waiting: last, one of them would run alone at the end. */
@@ -35,7 +36,7 @@ function suite(name: string, include: readonly string[], exclude: readonly strin
 
 export default defineConfig({
   test: {
-    ...secondTry,
+    ...everySuite,
     projects: [
       // Many files share one process and what it has loaded, which saves two fifths of their processor time: a file gives back what it
       // replaces (environment, globals, timers).
@@ -47,11 +48,11 @@ export default defineConfig({
     maxWorkers: availableParallelism() + (process.env.CI === undefined ? 1 : 0),
     sequence: { sequencer: LongFirst },
     // A net for what hangs, far beyond what a busy machine needs: no test asserts on time.
-    testTimeout: 90_000,
-    hookTimeout: 180_000,
-    // For what is polled for: a busy machine may take Vitest's one second for a single look. Less than the minute after which
-    // everything is looked at again, which must not hide an event that was missed.
-    expect: { poll: { timeout: 45_000 } },
+    testTimeout: patient(90_000),
+    hookTimeout: patient(180_000),
+    // For what is polled for: a busy machine may take Vitest's one second for a single look. On an idle one less than the minute after
+    // which everything is looked at again, which must not hide an event that was missed.
+    expect: { poll: { timeout: patient(45_000) } },
     coverage: { provider: "v8", include: ["packages/*/src/**"], exclude: ["packages/*/src/bin/**"] },
   },
 });

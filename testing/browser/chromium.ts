@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
+import { requireTools } from "../skipped.ts";
 
 /** Debian's; a browser is never downloaded. */
 const CHROMIUM = "/usr/bin/chromium";
@@ -14,14 +14,8 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** What is missing on this machine, or undefined; in CI a missing browser is an error. For `describe.skipIf(requireChromium())`. */
-export function requireChromium(): string | undefined {
-  if (existsSync(CHROMIUM)) return undefined;
-  const line = `browser tests need ${CHROMIUM}. Run: apt-get install chromium`;
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return line;
-}
+/** For `describe.skipIf(requireChromium())`: why there is no browser, or undefined. */
+export const requireChromium = () => requireTools("browser tests", "chromium");
 
 /** The system's Chromium without a window, with a profile of its own. Each context of it is as another person's browser. */
 export function openBrowser(): Promise<Browser> {

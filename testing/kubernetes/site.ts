@@ -4,6 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Agent, request } from "undici";
+import { requireTools, skip } from "../skipped.ts";
 import { freePort } from "../zookeeper/index.ts";
 import { STAGES } from "./stages.ts";
 
@@ -53,19 +54,11 @@ process.on("exit", () => {
   for (const child of living) child.kill("SIGKILL");
 });
 
-/** Why no cluster can be started here; undefined: one can. In CI it is an error. */
+/** Why no cluster can be started here; undefined: one can. */
 export function missingCluster(): string | undefined {
   const missing = NEEDED.find((program) => !existsSync(join(PROGRAMS, program)));
-  const why =
-    missing !== undefined
-      ? `there is no ${join(PROGRAMS, missing)}; run testing/kubernetes/build.sh`
-      : existsSync("/usr/bin/etcd")
-        ? undefined
-        : "there is no /usr/bin/etcd; install etcd-server";
-  if (why === undefined) return undefined;
-  if (process.env.CI) throw new Error(why);
-  console.warn(`skipped: the tests on a real Kubernetes control plane, since ${why}`);
-  return why;
+  if (missing === undefined) return requireTools("tests of Kubernetes", "etcd");
+  return skip(`tests of Kubernetes need ${join(PROGRAMS, missing)}. Run: testing/kubernetes/build.sh`);
 }
 
 /**

@@ -1,12 +1,13 @@
 import { defineConfig } from "vitest/config";
-import { secondTry } from "../../tools/suites/second-try.ts";
+import { everySuite } from "../../tools/suites/every-suite.ts";
+import { patient } from "../patience.ts";
 
-const common = { pool: "forks", testTimeout: 600_000, hookTimeout: 900_000 } as const;
+const common = { pool: "forks", testTimeout: patient(600_000), hookTimeout: patient(900_000) } as const;
 
 /** The suites that need the control plane; `npm test` does not run them, `npm run test:openstack` skips none. */
 export default defineConfig({
   test: {
-    ...secondTry,
+    ...everySuite,
     projects: [
       {
         extends: true,

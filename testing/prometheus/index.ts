@@ -10,6 +10,8 @@ families = [{"name": f.name, "type": f.type, "help": f.documentation,
 json.dump(families, sys.stdout)
 `;
 
+import { requireTools, skip } from "../skipped.ts";
+
 export interface Family {
   /** The name of a counter has no `_total` here. */
   readonly name: string;
@@ -27,15 +29,14 @@ const PYTHONS = ["python3", "/usr/bin/python3"];
 
 let found: string | undefined;
 
-/** Why the parser is not available, or undefined. In CI this is an error, so that no test is skipped silently. */
+/** Why the parser is not available, or undefined. */
 export function requirePrometheusParser(): string | undefined {
   found ??= PYTHONS.find((python) => spawnSync(python, ["-c", "import prometheus_client"]).status === 0);
   if (found !== undefined) return undefined;
-  const line =
-    "Prometheus tests need the parser of its Python client. Run: apt-get install python3-prometheus-client";
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return line;
+  return skip(
+    "Prometheus tests need the parser of its Python client",
+    "/usr/lib/python3/dist-packages/prometheus_client",
+  );
 }
 
 /** The metric families of a page. Throws with the parser's message if the page is not valid. */
@@ -49,11 +50,5 @@ export function parsePage(text: string): readonly Family[] {
   return JSON.parse(stdout.replaceAll(/\bNaN\b|-?\bInfinity\b/g, "null")) as readonly Family[];
 }
 
-/** Why promtool is not available, or undefined. In CI this is an error, so that no test is skipped silently. */
-export function requirePromtool(): string | undefined {
-  if (spawnSync("promtool", ["--version"]).status === 0) return undefined;
-  const line = "Tests of alerts need promtool. Run: apt-get install --no-install-recommends prometheus";
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return line;
-}
+/** For `test.skipIf(requirePromtool())`: why promtool is not available, or undefined. */
+export const requirePromtool = () => requireTools("tests of alerts", "promtool");

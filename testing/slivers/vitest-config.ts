@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
-import { secondTry } from "../../tools/suites/second-try.ts";
+import { everySuite } from "../../tools/suites/every-suite.ts";
+import { patient } from "../patience.ts";
 
 const ALL = ["packages/*/test/**/lxc-*.test.ts"];
 /** They measure how the kernel divides the processors: nothing else may run meanwhile. */
@@ -22,13 +23,13 @@ function project(name: string, include: readonly string[], exclude: readonly str
  */
 export default defineConfig({
   test: {
-    ...secondTry,
+    ...everySuite,
     projects: [project("beside", ALL, ALONE), project("alone", ALONE)],
     pool: "forks",
     // They share one machine: one file at a time, also across runs.
     fileParallelism: false,
     setupFiles: [join(import.meta.dirname, "one-at-a-time.ts")],
-    testTimeout: 120_000,
-    hookTimeout: 900_000,
+    testTimeout: patient(120_000),
+    hookTimeout: patient(900_000),
   },
 });

@@ -1,2 +1,2 @@
-export { missingSshd, requireSshd } from "./require.ts";
+export { requireSshd } from "./require.ts";
 export { type HostKeyType, type Sshd, type SshdOptions, startSshd } from "./server.ts";

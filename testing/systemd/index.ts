@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,8 @@ print("bound", flush=True)
 while True:
     print(receiver.recv(4096).decode().strip().replace("\\n", " "), flush=True)
 `;
+
+import { requireTools } from "../skipped.ts";
 
 /** Stands for the systemd that a service reports to. */
 export class NotifySocket {
@@ -59,11 +61,5 @@ export class NotifySocket {
   }
 }
 
-/** For `describe.skipIf(requireSystemd())`: why systemd's programs cannot be used. In CI that is an error. */
-export function requireSystemd(): string | undefined {
-  if (spawnSync("systemd-notify", ["--version"]).status === 0) return undefined;
-  const line = "tests of services need systemd's programs. Run: apt-get install systemd";
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return line;
-}
+/** For `describe.skipIf(requireSystemd())`: why systemd's programs cannot be used. */
+export const requireSystemd = () => requireTools("tests of services", "systemd-notify");

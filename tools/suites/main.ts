@@ -1,5 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
+import { patience } from "../../testing/patience.ts";
 import { QUICK, SLOW } from "./suites.ts";
 
 const HELP = `npm test [-- SUITE... | PATH... | all] [options of vitest]
@@ -18,6 +20,7 @@ const args = process.argv.slice(2);
 const words = args.filter((arg) => !arg.startsWith("-"));
 if (args.includes("--help")) console.log(HELP);
 else {
+  if (words.length === 0) console.log(duration());
   const { status } = spawnSync(process.execPath, [vitest(), "run", ...vitestArguments()], {
     stdio: "inherit",
   });
@@ -35,6 +38,12 @@ function vitestArguments(): readonly string[] {
   if (words.includes("all")) return args.filter((arg) => arg !== "all");
   const chosen = words.length === 0 ? [QUICK] : suites;
   return [...args.filter((arg) => !names.has(arg)), ...chosen.map((name) => `--project=${name}`)];
+}
+
+/** The quick tests take five minutes on two processors that have nothing else to do. */
+function duration(): string {
+  const minutes = Math.ceil((10 / availableParallelism()) * patience());
+  return `The quick tests take about ${minutes} min on this machine, as busy as it is now.`;
 }
 
 function tellLeftOut(): void {

@@ -6,10 +6,11 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, describe, expect, test } from "vitest";
 import { blankDisk, Launches, type QemuRig, qemuRig, requireQemu } from "../../../testing/qemu/index.ts";
+import { requireRoot } from "../../../testing/skipped.ts";
 import { assertIdsUnused, Numbers } from "../src/edge/numbers.ts";
 
-const root = process.getuid?.() === 0;
-const skip = requireQemu() !== undefined;
+const skip = requireQemu();
+const noRoot = skip ?? requireRoot();
 const PLAIN = fileURLToPath(new URL("../../../testing/qemu/plain-user.ts", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "nodeyard-users-"));
 const blank = { name: "blank", path: blankDisk(folder), format: "raw" };
@@ -31,7 +32,7 @@ const at = (rig: QemuRig, nodeId: string, ...path: readonly string[]) => {
 const pidOf = (rig: QemuRig, nodeId: string) =>
   Number(readFileSync(at(rig, nodeId, "run", "qemu.pid"), "utf8"));
 
-describe.skipIf(skip || !root)("a user for each machine", { timeout: 120_000 }, () => {
+describe.skipIf(noRoot)("a user for each machine", { timeout: 120_000 }, () => {
   test("runs it, reads nothing of another's, and is given back", async () => {
     await inRig({ users: "61300-61301" }, async (launches, rig) => {
       for (const id of ["0000000001", "0000000002"]) await launches.create(id);
@@ -89,7 +90,7 @@ describe.skipIf(skip)("a machine whose process is gone", { timeout: 120_000 }, (
   });
 });
 
-describe.skipIf(skip || !root)("a launcher that is not root", { timeout: 120_000 }, () => {
+describe.skipIf(noRoot)("a launcher that is not root", { timeout: 120_000 }, () => {
   test("makes and removes machines as itself, and is refused what needs root by name", () => {
     const home = mkdtempSync(join(tmpdir(), "nodeyard-plain-"));
     chownSync(home, 61234, 61234);

@@ -1,20 +1,19 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireSshd } from "../../../testing/sshd/index.ts";
 import { freePort } from "../../../testing/zookeeper/ports.ts";
 import { GrammarError, SliverClient, sshArguments, sshTransport } from "../src/index.ts";
 
 const SSHD = "/usr/sbin/sshd";
-const missing = !existsSync(SSHD);
-if (missing && process.env.CI === "true") throw new Error(`${SSHD} is wanted`);
 const unreachable = { code: "sliver-protocol.unreachable" };
 
 /** A real server whose one key has a forced command, as a control account has. */
-describe.skipIf(missing)("through a real sshd", () => {
+describe.skipIf(requireSshd())("through a real sshd", () => {
   let folder: string;
   let port: number;
   let server: ChildProcess;

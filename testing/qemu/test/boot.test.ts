@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Machine } from "@nodeyard/driver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireRoot } from "../../skipped.ts";
 import {
   Beyond,
   Client,
@@ -66,7 +67,7 @@ describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
     });
   });
 
-  test.skipIf(process.getuid?.() !== 0)("outbound reaches beyond this host, and not this host", async () => {
+  test.skipIf(requireRoot())("outbound reaches beyond this host, and not this host", async () => {
     const rig = await rigOf(direct(), {}, { network: "outbound" });
     await inRig(rig, async (launches) => {
       const machine = await launches.create("0000000003");

@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { requireRoot } from "../../skipped.ts";
 import { requireQemu, testImage } from "../index.ts";
 import { output } from "../run.ts";
 
-const skip = requireQemu() !== undefined || process.getuid?.() !== 0;
+const skip = requireQemu() ?? requireRoot();
 const script = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url));
 
 describe.skipIf(skip)("machines on a bridge", { timeout: 400_000 }, () => {

@@ -5,16 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeProgram } from "../../../packages/nodeyard/src/cli/index.ts";
 import { systemMachine } from "../../../packages/nodeyard/src/machine/index.ts";
+import { requireTools } from "../../../testing/skipped.ts";
 import { manualPages, type Pages, sliverHostPages } from "../manual.ts";
-
-/** Why pages cannot be formatted here. In CI that is an error. */
-function missing(): boolean {
-  if (spawnSync("man", ["--version"]).status === 0) return false;
-  const line = "manual pages are checked by man. Run: apt-get install man-db";
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return true;
-}
 
 let folder: string;
 let pages: Pages;
@@ -39,7 +31,7 @@ test("every command has a page, and every program of a sliver host", async () =>
   expect(names.sort()).toEqual([...commands, "nodeyard", "nodepool.yaml", "sliver-enrol", "sliverd"].sort());
 });
 
-describe.skipIf(missing())("man", () => {
+describe.skipIf(requireTools("tests of manual pages", "man"))("man", () => {
   test("formats the pages without a warning", () => {
     const words = ["--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z"];
     const files = Object.keys(pages).map((name) => join(folder, name));

@@ -1,6 +1,7 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { requireTools } from "../../../../testing/skipped.ts";
 import { conversions } from "../../src/builder/core/convert.ts";
 import { makeHost, openTree, startBuilder, until } from "./rig.ts";
 
@@ -18,8 +19,7 @@ test("a missing format is converted from raw, or else from qcow2, with its forma
   expect(conversions("/i/a", ["raw"], ["tar"])).toEqual([]);
 });
 
-const noQemu = spawnSync("qemu-img", ["--version"]).status !== 0;
-if (noQemu && process.env.CI) throw new Error("conversions need qemu-img. Run: apt-get install qemu-utils");
+const noQemu = requireTools("tests of conversions", "qemu-img");
 
 test.skipIf(noQemu)("a program that leaves qcow2 is enough for a provider that wants raw", async () => {
   const host = makeHost();

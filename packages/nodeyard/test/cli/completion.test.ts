@@ -1,8 +1,9 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireTools } from "../../../../testing/skipped.ts";
 import { COMPLETIONS, type Described, describeProgram, main, type Shell } from "../../src/cli/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
 
@@ -80,14 +81,6 @@ function lines(shell: Shell, words: readonly string[]): readonly string[] {
   return [...new Set(found)];
 }
 
-function missing(shell: Shell): boolean {
-  if (spawnSync(shell, ["--version"]).status === 0) return false;
-  const line = `the completion for ${shell} is tested in ${shell}. Run: apt-get install ${shell}`;
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return true;
-}
-
 const CASES: readonly (readonly [line: string, found: readonly string[]])[] = [
   ["nodeyard li", ["list"]],
   ["nodeyard --state list lis", ["list"]],
@@ -125,9 +118,12 @@ test("nodeyard completion prints the script, and names the shells when it has no
 });
 
 describe.each(Object.keys(COMPLETIONS) as Shell[])("%s", (shell) => {
-  test.skipIf(missing(shell)).each(CASES)("%s", (line, found) => {
-    const script = join(folder, `nodeyard.${shell}`);
-    writeFileSync(script, COMPLETIONS[shell](program));
-    expect(FOUND[shell](script, line)).toEqual(found);
-  });
+  test.skipIf(requireTools(`tests of the completion for ${shell}`, shell)).each(CASES)(
+    "%s",
+    (line, found) => {
+      const script = join(folder, `nodeyard.${shell}`);
+      writeFileSync(script, COMPLETIONS[shell](program));
+      expect(FOUND[shell](script, line)).toEqual(found);
+    },
+  );
 });

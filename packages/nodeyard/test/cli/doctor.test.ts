@@ -1,9 +1,9 @@
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireTools } from "../../../../testing/skipped.ts";
 import { freePort, makeCertificates } from "../../../../testing/zookeeper/index.ts";
 import { fakeConfig, type Running, Site } from "./nodeyard.ts";
 
@@ -66,50 +66,56 @@ test("doctor: what works is ok, and what does not says what to do; top: what the
   expect(broken.clock).toBeUndefined();
 });
 
-const missing = spawnSync("openssl", ["version"]).status !== 0 && !process.env.CI;
-
-describe.skipIf(missing)("doctor and what a configuration names", () => {
-  test("certificates that end or do not fit, and ports that are closed or taken, with what to do", async () => {
-    const taken = createServer().listen(0, "127.0.0.1");
-    try {
-      await once(taken, "listening");
-      const { port } = taken.address() as AddressInfo;
-      const closed = await freePort();
-      const [good, short] = await Promise.all([90, 2].map(certificates));
-      const [works, fails] = await Promise.all([
-        examined(
-          "works.yaml",
-          `zookeeper-servers: [{host: 127.0.0.1, port: ${port}}]
+describe.skipIf(requireTools("tests of certificates", "openssl"))(
+  "doctor and what a configuration names",
+  () => {
+    test("certificates that end or do not fit, and ports that are closed or taken, with what to do", async () => {
+      const taken = createServer().listen(0, "127.0.0.1");
+      try {
+        await once(taken, "listening");
+        const { port } = taken.address() as AddressInfo;
+        const closed = await freePort();
+        const [good, short] = await Promise.all([90, 2].map(certificates));
+        const [works, fails] = await Promise.all([
+          examined(
+            "works.yaml",
+            `zookeeper-servers: [{host: 127.0.0.1, port: ${port}}]
 zookeeper-tls: {cert: ${good!.cert}, key: ${good!.key}, ca: ${good!.ca}}
 webapp: {listen_address: 127.0.0.1, port: ${closed}}
 `,
-        ),
-        examined(
-          "fails.yaml",
-          `zookeeper-servers: [{host: 127.0.0.1, port: ${closed}}]
+          ),
+          examined(
+            "fails.yaml",
+            `zookeeper-servers: [{host: 127.0.0.1, port: ${closed}}]
 zookeeper-tls: {cert: ${short!.cert}, key: ${short!.key}, ca: ${short!.ca}}
 webapp: {listen_address: 127.0.0.1, port: ${port}, tls: {cert: ${good!.cert}, key: ${short!.key}}}
 `,
-        ),
-      ]);
-      expect(works).toMatchObject({
-        keys: { ok: true, text: expect.stringMatching(/^zookeeper-tls until \d{4}-\S+Z$/) },
-        ports: { ok: true, text: `ZooKeeper 127.0.0.1:${port} answers; webapp 127.0.0.1:${closed} is free` },
-        // It accepts connections, and is no ZooKeeper.
-        tree: { ok: false },
-      });
-      expect([fails!.keys?.ok, fails!.ports?.ok]).toEqual([false, false]);
-      expect(fails!.keys?.text).toMatch(
-        /^zookeeper-tls: \S+cert\.pem ends at \S+Z: renew it before; webapp\.tls: /,
-      );
-      expect(fails!.keys?.text).toContain(`${short!.key} is not the key of ${good!.cert}: name the one`);
-      expect(fails!.ports?.text).toMatch(/^ZooKeeper \S+ does not answer \(.*ECONNREFUSED.*\): start it, /);
-      expect(fails!.ports?.text).toMatch(/; webapp \S+ cannot be used \(.*EADDRINUSE.*\): stop the program /);
-    } finally {
-      taken.close();
-    }
-  });
-});
+          ),
+        ]);
+        expect(works).toMatchObject({
+          keys: { ok: true, text: expect.stringMatching(/^zookeeper-tls until \d{4}-\S+Z$/) },
+          ports: {
+            ok: true,
+            text: `ZooKeeper 127.0.0.1:${port} answers; webapp 127.0.0.1:${closed} is free`,
+          },
+          // It accepts connections, and is no ZooKeeper.
+          tree: { ok: false },
+        });
+        expect([fails!.keys?.ok, fails!.ports?.ok]).toEqual([false, false]);
+        expect(fails!.keys?.text).toMatch(
+          /^zookeeper-tls: \S+cert\.pem ends at \S+Z: renew it before; webapp\.tls: /,
+        );
+        expect(fails!.keys?.text).toContain(`${short!.key} is not the key of ${good!.cert}: name the one`);
+        expect(fails!.ports?.text).toMatch(/^ZooKeeper \S+ does not answer \(.*ECONNREFUSED.*\): start it, /);
+        expect(fails!.ports?.text).toMatch(
+          /; webapp \S+ cannot be used \(.*EADDRINUSE.*\): stop the program /,
+        );
+      } finally {
+        taken.close();
+      }
+    });
+  },
+);
 
 function certificates(days: number) {
   const folder = join(site.folder, String(days));

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import { requireRoot } from "../../../../testing/skipped.ts";
 import { killedAt, loopsIn, POINTS, SCRIPT } from "./killed.ts";
 import { buildProcesses, ImageSite, until } from "./site.ts";
 
@@ -14,20 +15,17 @@ test.for(Array.from({ length: POINTS }, (_, point) => point))(
   },
 );
 
-test.skipIf(process.getuid?.() !== 0)(
-  "a loop device outlives the builder, and goes with its next start",
-  async () => {
-    const own = new ImageSite(`${SCRIPT}\nsleep 60`);
-    onTestFinished(() => own.close());
-    const first = await own.up();
-    await until(() => loopsIn(own.folder).length === 1, "the build has a loop device", first);
-    await first.kill("SIGKILL");
-    await until(() => buildProcesses(own).length === 0, "no process of the build is left", undefined, 200);
-    expect(loopsIn(own.folder)).toHaveLength(1);
-    // Its start is over when clients are let in.
-    const second = await own.up();
-    expect(loopsIn(own.folder)).toEqual([]);
-    expect(own.work()).toEqual([]);
-    await second.kill("SIGTERM");
-  },
-);
+test.skipIf(requireRoot())("a loop device outlives the builder, and goes with its next start", async () => {
+  const own = new ImageSite(`${SCRIPT}\nsleep 60`);
+  onTestFinished(() => own.close());
+  const first = await own.up();
+  await until(() => loopsIn(own.folder).length === 1, "the build has a loop device", first);
+  await first.kill("SIGKILL");
+  await until(() => buildProcesses(own).length === 0, "no process of the build is left", undefined, 200);
+  expect(loopsIn(own.folder)).toHaveLength(1);
+  // Its start is over when clients are let in.
+  const second = await own.up();
+  expect(loopsIn(own.folder)).toEqual([]);
+  expect(own.work()).toEqual([]);
+  await second.kill("SIGTERM");
+});

@@ -1,6 +1,6 @@
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { requireTools } from "../../../../testing/skipped.ts";
 import { type Certificates, makeCertificates } from "../../../../testing/zookeeper/index.ts";
 import { fakeConfig, Site } from "../cli/nodeyard.ts";
 
@@ -9,9 +9,7 @@ interface Granted {
   readonly nodes: readonly object[];
 }
 
-// OpenSSL makes the certificates. It is everywhere, and in CI it must be.
-const missing = spawnSync("openssl", ["version"]).status !== 0 && !process.env.CI;
-if (missing) process.stderr.write("SKIPPED: tests of remote clients need openssl\n");
+const missing = requireTools("tests of remote clients", "openssl");
 
 let site: Site;
 let certificates: Certificates;

@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
@@ -6,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { requireTools } from "../../../../testing/skipped.ts";
 import { type Certificates, makeCertificates } from "../../../../testing/zookeeper/index.ts";
 import { startApi } from "../api/rig.ts";
 import { fakeConfig, type Running, Site } from "../cli/nodeyard.ts";
 import { until } from "../launcher/rig.ts";
 
-const missing = spawnSync("openssl", ["version"]).status !== 0 && !process.env.CI;
-if (missing) process.stderr.write("SKIPPED: tests of the web interface by TLS need openssl\n");
+const missing = requireTools("tests of the web interface by TLS", "openssl");
 
 const folder = mkdtempSync(join(tmpdir(), "nodeyard-tls-"));
 const at = (name: string) => join(folder, name);

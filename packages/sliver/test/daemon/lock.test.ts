@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireRoot } from "../../../../testing/skipped.ts";
 import { MemoryBackEnd } from "../../../../testing/slivers/memory-back-end.ts";
 import { parseConfig } from "../../src/daemon/config.ts";
 import { lockFolder } from "../../src/daemon/edge/lock.ts";
@@ -27,7 +28,7 @@ describe("the lock of a state folder", () => {
     expect(await rig.end("SIGTERM")).toBe(0);
   });
 
-  test.skipIf(process.getuid!() !== 0)("the lock of root tells other users that it is root's", async () => {
+  test.skipIf(requireRoot())("the lock of root tells other users that it is root's", async () => {
     const lock = JSON.stringify(join(import.meta.dirname, "../../src/daemon/edge/lock.ts"));
     const script = `import(${lock}).then(({ lockFolder }) => lockFolder(process.argv[1])).catch((e) => console.log(e.message))`;
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-lock-"));

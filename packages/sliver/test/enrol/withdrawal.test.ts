@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { describe, expect, test } from "vitest";
+import { requireRoot } from "../../../../testing/skipped.ts";
 import { processesOf } from "../../src/enrol/edge/service.ts";
 import { LAYOUT, REMOVED, REMOVED_LAST } from "../../src/enrol/parts.ts";
 import { type Enrolment, planWithdrawal } from "../../src/enrol/plan.ts";
@@ -65,19 +66,16 @@ describe("what is to be done so that nothing of an enrolment is left", () => {
   });
 });
 
-test.skipIf(process.getuid!() !== 0)(
-  "a user's processes are found by any of their ids, and root's never",
-  async () => {
-    // Of no account: nobody else has it.
-    const uid = 61_007;
-    const child = spawn("sleep", ["60"], { uid, gid: uid, stdio: "ignore" });
-    try {
-      await new Promise((resolve) => child.once("spawn", resolve));
-      expect(processesOf(uid)).toEqual([child.pid]);
-      expect(processesOf(uid + 1)).toEqual([]);
-      expect(processesOf(0)).toEqual([]);
-    } finally {
-      child.kill("SIGKILL");
-    }
-  },
-);
+test.skipIf(requireRoot())("a user's processes are found by any of their ids, and root's never", async () => {
+  // Of no account: nobody else has it.
+  const uid = 61_007;
+  const child = spawn("sleep", ["60"], { uid, gid: uid, stdio: "ignore" });
+  try {
+    await new Promise((resolve) => child.once("spawn", resolve));
+    expect(processesOf(uid)).toEqual([child.pid]);
+    expect(processesOf(uid + 1)).toEqual([]);
+    expect(processesOf(0)).toEqual([]);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { requireRoot } from "../../../../testing/skipped.ts";
 import { deviceNumber } from "../../src/isolation/edge/device-number.ts";
 import { makeNodes } from "../../src/isolation/lxc/edge/device-nodes.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
@@ -9,7 +10,7 @@ import { namesOf } from "../../src/isolation/lxc/names.ts";
 const { signal } = new AbortController();
 const names = namesOf(7, "10.213");
 
-describe.runIf(process.getuid!() === 0)("nodes of a sliver's devices", () => {
+describe.skipIf(requireRoot())("nodes of a sliver's devices", () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "nodeyard-nodes-"));

@@ -2,14 +2,14 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { requireRoot } from "../../../../testing/skipped.ts";
 import { unpackInJail } from "../../src/isolation/storage/edge/jail.ts";
 import { packLayer, type TestLayer } from "./machine/layout.ts";
 import type { TarMember } from "./machine/tar.ts";
 
-const isRoot = process.getuid!() === 0;
 const { signal } = new AbortController();
 
-describe.runIf(isRoot)("layers of an image", { timeout: 20_000 }, () => {
+describe.skipIf(requireRoot())("layers of an image", { timeout: 20_000 }, () => {
   let folder: string;
   let root: string;
   beforeEach(() => {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { skip } from "../../../../testing/skipped.ts";
 import { findPython } from "../../../../testing/zookeeper/kazoo.ts";
 import { type EmbeddedTree, openEmbeddedTree } from "../../src/embedded/index.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
@@ -66,11 +67,8 @@ export async function startBench(
   };
 }
 
-/** What is missing for tests with kazoo; an error in CI, a line on stderr elsewhere. */
+/** For `describe.skipIf(requireKazoo())`: why there is no kazoo, or undefined. */
 export function requireKazoo(): string | undefined {
   if (findPython() !== undefined) return undefined;
-  const line = "these tests need a python3 that can import kazoo. Run: apt-get install python3-kazoo";
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return line;
+  return skip("tests with kazoo need a python3 that can import it", "/usr/lib/python3/dist-packages/kazoo");
 }

@@ -1,21 +1,13 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireTools } from "../../../../testing/skipped.ts";
 import { type Bench, startBench } from "./bench.ts";
 
 const ZKCLI = "/usr/share/zookeeper/bin/zkCli.sh";
 const run = promisify(execFile);
 
-function missing(): boolean {
-  if (existsSync(ZKCLI)) return false;
-  const line = `this test needs ${ZKCLI}. Run: apt-get install zookeeper default-jre-headless`;
-  if (process.env.CI) throw new Error(line);
-  process.stderr.write(`SKIPPED: ${line}\n`);
-  return true;
-}
-
-describe.skipIf(missing())("zkCli.sh", () => {
+describe.skipIf(requireTools("tests with zkCli.sh", ZKCLI, "java"))("zkCli.sh", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
