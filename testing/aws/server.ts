@@ -48,8 +48,8 @@ export interface AwsSettings {
     readonly message?: string;
     readonly status?: number;
     readonly times?: number;
-    /** drop: the connection ends and nothing happened; drop-answer: it happened; hold: calls after the first `after` wait for `reset`. */
-    readonly how?: "error" | "drop" | "drop-answer" | "hold";
+    /** drop: the connection ends and nothing happened; drop-answer: it happened; hold: calls after the first `after` wait for `reset`; silence: the first ones do. */
+    readonly how?: "error" | "drop" | "drop-answer" | "hold" | "silence";
     readonly after?: number;
   }[];
   readonly importSteps?: number;

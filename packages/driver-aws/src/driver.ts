@@ -13,11 +13,14 @@ export interface AwsHost {
   readonly openFile: OpenFile;
   /** Another endpoint with its own credentials, for tests. */
   readonly client?: Place["client"];
+  /** Time limit of an attempt of a call, milliseconds. Default: `client/aws.ts`. */
+  readonly tryMs?: number;
 }
 
 /** The driver on a given host. Providers with the same profile and region share connections, lists and the rate limit. */
 export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
-  const client = host.client === undefined ? {} : { client: host.client };
+  const { client, tryMs } = host;
+  const own = { ...(client && { client }), ...(tryMs !== undefined && { tryMs }) };
   const accounts = new SharedAccounts<AwsAccount>();
   return {
     name: "aws",
@@ -34,7 +37,7 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
         // by AWS together.
         JSON.stringify(place),
         rate === 0 ? 0 : 1_000 / rate,
-        () => new AwsAccount({ place: { ...place, ...client }, sdk: host.sdk, clock, log, observe }),
+        () => new AwsAccount({ place: { ...place, ...own }, sdk: host.sdk, clock, log, observe }),
       );
       const { provider, shop } = awsProvider(config, context, share, host.openFile);
       // Never aborts: the calls have their own limits.

@@ -66,6 +66,9 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
         }));
         await server.set({ faults: calls });
       },
+      silence: async () => {
+        await server.set({ faults: [{ call: "ec2.RunInstances", how: "silence" }] });
+      },
       async quoteSecrets() {
         const { secretAccessKey, sessionToken } = SECRETS;
         const message = `the signature does not match: x-amz-security-token:${sessionToken} ${secretAccessKey}`;

@@ -95,7 +95,7 @@ export class AwsRig {
 
   /** A driver of its own, as another process has. */
   async open(config: AwsProviderConfig, context = contextOf()): Promise<Provider> {
-    const driver = createAwsDriver({ sdk, openFile, client: this.client });
+    const driver = createAwsDriver({ sdk, openFile, client: this.client, tryMs: 10_000 });
     const provider = await driver.open(config, context);
     this.#opened.push(provider);
     return provider;

@@ -113,14 +113,19 @@ THROTTLE = Throttle()
 
 
 def hold(call: str, number: int) -> None:
-    """Calls beyond the first `after` of them wait until the test takes the fault away, or their client is gone."""
+    """Calls beyond the first `after` of them wait until the test takes the fault away; `silence`: the first `times` of them."""
+    for fault in SETTINGS.faults:
+        if fault["call"] == call and fault.get("how") == "silence" and fault.get("times", 1) > 0:
+            fault["times"] = fault.get("times", 1) - 1
+            while fault in SETTINGS.faults:
+                time.sleep(0.02)
     while any(f["call"] == call and f.get("how") == "hold" and number > f.get("after", 0) for f in SETTINGS.faults):
         time.sleep(0.02)
 
 
 def fault_for(call: str) -> dict[str, Any] | None:
     for fault in SETTINGS.faults:
-        if fault.get("how") == "hold":
+        if fault.get("how") in ("hold", "silence"):
             continue
         if fault["call"] == call and fault.get("times", 1) > 0:
             fault["times"] = fault.get("times", 1) - 1

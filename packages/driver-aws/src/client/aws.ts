@@ -13,6 +13,13 @@ import { addPace, callSignal, type PaceContext } from "./pace.ts";
 /** Attempts of one call, with the first. The SDK waits between them, and each attempt takes a turn at the rate limit. */
 const ATTEMPTS = 4;
 
+/** Time for TCP and TLS, milliseconds. */
+const CONNECT_MS = 10_000;
+/** Time for an answer to one attempt, milliseconds: longer than the 20 s for which SQS holds a question for notices back. */
+const TRY_MS = 30_000;
+/** The same for services that are sent the data of images. */
+const DATA_TRY_MS = 120_000;
+
 /** Endpoint and credentials of calls. */
 export interface Place {
   /** Null: the region of the profile or the environment. */
@@ -24,6 +31,8 @@ export interface Place {
    * the chain.
    */
   readonly profile: string | null;
+  /** Time limit of an attempt, milliseconds, for tests. */
+  readonly tryMs?: number;
 }
 
 /** Credentials that sign requests. */
@@ -76,11 +85,21 @@ export class Aws {
   }
 
   s3<T>(call: (s3: Of<"s3", S3>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call("s3", async () => new (await this.#sdk.s3()).S3(this.#options()), call, signal);
+    return this.#call(
+      "s3",
+      async () => new (await this.#sdk.s3()).S3(this.#options(DATA_TRY_MS)),
+      call,
+      signal,
+    );
   }
 
   ebs<T>(call: (ebs: Of<"ebs", EBS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call("ebs", async () => new (await this.#sdk.ebs()).EBS(this.#options()), call, signal);
+    return this.#call(
+      "ebs",
+      async () => new (await this.#sdk.ebs()).EBS(this.#options(DATA_TRY_MS)),
+      call,
+      signal,
+    );
   }
 
   quotas<T>(
@@ -154,10 +173,17 @@ export class Aws {
   readonly #newEc2 = async () => new (await this.#sdk.ec2()).EC2(this.#options());
 
   /** Settings of every client. A missing region or profile lets the SDK search for it. */
-  #options() {
-    const { region, profile, client } = this.#place;
+  #options(limitMs = TRY_MS) {
+    const { region, profile, client, tryMs = limitMs } = this.#place;
     return {
       maxAttempts: ATTEMPTS,
+      // Without limits of its own the SDK waits for an answer for ever. The socket's is for a body that stops on its way.
+      requestHandler: {
+        connectionTimeout: CONNECT_MS,
+        requestTimeout: tryMs,
+        socketTimeout: tryMs,
+        throwOnRequestTimeout: true,
+      },
       ...client,
       ...(region === null ? {} : { region }),
       ...(profile === null ? {} : { profile }),

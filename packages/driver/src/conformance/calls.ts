@@ -64,6 +64,17 @@ export function callTests({ test, expect }: TestKit, run: With): void {
 /** Tests of what is the provider's fault and not the label's. */
 export function faultTests({ test, expect }: TestKit, run: With): void {
   test(
+    "a try that is never answered ends by itself, and the machine is made once",
+    run(async (bench) => {
+      if (bench.rig.silence === undefined) return;
+      const provider = await bench.open();
+      await bench.rig.silence();
+      await bench.create(provider, "0000000001");
+      expect((await bench.machinesOf(provider, "0000000001")).length).toBe(1);
+    }),
+  );
+
+  test(
     "credentials that are refused are the provider's fault, in every call",
     run(async (bench) => {
       if (bench.rig.refuse === undefined) return;

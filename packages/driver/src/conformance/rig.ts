@@ -28,6 +28,8 @@ export interface ConformanceRig {
   breakList?(): void;
   /** From now on the cloud refuses the credential, whatever is asked with it. */
   refuse?(): Promise<void>;
+  /** The next call that makes a machine takes no effect and is never answered. */
+  silence?(): Promise<void>;
   /** From now on every call fails with an error that quotes what the provider logs in with. Returns those texts. */
   quoteSecrets?(): Promise<readonly string[]>;
   /** Makes a machine without a tag of Nodeyard. */
