@@ -97,6 +97,10 @@ export async function qemuRig(
     label: pool.labels.get("vm") as LabelConfig,
     open: (installation) => qemuDriver.open(config, contextOf(installation)),
     openAs: (other) => qemuDriver.open(other, contextOf("another provider")),
+    openElsewhere: (installation) => {
+      const other = join(folder, "other");
+      return qemuDriver.open({ ...config, own: { ...config.own, folder: other } }, contextOf(installation));
+    },
     drive: (work) => work,
     settle: async () => {},
     makeForeign,

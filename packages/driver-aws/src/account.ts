@@ -6,9 +6,10 @@ import {
   ListWatch,
   type Log,
   messageOf,
+  type Place,
   SharedValue,
 } from "@nodeyard/driver";
-import { Aws, allPages, CallPace, codeOf, type Place } from "./client/index.ts";
+import { Aws, allPages, CallPace, codeOf, type Place as Site } from "./client/index.ts";
 import type { sdk } from "./edge/sdk.ts";
 import { ImageSources } from "./images/index.ts";
 import { Lookups } from "./lookups.ts";
@@ -28,7 +29,7 @@ const STALE_MS = 30_000;
 
 /** Options of `AwsAccount`. */
 export interface AccountOptions {
-  readonly place: Place;
+  readonly place: Site;
   readonly sdk: typeof sdk;
   readonly clock: Clock;
   readonly log: Log;
@@ -57,6 +58,7 @@ export class AwsAccount implements Account {
   readonly releases: Batch;
   /** Ends deletions in progress. They have no caller's signal, because several callers share a call. */
   readonly #closed = new AbortController();
+  #place: Place = {};
 
   constructor({ place, sdk: modules, clock, log, observe }: AccountOptions) {
     this.pace = new CallPace(clock);
@@ -66,7 +68,11 @@ export class AwsAccount implements Account {
       clock,
       what: "list of instances",
       // EC2 cannot list changes only, so each listing is complete.
-      list: (signal) => listInstances(aws, signal),
+      list: async (signal) => {
+        const listed = await listInstances(aws, signal);
+        this.#locate(listed.find(ownerOf));
+        return listed;
+      },
       idOf: ({ InstanceId }) => InstanceId ?? "",
       // EC2 still lists a terminated instance for about an hour.
       isGone: ({ State }) => State?.Name === "terminated",
@@ -107,6 +113,23 @@ export class AwsAccount implements Account {
     });
   }
 
+  /** Where the machines are. The account is known once the credentials or a machine of it have named it. */
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** Finds out the region, and the account if the credentials name it. Rejects with the SDK's error. */
+  async locate(signal: AbortSignal): Promise<void> {
+    const account = await this.aws.account(signal);
+    this.#place = { region: await this.aws.region(signal), ...(account !== undefined && { account }) };
+    this.#locate([...(await this.instances.all(signal, false)).values()].find(ownerOf));
+  }
+
+  #locate(machine: Instance | undefined): void {
+    const account = machine && ownerOf(machine);
+    if (account !== undefined && this.#place.region !== undefined) this.#place = { ...this.#place, account };
+  }
+
   /** The strictest `rate` of the account's providers, as time between two writes. Called by SharedAccounts. */
   limit(intervalMs: number): void {
     this.pace.limit(intervalMs);
@@ -120,6 +143,11 @@ export class AwsAccount implements Account {
     for (const shared of [hosts, volumes, lookups, sources, quotas, prices]) shared.close();
     await this.aws.close();
   }
+}
+
+/** The account that a machine belongs to. */
+function ownerOf({ NetworkInterfaces }: Instance): string | undefined {
+  return NetworkInterfaces?.find(({ OwnerId }) => OwnerId !== undefined)?.OwnerId;
 }
 
 function listInstances(aws: Aws, signal: AbortSignal): Promise<readonly Instance[]> {

@@ -45,6 +45,7 @@ export function awsProvider(
   const provider = provide(
     config.name,
     {
+      place: () => account.place,
       offers: {
         types: { of: (label) => machineType((label as LabelConfig<AwsLabelOwn>).own) },
         ...(config.own.priceApi && {

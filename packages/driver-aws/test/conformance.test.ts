@@ -49,6 +49,8 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
       label: pool!.labels.get("small")!,
       image: async () => image,
       open: (installation) => rig.open(config, contextOf(installation)),
+      openElsewhere: (installation) =>
+        rig.open(compile({ ...site, region: "us-east-1" }, { small: {} }), contextOf(installation)),
       drive: (work) => work,
       settle: async () => {},
       fillQuota: async () => {

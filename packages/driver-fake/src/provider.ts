@@ -38,6 +38,7 @@ export function fakeProvider(
   return provide(
     config.name,
     {
+      place: () => ({ cloud: config.own.cloud }),
       offers: {
         zones: { list: async () => [...cloud.knobs.availabilityZones].sort() },
         console: {

@@ -37,6 +37,7 @@ function spoilt(provider: Provider, changes: Partial<Provider>): Provider {
     probe: (item, signal) => provider.probe(item, signal),
     close: () => provider.close(),
     ...(provider.offers && { offers: provider.offers }),
+    ...(provider.place && { place: () => provider.place?.() ?? {} }),
   };
   return { ...base, ...changes };
 }

@@ -121,6 +121,8 @@ function imageFolder() {
 
 export interface FakeRig extends ConformanceRig {
   readonly cloud: FakeCloud;
+  /** Another one, where none of the machines is. */
+  readonly far: FakeCloud;
   readonly clock: VirtualClock;
 }
 
@@ -135,6 +137,12 @@ export async function fakeRig(
   const images = folder && { images: { folder: folder.stored, formats: ["raw"] } };
   const config = { ...common, own: { ...common.own, ...images } };
   const driver = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud, shelfOf: folderShelf });
+  const far = new FakeCloud({
+    clock,
+    random: seededRandom(knobs.seed + 2),
+    knobs: { ...knobs, seed: knobs.seed + 100 },
+  });
+  const farDriver = createFakeDriver({ config: fakeConfig, cloudOf: () => far, shelfOf: folderShelf });
   const signal = new AbortController().signal;
   let opened = 0;
   const make = (resources: Record<string, number>) =>
@@ -149,12 +157,15 @@ export async function fakeRig(
   };
   return {
     cloud,
+    far,
     clock,
     pool,
     label,
     providerName: config.name,
     // No two providers draw the same ids.
     open: (installation) => driver.open(config, contextFor(clock, installation, 99 + opened++)),
+    openElsewhere: (installation) =>
+      farDriver.open({ ...config, own: { ...config.own, cloud: "far" } }, contextFor(clock, installation)),
     // Files take real time, and the instant knobs none.
     drive: (work) => (folder === undefined ? drive(clock, work) : work),
     settle: () => clock.advance(60_000),

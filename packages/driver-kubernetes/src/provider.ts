@@ -24,6 +24,7 @@ export async function kubeProvider(
   const provider = provide(
     config.name,
     {
+      place: () => cluster.connection.place,
       offers: {
         handover: {
           ready: (tag, { signal }) => nodes.stands(tag, signal),

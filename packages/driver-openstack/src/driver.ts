@@ -1,4 +1,4 @@
-import type { Clock, Driver, OpenFile, Random } from "@nodeyard/driver";
+import type { Clock, Driver, OpenFile, Place, Random } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { CloudConfigError, type TlsOptions, type Transport } from "./client/index.ts";
 import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
@@ -34,9 +34,9 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
       try {
         // Checks credential and region now, so that an error shows when the provider opens and not at the first launch.
         const { signal } = new AbortController();
-        await lease.session.token(signal);
+        const { projectId } = await lease.session.token(signal);
         await provider.quota(signal);
-        return provider;
+        return { ...provider, place: () => placeOf(lease.cloud, projectId) };
       } catch (error) {
         await provider.close();
         throw mapError(error, config.name);
@@ -62,6 +62,12 @@ function leaseFor(
   } catch (error) {
     throw mapError(error, config.name);
   }
+}
+
+/** By the address of keystone, since two clouds may have one name in two files. */
+function placeOf({ credential, place: { region } }: Cloud, project: string | null): Place {
+  const { host } = new URL(credential.authUrl);
+  return { cloud: host, ...(region !== null && { region }), ...(project !== null && { project }) };
 }
 
 /** Contents of the certificate files that clouds.yaml names. Throws CloudConfigError with the path of a file that cannot be read. */

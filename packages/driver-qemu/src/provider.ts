@@ -25,6 +25,7 @@ export function qemuProvider(host: HostFolder): Provider {
   return provide(
     host.config.name,
     {
+      place: () => ({ folder: host.config.own.folder }),
       offers: {
         console: { read: async (tag) => (await host.nodes.console(nodeName(tag))) ?? null },
         images: {

@@ -12,7 +12,7 @@ const CAPABILITIES: Readonly<Record<Exclude<keyof Capabilities, "local" | "backi
   tags: true,
 };
 
-type Method = Exclude<keyof Provider, "offers">;
+type Method = Exclude<keyof Provider, "offers" | "place">;
 
 /** Typed by the contract, so that a new method of the contract must be listed here. */
 const PROVIDER: Readonly<Record<Method, true>> = {
@@ -73,6 +73,8 @@ export function providerProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is not an object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");
   if (missing.length > 0) return `has no method ${missing.join(", ")}`;
+  if (value.place !== undefined && typeof value.place !== "function")
+    return "has a place that is not a method";
   return value.offers === undefined ? undefined : offersProblem(value.offers);
 }
 

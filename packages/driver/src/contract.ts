@@ -2,6 +2,7 @@ import type { Clock, Random } from "@nodeyard/runtime";
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "./config/compiled.ts";
 import type { DriverConfig } from "./config/driver-config.ts";
 import type { NodeUse, Offers } from "./offers.ts";
+import type { Place } from "./place.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
@@ -251,12 +252,17 @@ export type ProbeResult =
   | { readonly alive: false; readonly why: string };
 
 /**
- * A provider of the configuration, opened. It has ten methods. Each documents what a second call does, what happens when the
+ * A provider of the configuration, opened. It has ten methods and `place`. Each documents what a second call does, what happens when the
  * object is gone, and what cancelling does. All errors are DriverErrors, translated once at the driver's edge.
  */
 export interface Provider {
   /** Optional features of this cloud: zones, consoles, images. */
   readonly offers?: Offers;
+  /**
+   * Where the machines are that this provider sees, known since it opened; no I/O. Records of nodes keep it, and nodes of another place
+   * are neither taken for gone nor given out. Absent: its machines can be nowhere else, or each names its place itself.
+   */
+  readonly place?: () => Place;
   /**
    * Makes the machine of `order.tag`, as a generator of steps.
    *

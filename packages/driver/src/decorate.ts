@@ -130,6 +130,7 @@ function wrapOf(layer: Layer): Wrap {
 function around(inner: Provider, wrap: Wrap): Provider {
   return {
     ...(inner.offers && { offers: aroundOffers(inner.offers, wrap) }),
+    ...(inner.place && { place: () => inner.place!() }),
     create: (order, context) => wrap.steps("create", context, (own) => inner.create(order, own)),
     remove: (tag, context) => wrap.steps("remove", context, (own) => inner.remove(tag, own)),
     find: (tag, signal) => wrap.run("find", signal, (own) => inner.find(tag, own)),

@@ -37,6 +37,7 @@ export * from "./limits/shared-accounts.ts";
 export * from "./limits/shared-value.ts";
 export * from "./node-machines.ts";
 export type * from "./offers.ts";
+export * from "./place.ts";
 export * from "./resources.ts";
 export * from "./run-steps.ts";
 export * from "./scanner.ts";

@@ -18,6 +18,7 @@ export {
 } from "./login.ts";
 export * from "./node.ts";
 export * from "./paths.ts";
+export * from "./place.ts";
 export * from "./price.ts";
 export * from "./remark.ts";
 export * from "./request.ts";

@@ -33,18 +33,18 @@ export function costOf(price: NodePrice | undefined): { per_hour: number; curren
   return price === undefined ? null : { per_hour: price.perHour, currency: price.currency };
 }
 
-/** Adds the price to `driver_data`, below the key `nodeyard`, which only Nodeyard writes. A value that is no mapping stays unchanged. */
+/** Adds the price to `driver_data` (`withOwn`). */
 export function withPrice(driverData: unknown, price: NodePrice | null): unknown {
-  if (price === null || (driverData !== null && !isObject(driverData))) return driverData;
+  if (price === null) return driverData;
+  const partOf = price.partOf !== undefined && { part_of: price.partOf };
+  return withOwn(driverData, { price: { ...costOf(price), ...partOf } });
+}
+
+/** Adds fields below the key `nodeyard` of `driver_data`, which only Nodeyard writes. A value that is no mapping stays unchanged. */
+export function withOwn(driverData: unknown, fields: object): unknown {
+  if (driverData !== null && !isObject(driverData)) return driverData;
   const { nodeyard, ...driver } = driverData ?? {};
-  const own = isObject(nodeyard) ? nodeyard : {};
-  return {
-    ...driver,
-    nodeyard: {
-      ...own,
-      price: { ...costOf(price), ...(price.partOf !== undefined && { part_of: price.partOf }) },
-    },
-  };
+  return { ...driver, nodeyard: { ...(isObject(nodeyard) ? nodeyard : {}), ...fields } };
 }
 
 /** `driver_data` without a price. */

@@ -1467,7 +1467,7 @@ export interface Operations {
     reply: {
       readonly items: ReadonlyArray<{
         readonly provider: string;
-        readonly kind: "leaked" | "vanished" | "foreign";
+        readonly kind: "leaked" | "vanished" | "foreign" | "elsewhere" | "left";
         readonly type: string;
         /** as the cloud has it */
         readonly id: unknown;

@@ -84,6 +84,19 @@ export class Aws {
     return this.#place.region ?? this.#call("ec2", this.#newEc2, (ec2) => ec2.config.region(), signal);
   }
 
+  /** The account of the credentials, if their source names it: roles and single sign-on do, plain keys need not. */
+  account(signal: AbortSignal): Promise<string | undefined> {
+    return this.#call(
+      "ec2",
+      this.#newEc2,
+      async (ec2) => {
+        const { accountId } = await ec2.config.credentials();
+        return accountId;
+      },
+      signal,
+    );
+  }
+
   s3<T>(call: (s3: Of<"s3", S3>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#call(
       "s3",

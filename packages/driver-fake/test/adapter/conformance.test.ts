@@ -1,7 +1,7 @@
 import { adapterDriver } from "@nodeyard/driver";
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { describe, expect, test } from "vitest";
-import { type FakeKnobs, fakeConfig, INSTANT } from "../../src/index.ts";
+import { type FakeCloud, type FakeKnobs, fakeConfig, INSTANT } from "../../src/index.ts";
 import { contextFor, type FakeRig, fakeRig, providerConfig } from "../rig.ts";
 import { FakeAdapter, mapError } from "./fake-adapter.ts";
 
@@ -29,16 +29,17 @@ const FAULTY: FakeKnobs = {
 /** The same cloud as the fake driver's, reached through an adapter of state machines. */
 async function adapterRig(knobs: FakeKnobs, resumes: boolean): Promise<FakeRig> {
   const rig = await fakeRig(knobs);
-  const driver = adapterDriver({
-    name: "fake-machines",
-    config: fakeConfig,
-    adapter: (_config, context) => new FakeAdapter(rig.cloud, context, resumes),
-    listLagMs: knobs.consistencyDelayMs,
-    rate: () => 50,
-    mapError,
-  });
   const config = providerConfig(knobs);
-  return { ...rig, open: (installation) => driver.open(config, contextFor(rig.clock, installation)) };
+  const openOn = (cloud: FakeCloud) => (installation: string) =>
+    adapterDriver({
+      name: "fake-machines",
+      config: fakeConfig,
+      adapter: (_config, context) => new FakeAdapter(cloud, context, resumes),
+      listLagMs: knobs.consistencyDelayMs,
+      rate: () => 50,
+      mapError,
+    }).open(config, contextFor(rig.clock, installation));
+  return { ...rig, open: openOn(rig.cloud), openElsewhere: openOn(rig.far) };
 }
 
 for (const [name, knobs] of Object.entries({ INSTANT, SLOW, LAGGING, FAULTY })) {

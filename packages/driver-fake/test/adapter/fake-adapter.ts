@@ -33,6 +33,10 @@ export class FakeAdapter implements Adapter {
     }
   }
 
+  place() {
+    return { cloud: String(this.#cloud.knobs.seed) };
+  }
+
   createMachine(order: MachineOrder): StateMachine<Instance> {
     return new CreateMachine(this.#cloud, order, null);
   }

@@ -64,6 +64,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   /** The last access with its monotonic time; undefined when the next call has to read it. */
   #known: { readonly access: Access; readonly at: number } | undefined;
+  #place: { readonly server?: string } = {};
   /** The reading in progress, which concurrent calls share: a credential plugin must not run once per call. */
   #resolving: Promise<Access> | undefined;
   /** The connections in use and the route that they were made for. */
@@ -74,6 +75,11 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+  }
+
+  /** The API server of the last access: the current context of a kubeconfig may name another one when it is read again. */
+  get place(): { readonly server?: string } {
+    return this.#place;
   }
 
   /** The current access. Throws KubeConfigError, and NoAnswer when a credential plugin hangs. */
@@ -232,6 +238,7 @@ export class Connection {
     // Without the name of the scheme, by which other messages would be spoilt.
     for (const secret of [access.authorization?.split(" ")[1], access.route.key]) keepSecret(secret);
     this.#known = { access, at: clock.monotonic() };
+    this.#place = { server: access.server };
     return access;
   }
 

@@ -19,6 +19,7 @@ export function adapterProvider(parts: AdapterParts): Provider {
   const { adapter, config, mapError } = parts;
   const methods = {
     offers: offersOf(parts),
+    ...(adapter.place && { place: () => adapter.place!() }),
     create: (order: CreateOrder, context: StepContext) => create(parts, order, context),
     remove: (tag: Tag, context: StepContext) => remove(parts, tag, context),
     async find(tag: Tag, signal: AbortSignal) {

@@ -2,6 +2,7 @@ import type { LabelConfig, PoolConfig, ProviderConfig } from "../config/compiled
 import type { CreateOrder, DriverContext, Machine } from "../contract.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { UploadOrder } from "../offers.ts";
+import type { Place } from "../place.ts";
 import type { Resources } from "../resources.ts";
 import type { ExternalId, Metadata } from "../tags.ts";
 
@@ -29,6 +30,8 @@ export interface Adapter {
   quotaForLabel?(label: LabelConfig, signal: AbortSignal): Promise<Resources>;
   /** Whether the label's cloud image can be used. */
   labelReady?(label: LabelConfig, signal: AbortSignal): Promise<boolean>;
+  /** Where the instances are, as `Provider.place`. Absent: a provider always looks in the same place. */
+  place?(): Place;
   zones?(pool: PoolConfig, signal: AbortSignal): Promise<readonly string[]>;
   /** Formats that `uploadImage` takes, the preferred one first. Default: qcow2. */
   readonly imageFormats?: readonly string[];

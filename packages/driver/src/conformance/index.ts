@@ -4,6 +4,7 @@ import { inventoryTests, noLaunchTests, probeTests } from "./inventory.ts";
 import { machineTests, removalTests } from "./machines.ts";
 import { imageTests, offerTests } from "./offers.ts";
 import { ownershipTests } from "./ownership.ts";
+import { placeTests } from "./places.ts";
 import { Bench, type ConformanceRig, type TestKit } from "./rig.ts";
 
 export type { ConformanceRig, TestKit };
@@ -40,7 +41,10 @@ export function driverConformance(
     } else {
       noLaunchTests(kit, run);
     }
-    if (launches && tags) ownershipTests(kit, run);
+    if (launches && tags) {
+      ownershipTests(kit, run);
+      placeTests(kit, run);
+    }
     if (inventory) inventoryTests(kit, run);
     if (probes) probeTests(kit, run);
   });

@@ -16,6 +16,11 @@ export interface ConformanceRig {
   readonly label: LabelConfig;
   /** Opens the same provider on the same cloud, as another process or another installation would. */
   open(installation: string): Promise<Provider>;
+  /**
+   * Opens a provider of the same name that looks in another region, cloud, cluster or folder. Absent: the place is not tested, because the
+   * test has one only.
+   */
+  openElsewhere?(installation: string): Promise<Provider>;
   /** Runs `work` to its end; a virtual clock must be advanced meanwhile. */
   drive<T>(work: Promise<T>): Promise<T>;
   /** Waits until everything sent to the cloud has taken effect and is visible. */

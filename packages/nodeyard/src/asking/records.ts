@@ -198,6 +198,8 @@ export const testimonySchema = z.object({
   problem: z.string().nullable(),
   /** Of a held node whose provider the launcher serves: its `max-hold-age`, milliseconds; absent: it never expires by that. */
   maxHoldAgeMs: z.number().optional(),
+  /** Of a node whose machine is where its provider does not look, at the launcher that serves the provider: both places. */
+  elsewhere: z.object({ place: z.string(), now: z.string() }).optional(),
   /** Of a node whose machine the launcher can look at: what explains how its jobs fare. */
   remarks: z.array(z.string()).optional(),
   /** Of builders. */

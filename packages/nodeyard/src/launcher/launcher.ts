@@ -18,6 +18,7 @@ import { lookAtConsole } from "./nodes/console.ts";
 import { sweepRemarks } from "./nodes/remarks.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
+import type { Stranded } from "./providers/former.ts";
 import { becameFree } from "./providers/slots.ts";
 import { providerStandings } from "./providers/standing.ts";
 import { aborted } from "./tasks.ts";
@@ -113,6 +114,11 @@ export class Launcher {
   providers(): readonly ProviderStanding[] {
     const { serving, loop, errors } = this.#parts;
     return providerStandings(this.#config, serving, loop, errors);
+  }
+
+  /** Nodes that no request gets, since their providers look elsewhere or are served no more. */
+  stranded(): readonly Stranded[] {
+    return this.#parts.serving.stranded();
   }
 
   /** Machines of which nodes are slivers, as their managers say now; none when that takes longer than `withinMs`. Never rejects. */
@@ -272,6 +278,7 @@ export class Launcher {
       closed: () => serving.closed(),
       providers: () => this.providers(),
       price: (pool, label) => serving.price(pool, label),
+      place: (provider) => serving.providers.get(provider)?.provider.place?.(),
       remarks: (provider, node) => sliverMachines.remarks(provider, node),
       console: (record) => lookAtConsole(handles, serving.providers, record),
       history: this.#options.history,

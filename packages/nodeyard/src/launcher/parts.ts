@@ -92,6 +92,7 @@ export function assemble(
     launches,
     pools: serving.pools,
     providers: serving.providers,
+    openFor: (record) => serving.openFor(record),
     stepsUnderWay: new Map(),
     handOversFailed: new Map(),
     timings: new Timings(),

@@ -1,5 +1,5 @@
-import type { Price } from "@nodeyard/driver";
-import { costOf, decodeLease, leaseIdOf, leasePath, type NodeRecord } from "@nodeyard/model";
+import { type Place, type Price, placeText } from "@nodeyard/driver";
+import { costOf, decodeLease, leaseIdOf, leasePath, type NodeRecord, placeOf } from "@nodeyard/model";
 import type {
   About,
   ConsoleEnd,
@@ -8,7 +8,7 @@ import type {
   Testimony,
   UnderWay,
 } from "../asking/index.ts";
-import type { Durations, Standing, Verdict } from "../scheduler/index.ts";
+import { type Durations, isElsewhere, type Standing, type Verdict } from "../scheduler/index.ts";
 import { type History, noHistory, type Subject } from "../telemetry/index.ts";
 import { type NodeEntry, poolKey, type RequestEntry, type View } from "../view/index.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
@@ -22,6 +22,8 @@ export interface Witness {
   readonly timings: Timings;
   /** Of nodes of a provider; Infinity: they never expire, or another launcher serves the provider. */
   maxHoldAgeMs(provider: string | null): number;
+  /** Where an open provider sees machines; undefined: it is not open here, or its machines can be nowhere else. */
+  place(provider: string): Place | undefined;
   /** What the provider's machines say of the node now; soon, and never rejects. */
   remarks(provider: string | null, node: string): Promise<readonly string[]>;
   /** Of a node's machine as it is now; undefined: another launcher serves its provider. Never rejects. */
@@ -68,6 +70,7 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
     events: [...events],
     problem,
     ...holdOf(witness, about.node),
+    ...elsewhereOf(witness, about.node),
     ...(remarks.length > 0 && { remarks: [...remarks] }),
     ...(end !== undefined && { console: end }),
     ...(about.provider !== undefined && {
@@ -92,6 +95,14 @@ function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "ma
   if (record?.state !== "hold") return {};
   const ms = maxHoldAgeMs(record.provider);
   return Number.isFinite(ms) ? { maxHoldAgeMs: ms } : {};
+}
+
+/** Where the node's machine is, unless its provider looks there. */
+function elsewhereOf({ view, place }: Witness, node = ""): Pick<Testimony, "elsewhere"> {
+  const record = view.nodes.byId.get(node)?.record;
+  const here = place(record?.provider ?? "");
+  if (record === undefined || here === undefined || !isElsewhere(record, here)) return {};
+  return { elsewhere: { place: placeText(placeOf(record)!), now: placeText(here) } };
 }
 
 /** Pools that are served, then those of providers that are not. Empty for an ended request, and where no label is asked about. */

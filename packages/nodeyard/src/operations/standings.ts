@@ -35,6 +35,16 @@ export const standingTexts = {
     "The new one is tried again with growing pauses, a minute at most.",
     "Correct what the cause names.",
   ],
+  "provider.elsewhere": [
+    "It works in another place than before, and nodes of it are where it does not look",
+    "Nobody is given these nodes. They are deleted as long as the launcher that had the former settings runs.",
+    "Put the former settings back until they are gone: nodeyard leaks --provider NAME",
+  ],
+  "provider.leaving": [
+    "It left the configuration with nodes, which this launcher still deletes",
+    "Free nodes are deleted now, others when they are returned.",
+    "Do not revoke its credentials before that.",
+  ],
   "provider.left": [
     "Nodes of it are left, and no launcher has it in its configuration",
     "Nobody is given these nodes, and nobody deletes them.",

@@ -1,12 +1,18 @@
-import { type Driver, driverScanner, type ProviderConfig, type Resource } from "@nodeyard/driver";
+import { type Driver, driverScanner, type Place, type ProviderConfig, type Resource } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { messageOf } from "@nodeyard/runtime";
 import { type AlienImage, alienImages, uploadKey } from "../builder/index.ts";
 import type { Config } from "../config/index.ts";
 import { findInstallation } from "../coordination/index.ts";
-import { type Difference, listResources, survey } from "../launcher/index.ts";
+import { type Difference, listResources, survey, surveyLeft } from "../launcher/index.ts";
 import type { Row } from "../listing/index.ts";
-import { listNodes, listUploads, type OperationHandles, treeNow } from "../operations/index.ts";
+import {
+  listNodes,
+  listUploads,
+  type OperationHandles,
+  registeredPools,
+  treeNow,
+} from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { ProcessError } from "./errors.ts";
@@ -26,6 +32,7 @@ interface CloudAnswer {
   readonly provider: string;
   readonly installation: string;
   readonly resources: readonly Resource[];
+  readonly place: Place | undefined;
   /** Tree time before it was asked, milliseconds. */
   readonly asked: number;
 }
@@ -69,8 +76,8 @@ async function askClouds<T>(
     try {
       // Before the cloud is asked: a node that is made meanwhile must not count as vanished.
       const asked = treeNow(handles);
-      const resources = await listResources(driver, provider, { clock, random, scan, log, installation });
-      found.push(...(await look({ provider: provider.name, installation, resources, asked })));
+      const listed = await listResources(driver, provider, { clock, random, scan, log, installation });
+      found.push(...(await look({ provider: provider.name, installation, ...listed, asked })));
     } catch (error) {
       failures.push({ provider: provider.name, error: messageOf(error) });
     }
@@ -82,16 +89,32 @@ async function askClouds<T>(
  * What the leak sweeps of launchers would do. Providers whose machines carry no tag are left out, as they are by the sweeps.
  * Rejects with ProcessError.
  */
-export function surveyLeaks(question: CloudQuestion): Promise<Answers<Difference>> {
+export async function surveyLeaks(question: CloudQuestion): Promise<Answers<Difference>> {
+  const { handles, config, only } = question;
   const tags = (driver: { readonly capabilities: { readonly tags: boolean } }) => driver.capabilities.tags;
-  return askClouds(question, tags, async ({ provider, installation, resources, asked }) => {
-    const { items, skipped } = await listNodes(question.handles);
-    const nodes = items.map(({ record, locked }) => {
-      // Only whether there is a lock matters here.
-      return { id: record.id, record, version: 0, contenders: locked ? ["locked"] : [] };
-    });
-    return survey(provider, installation, resources, nodes, asked, skipped);
-  });
+  const answers = await askClouds(
+    question,
+    tags,
+    async ({ provider, installation, resources, asked, place }) => {
+      const { items, skipped } = await listNodes(handles);
+      const nodes = items.map(({ record, locked }) => {
+        // Only whether there is a lock matters here.
+        return { id: record.id, record, version: 0, contenders: locked ? ["locked"] : [] };
+      });
+      return survey(provider, installation, resources, nodes, asked, skipped, place);
+    },
+  );
+  if (only !== undefined) return answers;
+  const [{ items }, pools] = await Promise.all([listNodes(handles), registeredPools(handles.tree)]);
+  const served = new Set([
+    ...config.providers.map(({ name }) => name),
+    ...pools.map((one) => one.providerName),
+  ]);
+  const left = surveyLeft(
+    items.map(({ record }) => ({ id: record.id, record })),
+    (provider) => served.has(provider),
+  );
+  return { ...answers, found: [...answers.found, ...left] };
 }
 
 /** Images in clouds that carry a tag of ours, and that no upload stands for. Rejects with ProcessError. */

@@ -13,6 +13,7 @@ export {
 export { type Durations, unknownReasons } from "./forecast.ts";
 export type { Failures } from "./gates.ts";
 export { REAPED } from "./node-due.ts";
+export { elsewhereOf, isElsewhere } from "./place.ts";
 export { reduce } from "./reduce.ts";
 export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";

@@ -1,5 +1,6 @@
 import { imageOf } from "./images.ts";
 import { isClosed } from "./offerings.ts";
+import { isElsewhere } from "./place.ts";
 import type { State, Turn } from "./state.ts";
 import { usedOfPool } from "./usage.ts";
 
@@ -58,7 +59,10 @@ function isOurTurn(state: State, turn: Turn, label: string): boolean {
 function aboutToBeFree(state: State, label: string): number {
   let count = 0;
   for (const id of state.minReady.stock.get(label) ?? []) {
-    const request = state.nodes.get(id)?.record.allocatedTo ?? null;
+    const record = state.nodes.get(id)?.record;
+    const request = record?.allocatedTo ?? null;
+    if (record !== undefined && isElsewhere(record, state.policy.providers.get(record.provider ?? "")?.place))
+      continue;
     const promised = request !== null && state.requests.entry(request) !== undefined;
     // Busy with a request: being freed; without: being deleted.
     const going = request === null && state.busyNodes.has(id);

@@ -5,6 +5,7 @@ import { hostLeft, hostThere, offerHost, onTenantTook } from "./hosts.ts";
 import { indexMaking } from "./launches.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
+import { isElsewhere } from "./place.ts";
 import type { State, Turn } from "./state.ts";
 import { zoneKey } from "./usage.ts";
 import { dirtyProvider, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
@@ -50,7 +51,11 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   const key = poolKey(record.provider, record.pool);
   // Also a host in use counts: a request for more hosts than there are must not wait for them.
   hostThere(state, entry, key);
-  const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
+  const free =
+    record.state === "ready" &&
+    record.allocatedTo === null &&
+    entry.contenders.length === 0 &&
+    !isElsewhere(record, state.policy.providers.get(record.provider ?? "")?.place);
   if (free && !state.busyNodes.has(id) && !state.requests.claims.has(id)) offer(state, entry, key);
   else unoffer(state, id);
   // A node with a lock or a claim belongs to its holder: nothing is due on it until the lock is released.

@@ -31,11 +31,12 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
 function withoutAmounts({ providers, ...others }: Policy): unknown {
   return [
     others,
-    [...providers.values()].map(({ name, maxConcurrency, outlivesNodes, slots }) => [
+    [...providers.values()].map(({ name, maxConcurrency, outlivesNodes, slots, place }) => [
       name,
       maxConcurrency,
       outlivesNodes,
       slots,
+      place,
     ]),
   ];
 }
@@ -99,7 +100,7 @@ function aboutNodes({ pools, providers, labels, maxHoldAgeMs }: Policy): unknown
     labels,
     maxHoldAgeMs,
     pools.map(({ key, id, launches }) => [key, id, launches]),
-    [...providers.values()].map(({ name, outlivesNodes }) => [name, outlivesNodes]),
+    [...providers.values()].map(({ name, outlivesNodes, place }) => [name, outlivesNodes, place]),
   ];
 }
 

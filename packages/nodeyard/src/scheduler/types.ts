@@ -1,4 +1,4 @@
-import type { Resources, SlotSettings } from "@nodeyard/driver";
+import type { Place, Resources, SlotSettings } from "@nodeyard/driver";
 import type { NodeFields, Offering, SlotPlace } from "@nodeyard/model";
 import type { BackingFacts, ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import type { FailureRule } from "./failure-rule.ts";
@@ -41,6 +41,8 @@ export interface LocalProvider {
   readonly maxConcurrency: number;
   /** Its machines go on after a node is gone, as static hosts and backing nodes do; known before any of its pools serves. */
   readonly outlivesNodes?: boolean;
+  /** Where it sees machines; absent: they can be nowhere else. Nodes of another place are not given out. */
+  readonly place?: Place;
   /** How its labels are cut into slots of backing nodes; absent: its nodes are no slots. */
   readonly slots?: ReadonlyMap<string, SlotSettings>;
   /** The cloud's limits less what others use. */

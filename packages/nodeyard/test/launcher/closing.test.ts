@@ -81,10 +81,13 @@ describe("a provider whose close fails", () => {
       const create = { minMs: createMs, maxMs: createMs };
       const world = new World({ latency: { create, boot: none, delete: none, read: none } });
       const { launcher, log } = await world.start("a", launcherConfig([one]), { wrap });
-      await world.ask();
+      const request = await world.ask();
       await world.run(2_000);
       await world.settle(launcher.reconfigure(launcherConfig([two])));
-      await world.run(60_000);
+      await world.run(20_000);
+      // Nothing needs the provider any more.
+      await world.settle(world.other.delete(paths.request(request)));
+      await world.run(240_000);
       await quiet();
       expect(failures(log)).toHaveLength(1);
       await world.fulfilled(await world.ask());

@@ -163,7 +163,7 @@ const surveys = [
     "What sweeps of this launcher's providers would do, as `nodeyard leaks` shows it; every cloud is asked",
     z.object({
       provider: z.string(),
-      kind: z.enum(["leaked", "vanished", "foreign"]),
+      kind: z.enum(["leaked", "vanished", "foreign", "elsewhere", "left"]),
       type: z.string(),
       id: cloudId,
       node: z.string(),

@@ -250,6 +250,13 @@ async function clouds(session: Session, handles: OperationHandles): Promise<stri
   const { found, failures } = await surveyLeaks(question);
   const failed = failures.map(({ provider, error }) => `${provider} could not be asked (${error})`);
   if (failed.length > 0) throw new Error(`${failed.join("; ")}: check its credentials and its address`);
+  const stranded = found.filter(({ kind }) => kind === "elsewhere" || kind === "left");
+  if (stranded.length > 0) {
+    const first = stranded[0]!;
+    throw new Error(
+      `${stranded.length} nodes that no launcher can delete: node ${first.node} of ${first.provider}: ${first.why}; see nodeyard leaks`,
+    );
+  }
   const differences =
     found.length === 0 ? "" : `; ${found.length} differences with the records: nodeyard leaks`;
   return `${config.providers.length} providers${differences}`;

@@ -8,7 +8,7 @@ import {
   runSteps,
   type StepContext,
 } from "@nodeyard/driver";
-import { type NodePatch, withPrice } from "@nodeyard/model";
+import { type NodePatch, withOwn, withPrice } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { beforeEffect, fenceOf } from "../../coordination/index.ts";
 import type { PlannedSlot } from "../../scheduler/index.ts";
@@ -96,10 +96,13 @@ export async function attemptLaunch(
       priceOf(context, pool.open, type, az, limit.signal),
     ]);
     trace.end();
+    // Again, since a cloud may name its account only with a machine of it.
+    const place = provider.place?.();
+    const driverData = machine.driverData ?? null;
     return {
       ...machinePatch(pool, machine),
       hostKeys,
-      driverData: withPrice(machine.driverData ?? null, price),
+      driverData: withPrice(place === undefined ? driverData : withOwn(driverData, { place }), price),
     };
   } catch (error) {
     trace.end(messageOf(fenceOf(error)));

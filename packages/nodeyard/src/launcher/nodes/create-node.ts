@@ -29,6 +29,8 @@ export async function createNode(
   bootImage(context, pool, label, { nodeId: "0", attempt: 1 });
   // One-time: the record is found by it when the reply is lost.
   const token = hexId(context.random);
+  // Before the cloud is called: a deletion has to know where the machine may be.
+  const place = pool.open.provider.place?.();
   const init = newNode(
     {
       state: "init",
@@ -43,7 +45,7 @@ export async function createNode(
       az: planned.zone,
       // Counted in ledgers from here on (limits/holdings.ts).
       resources: { ...planned.need },
-      driverData: { nodeyard: { token } },
+      driverData: { nodeyard: { token, ...(place && { place }) } },
     },
     treeSeconds(context),
   );

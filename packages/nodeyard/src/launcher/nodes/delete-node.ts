@@ -1,11 +1,19 @@
-import { changeNode, encodeNode, paths } from "@nodeyard/model";
-import { messageOf, NodeyardError } from "@nodeyard/runtime";
+import { placeText } from "@nodeyard/driver";
+import { changeNode, encodeNode, paths, placeOf } from "@nodeyard/model";
+import { deadline, errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
+import { isElsewhere } from "../../scheduler/index.ts";
 import type { LiveTask } from "../../telemetry/index.ts";
+import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
+import { ANSWER_MS, silent } from "../providers/providers.ts";
 import type { NodeHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
 import { removeMachine } from "./remove-machine.ts";
+import { tagOf } from "./tag.ts";
+
+/** The machine of a node is where its provider does not look any more. */
+class Elsewhere extends errorClass("launcher.elsewhere") {}
 
 /**
  * Rounds of clearing contenders that others left under the lock, at most. Each round removes what the one before found; new contenders
@@ -84,15 +92,38 @@ async function unmake(
   signal: AbortSignal,
 ): Promise<void> {
   const { record, id } = node;
-  const open = context.providers.get(record.provider ?? "");
+  const open = context.openFor(record);
   if (open === undefined)
     throw new NodeyardError("launcher.no_provider", `provider ${record.provider} of node ${id} is not open`);
+  await assertHere(context, node, open, signal);
   const of = { node: id, of: "delete", attempt } as const;
   const work = removeMachine(context, open, node, of, signal);
   // A provider that is replaced or removed is closed when this has ended.
   const noted = work.catch(() => {}).finally(() => open.work.delete(noted));
   open.work.add(noted);
   await work;
+}
+
+/**
+ * A provider that looks elsewhere would say that the machine is gone, and it would run on without a record. But a place may only have got
+ * another name: then the machine is found here by its tag. Rejects with Elsewhere.
+ */
+async function assertHere(
+  context: NodeHandles,
+  node: HeldNode,
+  { provider, config }: OpenProvider,
+  signal: AbortSignal,
+): Promise<void> {
+  const { id, record } = node;
+  const here = provider.place?.();
+  if (here === undefined || !isElsewhere(record, here)) return;
+  const late = () => silent(config.name, "find");
+  using limit = deadline(context.clock, ANSWER_MS, late, signal);
+  if ((await provider.find(tagOf(context, node), limit.signal)) !== undefined) return;
+  const [there, now] = [placeText(placeOf(record)!), placeText(here)];
+  throw new Elsewhere(
+    `the machine of node ${id} is in ${there}, and provider ${config.name} now works in ${now}: put the former settings back until it is deleted, or delete the machine there by hand and forget its record`,
+  );
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Scanner } from "@nodeyard/driver";
+import type { NodeRecord } from "@nodeyard/model";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import type { HeldRequest, RecordHandles } from "../held-records.ts";
 import type { Launches } from "../launches.ts";
@@ -12,6 +13,11 @@ export interface NodeHandles extends RecordHandles {
   readonly installation: string;
   /** Open providers, by name. */
   readonly providers: ReadonlyMap<string, OpenProvider>;
+  /**
+   * The open provider that deletes the machine of a record: the one of its name, or a former one of that name which looks where the
+   * machine is.
+   */
+  openFor(record: NodeRecord): OpenProvider | undefined;
   /** The driver step in progress for each node, by node id. Written by StepTrace, read for `explain`. */
   readonly stepsUnderWay: Map<string, StepUnderWay>;
 }

@@ -138,7 +138,8 @@ class LeakSweep {
     const { view, installation } = this.#context;
     const { name } = this.#open.config;
     const entries = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
-    const context = { installation, provider: name, asked, previous: this.#missing };
+    const place = this.#open.provider.place?.();
+    const context = { installation, provider: name, asked, previous: this.#missing, place };
     const gone = vanished(entries, resources, context);
     this.#missing = gone.suspects;
     // Those that are left are still suspected by the next sweep.

@@ -40,6 +40,7 @@ export async function learnFacts(
   const { quota, unsettled } = await freeQuota(open, limits, handles, limit.signal);
   const readAt = Math.round(handles.ages.now());
   const slots = slotSettingsOf(open);
+  const place = open.provider.place?.();
   const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
   const prices = new Map<string, ReadonlyMap<string, Price>>();
   if (driver.capabilities.launches)
@@ -49,6 +50,7 @@ export async function learnFacts(
     local: {
       name: config.name,
       maxConcurrency: config.maxConcurrency,
+      ...(place && { place }),
       ...((slots !== undefined || !driver.capabilities.launches) && { outlivesNodes: true }),
       ...(slots && { slots }),
       quota,

@@ -22,6 +22,8 @@ export class LeftProviders {
    * whole time again.
    */
   readonly #since = new Map<string, number>();
+  /** Providers of which the log has said that nobody serves them. */
+  readonly #reported = new Set<string>();
 
   /** `isKnown`: it is in the configuration, or is being drained. */
   constructor(
@@ -38,6 +40,7 @@ export class LeftProviders {
   async sweep(): Promise<void> {
     const { view, clock } = this.#context;
     const now = clock.monotonic();
+    this.#report();
     const left = unservedProviders(view);
     for (const provider of this.#since.keys())
       if (!left.has(provider) || this.#isKnown(provider)) this.#since.delete(provider);
@@ -46,6 +49,21 @@ export class LeftProviders {
       const since = this.#since.get(provider);
       if (since === undefined) this.#since.set(provider, now);
       else if (now - since >= LEFT_MS) await this.#begin(provider);
+    }
+  }
+
+  /** One line for each provider that nobody serves and that still has nodes. */
+  #report(): void {
+    const { view, log } = this.#context;
+    const left = leftNodes(view, this.#isKnown);
+    for (const provider of this.#reported) if (!left.has(provider)) this.#reported.delete(provider);
+    for (const [provider, nodes] of left) {
+      if (this.#reported.has(provider)) continue;
+      this.#reported.add(provider);
+      log.error(
+        { provider, nodes },
+        `no launcher serves a provider that still has nodes, so that nobody deletes them: put it back into the configuration until they are gone, or "nodeyard erase" it`,
+      );
     }
   }
 
@@ -60,6 +78,25 @@ export class LeftProviders {
       log.warn(facts, "cannot return what a provider left; the next sweep will retry");
     }
   }
+}
+
+/** Nodes of providers that are not in the configuration here, and that no launcher serves: how many, by provider. */
+export function leftNodes(
+  view: Pick<View, "nodes" | "components">,
+  isKnown: (provider: string) => boolean,
+): ReadonlyMap<string, number> {
+  const left = new Map<string, number>();
+  for (const provider of view.nodes.byProvider.keys())
+    if (provider !== "" && !isKnown(provider) && !isServedByOthers(view, provider))
+      left.set(provider, view.nodes.byProvider.count(provider));
+  return left;
+}
+
+/** Whether a launcher of any kind has a pool of the provider registered. */
+export function isServedByOthers({ components }: Pick<View, "components">, provider: string): boolean {
+  return [...components.values()].some(
+    ({ kind, record }) => kind === "pool" && record.state !== "stopped" && record.providerName === provider,
+  );
 }
 
 /**

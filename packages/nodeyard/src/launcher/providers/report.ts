@@ -11,6 +11,7 @@ import {
 import type { StandingCode } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
 import type { LauncherConfig } from "../options.ts";
+import type { Stranded } from "./former.ts";
 import type { ProviderFacts } from "./learn-facts.ts";
 import type { Served } from "./served.ts";
 
@@ -20,14 +21,20 @@ export function launcherFacts(
   served: ReadonlyMap<string, Served>,
   replacements: ReadonlyMap<string, Served>,
   view: Pick<View, "own" | "images">,
+  stranded: readonly Stranded[],
 ): readonly StandingFact[] {
   const offered = new Set(providers.flatMap(({ pools }) => pools.flatMap((pool) => [...pool.labels.keys()])));
   return [
     ...[...served.values()].flatMap((one) => [
-      providerFact(one, replacements.get(one.config.name)),
+      providerFact(one, replacements.get(one.config.name), stranded),
       ...(one.inventory?.facts() ?? []),
       ...(one.facts === undefined ? [] : labelFacts(one.config.name, one.facts, view)),
     ]),
+    ...stranded.flatMap(({ why, provider, nodes }) =>
+      why === "leaving"
+        ? [fact("provider", provider, "degraded", "provider.leaving", { cause: `${nodes} nodes are left` })]
+        : [],
+    ),
     ...[...labels.keys()]
       .filter((label) => !offered.has(label))
       .map((label) => fact("label", label, "failing", "label.no-pool")),
@@ -43,7 +50,11 @@ const fact = (
   more: Partial<StandingFact> = {},
 ): StandingFact => standingFact(kind, name, state, code, more);
 
-function providerFact({ config, open, failing }: Served, next: Served | undefined): StandingFact {
+function providerFact(
+  { config, open, failing }: Served,
+  next: Served | undefined,
+  stranded: readonly Stranded[],
+): StandingFact {
   const labels = [...new Set(config.pools.flatMap((pool) => [...pool.labels.keys()]))].sort();
   const why = (one: NonNullable<Served["failing"]>) => ({
     labels,
@@ -59,6 +70,11 @@ function providerFact({ config, open, failing }: Served, next: Served | undefine
   if (open === undefined) return fact("provider", name, "unknown", "provider.opening", { labels });
   if (next?.failing !== undefined)
     return fact("provider", name, "degraded", "provider.not-in-force", why(next.failing));
+  const elsewhere = stranded.filter(({ why, provider }) => why === "elsewhere" && provider === name);
+  if (elsewhere.length > 0) {
+    const cause = elsewhere.map(({ nodes, place }) => `${nodes} nodes are in ${place}`).join("; ");
+    return fact("provider", name, "degraded", "provider.elsewhere", { labels, cause });
+  }
   return fact("provider", name, "good", "provider.served", { labels });
 }
 

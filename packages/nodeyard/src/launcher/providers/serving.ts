@@ -1,12 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Driver, Price, ProviderConfig, SlotSettings } from "@nodeyard/driver";
+import type { NodeRecord } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { Controller, closeQuietly, type Registration } from "../../coordination/index.ts";
+import { isElsewhere } from "../../scheduler/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { ASK_MS, FAILING_MS, factsPause, refreshFacts } from "./facts.ts";
-import { refuseForeign } from "./foreign.ts";
+import { isServed, refuseForeign } from "./foreign.ts";
+import {
+  elsewhereIn,
+  FormerProviders,
+  nodesOf,
+  reportElsewhere,
+  type Stranded,
+  takeOutFree,
+} from "./former.ts";
 import { learnFacts, type ProviderFacts } from "./learn-facts.ts";
-import { LeftProviders, METASTATIC, withoutPools } from "./left-providers.ts";
+import { LeftProviders, leftNodes, METASTATIC, withoutPools } from "./left-providers.ts";
 import { openProvider, type ProviderHandles } from "./providers.ts";
 import { launcherFacts } from "./report.ts";
 import {
@@ -40,8 +50,9 @@ export class Serving {
   readonly #served = new Map<string, Served>();
   /** Providers that replace an open one as soon as their own pools are registered. */
   readonly #replacements = new Map<string, Served>();
-  /** Left the configuration while nodes of theirs are in use: served no more, and cleared away as these come back. */
+  /** Left the configuration while there are nodes of theirs: served no more, and cleared away as these come back. */
   readonly #draining = new Map<string, Served>();
+  readonly #former: FormerProviders;
   readonly #context: ProviderHandles;
   readonly #registration: Registration;
   readonly #identity: Identity;
@@ -70,6 +81,7 @@ export class Serving {
     };
     const isKnown = (provider: string) => this.#served.has(provider) || this.#draining.has(provider);
     const drain = (provider: string) => this.#inTurn(() => this.#drainLeft(provider));
+    this.#former = new FormerProviders(this.#context, (provider) => this.providers.get(provider));
     this.#left = new LeftProviders(this.#context, isKnown, drain);
   }
 
@@ -80,7 +92,7 @@ export class Serving {
 
   /** What this launcher reports of its providers, hosts and labels. */
   facts(config: Parameters<typeof launcherFacts>[0]): ReturnType<typeof launcherFacts> {
-    return launcherFacts(config, this.#served, this.#replacements, this.#context.view);
+    return launcherFacts(config, this.#served, this.#replacements, this.#context.view, this.stranded());
   }
 
   /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
@@ -121,9 +133,54 @@ export class Serving {
     this.#onChange();
   }
 
-  /** Looks for backing nodes that other launchers left. Call it on a complete view. */
-  sweep(): Promise<void> {
-    return this.#left.sweep();
+  /** The open provider that can delete the machine of a record: a former one, if the present one looks elsewhere. */
+  openFor(record: NodeRecord): OpenProvider | undefined {
+    const open = this.providers.get(record.provider ?? "");
+    if (open === undefined || !isElsewhere(record, open.provider.place?.())) return open;
+    return this.#former.of({ record }) ?? open;
+  }
+
+  /** Nodes that are not given out any more, and that somebody has to know of: where their providers do not look, or of none at all. */
+  stranded(): readonly Stranded[] {
+    const { view } = this.#context;
+    const isKnown = (provider: string) => this.#served.has(provider) || this.#draining.has(provider);
+    return [
+      ...[...this.providers.values()].flatMap(({ config: { name }, provider }) =>
+        [...elsewhereIn(view, name, provider.place?.())].map(([place, nodes]) => {
+          return { why: "elsewhere", provider: name, place, nodes } as const;
+        }),
+      ),
+      ...[...this.#draining.keys()].map((provider) => {
+        return {
+          why: "leaving",
+          provider,
+          place: null,
+          nodes: view.nodes.byProvider.count(provider),
+        } as const;
+      }),
+      ...[...leftNodes(view, isKnown)].map(([provider, nodes]) => {
+        return { why: "unserved", provider, place: null, nodes } as const;
+      }),
+    ];
+  }
+
+  /** Looks for what providers left that are served no more, here or by launchers that are gone. Call it on a complete view. */
+  async sweep(): Promise<void> {
+    await this.#inTurn(() => this.#clearDrained());
+    for (const served of await this.#former.sweep()) await this.#retire(served);
+    await this.#left.sweep();
+  }
+
+  /** Deletes the free nodes of providers that left the configuration, and closes those of which none is left. */
+  async #clearDrained(): Promise<void> {
+    for (const served of [...this.#draining.values()]) {
+      const { name } = served.config;
+      if (served.backings !== undefined) continue;
+      const nodes = nodesOf(this.#context, name);
+      // Another launcher has it in its configuration: the nodes are given out there.
+      if (nodes.length === 0 || (await isServed(this.#context, name))) await this.#retire(served);
+      else await takeOutFree(this.#context, nodes, "its provider has left the configuration");
+    }
   }
 
   /** Runs `work` after all that came before it. Rejects with the error of `work`, which stops nothing that comes after. */
@@ -144,7 +201,7 @@ export class Serving {
       gone.filter(({ config }) => !wanted.has(config.name)).map((served) => this.#drain(served)),
     );
     const back = [...this.#draining.values()].filter(({ config }) => wanted.has(config.name));
-    await Promise.all(back.map((served) => this.#retire(served)));
+    await Promise.all(back.map((served) => this.#retireOrKeep(served)));
     return this.#stopped ? [] : configs.map((config) => this.#serve(config));
   }
 
@@ -188,7 +245,8 @@ export class Serving {
   /** Closes all providers without waiting for their work; `unregister` and the end of the tasks come before. */
   async close(): Promise<void> {
     this.#stopped = true;
-    const all = [this.#replacements, this.#served, this.#draining].flatMap((map) => [...map.values()]);
+    const maps = [this.#replacements, this.#served, this.#draining].flatMap((map) => [...map.values()]);
+    const all = [...maps, ...this.#former.clear()];
     await Promise.all(all.map((served) => this.#retire(served, 0)));
   }
 
@@ -253,7 +311,8 @@ export class Serving {
       throw error;
     }
     this.#onChange();
-    if (before !== undefined) await this.#retire(before);
+    if (before !== undefined) await this.#retireOrKeep(before);
+    reportElsewhere(context, open);
     return factsPause(served);
   }
 
@@ -326,16 +385,38 @@ export class Serving {
     return before === served ? undefined : before;
   }
 
-  /** It has left the configuration. Slots need nothing but the tree, so those in use are still taken back. */
+  /** It has left the configuration. Its nodes are still deleted as it was configured: free ones now, others when they come back. */
   async #drain(served: Served): Promise<void> {
-    const { config } = served;
-    if (served.backings === undefined) return this.#retire(served);
+    const { config, backings } = served;
+    const nodes = nodesOf(this.#context, config.name).length;
+    const isNeeded = served.open !== undefined && this.#served.get(config.name) === served;
+    if (!isNeeded || (nodes === 0 && backings === undefined)) return this.#retire(served);
     this.#served.delete(config.name);
     this.#draining.set(config.name, served);
     this.#withdraw(served);
     void served.controller.close();
-    await unregisterPools(this.#registration, served);
-    await served.backings.drain(() => this.#drained(served));
+    await Promise.all([unregisterPools(this.#registration, served), served.inventory?.close()]);
+    const { log } = this.#context;
+    const facts = { provider: config.name, nodes };
+    if (nodes > 0)
+      log.error(
+        facts,
+        "a provider left the configuration with nodes: it is served no more, free nodes are deleted now and others when they are returned; until then do not remove its credentials",
+      );
+    if (backings !== undefined) await backings.drain(() => this.#drained(served));
+    // The sweep repeats it.
+    else await this.#clearDrained().catch((error: unknown) => log.warn(facts, messageOf(error)));
+  }
+
+  /** Closes it, unless machines are where it alone looks. */
+  async #retireOrKeep(served: Served): Promise<void> {
+    if (!this.#former.keep(served)) return this.#retire(served);
+    for (const map of [this.#served, this.#replacements, this.#draining])
+      if (map.get(served.config.name) === served) map.delete(served.config.name);
+    this.#withdraw(served);
+    void served.controller.close();
+    await Promise.all([unregisterPools(this.#registration, served), served.inventory?.close()]);
+    for (const over of await this.#former.sweep()) await this.#retire(over);
   }
 
   #drained(served: Served): void {

@@ -3,14 +3,18 @@ import {
   type ExternalId,
   idText,
   leaked,
+  type Place,
   type Provider,
   type ProviderConfig,
+  placeText,
   type Resource,
   type Scanner,
 } from "@nodeyard/driver";
+import { placeOf } from "@nodeyard/model";
 import { type Clock, deadline, inTime, NodeyardError, type Random } from "@nodeyard/runtime";
 import { closeQuietly } from "../../coordination/index.ts";
 import type { UnreadableNode } from "../../operations/index.ts";
+import { isElsewhere } from "../../scheduler/index.ts";
 import type { Log } from "../../telemetry/index.ts";
 import { mayBeOf, type NodeEntry } from "../../view/index.ts";
 
@@ -19,9 +23,10 @@ export interface Difference {
   readonly provider: string;
   /**
    * leaked: ours, and without a record. vanished: a ready node without a machine. foreign: of another installation with a
-   * provider of this name.
+   * provider of this name. elsewhere: a node whose machine is where the provider does not look. left: a node of a provider that is not
+   * configured, and that no launcher serves.
    */
-  readonly kind: "leaked" | "vanished" | "foreign";
+  readonly kind: "leaked" | "vanished" | "foreign" | "elsewhere" | "left";
   /** Type of the resource: "instance", "port". */
   readonly type: string;
   readonly id: ExternalId | null;
@@ -42,6 +47,7 @@ export function survey(
   nodes: readonly NodeEntry[],
   asked: number,
   unreadable: readonly UnreadableNode[] = [],
+  place?: Place,
 ): readonly Difference[] {
   const suspending = unreadable.filter((node) => mayBeOf(node.known, provider)).map(({ path }) => path);
   const known = new Set(nodes.filter(({ record }) => record.provider === provider).map(({ id }) => id));
@@ -79,9 +85,9 @@ export function survey(
     }
   }
   const own = nodes.filter(({ record }) => record.provider === provider);
-  const look = vanished(own, resources, { ...context, asked });
-  for (const { id, record } of vanished(own, resources, { ...context, asked, previous: look.suspects })
-    .nodes) {
+  const at = { ...context, asked, place };
+  const look = vanished(own, resources, at);
+  for (const { id, record } of vanished(own, resources, { ...at, previous: look.suspects }).nodes) {
     const what = { provider, type: "instance", id: record.externalId, node: id };
     found.push({
       ...what,
@@ -90,7 +96,36 @@ export function survey(
       why: "it is ready, and its machine is gone",
     });
   }
+  for (const { id, record } of own)
+    if (isElsewhere(record, place) && !resources.some(({ tag }) => tag?.nodeId === id)) {
+      const why = `its machine is in ${placeText(placeOf(record)!)}, and the provider works in ${placeText(place!)} now`;
+      found.push(kept("elsewhere", record.provider!, id, record.externalId, why));
+    }
   return found;
+}
+
+/** The nodes of providers of which `isServed` says that nobody serves them. */
+export function surveyLeft(
+  nodes: readonly Pick<NodeEntry, "id" | "record">[],
+  isServed: (provider: string) => boolean,
+): readonly Difference[] {
+  return nodes.flatMap(({ id, record: { provider, externalId } }) => {
+    if (provider === null || isServed(provider)) return [];
+    const why =
+      "no launcher serves its provider: put that back into the configuration until its nodes are gone, or erase it";
+    return [kept("left", provider, id, externalId, why)];
+  });
+}
+
+/** A node that stays as it is until an operator does something. */
+function kept(
+  kind: "elsewhere" | "left",
+  provider: string,
+  node: string,
+  id: ExternalId | null,
+  why: string,
+): Difference {
+  return { provider, kind, type: "instance", id, node, action: "keep", why };
 }
 
 /** Limits for a person who waits for the answer, milliseconds. */
@@ -108,7 +143,7 @@ export async function listResources(
     readonly log: Log;
     readonly installation: string;
   },
-): Promise<readonly Resource[]> {
+): Promise<{ readonly resources: readonly Resource[]; readonly place: Place | undefined }> {
   const { clock } = handles;
   const silent = (ms: number) =>
     new NodeyardError("launcher.provider_silent", `provider ${config.name} did not answer within ${ms} ms`);
@@ -124,7 +159,8 @@ export async function listResources(
   );
   using limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
   try {
-    return await inTime(clock, LIST_MS, provider.list(limit.signal), () => silent(LIST_MS));
+    const resources = await inTime(clock, LIST_MS, provider.list(limit.signal), () => silent(LIST_MS));
+    return { resources, place: provider.place?.() };
   } finally {
     await close(provider);
   }
@@ -143,6 +179,8 @@ interface VanishedContext {
   readonly asked: number;
   /** What the last look suspected; empty for the first. */
   readonly previous: ReadonlySet<string>;
+  /** Where the list is from. A machine of another place cannot be in it. */
+  readonly place?: Place | undefined;
 }
 
 interface Vanished {
@@ -160,7 +198,7 @@ interface Vanished {
 export function vanished(
   nodes: Iterable<NodeEntry>,
   resources: readonly Resource[],
-  { installation, provider, asked, previous }: VanishedContext,
+  { installation, provider, asked, previous, place }: VanishedContext,
 ): Vanished {
   const tags = new Set<string>();
   const ids = new Set<string>();
@@ -179,7 +217,7 @@ export function vanished(
     const offered = record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
     const ready = (record.stateTime ?? 0) * 1000;
     if (!offered || externalId === null || (ready >= asked && ready <= asked + LISTED_MS)) continue;
-    if (tags.has(id) || ids.has(idText(externalId))) continue;
+    if (tags.has(id) || ids.has(idText(externalId)) || isElsewhere(record, place)) continue;
     if (shapes.size > 0 && !shapes.has(shapeOf(externalId))) continue;
     // Also the time, so that a node that was used and is ready again needs two sweeps of its own.
     const key = `${id} ${record.stateTime} ${idText(externalId)}`;

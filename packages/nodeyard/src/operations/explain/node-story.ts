@@ -48,6 +48,7 @@ export async function nodeStory(
     ({ testimony }) => testimony.maxHoldAgeMs ?? Number.POSITIVE_INFINITY,
   );
   if (record === undefined) return endedStory(id, replies, steps);
+  const elsewhere = replies.asked.answers.find(({ testimony }) => testimony.elsewhere !== undefined);
   const since = isoOf(record.stateTime);
   const slots = await slotFacts(handles, record);
   return {
@@ -69,9 +70,11 @@ export async function nodeStory(
       ...remarksIn(replies),
       ...slotAbout(slots),
     },
-    ...(letter === undefined || record.state !== "deleting"
-      ? situationOf(record, holder, pools, { history, steps, maxHoldMs: Math.min(...limits) }, since, slots)
-      : stuck(record, letter)),
+    ...(elsewhere !== undefined && record.state !== "in-use"
+      ? strayed(record, elsewhere.testimony.elsewhere!)
+      : letter === undefined || record.state !== "deleting"
+        ? situationOf(record, holder, pools, { history, steps, maxHoldMs: Math.min(...limits) }, since, slots)
+        : stuck(record, letter)),
     ...replyParts(replies),
     // What pools say concerns the request, and is shown with it.
     pools: [],
@@ -160,6 +163,19 @@ function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "w
       iso(since),
     ),
     next: `Find out what keeps ${provider} from deleting it, then: nodeyard delete ${id} --now`,
+  };
+}
+
+/** The situation of a node that its provider does not see: it is neither given out nor taken for gone. */
+function strayed(
+  { id, provider }: NodeRecord,
+  { place, now }: { readonly place: string; readonly now: string },
+): Pick<Story, "waits_for" | "next"> {
+  const meaning =
+    "Its machine is where its provider does not work any more: it is not given out, and cannot be deleted";
+  return {
+    waits_for: fromTree("node.elsewhere", meaning, { place, provider_works_in: now }),
+    next: `Put the settings of ${provider} for ${place} back until it is gone, then: nodeyard delete ${id} --now`,
   };
 }
 
