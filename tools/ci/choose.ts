@@ -1,5 +1,6 @@
 import { matchesGlob } from "node:path";
-import { EVERYWHERE, type Suite, TURNS } from "./suites.ts";
+import { type Suite, TURNS } from "./suite.ts";
+import { EVERYWHERE } from "./suites.ts";
 
 /** What a run is chosen by. */
 export interface Situation {

@@ -8,7 +8,8 @@ import { type Choice, choose } from "./choose.ts";
 import { recordWhole, situationOf } from "./history.ts";
 import { nextSuite } from "./order.ts";
 import { type Ended, endAll, runSuite } from "./run-suite.ts";
-import { SUITES, type Suite } from "./suites.ts";
+import type { Suite } from "./suite.ts";
+import { SUITES } from "./suites.ts";
 import { failureOf, secondTries } from "./told.ts";
 
 const HELP = `.ci/run [--all | --since COMMIT] [--list]

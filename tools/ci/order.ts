@@ -1,4 +1,4 @@
-import type { Suite } from "./suites.ts";
+import type { Suite } from "./suite.ts";
 
 /** A little more than there are: suites wait for servers and guests, too. */
 const OVERBOOKED = 1.5;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Suite } from "./suites.ts";
+import type { Suite } from "./suite.ts";
 
 export interface Ended {
   readonly suite: Suite;

@@ -1,30 +1,5 @@
-/** One part of `.ci/run`. */
-export interface Suite {
-  readonly name: string;
-  readonly command: readonly string[];
-  /** Glob patterns below the root: product and tests that this suite, before others, shows to work. Only these make it run. */
-  readonly covers: readonly string[];
-  /** In each run. Without it: when something that it covers changed, and in its turn. */
-  readonly always?: true;
-  /** Which of TURNS runs has it, whatever changed: the number of commits modulo TURNS. */
-  readonly turn?: number;
-  /** Seconds that it takes on two idle cores, and processors that it keeps busy meanwhile, as `.ci/run --all` showed them last. */
-  readonly seconds: number;
-  readonly processors: number;
-  /** For what hangs: minutes after which it is ended, on an idle machine. */
-  readonly limit: number;
-  /** Suites that run in each run that has this one, and end before it begins. */
-  readonly needs?: readonly string[];
-  /** Suites that end before it begins, where both run. */
-  readonly after?: readonly string[];
-  /** Nothing runs beside it: it measures, or its limits are of time. */
-  readonly alone?: true;
-  /** Behind all others: what waits for a processor has it first. */
-  readonly background?: true;
-}
-
-/** Runs after which each suite has had its turn. */
-export const TURNS = 6;
+import { SLOW } from "../suites/suites.ts";
+import type { Suite } from "./suite.ts";
 
 /** A change of these changes what every suite does. */
 export const EVERYWHERE = [
@@ -47,12 +22,16 @@ const npm = (script: string, ...words: string[]) => [
 ];
 const vitest = (...projects: string[]) => npm("test", ...projects);
 
+/** The test files of a project of vitest.config.ts. */
+const testsOf = (name: string) => SLOW.find((suite) => suite.name === name)!.include;
+
 const PROGRAM = "packages/nodeyard";
 const src = (...rooms: string[]) => rooms.map((room) => `${PROGRAM}/src/${room}/**`);
 const whole = (...packages: string[]) => packages.map((name) => `packages/${name}/**`);
 
 /** What decides about nodes and writes the tree. */
 const CORE = [...src("scheduler", "launcher", "coordination", "view"), ...whole("model", "tree")];
+const SLIVER_TESTS = "packages/*/test/**/lxc-*.test.ts";
 /** What all drivers are made of. */
 const DRIVERS = ["packages/driver/src/**", ...src("launcher/providers", "launcher/nodes")];
 
@@ -118,7 +97,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "servers",
     command: vitest("servers"),
-    covers: [...whole("tree", "zookeeper"), ...src("process"), "testing/zookeeper/**"],
+    covers: [...testsOf("servers"), ...whole("tree", "zookeeper"), ...src("process"), "testing/zookeeper/**"],
     always: true,
     seconds: 60,
     processors: 1,
@@ -128,7 +107,12 @@ export const SUITES: readonly Suite[] = [
   {
     name: "browser",
     command: vitest("browser"),
-    covers: [...whole("dashboard", "client"), ...src("api", "metrics"), "testing/browser/**"],
+    covers: [
+      ...testsOf("browser"),
+      ...whole("dashboard", "client"),
+      ...src("api", "metrics"),
+      "testing/browser/**",
+    ],
     always: true,
     seconds: 60,
     processors: 1,
@@ -139,6 +123,7 @@ export const SUITES: readonly Suite[] = [
     name: "pages",
     command: vitest("pages"),
     covers: [
+      ...testsOf("pages"),
       ...src("cli"),
       "docs/**",
       "README.md",
@@ -221,7 +206,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "aws",
     command: vitest("aws"),
-    covers: [...whole("driver-aws"), ...DRIVERS, ...src("builder"), "testing/aws/**"],
+    covers: [...testsOf("aws"), ...whole("driver-aws"), ...DRIVERS, ...src("builder"), "testing/aws/**"],
     turn: 2,
     seconds: 200,
     processors: 1,
@@ -232,6 +217,7 @@ export const SUITES: readonly Suite[] = [
     name: "slivers",
     command: npm("test:slivers", "--project=beside"),
     covers: [
+      SLIVER_TESTS,
       ...whole("sliver", "sliver-protocol", "driver-sliver"),
       ...src("launcher/metastatic"),
       "packages/driver/src/**",
@@ -246,7 +232,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "slivers-alone",
     command: npm("test:slivers", "--project=alone"),
-    covers: [...whole("sliver", "sliver-protocol", "driver-sliver"), "testing/slivers/**"],
+    covers: [SLIVER_TESTS, ...whole("sliver", "sliver-protocol", "driver-sliver"), "testing/slivers/**"],
     turn: 4,
     seconds: 260,
     processors: 1,
@@ -287,6 +273,7 @@ export const SUITES: readonly Suite[] = [
     name: "guests",
     command: vitest("guests"),
     covers: [
+      ...testsOf("guests"),
       ...whole("driver-qemu"),
       "packages/driver/src/**",
       "testing/qemu/**",
@@ -301,7 +288,13 @@ export const SUITES: readonly Suite[] = [
   {
     name: "kills",
     command: vitest("kills"),
-    covers: [...CORE, ...src("builder", "process"), ...whole("zookeeper"), "testing/chaos/**"],
+    covers: [
+      ...testsOf("kills"),
+      ...CORE,
+      ...src("builder", "process"),
+      ...whole("zookeeper"),
+      "testing/chaos/**",
+    ],
     turn: 4,
     seconds: 500,
     processors: 0.6,
@@ -311,7 +304,14 @@ export const SUITES: readonly Suite[] = [
   {
     name: "foreign",
     command: vitest("foreign"),
-    covers: [...CORE, ...whole("zookeeper"), ...src("builder"), "testing/foreign/**", "testing/mixed/**"],
+    covers: [
+      ...testsOf("foreign"),
+      ...CORE,
+      ...whole("zookeeper"),
+      ...src("builder"),
+      "testing/foreign/**",
+      "testing/mixed/**",
+    ],
     turn: 3,
     seconds: 120,
     processors: 0.8,
@@ -321,7 +321,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "seeds",
     command: vitest("seeds"),
-    covers: [...CORE, ...src("planning"), "simulation/**"],
+    covers: [...testsOf("seeds"), ...CORE, ...src("planning"), "simulation/**"],
     turn: 5,
     seconds: 120,
     processors: 1,

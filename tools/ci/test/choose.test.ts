@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { choose, type Situation } from "../choose.ts";
-import type { Suite } from "../suites.ts";
+import type { Suite } from "../suite.ts";
 
 const some = { command: ["true"], covers: [], seconds: 1, processors: 1, limit: 1 };
 const SUITES: readonly Suite[] = [

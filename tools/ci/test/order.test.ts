@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { nextSuite } from "../order.ts";
-import type { Suite } from "../suites.ts";
+import type { Suite } from "../suite.ts";
 
 const suite = (name: string, rest: Partial<Suite> = {}): Suite => ({
   name,

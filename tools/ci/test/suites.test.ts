@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { matchesGlob } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { EVERYWHERE, SUITES, TURNS } from "../suites.ts";
+import { TURNS } from "../suite.ts";
+import { EVERYWHERE, SUITES } from "../suites.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const FILES = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 26 })
