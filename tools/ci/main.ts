@@ -96,8 +96,8 @@ async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly
     const next = nextSuite(left, [...running.keys()], processors);
     if (next !== undefined) {
       left.splice(left.indexOf(next), 1);
-      console.log(`=== ${next.name}: about ${minutes(next.seconds)}, ${left.length} more after it`);
-      running.set(next, runSuite(next, { logs, env, limitMs: next.limit * 60_000 }));
+      console.log(`=== ${next.name}: about ${minutes(next.takes.seconds)}, ${left.length} more after it`);
+      running.set(next, runSuite(next, { logs, env, limitMs: next.takes.limit * 60_000 }));
       continue;
     }
     const one = await Promise.race(running.values());
@@ -115,7 +115,11 @@ async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly
 }
 
 function lineOf({ suite, passed, seconds, processorSeconds, timedOut }: Ended): string {
-  const how = passed ? "passed" : timedOut ? `FAILED: did not end in ${suite.limit} minutes,` : "FAILED";
+  const how = passed
+    ? "passed"
+    : timedOut
+      ? `FAILED: did not end in ${suite.takes.limit} minutes,`
+      : "FAILED";
   return `--- ${suite.name}: ${how} in ${seconds} s (${Math.round(processorSeconds)} s of a processor)`;
 }
 

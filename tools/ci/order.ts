@@ -17,7 +17,7 @@ export function nextSuite(
   const able = left.filter((suite) => !before(suite).some((name) => open.includes(name)));
   const busy = running.reduce((sum, suite) => sum + loadOf(suite), 0);
   const fits = (suite: Suite) =>
-    busy === 0 || suite.background || busy + suite.processors <= OVERBOOKED * processors;
+    busy === 0 || suite.background || busy + suite.takes.processors <= OVERBOOKED * processors;
   const beside = able
     .filter((suite) => !suite.alone && fits(suite))
     .sort((a, b) => secondsOf(b, left) - secondsOf(a, left));
@@ -30,12 +30,12 @@ function before({ needs = [], after = [] }: Suite): readonly string[] {
 }
 
 /** What runs behind the others takes nothing from them. */
-function loadOf({ background, processors }: Suite): number {
-  return background ? 0 : processors;
+function loadOf({ background, takes }: Suite): number {
+  return background ? 0 : takes.processors;
 }
 
 /** Until the last of those that wait for it has ended. */
 function secondsOf(suite: Suite, left: readonly Suite[]): number {
   const behind = left.filter((other) => before(other).includes(suite.name));
-  return suite.seconds + Math.max(0, ...behind.map((one) => secondsOf(one, left)));
+  return suite.takes.seconds + Math.max(0, ...behind.map((one) => secondsOf(one, left)));
 }

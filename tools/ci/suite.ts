@@ -8,11 +8,13 @@ export interface Suite {
   readonly always?: true;
   /** Which of TURNS runs has it, whatever changed: the number of commits modulo TURNS. */
   readonly turn?: number;
-  /** Seconds that it takes on two idle cores, and processors that it keeps busy meanwhile, as `.ci/run --all` showed them last. */
-  readonly seconds: number;
-  readonly processors: number;
-  /** For what hangs: minutes after which it is ended, on an idle machine. */
-  readonly limit: number;
+  readonly takes: {
+    /** On two idle cores, and how many processors it keeps busy meanwhile, as `.ci/run --all` showed them last. */
+    readonly seconds: number;
+    readonly processors: number;
+    /** For what hangs: minutes after which it is ended. */
+    readonly limit: number;
+  };
   /** Suites that run in each run that has this one, and end before it begins. */
   readonly needs?: readonly string[];
   /** Suites that end before it begins, where both run. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { choose, type Situation } from "../choose.ts";
 import type { Suite } from "../suite.ts";
 
-const some = { command: ["true"], covers: [], seconds: 1, processors: 1, limit: 1 };
+const some = { command: ["true"], covers: [], takes: { seconds: 1, processors: 1, limit: 1 } };
 const SUITES: readonly Suite[] = [
   { ...some, name: "check", always: true },
   { ...some, name: "far-end", turn: 5 },

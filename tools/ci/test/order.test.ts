@@ -2,17 +2,11 @@ import { expect, test } from "vitest";
 import { nextSuite } from "../order.ts";
 import type { Suite } from "../suite.ts";
 
-const suite = (name: string, rest: Partial<Suite> = {}): Suite => ({
-  name,
-  command: ["true"],
-  covers: [],
-  seconds: 10,
-  processors: 1,
-  limit: 1,
-  ...rest,
-});
+const suite = (name: string, rest: Partial<Suite & Suite["takes"]> = {}): Suite => {
+  const { seconds = 10, processors = 1, limit = 1, ...others } = rest;
+  return { name, command: ["true"], covers: [], takes: { seconds, processors, limit }, ...others };
+};
 
-/** Names in the order in which they begin where every suite but the last `keeps` has ended before. */
 function begun(suites: readonly Suite[], running: readonly Suite[] = []): string | undefined {
   return nextSuite(suites, running, 2)?.name;
 }

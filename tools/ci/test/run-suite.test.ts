@@ -10,7 +10,7 @@ function run(script: string, limitMs = 60_000) {
   const printed = vi.spyOn(console, "log").mockImplementation(() => {});
   onTestFinished(() => printed.mockRestore());
   const command = ["bash", "-c", script];
-  const suite = { name: "some", command, covers: [], seconds: 1, processors: 1, limit: 1 };
+  const suite = { name: "some", command, covers: [], takes: { seconds: 1, processors: 1, limit: 1 } };
   return runSuite(suite, { logs, env: { ...process.env, WORD: "hello" }, limitMs });
 }
 
