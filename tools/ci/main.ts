@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { patient } from "../../testing/patience.ts";
 import { type Choice, choose } from "./choose.ts";
 import { recordWhole, situationOf } from "./history.ts";
 import { nextSuite } from "./order.ts";
@@ -97,7 +98,7 @@ async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly
     if (next !== undefined) {
       left.splice(left.indexOf(next), 1);
       console.log(`=== ${next.name}: about ${minutes(next.takes.seconds)}, ${left.length} more after it`);
-      running.set(next, runSuite(next, { logs, env, limitMs: next.takes.limit * 60_000 }));
+      running.set(next, runSuite(next, { logs, env, limitMs: patient(next.takes.limit * 60_000) }));
       continue;
     }
     const one = await Promise.race(running.values());
@@ -115,11 +116,7 @@ async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly
 }
 
 function lineOf({ suite, passed, seconds, processorSeconds, timedOut }: Ended): string {
-  const how = passed
-    ? "passed"
-    : timedOut
-      ? `FAILED: did not end in ${suite.takes.limit} minutes,`
-      : "FAILED";
+  const how = passed ? "passed" : timedOut ? `FAILED: did not end in time,` : "FAILED";
   return `--- ${suite.name}: ${how} in ${seconds} s (${Math.round(processorSeconds)} s of a processor)`;
 }
 

@@ -12,7 +12,7 @@ export interface Suite {
     /** On two idle cores, and how many processors it keeps busy meanwhile, as `.ci/run --all` showed them last. */
     readonly seconds: number;
     readonly processors: number;
-    /** For what hangs: minutes after which it is ended. */
+    /** For what hangs: minutes after which it is ended, on a machine that does nothing else. */
     readonly limit: number;
   };
   /** Suites that run in each run that has this one, and end before it begins. */
