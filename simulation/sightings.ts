@@ -21,6 +21,7 @@ export const SIGHTINGS = {
   "waits: image.waits": "a request waits for an image",
   "waits: offering.failing": "a request waits for an open breaker",
   "waits: offering.budget": "a request waits for the budget of an offering",
+  "waits: offer.awaited": "a request waits for a pool that left the registry or is being opened",
   "waits: offering.trying": "a request waits for another request's try",
 } as const;
 

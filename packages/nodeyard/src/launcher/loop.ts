@@ -1,6 +1,7 @@
 import { messageOf, type Timer } from "@nodeyard/runtime";
 import {
   type Action,
+  awaitedOffer,
   createState,
   type Durations,
   explain,
@@ -79,6 +80,11 @@ export class Loop {
   /** Why a request waits; undefined: it does not, or is not known here. */
   verdict(request: string): Verdict | undefined {
     return explain(this.#state, request);
+  }
+
+  /** Whether the request may not fail yet, although all registered pools declined it: a pool that may serve it left or is being opened. */
+  awaitsOffer(request: Pick<RequestEntry, "id" | "record">): boolean {
+    return awaitedOffer(this.#state, this.#context.ages.moment().steady, request) !== undefined;
   }
 
   /** What each pool of this launcher would do for a request now, with its position in the queue. */

@@ -93,6 +93,7 @@ export function assemble(
     pools: serving.pools,
     providers: serving.providers,
     openFor: (record) => serving.openFor(record),
+    awaitsOffer: (request) => loop.awaitsOffer(request),
     stepsUnderWay: new Map(),
     handOversFailed: new Map(),
     timings: new Timings(),

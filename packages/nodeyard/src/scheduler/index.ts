@@ -1,3 +1,4 @@
+export { OFFER_GRACE_MS } from "./absent-offers.ts";
 export { explain } from "./explain.ts";
 export {
   type Failure,
@@ -15,6 +16,7 @@ export type { Failures } from "./gates.ts";
 export { REAPED } from "./node-due.ts";
 export { elsewhereOf, isElsewhere } from "./place.ts";
 export { reduce } from "./reduce.ts";
+export { awaitedOffer } from "./requests.ts";
 export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";
 export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";

@@ -16,6 +16,7 @@ import { compareWaiting, type Waiting } from "./waits.ts";
 export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   const before = state.policy;
   state.policy = policy;
+  state.absent.opening(policy.opening ?? [], turn.steady);
   const onlyAmounts = isDeepStrictEqual(withoutAmounts(before), withoutAmounts(policy));
   // Facts are read every few minutes, and concern only the requests that wait for them.
   if (!onlyAmounts) onConfiguration(state, before);
@@ -112,9 +113,10 @@ function touchedLabels(before: Policy, after: Policy): readonly ReadonlySet<stri
 }
 
 /** All that decides which pools a request waits in. */
-function aboutRequests({ pools, providers, tenantLimits }: Policy): unknown {
+function aboutRequests({ pools, opening = [], providers, tenantLimits }: Policy): unknown {
   return [
     tenantLimits,
+    opening,
     pools.map(({ key, id, labels, priority, launches }) => [key, id, labels, priority, launches]),
     [...providers.values()].map(({ name, maxConcurrency, slots }) => [name, maxConcurrency, slots]),
   ];

@@ -79,7 +79,7 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "unreadable":
       return onUnreadable(state, event);
     case "component":
-      return onRegistry(state, state.registry.set(event.key, event.after));
+      return onRegistry(state, state.registry.set(event.key, event.after, state.absent, turn.steady));
     case "image":
       if (event.after === undefined) state.images.facts.delete(event.image);
       else state.images.facts.set(event.image, event.after);
@@ -103,6 +103,10 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "complete":
       state.complete = event.complete;
       if (!event.complete) return;
+      state.absent.found(
+        Array.from(state.requests.entries(), ({ id }) => id),
+        turn.steady,
+      );
       // While the view was incomplete, nothing was decided: a node that is missing in it could be counted as free room.
       lookAtEverything(state);
       serveAllLaunches(state, turn);
@@ -277,6 +281,7 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
     else if (state.requests.pending.has(id)) reset(state, turn, id);
   },
   yield: (state, _, id) => state.todo.requests.add(id),
+  offer: (state, _, id) => state.todo.requests.add(id),
   label: (state, _, label) => state.todo.labels.add(label),
   short: (state, _, label) => state.todo.labels.add(label),
   image: onImageDue,

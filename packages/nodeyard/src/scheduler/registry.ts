@@ -1,4 +1,5 @@
 import type { ComponentEntry } from "../view/index.ts";
+import type { AbsentOffers } from "./absent-offers.ts";
 
 /** A registered launcher pool, ours or another's. */
 export interface RegisteredPool {
@@ -22,8 +23,13 @@ export class Registry {
   /** By labels; emptied at each change, and before it grows without end. */
   readonly #offering = new Map<string, readonly RegisteredPool[]>();
 
-  /** Undefined when it changed nothing that a decision depends on. */
-  set(key: string, entry: ComponentEntry | undefined): RegistryChange | undefined {
+  /** Undefined when it changed nothing that a decision depends on. `absent` is told which offer is gone, at this steady time. */
+  set(
+    key: string,
+    entry: ComponentEntry | undefined,
+    absent: AbsentOffers,
+    steady: number,
+  ): RegistryChange | undefined {
     if (entry?.kind === "builder" || this.#builders.has(key)) return this.#setBuilder(key, entry);
     // Components of processes say nothing of pools.
     if (entry !== undefined && entry.kind !== "pool") return undefined;
@@ -32,7 +38,9 @@ export class Registry {
     let change: RegistryChange = "offer";
     // Without an id a pool can neither decline nor be yielded to.
     if (record === undefined || record.id === null) {
-      if (!this.#pools.delete(key)) return undefined;
+      if (before === undefined) return undefined;
+      this.#pools.delete(key);
+      absent.left(key, before, steady);
     } else {
       const after: RegisteredPool = {
         key,
@@ -45,7 +53,7 @@ export class Registry {
       if (before !== undefined && sameOffer(before, after)) {
         if (before.priority === after.priority && before.paused === after.paused) return undefined;
         change = "standing";
-      }
+      } else if (before !== undefined) absent.left(key, before, steady);
       this.#pools.set(key, after);
     }
     this.#offering.clear();

@@ -1,5 +1,6 @@
 import { MIN_READY } from "@nodeyard/model";
 import type { RequestEntry } from "../view/index.ts";
+import type { AwaitedOffer } from "./absent-offers.ts";
 import { onSlotRequest } from "./slots.ts";
 import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
 import { enqueue, forgetYield, leavePlace, stopWaiting, wakeTenant } from "./waiting.ts";
@@ -42,6 +43,7 @@ export function forget(state: State, turn: Turn, id: string): void {
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
   state.todo.requests.delete(id);
   forgetYield(state, id);
+  state.timers.delete("offer", id);
   leavePlace(state, id);
   clearVerdict(state, turn, id);
   state.requests.prune(id);
@@ -59,7 +61,7 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
 
   const { registry } = state;
   if (registry.allDeclined(record.declinedBy)) {
-    decline(state, turn, id, [], "every registered pool has declined");
+    if (!awaitOffer(state, turn, entry)) decline(state, turn, id, [], "every registered pool has declined");
     return;
   }
   const waiting: Waiting = { id, relativePriority: record.relativePriority, record };
@@ -76,14 +78,17 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   }
   const known = state.requests.at(id);
   if (able) known.waiting = waiting;
-  // Every pool here offers all labels, has declined or is inert, so there is nothing to decline.
-  if (unable.length === 0) {
-    if (able && known.verdict?.code === "retry.later") clearVerdict(state, turn, id);
+  if (able) {
+    const { code } = known.verdict ?? {};
+    if (code === "retry.later" || code === "offer.awaited") clearVerdict(state, turn, id);
     return;
   }
+  // Every pool here has declined or is inert, so there is nothing to decline.
+  if (unable.length === 0) return;
   // Pools of other launchers, or inert ones of ours.
-  const others = able ? [] : registry.candidates(record.nodeTypes, record.declinedBy);
-  if (!able && others.length === 0) {
+  const others = registry.candidates(record.nodeTypes, record.declinedBy);
+  if (others.length === 0) {
+    if (awaitOffer(state, turn, entry)) return;
     decline(
       state,
       turn,
@@ -93,7 +98,6 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
     );
     return;
   }
-  if (able) return;
   known.waiting = waiting;
   state.waits.join("registry", "", waiting);
   const inert = inertProviders(
@@ -102,6 +106,29 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   );
   if (inert === undefined) setVerdict(state, turn, id, "yield.capable", { labels: record.nodeTypes });
   else setVerdict(state, turn, id, "provider.inert", { providers: inert });
+}
+
+/** Lets a request wait for an offer that is not registered at present; false: there is none to wait for. */
+function awaitOffer(state: State, turn: Turn, { id, record }: RequestEntry): boolean {
+  const offer = awaitedOffer(state, turn.steady, { id, record });
+  if (offer === undefined) return false;
+  const waiting: Waiting = { id, relativePriority: record.relativePriority, record };
+  state.requests.at(id).waiting = waiting;
+  state.waits.join("registry", "", waiting);
+  state.timers.set("offer", id, offer.until);
+  const { provider = null, until } = offer;
+  setVerdict(state, turn, id, "offer.awaited", { labels: record.nodeTypes, provider }, until);
+  return true;
+}
+
+/** The offer for which a request may wait although all registered pools lack its labels or declined it; undefined: it may fail. */
+export function awaitedOffer(
+  { absent, registry }: Pick<State, "absent" | "registry">,
+  steady: number,
+  { id, record }: Pick<RequestEntry, "id" | "record">,
+): AwaitedOffer | undefined {
+  const { nodeTypes, declinedBy } = record;
+  return absent.awaited(id, nodeTypes, declinedBy, registry.candidates(nodeTypes, []), steady);
 }
 
 /** Lets a controller decline the request for `pools`. Until the event `handled`, this launcher plans nothing for the request. */

@@ -2,6 +2,7 @@ import type { Resources } from "@nodeyard/driver";
 import type { NodeFields } from "@nodeyard/model";
 import { compareText, StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry } from "../view/index.ts";
+import { AbsentOffers } from "./absent-offers.ts";
 import { failureRule } from "./failure-rule.ts";
 import type { Gates } from "./gates.ts";
 import type { Hosts } from "./hosts.ts";
@@ -93,6 +94,7 @@ export interface State {
   sweepDue: boolean;
   readonly pools: Map<string, PoolState>;
   readonly registry: Registry;
+  readonly absent: AbsentOffers;
 
   readonly requests: RequestStates;
   readonly waits: Waits;
@@ -156,6 +158,7 @@ export function createState(): State {
     sweepDue: false,
     pools: new Map(),
     registry: new Registry(),
+    absent: new AbsentOffers(),
     requests: new RequestStates(),
     waits: new Waits(compareWaiting),
     nodes: new Map(),

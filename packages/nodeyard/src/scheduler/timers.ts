@@ -12,6 +12,8 @@ export type TimerKind =
   | "unsure"
   /** A request has let another pool go first for long enough. */
   | "yield"
+  /** A request has waited long enough for an offer that is not registered. */
+  | "offer"
   /** A label may be asked for again by min-ready. */
   | "label"
   /** It is our turn to ask for what a label lacks of its min-ready. */

@@ -63,9 +63,19 @@ export interface LabelPolicy {
   readonly maxReadyAgeMs: number;
 }
 
+/** A pool of a provider that the configuration has and that is not open, or not with that configuration. */
+export interface OpeningPool {
+  /** `<provider>/<pool>`; see view's poolKey. */
+  readonly key: string;
+  readonly provider: string;
+  readonly labels: ReadonlySet<string>;
+}
+
 /** The scheduler's input that changes only with the configuration or a provider's facts. */
 export interface Policy {
   readonly pools: readonly LocalPool[];
+  /** Pools that will be there when their providers are open; absent: none. */
+  readonly opening?: readonly OpeningPool[];
   readonly providers: ReadonlyMap<string, LocalProvider>;
   readonly labels: ReadonlyMap<string, LabelPolicy>;
   readonly tenantLimits: ReadonlyMap<string, Resources>;
@@ -236,6 +246,8 @@ export const verdictCodes = {
   "yield.provider": "The request prefers another provider, which can serve it",
   "yield.priority": "A pool with a better priority can serve it",
   "yield.capable": "Another pool has all labels; this one lacks some",
+  "offer.awaited":
+    "No registered pool can serve it now; a pool that offered its labels left minutes ago, or a provider that offers them is being opened",
   "provider.inert": "max-concurrency is 0: the provider takes no requests",
   "retry.later": "The last try failed; it is retried",
   handling: "Nodes are being made or claimed",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reduce } from "../../src/scheduler/index.ts";
+import { OFFER_GRACE_MS, reduce } from "../../src/scheduler/index.ts";
 import { Usage } from "../../src/scheduler/usage.ts";
 import { component, componentOf, policy, pool, SchedulerFixture } from "./world.ts";
 
@@ -67,7 +67,8 @@ test("facts of one pool that are read anew have no node looked at, and no reques
 
 test("its end does: a request that all remaining pools declined fails", () => {
   const fixture = busyFixture();
-  const actions = fixture.tell({ type: "component", key: "foreign" });
+  fixture.tell({ type: "component", key: "foreign" });
+  const actions = fixture.wait(OFFER_GRACE_MS);
   expect(actions.filter(({ type }) => type === "decline")).toHaveLength(MANY);
 });
 

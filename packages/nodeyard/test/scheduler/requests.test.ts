@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { reduce } from "../../src/scheduler/index.ts";
+import { OFFER_GRACE_MS, reduce } from "../../src/scheduler/index.ts";
 import { component, componentOf, policy, pool, request as requestEntry, SchedulerFixture } from "./world.ts";
 
 const accepted = (actions: readonly { type: string }[]) =>
@@ -78,15 +78,44 @@ describe("declining", () => {
     });
   });
 
-  test("while another launcher's pool can serve it, ours wait; when that pool goes, ours decline", () => {
+  test("while another launcher's pool can serve it, ours wait; when that pool is gone for the grace, ours decline", () => {
     const fixture = new SchedulerFixture(policy([pool()]), [
       componentOf(pool()),
-      component("them", { supportedLabels: ["arm"] }),
+      component("them", { providerName: "theirs", supportedLabels: ["arm"] }),
     ]);
     expect(fixture.request("100-0000000001", { node_types: ["arm"] })).toEqual([]);
     expect(fixture.code("100-0000000001")).toBe("yield.capable");
-    const [action] = fixture.tell({ type: "component", key: "them" });
+    expect(fixture.tell({ type: "component", key: "them" })).toEqual([]);
+    expect(fixture.wait(OFFER_GRACE_MS - 1)).toEqual([]);
+    expect(fixture.verdicts().get("100-0000000001")).toMatchObject({
+      code: "offer.awaited",
+      facts: { provider: "theirs" },
+      nextTry: OFFER_GRACE_MS,
+    });
+    const [action] = fixture.wait(1);
     expect(action).toMatchObject({ type: "decline", pools: ["launcher-cloud/main"] });
+  });
+
+  test("an offer counts as gone for each request only as far as it could serve it, and not once its provider has spoken", () => {
+    const theirs = component("them", { providerName: "theirs", supportedLabels: ["arm", "x86"] });
+    const fixture = new SchedulerFixture(policy([pool()]), [componentOf(pool()), theirs]);
+    fixture.tell({ type: "component", key: "them" });
+    expect(fixture.request("100-0000000001", { node_types: ["arm", "x86"] })).toEqual([]);
+    expect(fixture.request("100-0000000002", { node_types: ["arm", "mips"] })).toHaveLength(1);
+    expect(
+      fixture.request("100-0000000003", { node_types: ["arm"], declined_by: [theirs.record.id] }),
+    ).toHaveLength(1);
+    const again = component("again", { providerName: "theirs", supportedLabels: ["x86"] });
+    fixture.tell({ type: "component", key: "again", after: again });
+    expect(fixture.request("100-0000000004", { node_types: ["arm"] })).toEqual([]);
+    fixture.tell({
+      type: "component",
+      key: "again",
+      after: component("again", { ...again.record, supportedLabels: ["arm"] }),
+    });
+    expect(
+      fixture.request("100-0000000005", { node_types: ["arm"], declined_by: [again.record.id] }),
+    ).toHaveLength(1);
   });
 
   test("when the last undecided pool leaves, a request that all others declined is judged again", () => {

@@ -1,5 +1,6 @@
 import type { Scanner } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
+import type { RequestEntry } from "../../view/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import type { HeldRequest, RecordHandles } from "../held-records.ts";
 import type { Launches } from "../launches.ts";
@@ -42,6 +43,8 @@ export interface LaunchHandles extends NodeHandles {
 
 /** For what serves requests. */
 export interface RequestHandles extends LaunchHandles {
+  /** Whether a request does not fail yet although all registered pools declined it; see Loop.awaitsOffer. */
+  awaitsOffer(request: Pick<RequestEntry, "id" | "record">): boolean;
   /**
    * Ready nodes in a row that could not be handed over to a request, by its id. Removed when the request ends here or is gone; bounded
    * in claim.ts.

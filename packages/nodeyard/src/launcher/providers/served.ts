@@ -2,7 +2,8 @@ import { type Driver, DriverError, type ProviderConfig } from "@nodeyard/driver"
 import { launcherPoolId } from "@nodeyard/model";
 import { hexId, settledWithin } from "@nodeyard/runtime";
 import { type Controller, closeQuietly, poolComponent, type Registration } from "../../coordination/index.ts";
-import type { LocalPool, LocalProvider, VerdictCode } from "../../scheduler/index.ts";
+import type { LocalPool, LocalProvider, OpeningPool, VerdictCode } from "../../scheduler/index.ts";
+import { poolKey } from "../../view/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { BackingController } from "../metastatic/controller.ts";
 import { ForeignLauncher, foreignWatch } from "./foreign.ts";
@@ -99,6 +100,19 @@ export function closedOf(all: Iterable<Served>, goesOn: boolean): readonly Close
     const pools = config.pools.map(({ name, labels }) => ({ name, labels: new Set(labels.keys()) }));
     return [{ name: config.name, goesOn, pools, ...failing }];
   });
+}
+
+/** The pools of providers that are not open, or not with their new configuration: requests may wait for them. */
+export function openingOf(all: Iterable<Served>): readonly OpeningPool[] {
+  return [...all].flatMap(({ config, open }) =>
+    open !== undefined
+      ? []
+      : config.pools.map(({ name, labels }) => ({
+          key: poolKey(config.name, name),
+          provider: config.name,
+          labels: new Set(labels.keys()),
+        })),
+  );
 }
 
 /**

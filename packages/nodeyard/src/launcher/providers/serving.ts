@@ -3,7 +3,7 @@ import type { Driver, Price, ProviderConfig, SlotSettings } from "@nodeyard/driv
 import type { NodeRecord } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { Controller, closeQuietly, type Registration } from "../../coordination/index.ts";
-import { isElsewhere } from "../../scheduler/index.ts";
+import { isElsewhere, type Policy } from "../../scheduler/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { ASK_MS, FAILING_MS, factsPause, refreshFacts } from "./facts.ts";
 import { isServed, refuseForeign } from "./foreign.ts";
@@ -30,6 +30,7 @@ import {
   leave,
   localsOf,
   newServed,
+  openingOf,
   RETIRE_MS,
   registerPools,
   type Served,
@@ -85,9 +86,10 @@ export class Serving {
     this.#left = new LeftProviders(this.#context, isKnown, drain);
   }
 
-  /** What the scheduler is to know of the providers that are open. */
-  locals(): ReturnType<typeof localsOf> {
-    return localsOf([...this.#served.values(), ...this.#draining.values()], this.pools);
+  /** What the scheduler is to know of the providers that are open, or will be. */
+  locals(): ReturnType<typeof localsOf> & Pick<Policy, "opening"> {
+    const opening = openingOf([...this.#served.values(), ...this.#replacements.values()]);
+    return { ...localsOf([...this.#served.values(), ...this.#draining.values()], this.pools), opening };
   }
 
   /** What this launcher reports of its providers, hosts and labels. */

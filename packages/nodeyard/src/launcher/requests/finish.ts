@@ -2,6 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
 import type { HeldNode, HeldRequest, RecordHandles } from "../held-records.ts";
+import type { RequestHandles } from "../nodes/handles.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 import { lockRequest } from "./accept.ts";
 import type { Handled } from "./handler.ts";
@@ -51,17 +52,18 @@ export async function putBack(request: HeldRequest): Promise<void> {
 }
 
 /**
- * Declines for `pools` and gives the lock back. The request fails when every registered pool has declined
+ * Declines for `pools` and gives the lock back. The request fails when every registered pool has declined and no other is expected
  * (docs/contract/launcher.md, "Declining"); an empty registry decides nothing. Returns the state it has now.
  */
 export async function decline(
-  context: RecordHandles,
+  context: RecordHandles & Pick<RequestHandles, "awaitsOffer">,
   request: HeldRequest,
   pools: readonly string[],
 ): Promise<"requested" | "failed"> {
   const declinedBy = [...request.record.declinedBy];
   for (const id of pools) if (!declinedBy.includes(id)) declinedBy.push(id);
-  const state = everyoneDeclined(context, declinedBy) ? "failed" : "requested";
+  const awaits = () => context.awaitsOffer({ id: request.id, record: { ...request.record, declinedBy } });
+  const state = everyoneDeclined(context, declinedBy) && !awaits() ? "failed" : "requested";
   await request.write({ state, declinedBy }, (set) => [set, unlock(request)]);
   return state;
 }

@@ -31,6 +31,8 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "yield.priority":
     "The pool with the better priority takes it, declines, or reports that it is full; then this pool reconsiders it.",
   "yield.capable": "The other pool takes it or declines; then this pool declines it.",
+  "offer.awaited":
+    "It is served as soon as that pool is registered. At the time of the next try it fails, unless another pool can serve it.",
   "provider.inert": "Nothing, until max-concurrency of the provider is raised or another pool takes it.",
   "retry.later": "It is retried automatically.",
   handling: "When all its nodes are ready, it is fulfilled; if one cannot be made, the pool declines it.",
