@@ -1,36 +1,35 @@
-import { CAPACITY } from "./list/capacity.ts";
-import { CLIENTS } from "./list/clients.ts";
-import { DOUBT } from "./list/doubt.ts";
-import { FENCES } from "./list/fences.ts";
-import { HOSTS } from "./list/hosts.ts";
-import { IMAGES } from "./list/images.ts";
-import { NODES } from "./list/nodes.ts";
-import { REQUESTS } from "./list/requests.ts";
-import { SCHEDULER_FAULTS } from "./list/scheduler.ts";
-import { SLIVER_HOST } from "./list/sliver-host.ts";
-import { SLOTS } from "./list/slots.ts";
-import { SWEEPS } from "./list/sweeps.ts";
-import { TREE_FAULTS } from "./list/tree.ts";
-import { UNREADABLES } from "./list/unreadable.ts";
+import { readdirSync, readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { z } from "zod";
+import { change } from "./change.ts";
 import type { Mutant } from "./mutant.ts";
 
-/** One mutant for each guarantee and each fence: add one with each new guarantee or fence. */
-export const MUTANTS: readonly Mutant[] = [
-  ...FENCES,
-  ...REQUESTS,
-  ...NODES,
-  ...CAPACITY,
-  ...SCHEDULER_FAULTS,
-  ...HOSTS,
-  ...CLIENTS,
-  ...SLOTS,
-  ...SWEEPS,
-  ...TREE_FAULTS,
-  ...DOUBT,
-  ...UNREADABLES,
-  ...IMAGES,
-  ...SLIVER_HOST,
-];
+const folder = new URL("./list/", import.meta.url);
+const fault = change.extend({
+  breaks: z.string(),
+  tests: z.array(z.string()).optional(),
+  survives: z.string().optional(),
+});
+const ofFile = z.object({ tests: z.array(z.string()).default([]) }).catchall(fault);
+const list = z.record(z.string(), ofFile);
+
+/**
+ * One mutant for each guarantee and each fence: add one with each new guarantee or fence, in `list/`. A file of the product has its faults
+ * by their names, and `tests` for those that name none.
+ */
+export const MUTANTS: readonly Mutant[] = readdirSync(folder)
+  .sort()
+  .flatMap((name) => Object.entries(list.parse(parse(readFileSync(new URL(name, folder), "utf8")))))
+  .flatMap(([at, { tests: usual, ...faults }]) =>
+    Object.entries(faults).map(([name, { breaks, tests = usual, survives, ...rest }]) => ({
+      name,
+      breaks,
+      at,
+      change: rest,
+      tests,
+      survives,
+    })),
+  );
 
 export function mutantOf(name: string): Mutant {
   const found = MUTANTS.find((mutant) => mutant.name === name);

@@ -1,18 +1,11 @@
 import { registerHooks } from "node:module";
-import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type Mutant, mutated } from "./mutant.ts";
-
-const root = resolve(import.meta.dirname, "../..");
-
-/** Where a mutant's file is on this machine. */
-export function fileOf({ file }: Mutant): string {
-  return resolve(root, file);
-}
+import { onDisk } from "./files.ts";
+import { fileOf, type Mutant, mutated } from "./mutant.ts";
 
 /** From now on this thread loads the mutant. The product must not have been loaded yet. The returned function says whether the file was. */
 export function loadMutant(mutant: Mutant): () => boolean {
-  const wanted = pathToFileURL(fileOf(mutant)).href;
+  const wanted = pathToFileURL(onDisk(fileOf(mutant))).href;
   let loaded = false;
   registerHooks({
     load(url, context, nextLoad) {
@@ -27,6 +20,7 @@ export function loadMutant(mutant: Mutant): () => boolean {
 
 /** The same for tests, which Vite loads. */
 export function mutantPlugin(mutant: Mutant) {
+  const file = onDisk(fileOf(mutant));
   let loaded = false;
   return {
     wasLoaded: () => loaded,
@@ -35,7 +29,7 @@ export function mutantPlugin(mutant: Mutant) {
       enforce: "pre" as const,
       transform(code: string, id: string) {
         const path = id.startsWith("file:") ? fileURLToPath(id) : id;
-        if (path.split("?", 1)[0] !== fileOf(mutant)) return undefined;
+        if (path.split("?", 1)[0] !== file) return undefined;
         loaded = true;
         return { code: mutated(mutant, code), map: null };
       },

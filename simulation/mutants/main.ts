@@ -4,8 +4,7 @@ import { parseArgs } from "node:util";
 import { readState, writePage } from "../campaign/index.ts";
 import { changesSince, revision } from "../revision.ts";
 import { MUTANTS } from "./list.ts";
-import { fileOf } from "./load.ts";
-import { type Mutant, mutated, StaleMutant } from "./mutant.ts";
+import { fileOf, type Mutant, mutated, StaleMutant } from "./mutant.ts";
 import {
   ENOUGH,
   isCaught,
@@ -94,20 +93,16 @@ function partOf(text: string): readonly [turn: number, parts: number] {
 function refuseStale(): void {
   const stale = MUTANTS.flatMap((mutant) => {
     try {
-      mutated(mutant, readFileSync(fileOf(mutant), "utf8"));
+      mutated(mutant);
       return [];
     } catch (error) {
-      if (!(error instanceof StaleMutant) && !isMissing(error)) throw error;
-      return [(error as Error).message];
+      if (!(error instanceof StaleMutant)) throw error;
+      return [error.message];
     }
   });
   if (stale.length === 0) return;
   console.error(stale.join("\n"));
   process.exit(1);
-}
-
-function isMissing(error: unknown): boolean {
-  return (error as { code?: unknown }).code === "ENOENT";
 }
 
 function list(state: MutantState): void {
@@ -141,7 +136,7 @@ function chosen(state: MutantState): readonly Mutant[] {
 /** Those of files that changed since a commit, or, without any, some of all. Each commit begins at another place of the list. */
 function ofChanged(mutants: readonly Mutant[], since: string, most: number): readonly Mutant[] {
   const { files, commits } = changesSince(since) ?? refuse(`${since} is no commit of this repository`);
-  const touched = mutants.filter(({ file }) => files.has(file));
+  const touched = mutants.filter((mutant) => files.has(fileOf(mutant)));
   const from = touched.length > 0 ? touched : mutants;
   const begin = from.length === 0 ? 0 : (commits * most) % from.length;
   return [...from.slice(begin), ...from.slice(0, begin)].slice(0, most);

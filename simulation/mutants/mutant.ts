@@ -1,3 +1,7 @@
+import { readFileSync } from "node:fs";
+import { applied, type Change, editOf, NoSuchPlace } from "./change.ts";
+import { fileAt, NoSuchFile, onDisk } from "./files.ts";
+
 /**
  * A small fault of the product, to show that seeds or tests catch it. The product has no switches: its source is changed while it is
  * loaded.
@@ -7,36 +11,49 @@ export interface Mutant {
   readonly name: string;
   /** What it breaks, in the words of docs/contract/rules.md, "What mutants break". */
   readonly breaks: string;
-  /** Path below the root of the repository. */
-  readonly file: string;
-  /** Occurs exactly once in the file. */
-  readonly find: string;
-  readonly put: string;
-  /** Test files that may catch it if seeds do not: paths below the root, without `.test.ts`. Without any, seeds must. */
-  readonly tests?: readonly string[];
+  /** The end of its file's path, such as `scheduler/plan`. */
+  readonly at: string;
+  readonly change: Change;
+  /** Test files that may catch it if seeds do not, by the ends of their paths. Without any, seeds must. */
+  readonly tests: readonly string[];
   /** Why nothing catches it, if that is known. */
-  readonly survives?: string;
-}
-
-/** Faults of one file. */
-export function faultsIn(file: string, faults: readonly Omit<Mutant, "file">[]): readonly Mutant[] {
-  return faults.map((fault) => ({ file, ...fault }));
+  readonly survives?: string | undefined;
 }
 
 /** The source that a mutant changes is no longer what the list says. */
 export class StaleMutant extends Error {
   readonly code = "mutants.stale";
 
-  constructor({ name, file, find }: Mutant, times: number) {
-    const where = `mutant ${name}: ${JSON.stringify(find)} occurs ${times} times in ${file}, not once`;
-    super(`${where}. Adapt it in simulation/mutants/list to the present source, or remove it with its fence`);
+  constructor({ name, at, change }: Mutant, cause: Error) {
+    const where = `mutant ${name}: ${cause.message} (${change.in ?? "the whole file"}, ${at})`;
+    super(
+      `${where}. Adapt it in simulation/mutants/list to the present source, or remove it with its fence`,
+      { cause },
+    );
     this.name = "StaleMutant";
   }
 }
 
-/** The source of the mutant's file with its fault. Throws StaleMutant unless the text is found exactly once. */
-export function mutated(mutant: Mutant, source: string): string {
-  const parts = source.split(mutant.find);
-  if (parts.length !== 2) throw new StaleMutant(mutant, parts.length - 1);
-  return parts.join(mutant.put);
+/** The path of a mutant's file, below the root. Throws StaleMutant. */
+export function fileOf(mutant: Mutant): string {
+  return orStale(mutant, () => fileAt(`${mutant.at}.ts`));
+}
+
+/** The paths of its tests, below the root and without `.test.ts`. */
+export function testsOf({ tests }: Mutant): readonly string[] {
+  return tests.map((test) => fileAt(`${test}.test.ts`).slice(0, -".test.ts".length));
+}
+
+/** The source of the mutant's file with its fault. Throws StaleMutant unless the change fits exactly one place. */
+export function mutated(mutant: Mutant, source = readFileSync(onDisk(fileOf(mutant)), "utf8")): string {
+  return orStale(mutant, () => applied(editOf(mutant.change, source), source));
+}
+
+function orStale<T>(mutant: Mutant, look: () => T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof NoSuchPlace || error instanceof NoSuchFile) throw new StaleMutant(mutant, error);
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type SeedOutcome, SeedThread } from "../campaign/index.ts";
-import type { Mutant } from "./mutant.ts";
+import { fileOf, type Mutant, testsOf } from "./mutant.ts";
 import type { TestsOutcome } from "./run-tests.ts";
 import type { Verdict } from "./state.ts";
 
@@ -70,7 +70,7 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
   };
   const first = before?.seed?.number;
   const numbers = Array.from({ length: options.seeds }, (_, index) => index + 1);
-  const tests = mutant.tests ?? [];
+  const tests = testsOf(mutant);
   if (before?.test !== undefined && tests.includes(before.test.file)) {
     const test = await byTests([before.test.file]);
     if (test !== undefined) return { ...sum, tried: before.tried, test };
@@ -128,7 +128,9 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
       return { file, name: failed };
     }
     if (idle === undefined) return undefined;
-    throw new BaselineFailed(`mutant ${mutant.name}: ${idle} never loads ${mutant.file}; name another test`);
+    throw new BaselineFailed(
+      `mutant ${mutant.name}: ${idle} never loads ${fileOf(mutant)}; name another test`,
+    );
   }
 }
 
