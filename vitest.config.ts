@@ -30,8 +30,8 @@ const NOT_HERE = [...configDefaults.exclude, "packages/*/test/**/lxc-*.test.ts"]
 
 const NOT_QUICK = [...NOT_HERE, ...SLOW.flatMap(({ include }) => include)];
 
-function suite(name: string, include: readonly string[], exclude: readonly string[], isolate = true) {
-  return { extends: true as const, test: { name, isolate, include: [...include], exclude: [...exclude] } };
+function suite(name: string, include: readonly string[], exclude: readonly string[], more: object) {
+  return { extends: true as const, test: { name, include: [...include], exclude: [...exclude], ...more } };
 }
 
 export default defineConfig({
@@ -40,19 +40,13 @@ export default defineConfig({
     projects: [
       // Many files share one process and what it has loaded, which saves two fifths of their processor time: a file gives back what it
       // replaces (environment, globals, timers).
-      suite(QUICK, ALL, NOT_QUICK, false),
-      ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE)),
+      suite(QUICK, ALL, NOT_QUICK, { isolate: false }),
+      ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE, { testTimeout: patient(600_000) })),
     ],
     pool: "forks",
     // One more than cores: many files wait for real servers, not for the processor. In CI other suites run beside these.
     maxWorkers: availableParallelism() + (process.env.CI === undefined ? 1 : 0),
     sequence: { sequencer: LongFirst },
-    // A net for what hangs, far beyond what a busy machine needs: no test asserts on time.
-    testTimeout: patient(90_000),
-    hookTimeout: patient(180_000),
-    // For what is polled for: a busy machine may take Vitest's one second for a single look. On an idle one less than the minute after
-    // which everything is looked at again, which must not hide an event that was missed.
-    expect: { poll: { timeout: patient(45_000) } },
     coverage: { provider: "v8", include: ["packages/*/src/**"], exclude: ["packages/*/src/bin/**"] },
   },
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Victim } from "../chaos/victim.ts";
 import { type Job, Zuul } from "../openstack/zuul.ts";
+import { patient } from "../patience.ts";
 import { type Sshd, startSshd } from "../sshd/index.ts";
 import { freePort, startZooKeeper, type ZooKeeperServer } from "../zookeeper/index.ts";
 import { type AwsServer, type AwsSite, startAws } from "./server.ts";
@@ -16,7 +17,7 @@ const RATE = 2;
 const SHARE = 0.9;
 const LOOK_MS = 250;
 /** Sweeps of leaks see something twice before they delete it. */
-const GONE_MS = 300_000;
+const GONE_MS = patient(300_000);
 
 /** What happens: so many requests at once, on so many launchers, in an account with room for so many machines. */
 export interface CrowdPlan {

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { patience } from "../patience.ts";
 
 const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
 const START = ["--disable-warning=ExperimentalWarning", BIN];
@@ -51,7 +52,7 @@ export class Daemon {
 
 /** Looks again and again until it is so: a state of the pool, for which there is no event here. */
 export async function until(what: string, look: () => Promise<boolean>): Promise<void> {
-  for (let left = 900; left > 0; left--) {
+  for (let left = 900 * patience(); left > 0; left--) {
     if (await look()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

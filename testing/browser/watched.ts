@@ -1,10 +1,11 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { patient } from "../patience.ts";
 
 export const DESKTOP = { width: 1440, height: 900 } as const;
 export const PHONE = { width: 390, height: 844 } as const;
 
 /** A net for what hangs, far beyond what a busy machine needs. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = patient(60_000);
 
 /** In every document before its own scripts: what the content security policy refuses is reported like an error. */
 const REPORT_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>

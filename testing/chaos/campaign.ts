@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { paths } from "@nodeyard/model";
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
+import { patient } from "../patience.ts";
 import { LAST_WORDS } from "./inside/trigger.ts";
 import { Load } from "./load.ts";
 import { until } from "./patience.ts";
@@ -35,7 +36,7 @@ export interface CampaignResult {
 /** If a point of the plan is not reached in this time after the process serves, the process is killed from outside. */
 const REACH_MS = 8_000;
 /** Time for a process to start on a busy machine. */
-const START_MS = 120_000;
+const START_MS = patient(120_000);
 const CLEAN_MS = 60_000;
 /** Time for a launcher to start, to take over from the one before, and to have a launch and a delete in flight. */
 const BOTH_MS = 60_000;

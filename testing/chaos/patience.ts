@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { TreeError } from "@nodeyard/tree";
+import { patient } from "../patience.ts";
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = patient(60_000);
 const PAUSE_MS = 50;
 const BROKEN_OFF: ReadonlySet<string> = new Set(["tree.connection_lost", "tree.call_ended"]);
 
@@ -35,9 +36,9 @@ export async function until(
   limitMs: number,
   describe: () => string | Promise<string>,
 ): Promise<void> {
-  const limit = performance.now() + limitMs;
+  const limit = performance.now() + patient(limitMs);
   while (!(await look())) {
-    if (performance.now() > limit) throw new Error(`not within ${limitMs} ms: ${await describe()}`);
+    if (performance.now() > limit) throw new Error(`not within ${patient(limitMs)} ms: ${await describe()}`);
     await sleep(PAUSE_MS);
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { paths } from "@nodeyard/model";
 import { hexId, type Random, systemClock, systemRandom } from "@nodeyard/runtime";
 import { ensurePath, lock, type Tree, TreeError } from "@nodeyard/tree";
+import { patient } from "../patience.ts";
 import { orNothing, patiently } from "./patience.ts";
 
 type Fields = Record<string, unknown>;
@@ -10,9 +11,9 @@ const POLL_MS = 40;
  * Zuul waits 30 s for a node's lock (docs/contract/zuul.md, "Using nodes"). Here it is longer: the tree may die with each launcher, and the
  * machine may stall for seconds.
  */
-const LOCK_MS = 90_000;
+const LOCK_MS = patient(90_000);
 /** A request that has not ended by then is stuck, milliseconds. */
-const REQUEST_MS = 90_000;
+const REQUEST_MS = patient(90_000);
 
 export interface RequestOutcome {
   readonly request: string;

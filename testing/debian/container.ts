@@ -2,11 +2,12 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
+import { patient } from "../patience.ts";
 
 const run = promisify(execFile);
 /** Far beyond what each takes on a busy machine, milliseconds: for what hangs. */
-const BOOT_MS = 180_000;
-const COMMAND_MS = 180_000;
+const BOOT_MS = patient(180_000);
+const COMMAND_MS = patient(180_000);
 const LOOK_MS = 200;
 
 /** A Debian of its own with a systemd that runs, and no network but its loopback. */

@@ -9,6 +9,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { scriptOf } from "../../tools/build/page.ts";
+import { patience } from "../patience.ts";
 import { Container } from "./container.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
@@ -155,7 +156,7 @@ async function check(host: Container): Promise<void> {
 }
 
 async function until(look: () => Promise<unknown>): Promise<void> {
-  for (let turn = 0; turn < 300; turn++) {
+  for (let turn = 0; turn < 300 * patience(); turn++) {
     if ((await look().catch(() => undefined)) !== undefined) return;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }

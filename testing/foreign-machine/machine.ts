@@ -12,12 +12,13 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { patient } from "../patience.ts";
 
 const ADDRESS = "10.99.7.2";
 const OURS = "10.99.7.1";
 const CGROUPS = "/sys/fs/cgroup";
 const CABLE = "nyforeign0";
-const START_MS = 20_000;
+const START_MS = patient(20_000);
 /** Its own: what a test runner sets for its programs would have them write files there. */
 const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root" };
 

@@ -1,3 +1,4 @@
+import { patient } from "../patience.ts";
 import { type KazooProcess, startKazoo } from "../zookeeper/index.ts";
 
 /**
@@ -68,7 +69,7 @@ const LOOK_MS = 25;
  * Deadline for the reaction of a launcher, which may just have lost its session. Less than the minute after which a launcher compares
  * everything: that must not hide a missed event.
  */
-const PATIENCE_MS = 45_000;
+const PATIENCE_MS = patient(45_000);
 /** Timeout of a session that a test does not end: longer than client or server may stall. */
 const SESSION_S = 40;
 /** Timeout of a session that a test ends. */

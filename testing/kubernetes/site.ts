@@ -4,6 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Agent, request } from "undici";
+import { patient } from "../patience.ts";
 import { requireTools, skip } from "../skipped.ts";
 import { freePort } from "../zookeeper/index.ts";
 import { STAGES } from "./stages.ts";
@@ -24,7 +25,7 @@ const CONTROLLERS = [
   // Removes the taint of new nodes.
   "node-lifecycle-controller",
 ];
-const READY_MS = 240_000;
+const READY_MS = patient(240_000);
 /** What namespaces of tests have in them; pods first, since others belong to them. */
 const CONTENT = [
   "pods",

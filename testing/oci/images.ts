@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { ociImages } from "../../tools/build/oci.ts";
 import { scriptOf } from "../../tools/build/page.ts";
+import { patient } from "../patience.ts";
 
 /** Far beyond what each takes on a busy machine, milliseconds: for what hangs. */
-const COMMAND_MS = 180_000;
+const COMMAND_MS = patient(180_000);
 /** `ulimits`: podman's own are beyond those of a root without CAP_SYS_RESOURCE. crun refuses a mix of cgroups v1 and v2, which runc takes. */
 const ENGINE = `[containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]

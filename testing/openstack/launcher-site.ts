@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Victim } from "../chaos/victim.ts";
+import { patient } from "../patience.ts";
 import { type Sshd, startSshd } from "../sshd/index.ts";
 import { freePort, startZooKeeper, type ZooKeeperServer } from "../zookeeper/index.ts";
 import type { OpenstackSite } from "./site.ts";
@@ -83,7 +84,7 @@ export class LauncherSite {
   /** The output of a command. Rejects with the program's error output. */
   async explain(what: string): Promise<string> {
     const words = ["--disable-warning=ExperimentalWarning", BIN, ...this.#words("explain", what)];
-    return (await run(process.execPath, words, { timeout: 60_000 })).stdout;
+    return (await run(process.execPath, words, { timeout: patient(60_000) })).stdout;
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
+import { patient } from "../patience.ts";
 import type { CloudUser } from "./admin.ts";
 
 interface Item {
@@ -133,9 +134,9 @@ export async function things(user: CloudUser): Promise<ReadonlySet<string>> {
 }
 
 async function until(what: string, look: () => Promise<boolean>, limitMs = 60_000): Promise<void> {
-  const limit = performance.now() + limitMs;
+  const limit = performance.now() + patient(limitMs);
   while (!(await look().catch(() => false))) {
-    if (performance.now() > limit) throw new Error(`not within ${limitMs} ms: ${what}`);
+    if (performance.now() > limit) throw new Error(`not within ${patient(limitMs)} ms: ${what}`);
     await sleep(1_000);
   }
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { patient } from "../patience.ts";
 
 /** What the WSGI filter in front of a service does with matching calls. */
 export interface ApiFault {
@@ -37,7 +38,7 @@ export interface Faults extends HostFaults {
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 /** Installing takes minutes on a slow mirror. */
-const UP_MS = 900_000;
+const UP_MS = patient(900_000);
 
 /**
  * A real control plane (keystone, placement, glance, neutron, cinder and nova of Debian's packages, as plain processes on loopback)

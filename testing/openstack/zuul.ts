@@ -91,6 +91,8 @@ while True:
         say({"error": repr(error)})
 `;
 
+import { patient } from "../patience.ts";
+
 const LOOK_MS = 2_000;
 
 /** How a job ended. */
@@ -116,7 +118,7 @@ export class Zuul {
   /** Starts jobs, each with its labels; one that has no nodes after `limitMs` gives up. Resolves when all have ended. */
   async jobs(labels: readonly (readonly string[])[], limitMs: number): Promise<readonly Job[]> {
     const before = (await this.#ask<readonly Job[]>("ended")).length;
-    await this.#ask("order", labels, limitMs / 1_000);
+    await this.#ask("order", labels, patient(limitMs) / 1_000);
     for (;;) {
       const ended = await this.#ask<readonly Job[]>("ended");
       if (ended.length >= before + labels.length) return ended.slice(before);

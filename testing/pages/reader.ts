@@ -3,6 +3,7 @@ import { appendFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { patient } from "../patience.ts";
 import { adopt } from "../zookeeper/children.ts";
 import { freePort } from "../zookeeper/index.ts";
 import { Names } from "./output.ts";
@@ -10,7 +11,7 @@ import { type Step, type Tutorial, tutorialOf } from "./steps.ts";
 
 const BIN = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url));
 /** For one step, on a machine that is busy with other tests. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = patient(120_000);
 const LOOK_MS = 100;
 interface Terminal {
   readonly child: ChildProcess;

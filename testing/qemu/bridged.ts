@@ -5,6 +5,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { bridgeNames } from "@nodeyard/driver-qemu";
+import { patient } from "../patience.ts";
 import { Beyond, Client, Launches, qemuRig, reached, testImage } from "./index.ts";
 import { output } from "./run.ts";
 
@@ -17,7 +18,7 @@ const label = { ram: 128, disk: 1, "authorized-keys": [client.authorizedKey] };
 
 /** Whether somebody accepts a connection. */
 function opens(host: string, port: number): Promise<boolean> {
-  const socket = connect({ host, port, timeout: 3_000 });
+  const socket = connect({ host, port, timeout: patient(3_000) });
   return new Promise((resolve) => {
     socket.on("connect", () => resolve(true));
     for (const event of ["error", "timeout"]) socket.on(event, () => resolve(false));

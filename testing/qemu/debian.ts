@@ -4,6 +4,7 @@ import { chmod, copyFile, mkdtemp, readdir, rename, rm } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { patient } from "../patience.ts";
 import type { TestImage } from "./image.ts";
 import { output } from "./run.ts";
 
@@ -64,7 +65,7 @@ async function build(folder: string): Promise<void> {
       `--customize-hook=chroot "$1" bash -s <'${PARKED}'`,
       ...["bookworm", root],
     ];
-    await output("mmdebstrap", words, { timeout: 1_200_000 });
+    await output("mmdebstrap", words, { timeout: patient(1_200_000) });
     const boot = await readdir(join(root, "boot"));
     for (const [name, prefix] of [
       ["kernel", "vmlinuz-"],

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
+import { patient } from "../patience.ts";
 
 /** The output of a program; rejects when the program fails. */
 export async function output(
@@ -10,7 +11,7 @@ export async function output(
   words: readonly string[],
   options: { readonly cwd?: string; readonly timeout?: number } = {},
 ): Promise<string> {
-  const { stdout } = await promisify(execFile)(program, words, { timeout: 120_000, ...options });
+  const { stdout } = await promisify(execFile)(program, words, { timeout: patient(120_000), ...options });
   return stdout;
 }
 

@@ -11,6 +11,7 @@ import {
   SliverClient,
   unixTransport,
 } from "@nodeyard/sliver-protocol";
+import { patient } from "../patience.ts";
 import { endDaemon } from "./end-daemon.ts";
 import { writerOf } from "./writer.ts";
 
@@ -90,7 +91,7 @@ export class Machine {
   }
 
   status(): Promise<NodeReport> {
-    return this.client.status(AbortSignal.timeout(20 * SECONDS));
+    return this.client.status(AbortSignal.timeout(patient(20 * SECONDS)));
   }
 
   /** Connects as another launcher with this driver would, or as another writer. */
@@ -110,7 +111,7 @@ export class Machine {
   }
 
   async until(good: (report: NodeReport) => boolean): Promise<NodeReport> {
-    const signal = AbortSignal.timeout(60 * SECONDS);
+    const signal = AbortSignal.timeout(patient(60 * SECONDS));
     let report = await this.status();
     while (!good(report)) report = await this.client.watch(report.sequence, signal);
     return report;

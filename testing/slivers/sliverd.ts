@@ -11,6 +11,7 @@ import {
   signText,
   unixTransport,
 } from "@nodeyard/sliver-protocol";
+import { patient } from "../patience.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
 const NODE = "many";
@@ -85,26 +86,29 @@ export class Sliverd {
       removes: 4096,
       slivers,
     };
-    return this.#client.deliver(signText("document", head, this.#signer), AbortSignal.timeout(60_000));
+    return this.#client.deliver(
+      signText("document", head, this.#signer),
+      AbortSignal.timeout(patient(60_000)),
+    );
   }
 
   /** Makes what a sliver has an image of that name. */
   async snapshot(sliver: string, image: string): Promise<void> {
-    await this.#client.call("Snapshot", [sliver, image], AbortSignal.timeout(60_000));
+    await this.#client.call("Snapshot", [sliver, image], AbortSignal.timeout(patient(60_000)));
   }
 
   status(): Promise<NodeReport> {
-    return this.#client.status(AbortSignal.timeout(60_000));
+    return this.#client.status(AbortSignal.timeout(patient(60_000)));
   }
 
   /** The next report after `before`, as soon as there is one. */
   watch(before: NodeReport): Promise<NodeReport> {
-    return this.#client.watch(before.sequence, AbortSignal.timeout(60_000));
+    return this.#client.watch(before.sequence, AbortSignal.timeout(patient(60_000)));
   }
 
   /** Until a report satisfies; rejects after `patience` milliseconds, with the errors of the last report. */
-  async until(good: (report: NodeReport) => boolean, patience: number): Promise<NodeReport> {
-    const end = performance.now() + patience;
+  async until(good: (report: NodeReport) => boolean, limitMs: number): Promise<NodeReport> {
+    const end = performance.now() + patient(limitMs);
     let report = await this.#first(end);
     while (!good(report)) {
       const failing = report.slivers.some(({ error }) => (error?.attempts ?? 0) >= ATTEMPTS);

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
+import { patient } from "../patience.ts";
 
 const FILE = join(tmpdir(), "nodeyard-test-slivers.lock");
 /** Longer than one test file takes; a longer wait means that something hangs. */
-const LIMIT_MS = 300_000;
+const LIMIT_MS = patient(300_000);
 const BETWEEN_MS = 200;
 const SQLITE_BUSY = 5;
 

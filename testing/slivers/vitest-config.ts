@@ -29,7 +29,7 @@ export default defineConfig({
     // They share one machine: one file at a time, also across runs.
     fileParallelism: false,
     setupFiles: [join(import.meta.dirname, "one-at-a-time.ts")],
-    testTimeout: patient(120_000),
-    hookTimeout: patient(900_000),
+    testTimeout: patient(900_000),
+    hookTimeout: patient(1_800_000),
   },
 });

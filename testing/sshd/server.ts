@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { patience } from "../patience.ts";
 import { adopt } from "../zookeeper/children.ts";
 import { freePort } from "../zookeeper/ports.ts";
 import { SSHD } from "./require.ts";
@@ -127,7 +128,7 @@ async function started(
     await ended;
     await rm(folder, { recursive: true, force: true });
   };
-  for (let attempt = 0; attempt < 500; attempt++) {
+  for (let attempt = 0; attempt < 500 * patience(); attempt++) {
     if (!running) break;
     if (await accepts(host, port)) return { host, port, folder, hostKeys, log: () => text, stop };
     await sleep(20);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { patience } from "../patience.ts";
 import { freePort } from "./ports.ts";
 import { startZooKeeper, type ZooKeeperServer } from "./server.ts";
 
@@ -43,12 +44,12 @@ export async function startEnsemble(
 }
 
 async function findLeader(servers: readonly ZooKeeperServer[]): Promise<ZooKeeperServer> {
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < 600 * patience(); attempt++) {
     for (const server of servers) {
       const answer = await server.command("srvr").catch(() => "");
       if (answer.includes("Mode: leader")) return server;
     }
     await sleep(50);
   }
-  throw new Error("no member of the ensemble leads after 30 s");
+  throw new Error("no member of the ensemble leads");
 }

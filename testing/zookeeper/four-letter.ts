@@ -1,7 +1,8 @@
 import { connect } from "node:net";
+import { patient } from "../patience.ts";
 
 /** Sends a four-letter command to the plain client port and returns the whole answer. */
-export function fourLetter(port: number, command: string, limitMs = 60_000): Promise<string> {
+export function fourLetter(port: number, command: string, limitMs = patient(60_000)): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: "127.0.0.1" });
     let text = "";

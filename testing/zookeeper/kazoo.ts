@@ -5,7 +5,7 @@ import { adopt } from "./children.ts";
 
 const run = promisify(execFile);
 /** Deadline for a script that hangs; long, because the machine may stall for seconds. */
-const RUN_LIMIT_MS = 80_000;
+const RUN_LIMIT_MS = patient(80_000);
 
 /** What every script may use: `args`, `say(value)` (one JSON line out), `hear()` (one JSON line in), `client(hosts)`. */
 const PRELUDE = `
@@ -27,6 +27,8 @@ def client(hosts, **options):
     made.start(timeout=60)
     return made
 `;
+
+import { patient } from "../patience.ts";
 
 let python: { readonly path: string | undefined } | undefined;
 
@@ -63,7 +65,7 @@ export interface KazooProcess {
   kill(): Promise<void>;
 }
 
-const HEAR_LIMIT_MS = 80_000;
+const HEAR_LIMIT_MS = patient(80_000);
 
 /** Starts a script that keeps running. */
 export function startKazoo(script: string, args: readonly string[] = []): KazooProcess {

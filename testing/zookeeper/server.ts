@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { patient } from "../patience.ts";
 import { type Certificates, makeCertificates } from "./certificates.ts";
 import { adopt, removeFolder, temporaryFolder } from "./children.ts";
 import { fourLetter, mntr } from "./four-letter.ts";
@@ -51,7 +52,7 @@ export interface ZooKeeperServer {
   command(name: string): Promise<string>;
 }
 
-const START_LIMIT_MS = 90_000;
+const START_LIMIT_MS = patient(90_000);
 const LOG_KEPT = 200_000;
 
 /** Starts a ZooKeeper server of its own in a temporary folder, on loopback. */

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
+import { patient } from "../../testing/patience.ts";
 import { NOTES, skippedText } from "../../testing/skipped.ts";
 
 if (process.env[NOTES] === undefined) {
@@ -18,6 +19,12 @@ if (process.env[NOTES] === undefined) {
  */
 export const everySuite = {
   retry: process.env.CI ? 1 : 0,
+  // Nets for what hangs, far beyond what a busy machine needs: no test asserts on time. A test has no limit of its own.
+  testTimeout: patient(300_000),
+  hookTimeout: patient(300_000),
+  // For what is polled for: a busy machine may take Vitest's one second for a single look. On an idle one less than the minute after
+  // which everything is looked at again, which must not hide an event that was missed.
+  expect: { poll: { timeout: patient(45_000) } },
   reporters: ["default", { onTestRunEnd } satisfies Reporter] as ["default", Reporter],
 };
 

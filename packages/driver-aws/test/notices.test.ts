@@ -2,6 +2,7 @@ import { SQS } from "@aws-sdk/client-sqs";
 import type { Tag } from "@nodeyard/driver";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { requireAws } from "../../../testing/aws/index.ts";
+import { patient } from "../../../testing/patience.ts";
 import { noticeOf } from "../src/notices.ts";
 import { AwsRig, compile, contextOf } from "./rig.ts";
 
@@ -74,13 +75,15 @@ describe.skipIf(requireAws())("notices", () => {
     await one.handOver();
     expect(await isEnded(one)).toBe(false);
     await rig.server.interrupt(one.instance, "terminate", 600_000);
-    await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: 45_000 });
+    await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: patient(45_000) });
     expect(one.remarks[0]).toEqual([
       one.order.tag,
       expect.stringContaining(`takes the spot machine ${one.instance} back`),
     ]);
     // The remark comes first, the tag of the instance after it.
-    await vi.waitFor(() => expect(one.handOver()).rejects.toThrow("takes instance"), { timeout: 60_000 });
+    await vi.waitFor(() => expect(one.handOver()).rejects.toThrow("takes instance"), {
+      timeout: patient(60_000),
+    });
     expect(await isEnded(one)).toBe(true);
     const other = await rig.open(compile(rig.site));
     await expect(
@@ -93,9 +96,11 @@ describe.skipIf(requireAws())("notices", () => {
     const one = await spot(false, "0000000004");
     await one.handOver();
     await rig.server.interrupt(one.instance, "terminate", 600_000);
-    await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: 60_000 });
+    await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: patient(60_000) });
     expect(one.remarks[0]![1]).toMatch(/takes the spot machine i-\w+ back two minutes after 20\d\d-/);
-    await vi.waitFor(() => expect(one.handOver()).rejects.toThrow("takes instance"), { timeout: 60_000 });
+    await vi.waitFor(() => expect(one.handOver()).rejects.toThrow("takes instance"), {
+      timeout: patient(60_000),
+    });
     const machines = await rig.server.machines();
     expect(machines.find(({ id }) => id === one.instance)?.state).toBe("running");
     await rig.remove(one.provider, one.order, one.machine.externalId);
@@ -104,7 +109,7 @@ describe.skipIf(requireAws())("notices", () => {
   test("without a queue a machine that goes at once is seen when it has gone, and its removal says why", async () => {
     const one = await spot(false, "0000000002");
     await rig.server.interrupt(one.instance, "terminate", 0);
-    await vi.waitFor(async () => expect(await isEnded(one)).toBe(true), { timeout: 45_000 });
+    await vi.waitFor(async () => expect(await isEnded(one)).toBe(true), { timeout: patient(45_000) });
     await expect(one.handOver()).rejects.toThrow();
     const remarks: (string | undefined)[] = [];
     const steps = one.provider.remove(one.order.tag, { signal, externalId: one.machine.externalId });

@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), "nodeyard-blank-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 // Real processes of QEMU. What is in the guest is no matter of the contract: testing/qemu boots a system and logs in.
-describe.skipIf(skip)("qemu", { timeout: 300_000 }, () => {
+describe.skipIf(skip)("qemu", () => {
   const image = { name: "blank", path: blankDisk(folder), format: "raw" };
   const label = { ram: 16, disk: 1 };
   driverConformance("qemu", qemuDriver, () => qemuRig([image], label), { describe, test, expect });

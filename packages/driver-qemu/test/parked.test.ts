@@ -24,7 +24,7 @@ const IDENTITY = {
   hostname: "np1",
 };
 
-describe.skipIf(skip)("a guest that parks", { timeout: 300_000 }, () => {
+describe.skipIf(skip)("a guest that parks", () => {
   let folder: string;
   const at = (name: string) => join(folder, name);
   const pid = () => Number(readFileSync(at(`run/${FILES.pid}`), "utf8"));

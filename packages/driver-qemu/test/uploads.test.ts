@@ -23,7 +23,7 @@ const TAG: ImageTag = {
   uploadId: "0000000001",
 };
 
-describe.skipIf(skip)("machines of uploads", { timeout: 120_000 }, () => {
+describe.skipIf(skip)("machines of uploads", () => {
   const rigOf = () => {
     const label = { name: "vm", diskimage: "built", ram: 16, disk: 1 };
     const built = { diskimages: [{ name: "built" }], pools: [{ name: "main", labels: [label] }] };

@@ -32,7 +32,7 @@ const at = (rig: QemuRig, nodeId: string, ...path: readonly string[]) => {
 const pidOf = (rig: QemuRig, nodeId: string) =>
   Number(readFileSync(at(rig, nodeId, "run", "qemu.pid"), "utf8"));
 
-describe.skipIf(noRoot)("a user for each machine", { timeout: 120_000 }, () => {
+describe.skipIf(noRoot)("a user for each machine", () => {
   test("runs it, reads nothing of another's, and is given back", async () => {
     await inRig({ users: "61300-61301" }, async (launches, rig) => {
       for (const id of ["0000000001", "0000000002"]) await launches.create(id);
@@ -72,7 +72,7 @@ describe.skipIf(noRoot)("a user for each machine", { timeout: 120_000 }, () => {
   });
 });
 
-describe.skipIf(skip)("a machine whose process is gone", { timeout: 120_000 }, () => {
+describe.skipIf(skip)("a machine whose process is gone", () => {
   test("is listed as ended, still counted, and removed like any other", async () => {
     await inRig({}, async (launches, rig) => {
       for (const id of ["0000000001", "0000000002"]) await launches.create(id);
@@ -90,7 +90,7 @@ describe.skipIf(skip)("a machine whose process is gone", { timeout: 120_000 }, (
   });
 });
 
-describe.skipIf(noRoot)("a launcher that is not root", { timeout: 120_000 }, () => {
+describe.skipIf(noRoot)("a launcher that is not root", () => {
   test("makes and removes machines as itself, and is refused what needs root by name", () => {
     const home = mkdtempSync(join(tmpdir(), "nodeyard-plain-"));
     chownSync(home, 61234, 61234);

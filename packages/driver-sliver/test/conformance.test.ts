@@ -5,7 +5,7 @@ import { sliverDriver } from "../src/index.ts";
 import { sliverRig } from "./rig.ts";
 
 // A real sliverd whose slivers are in memory: what they are made of is no matter of the contract.
-describe("sliver", { timeout: 120_000 }, () => {
+describe("sliver", () => {
   const machine = new Machine();
   beforeAll(() => machine.start());
   afterAll(() => machine.stop());

@@ -9,7 +9,7 @@ import { contextOf, providerOf } from "./rig.ts";
 const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
 const never = new AbortController().signal;
 
-describe("slivers of two machines", { timeout: 60_000 }, () => {
+describe("slivers of two machines", () => {
   const one = new Machine("one");
   const two = new Machine("two", "memory", {}, one);
   beforeAll(() => Promise.all([one.start(), two.start()]));

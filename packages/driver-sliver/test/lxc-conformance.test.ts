@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../testing/patience.ts";
 import { difference, hostState, Machine, whyNot } from "../../../testing/slivers/index.ts";
 import { sliverDriver } from "../src/index.ts";
 import { contextOf, sliverRig } from "./rig.ts";
 
 // The same kit with slivers that are made, by the daemon as it runs on machines.
-describe.skipIf(whyNot() !== undefined)("real slivers", { timeout: 300_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("real slivers", () => {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
   const isolation = { folder, network: "10.215", pool: { bytes: 2_000_000_000 } };
   const machine = new Machine("real", "account", isolation);
@@ -23,7 +24,7 @@ describe.skipIf(whyNot() !== undefined)("real slivers", { timeout: 300_000 }, ()
     await machine.stop();
     rmSync(folder, { recursive: true, force: true });
     expect(difference(before, hostState(folder))).toEqual([]);
-  }, 120_000);
+  });
 
   driverConformance("sliver", sliverDriver, () => sliverRig(machine), { describe, test, expect });
 
@@ -42,7 +43,7 @@ describe.skipIf(whyNot() !== undefined)("real slivers", { timeout: 300_000 }, ()
       const order = { tag, hostname: `np${nodeId}`, pool: rig.pool, label: rig.label, az: null };
       const request = { id: "1", labels: [], requestor: null, requestorData: null, relativePriority: 0 };
       const facts = { ...request, eventId: null, createdTime: null, tenantName: null };
-      const signal = AbortSignal.timeout(60_000);
+      const signal = AbortSignal.timeout(patient(60_000));
       const steps = provider.create(
         { ...order, imageExternalId: null, request: facts, attempt: 1 },
         { signal, externalId: null },

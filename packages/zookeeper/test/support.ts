@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { patient } from "../../../testing/patience.ts";
 import { connect, type Status, type ZooKeeper, type ZooKeeperOptions } from "../src/index.ts";
 
 const clients: ZooKeeper[] = [];
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = patient(60_000);
 /** Of a session that a test ends, milliseconds: what stands still for less than this does not end it before. */
 export const SHORT_SESSION_MS = 4_000;
 

@@ -63,7 +63,7 @@ describe.skipIf(requireChromium())("every view", () => {
   }
 
   // Axe looks at sixteen views four times.
-  test("is accessible, dark and light, on a desktop and a phone", { timeout: 240_000 }, async () => {
+  test("is accessible, dark and light, on a desktop and a phone", async () => {
     await using watched = await visit(browser, site, operator);
     const { page } = watched;
     await page.evaluate(AXE);

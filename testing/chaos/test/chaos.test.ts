@@ -17,11 +17,7 @@ async function survives(store: StoreName, seed: number): Promise<void> {
 }
 
 describe(`kill -9 of the launcher ${KILLS} times, a launch and a delete in flight, requests arriving`, () => {
-  test("the embedded tree, in the same process", () => survives("embedded", 1), 240_000);
-  test.skipIf(requireZooKeeper())("ZooKeeper", () => survives("zookeeper", 2), 240_000);
-  test.skipIf(requireZooKeeper())(
-    "an ensemble whose leader dies too",
-    () => survives("ensemble", 3),
-    300_000,
-  );
+  test("the embedded tree, in the same process", () => survives("embedded", 1));
+  test.skipIf(requireZooKeeper())("ZooKeeper", () => survives("zookeeper", 2));
+  test.skipIf(requireZooKeeper())("an ensemble whose leader dies too", () => survives("ensemble", 3));
 });

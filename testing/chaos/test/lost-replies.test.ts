@@ -50,5 +50,5 @@ describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {
       await dropper.close();
       await site.close();
     }
-  }, 300_000);
+  });
 });

@@ -22,7 +22,7 @@ providers:
 `;
 
 // Numbers in titles are those of docs/contract/checks.md, "Metastatic".
-describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", { timeout: 180_000 }, (store) => {
+describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", (store) => {
   let site: ForeignSite;
   let zuul: Agent;
 

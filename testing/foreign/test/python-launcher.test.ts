@@ -14,7 +14,6 @@ const quiet = () => new Promise((resolve) => setTimeout(resolve, NOTHING_MS));
 // Numbers in titles are those of docs/contract/checks.md, "Tree and Zuul".
 describe.skipIf(requireZooKeeper()).each(STORES)(
   "a Python launcher beside ours, by kazoo, on %s",
-  { timeout: 180_000 },
   (store) => {
     let site: ForeignSite;
     let python: Agent;

@@ -6,7 +6,7 @@ import { type ForeignSite, startForeignSite } from "../site.ts";
 
 const POOLS = "/nodepool/components/pool";
 
-describe.skipIf(requireZooKeeper())("a launcher's session, watched by kazoo", { timeout: 180_000 }, () => {
+describe.skipIf(requireZooKeeper())("a launcher's session, watched by kazoo", () => {
   let site: ForeignSite;
   let client: Agent;
 

@@ -13,7 +13,7 @@ const NODE_KEYS = `state state_time provider pool type launcher allocated_to ten
   host_keys image_id python_path shell_type hold_expiration hold_job comment user_data driver_data resources attributes slot`;
 
 // Numbers in titles are those of docs/contract/checks.md, "Tree and Zuul".
-describe.skipIf(requireZooKeeper()).each(STORES)("Zuul, by kazoo, on %s", { timeout: 180_000 }, (store) => {
+describe.skipIf(requireZooKeeper()).each(STORES)("Zuul, by kazoo, on %s", (store) => {
   let site: ForeignSite;
   let zuul: Agent;
 

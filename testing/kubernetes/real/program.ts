@@ -252,7 +252,6 @@ test("a node whose record was removed by hand: its namespace is deleted and coun
   await site.until(
     "the namespace is gone",
     async () => (await site.call("GET", `/api/v1/namespaces/${namespace}`, "admin-token")).status === 404,
-    300_000,
   );
   const metrics = await (await fetch(`http://${page}/metrics`)).text();
   expect(metrics).toMatch(/nodeyard_launcher_leaked_total\{provider="kube",type="instance"\} 1\b/);

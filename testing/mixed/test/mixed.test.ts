@@ -96,5 +96,5 @@ describe.skipIf(requireZooKeeper() ?? requireHistory(REV))(`the launcher of ${RE
     expect([...checkCloud(site.cloud)]).toEqual([]);
     expect(await ledgerSums(tree)).toEqual([]);
     expect([before.dead, today.dead]).toEqual([false, false]);
-  }, 400_000);
+  });
 });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { patient } from "../../patience.ts";
 import { CloudUser } from "../admin.ts";
 import { LauncherSite, smallCloud } from "../launcher-site.ts";
 import { lookAlikes, untilOnly } from "../neighbours.ts";
@@ -101,5 +102,5 @@ test(
     await untilOnly(user, neighbours, GONE_MS);
     await untilOnly(stranger, strangers, 0);
   },
-  TEST_MS,
+  patient(TEST_MS),
 );

@@ -34,7 +34,6 @@ function broken(page: string, link: string): string | undefined {
 
 test.skipIf(missing() !== undefined)(
   "the site is made of every page, and its links and all that it loads are files of its own",
-  { timeout: 600_000 },
   () => {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-site-"));
     try {

@@ -13,9 +13,6 @@ beforeAll(() => {
   if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
 });
 
-/** Half a minute of steps, on a machine that is busy with other tests. */
-const LIMIT_MS = 600_000;
-
 /** Each tutorial, and what it needs of the machine. */
 const NEEDS = {
   "first-nodes.md": () => undefined,
@@ -32,7 +29,7 @@ test("no tutorial is left out", () => {
 // They wait for most of their time.
 describe.concurrent("from bottom to top each step works or says in a line why not; from top to bottom all is true:", () => {
   for (const [page, missing] of Object.entries(NEEDS))
-    test.skipIf(missing() !== undefined)(page, { timeout: LIMIT_MS }, async () => {
+    test.skipIf(missing() !== undefined)(page, async () => {
       // One folder: what was tried in the wrong order must not be in the way afterwards.
       const folder = mkdtempSync(join(tmpdir(), "nodeyard-tutorial-"));
       const reader = await Reader.of(readFileSync(join(TUTORIALS, page), "utf8"), folder);

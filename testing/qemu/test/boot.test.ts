@@ -22,13 +22,13 @@ import {
 const LAUNCHER = fileURLToPath(new URL("../launcher.ts", import.meta.url));
 const skip = requireQemu() !== undefined;
 
-describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
+describe.skipIf(skip)("machines that really boot", () => {
   let image: TestImage;
   let client: Client;
   beforeAll(async () => {
     image = await testImage();
     client = await Client.make();
-  }, 300_000);
+  });
   afterAll(() => client?.close());
 
   const rigOf = (

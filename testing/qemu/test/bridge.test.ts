@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { patient } from "../../patience.ts";
 import { requireRoot } from "../../skipped.ts";
 import { requireQemu, testImage } from "../index.ts";
 import { output } from "../run.ts";
@@ -8,7 +9,7 @@ import { output } from "../run.ts";
 const skip = requireQemu() ?? requireRoot();
 const script = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url));
 
-describe.skipIf(skip)("machines on a bridge", { timeout: 400_000 }, () => {
+describe.skipIf(skip)("machines on a bridge", () => {
   test("have addresses, are reached at them, and reach neither the host nor each other nor, restricted, anything", async () => {
     await testImage();
     const seen = { forwarded: false, host: [], neighbour: "", spoofed: false, itself: true, left: 0 };
@@ -41,7 +42,7 @@ async function onHostOfItsOwn(name: string): Promise<unknown> {
   try {
     ip("-n", host, "link", "set", "lo", "up");
     const words = ["netns", "exec", host, process.execPath, script(name)];
-    return JSON.parse(await output("ip", words, { timeout: 380_000 }));
+    return JSON.parse(await output("ip", words, { timeout: patient(380_000) }));
   } finally {
     ip("netns", "del", host);
   }

@@ -25,13 +25,13 @@ const SAYS = [
   "cat /sys/firmware/qemu_fw_cfg/by_name/opt/org.nodeyard/meta-data/raw",
 ].join("; ");
 
-describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_000 }, () => {
+describe.skipIf(skip)("machines that go on from a saved state", () => {
   let image: TestImage;
   let client: Client;
   beforeAll(async () => {
     image = await testImage();
     client = await Client.make();
-  }, 300_000);
+  });
   afterAll(() => client?.close());
 
   const inRig = async (

@@ -15,6 +15,7 @@ import { fakeConfig, fakeDriver } from "@nodeyard/driver-fake";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type EmbeddedTree, openEmbeddedTree, type Tree } from "@nodeyard/tree";
 import { afterEach, beforeEach } from "vitest";
+import { patience } from "../../../../testing/patience.ts";
 import { Builder, type BuilderConfig, HostDisk, probeIsolation } from "../../src/builder/index.ts";
 import { type DriverRegistry, loadConfig } from "../../src/config/index.ts";
 import { Counters, memoryLog } from "../../src/telemetry/index.ts";
@@ -157,7 +158,7 @@ export async function until<T>(
   what: string,
   lines?: () => unknown,
 ): Promise<Exclude<T, false | undefined>> {
-  for (let left = 1_600; left > 0; left--) {
+  for (let left = 1_600 * patience(); left > 0; left--) {
     const found = await look();
     if (found) return found as Exclude<T, false | undefined>;
     await new Promise((resolve) => systemClock.setTimer(25, () => resolve(undefined)));

@@ -61,4 +61,4 @@ test("a tree is backed up while it is used and while it is not, and restored onl
   expect((await site.run("restore", cold, "--force")).code).toBe(0);
   await site.up();
   expect((await leases()).sort()).toEqual([lease, later].sort());
-}, 300_000);
+});

@@ -3,11 +3,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { requireTools } from "../../../../testing/skipped.ts";
 import { COMPLETIONS, type Described, describeProgram, main, type Shell } from "../../src/cli/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = patient(60_000);
 let folder: string;
 let program: Described;
 beforeAll(async () => {

@@ -178,7 +178,7 @@ test("--migration: what becomes of all that is in the tree, without a write", as
   ]);
   expect(report.out).toContain("- 2 x request for small, requested: can be served by fake-cloud, ec2");
   expect((await validate("--no-tree")).out).not.toContain("In the tree now");
-}, 60_000);
+});
 
 test("without a tree the report says so, and is complete without it", async () => {
   const { code, out } = await site.run(
@@ -192,7 +192,7 @@ test("without a tree the report says so, and is complete without it", async () =
   expect(code).toBe(0);
   expect(out).toContain("## Providers that can move");
   expect(out).toMatch(/## The tree\n\nNot looked at: no Nodeyard runs on the state folder /);
-}, 60_000);
+});
 
 test("commands on the tree need no driver of the configuration that leads to it", async () => {
   const { code, err } = await site.run("-c", site.config, "list");

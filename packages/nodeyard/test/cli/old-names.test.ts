@@ -2,6 +2,7 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { fakeConfig, Running, Site } from "./nodeyard.ts";
 
 const BIN = fileURLToPath(new URL("../../src/bin/nodeyard.cjs", import.meta.url));
@@ -33,7 +34,7 @@ test.concurrent("nodepool-launcher by its old name and options: pid file, level 
   const words = ["-c", site.config, "-l", logging!, "-p", pid!, "-f", "--no-webapp"];
   const launcher = site.named("nodepool-launcher", ...words);
   const text = () => (existsSync(log!) ? readFileSync(log!, "utf8") : launcher.err);
-  await expect.poll(text, { timeout: 120_000 }).toContain("no ZooKeeper answers");
+  await expect.poll(text, { timeout: patient(120_000) }).toContain("no ZooKeeper answers");
   expect(text()).toContain(`of ${logging} only level debug and file ${log} is used`);
   expect(readFileSync(pid!, "utf8")).toBe(`${launcher.child.pid}\n`);
   const second = await site.named("nodepool-launcher", ...words).ended;
@@ -43,7 +44,7 @@ test.concurrent("nodepool-launcher by its old name and options: pid file, level 
   ]);
   expect((await launcher.kill("SIGTERM")).code).toBe(0);
   expect(existsSync(pid!)).toBe(false);
-}, 240_000);
+});
 
 test.concurrent("nodepool-builder -d logs debug messages; nodepool takes the words of the old command line", async ({
   onTestFinished,
@@ -60,4 +61,4 @@ test.concurrent("nodepool-builder -d logs debug messages; nodepool takes the wor
   });
   const listing = await listed;
   expect([listing.code, listing.err]).toEqual([1, expect.stringContaining("no ZooKeeper answers")]);
-}, 240_000);
+});

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { patience } from "../../../../testing/patience.ts";
 import { Site } from "./nodeyard.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../../../examples/driver-lab/", import.meta.url));
@@ -68,7 +69,7 @@ function greetingOf(host: string, port: number): Promise<string> {
 }
 
 async function until(what: string, look: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 6_000; tries++) {
+  for (let tries = 0; tries < 6_000 * patience(); tries++) {
     if (look()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -89,7 +89,7 @@ test("what a real Nodeyard served is read back from its journal, and played on a
   expect(lost.code).toBe(1);
   expect(lost.err).toMatch(/^nodeyard: the new configuration does not serve 1 of the requests [^\n]*\n$/);
   expect(lost.out).toMatch(/\| \(nobody\) +\| large +\| 0 -> 1 /);
-}, 60_000);
+});
 
 test("a provider whose driver is not installed is planned with, by its limits and durations of the past", async () => {
   const aws = (servers: number) =>
@@ -112,7 +112,7 @@ providers:
     { provider: "ec2", label: null, today: { requests: 2, wait_p95: 30, peak_cores: 8 } },
     { provider: "ec2", label: "small", planned: { wait_median: 30, wait_p95: 165, peak_cores: 4 } },
   ]);
-}, 60_000);
+});
 
 test("what is asked wrongly", async () => {
   const file = write("one.jsonl", '{"at": 1700000000, "labels": ["small"]}\n');
@@ -124,4 +124,4 @@ test("what is asked wrongly", async () => {
   for (const words of usage) expect((await site.run(...words)).code).toBe(2);
   const late = await site.run("plan", site.config, "--demand", file, "--since", "2026-01-31T10:00Z");
   expect([late.code, late.err]).toEqual([1, expect.stringContaining("there is no request in")]);
-}, 60_000);
+});

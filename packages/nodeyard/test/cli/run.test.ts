@@ -37,7 +37,7 @@ providers:
 
   const run = (...words: readonly string[]) =>
     site.run("run", "host", "--identity", join(site.folder, "key"), "--", ...words);
-  const isFree = () => expect.poll(() => site.json("list", "--leases"), { timeout: 30_000 }).toEqual([]);
+  const isFree = () => expect.poll(() => site.json("list", "--leases")).toEqual([]);
 
   test("words arrive as they are given, and output and exit code come back; the node is given back", async () => {
     const { code, out, err } = await run("sh", "-c", 'echo "[$1] [$2]"; exit 7', "sh", "a  b", "$HOME;'");
@@ -57,7 +57,7 @@ providers:
       "-c",
       "echo here; sleep 600",
     );
-    await expect.poll(() => running.out, { timeout: 30_000 }).toBe("here\n");
+    await expect.poll(() => running.out).toBe("here\n");
     const { code, err } = await running.kill("SIGTERM");
     expect(code).not.toBe(0);
     expect(err).toMatch(/\nreleased [0-9a-f]{12}\n$/);

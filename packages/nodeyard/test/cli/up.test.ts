@@ -86,9 +86,7 @@ describe("a Nodeyard of one process, and its clients", () => {
       return out;
     };
     // The journal has it a moment later.
-    await expect
-      .poll(why, { timeout: 30_000 })
-      .toMatch(/Its request failed \(.*nothing-like-it.*not available.*\)/);
+    await expect.poll(why).toMatch(/Its request failed \(.*nothing-like-it.*not available.*\)/);
   });
 
   test("info of an unknown provider fails, and names the known ones", async () => {
@@ -124,7 +122,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     const watch = site.start("list", "--leases", "--watch", "--json");
     await expect.poll(() => watch.out).toMatch(/\]\n$/);
     const { lease } = await site.json<Granted>("request", "small", "--wait");
-    await expect.poll(() => watch.out, { timeout: 30_000 }).toContain(lease);
+    await expect.poll(() => watch.out).toContain(lease);
     expect(await watch.kill("SIGINT")).toMatchObject({ code: 0, err: "" });
     await site.run("release", lease);
   });

@@ -7,7 +7,7 @@ import { ImageSite, until } from "./site.ts";
 const MAKE =
   '[ ! -e "$0.fails" ]; while [ -e "$0.waits" ]; do sleep 0.1; done; echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
 
-describe("images by the command line", { timeout: 120_000 }, () => {
+describe("images by the command line", () => {
   let site: ImageSite;
   let up: Running;
   beforeAll(async () => {

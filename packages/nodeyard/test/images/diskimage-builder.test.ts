@@ -50,5 +50,4 @@ test.skipIf(lacking !== undefined)(
     ).not.toContain(site.folder);
     await until(() => !readFileSync("/proc/mounts", "utf8").includes(site.folder), "no mount is left");
   },
-  300_000,
 );

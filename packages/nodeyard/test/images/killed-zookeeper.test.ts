@@ -28,7 +28,6 @@ describe.skipIf(requireZooKeeper())("a builder that is killed, on a real ZooKeep
     async (_, points) => {
       await Promise.all(points.map(killed));
     },
-    400_000,
   );
 
   async function killed(point: number): Promise<void> {

@@ -7,7 +7,7 @@ import { buildProcesses, ImageSite, until } from "./site.ts";
 // with the storms of kills beside it two cores are slow.
 test.for(Array.from({ length: POINTS }, (_, point) => point))(
   "killed at point %i",
-  { concurrent: true, timeout: 400_000 },
+  { concurrent: true },
   async (point, context) => {
     const site = new ImageSite(SCRIPT);
     context.onTestFinished(() => site.close());

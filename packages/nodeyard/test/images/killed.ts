@@ -2,13 +2,14 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { buildProcesses, type ImageSite, until } from "./site.ts";
 
 /** Points over the time that a build and its upload take. */
 export const POINTS = 20;
 const SPAN_MS = 3_000;
 /** Milliseconds for two sweeps and the end of a session, and between looks: each starts two processes. */
-const SETTLE_MS = 150_000;
+const SETTLE_MS = patient(150_000);
 const SETTLE_LOOK_MS = 1_000;
 
 // As a build tool is: children in groups of their own, what is temporary, a mount and a loop device.

@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { patience } from "../../../../testing/patience.ts";
 import { type Running, Site } from "../cli/nodeyard.ts";
 
 export interface ListedBuild {
@@ -108,7 +109,7 @@ export async function until(
   running?: Running,
   looks = 600,
 ): Promise<void> {
-  for (let left = looks; left > 0; left--) {
+  for (let left = looks * patience(); left > 0; left--) {
     if (await look()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -138,7 +138,7 @@ test("a busy day: nearly every request has an estimate, and four of five are wit
     expect(estimates).toBeGreaterThan(0.9 * some.length);
     expect(right).toBeGreaterThan(0.8 * estimates);
   }
-}, 120_000);
+});
 
 test("uneven users: estimates are right as often, and without an estimate the reason is given", async () => {
   const waiting = (await liveADay(lab)).filter(({ waits }) => waits);
@@ -149,4 +149,4 @@ test("uneven users: estimates are right as often, and without an estimate the re
   expect(right).toBeGreaterThanOrEqual(0.8 * estimates);
   const reasons = new Set(waiting.map(({ unknown }) => unknown));
   expect(reasons).toEqual(new Set([null, "no-launches", "no-uses", "uneven"]));
-}, 120_000);
+});

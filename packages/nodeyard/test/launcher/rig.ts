@@ -7,6 +7,7 @@ import { staticConfig, staticDriver } from "@nodeyard/driver-static";
 import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type EmbeddedTree, openEmbeddedTree, type Tree, TreeError } from "@nodeyard/tree";
+import { patience } from "../../../../testing/patience.ts";
 import { Launcher, type LauncherConfig, type LauncherOptions } from "../../src/launcher/index.ts";
 import { Counters, type Log, type LogLine, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 
@@ -195,7 +196,7 @@ export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | false> | T | undefined | false,
 ): Promise<T> {
-  for (let tries = 0; tries < 4_000; tries++) {
+  for (let tries = 0; tries < 4_000 * patience(); tries++) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
     await new Promise((resolve) => setTimeout(resolve, 10));

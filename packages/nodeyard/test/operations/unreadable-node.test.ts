@@ -52,7 +52,7 @@ test("the holder of the lock of an unreadable node keeps it", async () => {
   await tree.delete(path);
   await deleteNode(handles, id);
   expect(await text()).toBeUndefined();
-}, 30_000);
+});
 
 test("a path that never had data is no node", async () => {
   const { handles, tree } = await unreadableNode("nonsense");

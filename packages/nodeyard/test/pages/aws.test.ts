@@ -6,12 +6,13 @@ import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { type AwsServer, motoPython, requireAws, startAws } from "../../../../testing/aws/index.ts";
+import { patient } from "../../../../testing/patience.ts";
 import { requireSshd, startSshd } from "../../../../testing/sshd/index.ts";
 import { freePort } from "../../../../testing/zookeeper/index.ts";
 import { Site } from "../cli/nodeyard.ts";
 import { follow, inFolder } from "./guide.ts";
 
-const LIMIT_MS = 600_000;
+const LIMIT_MS = patient(600_000);
 const DEBIAN = "136693071363";
 /** The account of every caller of the double. */
 const ACCOUNT = "123456789012";
@@ -23,7 +24,7 @@ interface Granted {
   readonly nodes: readonly { readonly id: string }[];
 }
 
-test.skipIf(requireAws() ?? requireSshd())("connect-aws.md", { timeout: LIMIT_MS }, () =>
+test.skipIf(requireAws() ?? requireSshd())("connect-aws.md", () =>
   inFolder(async (folder) => {
     const port = await freePort();
     const aws = await startAws();
@@ -74,9 +75,9 @@ test.skipIf(requireAws() ?? requireSshd())("connect-aws.md", { timeout: LIMIT_MS
             if (!found) await json("release", lease);
             return found;
           };
-          await expect.poll(interrupt, { timeout: 120_000 }).toBe(true);
+          await expect.poll(interrupt, { timeout: patient(120_000) }).toBe(true);
           const story = async () => JSON.stringify(await json("explain", node));
-          await expect.poll(story, { timeout: 60_000 }).toContain("takes the spot machine");
+          await expect.poll(story, { timeout: patient(60_000) }).toContain("takes the spot machine");
         },
       );
     } finally {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import type { Step } from "../../../../testing/pages/steps.ts";
+import { patient } from "../../../../testing/patience.ts";
 import { requirePromtool } from "../../../../testing/prometheus/index.ts";
 import {
   freePort,
@@ -14,8 +15,6 @@ import {
 } from "../../../../testing/zookeeper/index.ts";
 import { fakeConfig, Site } from "../cli/nodeyard.ts";
 import { follow, indentedIn, inFolder, onZooKeeper, PAGES, text } from "./guide.ts";
-
-const LIMIT_MS = 600_000;
 
 /** Installations are followed in containers. */
 const ELSEWHERE = ["install.md"];
@@ -28,7 +27,7 @@ test("no page with commands to follow is left out", () => {
   expect(pages.sort()).toEqual([...ELSEWHERE, ...[...followed].map(([, name]) => name!)].sort());
 });
 
-describe("what operators paste does what the page says:", { timeout: LIMIT_MS }, () => {
+describe("what operators paste does what the page says:", () => {
   test.skipIf(requireZooKeeper())("tls-for-zookeeper.md", () =>
     inFolder(async (folder) => {
       const page = "tls-for-zookeeper.md";
@@ -103,11 +102,11 @@ describe("what operators paste does what the page says:", { timeout: LIMIT_MS },
             const [, lines] = /^(scrape_configs:.*?targets: )/s.exec(indentedIn(page, "Prometheus"))!;
             const config = lines!.replace("/etc/prometheus/nodeyard-token", join(folder, "webapp-token"));
             scraper = startPrometheus(folder, `${config}["127.0.0.1:${web}"]`, prometheus);
-            await expect.poll(() => scraped(prometheus), { timeout: 60_000 }).toBe("1");
+            await expect.poll(() => scraped(prometheus), { timeout: patient(60_000) }).toBe("1");
           }
         };
         await follow(page, names, folder, before, () =>
-          expect.poll(() => reported.join("\n"), { timeout: 60_000 }).toContain("nodepool."),
+          expect.poll(() => reported.join("\n"), { timeout: patient(60_000) }).toContain("nodepool."),
         );
       } finally {
         scraper?.kill("SIGKILL");

@@ -164,7 +164,7 @@ test("what a launcher lived through is played as it was: the waits of a busy day
   );
   expect(Math.abs(planned.wait_median! / today.wait_median! - 1)).toBeLessThan(0.1);
   expect(Math.abs(planned.wait_p95! / today.wait_p95! - 1)).toBeLessThan(0.1);
-}, 60_000);
+});
 
 test("a label that goes is refused, and those requests are named", async () => {
   const demand = lines(past, ask(0), ask(7, { labels: ["large"], request: "100-0000000009" }));

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AwsServer, requireAws, startAws } from "../../../../testing/aws/index.ts";
+import { patient } from "../../../../testing/patience.ts";
 import { Site } from "../cli/nodeyard.ts";
 
 const BLOCK = 512 * 1024;
@@ -55,13 +56,11 @@ providers:
     await aws?.close();
   });
 
-  test("an upload whose builder is killed goes on after a restart: one snapshot, one image, and no block sent in vain", {
-    timeout: 300_000,
-  }, async () => {
+  test("an upload whose builder is killed goes on after a restart: one snapshot, one image, and no block sent in vain", async () => {
     await aws.set({ faults: [{ call: "ebs.PutSnapshotBlock", how: "hold", after: BEFORE }] });
     const first = await site.up();
     const sent = async () => (await aws.counts())["ebs.PutSnapshotBlock"] ?? 0;
-    await expect.poll(sent, { timeout: 120_000 }).toBeGreaterThan(BEFORE);
+    await expect.poll(sent, { timeout: patient(120_000) }).toBeGreaterThan(BEFORE);
     let stored = 0;
     const look = async () => {
       stored = (await uploadOf(site))?.external_id?.blocks ?? 0;

@@ -76,9 +76,7 @@ ${Object.entries(LABELS)
     return asked;
   }
 
-  test("9 to 13, 16: what is beyond a quota waits with its code, and nothing else does", {
-    timeout: 300_000,
-  }, async () => {
+  test("9 to 13, 16: what is beyond a quota waits with its code, and nothing else does", async () => {
     const failed = await site.run("request", "nope", "--wait");
     expect(failed.err).toContain("every pool declined nope");
     expect((await site.run("explain", "label", "nope")).out).toContain("no instance type t3.nope");

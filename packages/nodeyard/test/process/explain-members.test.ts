@@ -84,7 +84,7 @@ describe.skipIf(requireZooKeeper())("explain, with two launchers on ZooKeeper", 
     await zookeeper.stop();
   });
 
-  test("both are asked from anywhere; the one that is stopped is named", { timeout: 120_000 }, async () => {
+  test("both are asked from anywhere; the one that is stopped is named", async () => {
     const config = servers(zookeeper.host, zookeeper.port);
     const running: Running[] = [];
     for (let count = 0; count < 2; count++) {
@@ -106,7 +106,7 @@ describe("explain, with two launchers on an embedded tree", () => {
     for (const site of sites) await site.close();
   });
 
-  test("both are asked from anywhere; the one that is stopped is named", { timeout: 120_000 }, async () => {
+  test("both are asked from anywhere; the one that is stopped is named", async () => {
     const first = new Site(fakeConfig());
     sites.push(first);
     const up = first.start("-c", first.config, "up", "--listen", "127.0.0.1:0");

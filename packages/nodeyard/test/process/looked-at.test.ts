@@ -2,6 +2,7 @@ import { createSocket, type Socket } from "node:dgram";
 import { statSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patience } from "../../../../testing/patience.ts";
 import { parsePage, requirePrometheusParser } from "../../../../testing/prometheus/index.ts";
 import {
   requireZooKeeper,
@@ -19,7 +20,7 @@ async function httpOf(running: Running): Promise<string> {
 
 /** Waits for what others bring about; the limit is for a test that would never end. */
 async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_500; tries++) {
+  for (let tries = 0; tries < 1_500 * patience(); tries++) {
     if (await look()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
@@ -91,10 +92,7 @@ describe.skipIf(requirePrometheusParser())("nodeyard up, looked at", () => {
   });
 });
 
-/** Two sessions have to end in it, whatever else the machine does. */
-const LONG_MS = 300_000;
-
-describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeout: LONG_MS }, () => {
+describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", () => {
   let zookeeper: ZooKeeperServer;
   let statsd: Awaited<ReturnType<typeof statsdServer>>;
   const sites: Site[] = [];

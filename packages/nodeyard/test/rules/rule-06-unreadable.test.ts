@@ -187,4 +187,4 @@ test("rule 6: the lock of a request that cannot be read stays, and that of one t
   await world.start("a", launcherConfig([fakeProvider()]));
   await world.run(8 * HOUR + TWO_SWEEPS);
   expect(world.children(paths.requestsLock)).toEqual([unreadable]);
-}, 60_000);
+});

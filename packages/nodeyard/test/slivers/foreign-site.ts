@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { ForeignMachine } from "../../../../testing/foreign-machine/index.ts";
+import { patient } from "../../../../testing/patience.ts";
 import { Running } from "../cli/nodeyard.ts";
 
 export const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -14,9 +15,9 @@ export const ELSEWHERE =
   /^\/(etc\/(passwd|group|shadow|gshadow|subuid|subgid)-?|etc\/\.pwd\.lock|var\/log\/|etc\/ssh\/ssh_host)/;
 const LOOK_MS = 100;
 /** A busy machine takes many seconds for one command; several fit into the time of one test. */
-const COMMAND_MS = 120_000;
+const COMMAND_MS = patient(120_000);
 /** For what is polled for. */
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = patient(240_000);
 /** Characters. */
 const LAST_WORDS = 4_000;
 
@@ -137,7 +138,7 @@ export class ForeignSite {
     return execFileSync("ssh", [...this.loginWords(slot), script], {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: 120_000,
+      timeout: patient(120_000),
     });
   }
 

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { Machine } from "../../../../testing/slivers/index.ts";
 import { Site } from "../cli/nodeyard.ts";
 
@@ -10,7 +11,7 @@ interface Lease {
 }
 
 /** A launcher as people run it, and a real sliver manager whose slivers are in memory. */
-describe("a launcher with slivers is killed", { timeout: 180_000 }, () => {
+describe("a launcher with slivers is killed", () => {
   const machine = new Machine();
   let site: Site;
   beforeAll(() => machine.start());
@@ -52,7 +53,7 @@ describe("a launcher with slivers is killed", { timeout: 180_000 }, () => {
         ({ slivers, unlisted }) => slivers.length === 0 && unlisted.length === 0,
       );
       expect(end.refused).toEqual([]);
-      await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
+      await expect.poll(() => site.json("list"), { timeout: patient(60_000) }).toEqual([]);
     },
   );
 

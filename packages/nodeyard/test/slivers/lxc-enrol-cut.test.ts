@@ -8,7 +8,7 @@ const CONFIG = "/etc/nodeyard-sliver/sliverd.json";
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 const BAD_SSHD = "/etc/ssh/sshd_config.d/00-not-ours.conf";
 
-describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", { timeout: 400_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", () => {
   const site = new ForeignSite();
   const { machine, bundle, folder } = site;
   let files: readonly string[];
@@ -33,7 +33,7 @@ describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", { timeo
     files = machine.changed();
     users = USERS.map((path) => machine.run("cat", path));
     await site.prepare();
-  }, 120_000);
+  });
 
   afterAll(() => site.stop(), 120_000);
 

@@ -13,7 +13,7 @@ interface Done {
   readonly notes: readonly string[];
 }
 
-describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", { timeout: 400_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", () => {
   const site = new ForeignSite();
   const { machine, folder, bundle, sshConfig } = site;
   let before: ReturnType<typeof hostState>;
@@ -34,7 +34,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     files = machine.changed();
     users = USERS.map((path) => machine.run("cat", path));
     await site.prepare();
-  }, 120_000);
+  });
 
   afterAll(() => site.stop(), 120_000);
 

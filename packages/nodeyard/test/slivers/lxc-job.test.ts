@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { difference, hostState, Machine, whyNot } from "../../../../testing/slivers/index.ts";
 import { Site } from "../cli/nodeyard.ts";
 
@@ -15,7 +16,7 @@ interface Granted {
   }[];
 }
 
-describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { timeout: 300_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", () => {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
   const machine = new Machine("here", "account", {
     folder,
@@ -41,7 +42,7 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     };
     writeFileSync(site.config, JSON.stringify({ labels: [{ name: "small" }], providers: [provider] }));
     await site.up();
-  }, 120_000);
+  });
   afterAll(async () => {
     await site.close();
     await machine.clear();
@@ -49,7 +50,7 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     await machine.stop();
     rmSync(folder, { recursive: true, force: true });
     expect(difference(before, hostState(folder))).toEqual([]);
-  }, 120_000);
+  });
 
   const ssh = (
     { interface_ip, username }: Granted["nodes"][number],
@@ -104,7 +105,7 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     expect(ssh(node, resolve) === "").toBe(host === "");
     expect((await site.run("sliverd", "freeze", node.id, ...config)).code).toBe(0);
     expect((await site.run("release", lease)).code).toBe(0);
-    await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => site.json("list"), { timeout: patient(60_000) }).toEqual([]);
   });
 
   test("explain says that a job was killed for its memory, now and when its node is gone", async () => {
@@ -118,14 +119,14 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
     const scrape = () =>
       execFileSync("curl", ["-sS", "--unix-socket", socket, "http://x/metrics"], { encoding: "utf8" });
     // The use of disks is read every five seconds, so that of a new sliver appears later than the rest.
-    await expect.poll(scrape, { timeout: 30_000 }).toMatch(/^nodeyard_sliver_disk_bytes\{/m);
+    await expect.poll(scrape).toMatch(/^nodeyard_sliver_disk_bytes\{/m);
     const page = scrape();
     expect(page).toMatch(new RegExp(`^nodeyard_sliver_memory_kills\\{.*node="${node.id}".*\\} [1-9]`, "m"));
     for (const name of ["cpu_seconds", "io_bytes", "disk_bytes", "pids"])
       expect(page).toMatch(new RegExp(`^nodeyard_sliver_${name}\\{`, "m"));
     expect(page).toMatch(/^nodeyard_sliver_memory_bytes\{provider="lab",machine="here",.*\} [1-9]/m);
     expect((await site.run("release", lease)).code).toBe(0);
-    await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => site.json("list"), { timeout: patient(60_000) }).toEqual([]);
     expect((await site.run("explain", node.id)).out).toMatch(reported);
   });
 
@@ -140,6 +141,6 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", { t
       /its disk \(64 MiB\) is nearly full: it uses 6\d MiB/,
     );
     expect((await site.run("release", lease)).code).toBe(0);
-    await expect.poll(() => site.json("list"), { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => site.json("list"), { timeout: patient(60_000) }).toEqual([]);
   });
 });

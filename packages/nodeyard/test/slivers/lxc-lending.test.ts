@@ -14,7 +14,7 @@ const [SOON, LOOK] = [1_000, 2];
 /** Milliseconds over which CPU time is counted. */
 const MEASURED = 3_000;
 
-describe.skipIf(whyNot() !== undefined)("idle slots lend, in the kernel", { timeout: 900_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("idle slots lend, in the kernel", () => {
   const site = new ForeignSite();
   let up: Running;
 
@@ -24,12 +24,12 @@ describe.skipIf(whyNot() !== undefined)("idle slots lend, in the kernel", { time
     const installed = await site.install("--sliverd-config", site.sliverdConfig, "--node", "host-1");
     expect(installed.code, installed.err).toBe(0);
     up = await site.up(configuration(site));
-  }, 600_000);
+  });
 
   afterAll(async () => {
     await up?.kill("SIGTERM");
     await site.stop();
-  }, 240_000);
+  });
 
   const idle = () =>
     site.until("a slot is ready and nobody's", async () => {

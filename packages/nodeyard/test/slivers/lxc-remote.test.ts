@@ -17,7 +17,7 @@ interface Leased {
   readonly nodes: readonly Slot[];
 }
 
-describe.skipIf(whyNot() !== undefined)("another machine's slivers over SSH", { timeout: 900_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("another machine's slivers over SSH", () => {
   const site = new ForeignSite();
   const { machine } = site;
   let up: Running;
@@ -28,12 +28,12 @@ describe.skipIf(whyNot() !== undefined)("another machine's slivers over SSH", { 
     const installed = await site.install("--sliverd-config", site.sliverdConfig, "--node", "big-1");
     expect(installed.code, installed.err).toBe(0);
     up = await site.up(configuration(site));
-  }, 600_000);
+  });
 
   afterAll(async () => {
     await up?.kill("SIGTERM");
     await site.stop();
-  }, 240_000);
+  });
 
   // Whatever a test came to: the next one wants it back.
   afterEach(() => machine.plug());

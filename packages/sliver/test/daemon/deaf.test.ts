@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { DaemonRig } from "./rig.ts";
 
 const rig = new DaemonRig();
@@ -14,7 +15,7 @@ test("continues when the reader of its log is gone: it answers, and stops when a
   await rig.deafen();
   for (let line = 0; line < LINES; line++) {
     rig.signal("SIGUSR2");
-    expect((await rig.launcher.status(AbortSignal.timeout(60_000))).node).toBe("node-1");
+    expect((await rig.launcher.status(AbortSignal.timeout(patient(60_000)))).node).toBe("node-1");
   }
   expect(await rig.end("SIGTERM")).toBe(0);
 });

@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerOptions } from "node:https";
 import { join } from "node:path";
 import { signText } from "@nodeyard/sliver-protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { spec } from "../api/rig.ts";
 import { Certificates } from "./certificates.ts";
 import { DaemonRig } from "./rig.ts";
@@ -40,10 +41,10 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     await rig.start();
   };
   const names = async () =>
-    (await rig.launcher.status(AbortSignal.timeout(30_000))).slivers.map(({ name }) => name);
+    (await rig.launcher.status(AbortSignal.timeout(patient(30_000)))).slivers.map(({ name }) => name);
   const says = (text: RegExp) =>
     vi.waitFor(() => expect(rig.errors.join("").split("\n")).toContainEqual(expect.stringMatching(text)), {
-      timeout: 45_000,
+      timeout: patient(45_000),
     });
   const PLACE = "^error documents: https://127\\.0\\.0\\.1:\\d+/node-1\\.json: ";
 
@@ -56,7 +57,7 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     await rig.end("SIGTERM");
     vi.stubEnv("SSL_CERT_FILE", files.path("ca.pem"));
     await start({ url });
-    await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: 45_000 });
+    await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: patient(45_000) });
   });
 
   test("a place that wants a certificate: a missing one is reported in one line with the remedy, and a given one is sent", async () => {
@@ -67,7 +68,7 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     expect(rig.errors.join(""), "whole lines").not.toContain("\n\n");
     await rig.end("SIGTERM");
     await start({ url, caFile, certFile: files.path("node-1.pem"), keyFile: files.path("node-1.key") });
-    await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: 45_000 });
+    await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: patient(45_000) });
   });
 
   test("a certificate that is renewed is shown from the next poll on; one that is half renewed is said and tried again", async () => {
@@ -83,7 +84,7 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     await says(/^error documents: .*own\.key is not the key of the certificate in .*own\.pem; name/);
     expect(await names()).toEqual([]);
     writeFileSync(keyFile, files.text("node-1.key"));
-    await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: 45_000 });
+    await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: patient(45_000) });
     await says(/^info documents: works again$/);
   });
 });

@@ -5,6 +5,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { patient } from "../../../../testing/patience.ts";
 import { endDaemon } from "../../../../testing/slivers/index.ts";
 import { freePort } from "../../../../testing/zookeeper/ports.ts";
 import { signerOf } from "../api/rig.ts";
@@ -172,7 +173,7 @@ function run(
   env: NodeJS.ProcessEnv,
 ): Promise<{ out: string; code: number }> {
   return new Promise((resolve, reject) => {
-    const options = { env, maxBuffer: 16 * 1024 * 1024, timeout: 60_000 };
+    const options = { env, maxBuffer: 16 * 1024 * 1024, timeout: patient(60_000) };
     const child = execFile(program, args, options, (error, out, complaint) => {
       const code = error === null ? 0 : Number(error.code);
       if (Number.isNaN(code) || (program === "python3" && code !== 0))

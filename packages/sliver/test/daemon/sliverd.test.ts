@@ -2,6 +2,7 @@ import { readFile, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patience, patient } from "../../../../testing/patience.ts";
 import { requireRoot } from "../../../../testing/skipped.ts";
 import { parseResponse } from "../../src/api/xmlrpc/parse.ts";
 import { writeCall } from "../../src/api/xmlrpc/write.ts";
@@ -9,7 +10,7 @@ import { signerOf, spec } from "../api/rig.ts";
 import { DaemonRig, TOKEN } from "./rig.ts";
 
 const rig = new DaemonRig();
-const signal = () => AbortSignal.timeout(60_000);
+const signal = () => AbortSignal.timeout(patient(60_000));
 const ED = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 let version = 0;
 
@@ -36,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 async function until(check: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 2_400; turn++) {
+  for (let turn = 0; turn < 2_400 * patience(); turn++) {
     if (await check().catch(() => false)) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }

@@ -23,7 +23,7 @@ import { type TarMember, tarOf } from "./machine/tar.ts";
 const noRoot = requireRoot();
 const { signal } = new AbortController();
 
-describe("an image with hostile content", { timeout: 20_000 }, () => {
+describe("an image with hostile content", () => {
   let folder: string;
   let root: string;
   let archive: string;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
 import {
   Archives,
@@ -54,7 +55,7 @@ describe("archives that are made here", () => {
     try {
       const archives = new Archives({ cache, onProgress: () => {} });
       const folder = join(cache, "not-there");
-      await expect(archives.ensure({ folder }, AbortSignal.timeout(10_000))).rejects.toMatchObject({
+      await expect(archives.ensure({ folder }, AbortSignal.timeout(patient(10_000)))).rejects.toMatchObject({
         code: "sliver.image",
         message: expect.stringContaining(`${folder} cannot be read: ENOENT`),
       });

@@ -9,7 +9,7 @@ import type { TarMember } from "./machine/tar.ts";
 
 const { signal } = new AbortController();
 
-describe.skipIf(requireRoot())("layers of an image", { timeout: 20_000 }, () => {
+describe.skipIf(requireRoot())("layers of an image", () => {
   let folder: string;
   let root: string;
   beforeEach(() => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { patience } from "../../../../testing/patience.ts";
 import { PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { CAPABILITIES } from "../../src/isolation/lxc/lxc-config.ts";
@@ -28,15 +29,15 @@ const NUMBERS: Readonly<Record<(typeof CAPABILITIES)[number], number>> = {
 };
 const BOUNDING = CAPABILITIES.reduce((sum, name) => sum | (1n << BigInt(NUMBERS[name])), 0n);
 
-describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
-  }, 1_800_000);
+  });
   afterEach(async () => {
     await real.clear();
     expect(await real.leftovers()).toEqual([]);
-  }, 60_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
   describe.each(["account", "container"] as const)("%s", (kind) => {
@@ -189,7 +190,7 @@ async function ready(real: RealMachine) {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
+  for (let tries = 0; tries < 600 * patience(); tries++) {
     if (await condition()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -8,11 +8,11 @@ import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 
 const skip = whyNot() !== undefined;
 
-describe.skipIf(skip)("slivers by LXC", { timeout: 120_000 }, () => {
+describe.skipIf(skip)("slivers by LXC", () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
-  }, 1_800_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
   for (const kind of ["account", "container"] as const)

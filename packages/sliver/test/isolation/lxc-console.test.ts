@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import type { SliverConfig } from "../../src/core/plan.ts";
 import type { BackEnd } from "../../src/isolation/contract.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
@@ -9,14 +10,14 @@ import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 /** Of each of its two files. */
 const MOST = 128 * 1024;
 
-describe.skipIf(whyNot() !== undefined)("the console of a sliver", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("the console of a sliver", () => {
   const { signal } = new AbortController();
   let real: RealMachine;
   let backEnd: BackEnd;
   beforeAll(async () => {
     real = await realMachine();
     backEnd = real.backEnd("container");
-  }, 1_800_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
   const configOf = (index: number, initscript: string): SliverConfig => ({
@@ -30,7 +31,7 @@ describe.skipIf(whyNot() !== undefined)("the console of a sliver", { timeout: 18
         expect(all).toMatch(text);
         return all!;
       },
-      { timeout: 60_000 },
+      { timeout: patient(60_000) },
     );
 
   test("has each boot and what its start script says, which has its log inside, too", async () => {

@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patience, patient } from "../../../../testing/patience.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig } from "../daemon/rig.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf } from "./machine/slivers.ts";
 
-describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", () => {
   const daemon = new DaemonRig();
   let real: RealMachine;
   let version = 0;
@@ -19,13 +20,13 @@ describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", { timeout: 
     await daemon.prepare();
     await daemon.configure(settings());
     await daemon.start();
-  }, 1_800_000);
+  });
   afterAll(async () => {
     await daemon.stop();
     await real?.stop();
-  }, 120_000);
+  });
 
-  const signal = () => AbortSignal.timeout(60_000);
+  const signal = () => AbortSignal.timeout(patient(60_000));
   const deliver = (...slivers: SliverSpecInput[]) => {
     const head: DocumentInput = { v: 1, node: "node-1", epoch: 1, version: ++version, issuedAt: 0, slivers };
     return daemon.launcher.deliver(signText("document", head, daemon.signer), signal());
@@ -103,7 +104,7 @@ describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", { timeout: 
   }
 
   async function until(check: () => Promise<boolean>): Promise<void> {
-    for (let turn = 0; turn < 200; turn++) {
+    for (let turn = 0; turn < 200 * patience(); turn++) {
       if (await check().catch(() => false)) return;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }

@@ -9,7 +9,7 @@ import { addressOf, bringUp, configsOf } from "./machine/slivers.ts";
 const { signal } = new AbortController();
 const FOLDER = `/dev/nodeyard-test-${process.pid}`;
 
-describe.skipIf(whyNot() !== undefined)("devices and caches of a sliver", { timeout: 300_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("devices and caches of a sliver", () => {
   let real: RealMachine;
   const mirror = mkdtempSync(join(tmpdir(), "nodeyard-mirror-"));
   writeFileSync(join(mirror, "pack"), "shared\n");
@@ -22,11 +22,11 @@ describe.skipIf(whyNot() !== undefined)("devices and caches of a sliver", { time
     // Of a kind that each kernel has and no sliver: /dev/kmsg's neighbours are used by none. 1:3 discards, 1:5 gives zeros.
     execFileSync("mknod", ["-m", "600", `${FOLDER}/board`, "c", "1", "5"]);
     execFileSync("mknod", ["-m", "600", `${FOLDER}/serial`, "c", "1", "3"]);
-  }, 1_800_000);
+  });
   afterAll(async () => {
     await real?.stop();
     for (const folder of [FOLDER, mirror]) rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test("are opened by its login, and are not in another sliver; one that is not there is an error", async () => {
     const backEnd = real.backEnd("account");

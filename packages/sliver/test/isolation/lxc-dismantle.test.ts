@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, signText } from "@nodeyard/sliver-protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { patience, patient } from "../../../../testing/patience.ts";
 import { difference, hostState } from "../../../../testing/slivers/index.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig } from "../daemon/rig.ts";
@@ -12,7 +13,7 @@ import { startWorld, WORLD_DEVICE, type World } from "./machine/world.ts";
 
 const SLIVERD = join(import.meta.dirname, "../../src/bin/sliverd.ts");
 
-describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", () => {
   const daemon = new DaemonRig();
   /** For the one machine that tests take turns at, and for a key. */
   let real: RealMachine;
@@ -23,13 +24,13 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     world = await startWorld();
     folder = mkdtempSync(join(tmpdir(), "nodeyard-dismantle-"));
     await daemon.prepare();
-  }, 1_800_000);
+  });
   afterAll(async () => {
     await daemon.stop();
     rmSync(folder, { recursive: true, force: true });
     world?.stop();
     await real?.stop();
-  }, 120_000);
+  });
 
   // Also of a test that failed half way.
   afterEach(async () => {
@@ -40,9 +41,9 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     mkdirSync(folder);
     rmSync(join(daemon.folder, "state"), { recursive: true, force: true });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-  }, 120_000);
+  });
 
-  const signal = () => AbortSignal.timeout(60_000);
+  const signal = () => AbortSignal.timeout(patient(60_000));
   const sliverd = (...words: string[]) => through([], ...words);
   const through = (below: readonly string[], ...words: string[]) => {
     const program = [...below, process.execPath, "--disable-warning=ExperimentalWarning", SLIVERD];
@@ -171,7 +172,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
   });
 
   async function until(check: () => Promise<boolean>): Promise<void> {
-    for (let turn = 0; turn < 200; turn++) {
+    for (let turn = 0; turn < 200 * patience(); turn++) {
       if (await check().catch(() => false)) return;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
@@ -21,7 +22,7 @@ const ATTACKS = {
     "cd /etc/nodeyard; for f in authorized_keys sshd_config init initscript; do rm -rf $f; mkfifo $f; done",
 } as const;
 
-describe.skipIf(whyNot() !== undefined)("folders that a hostile root sees", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("folders that a hostile root sees", () => {
   let real: RealMachine;
   let backEnd: LxcBackEnd;
   const cache = mkdtempSync(join(tmpdir(), "nodeyard-cache-"));
@@ -33,15 +34,15 @@ describe.skipIf(whyNot() !== undefined)("folders that a hostile root sees", { ti
       mkdirSync(join(cache, name));
       chmodSync(join(cache, name), 0o1777);
     }
-  }, 1_800_000);
+  });
   afterEach(async () => {
     await real.clear();
     expect(await real.leftovers()).toEqual([]);
-  }, 60_000);
+  });
   afterAll(async () => {
     await real?.stop();
     rmSync(cache, { recursive: true });
-  }, 60_000);
+  });
 
   async function nesting(caches: readonly string[] = []) {
     const [config] = configsOf(real.key, { 1: {} });
@@ -75,8 +76,8 @@ describe.skipIf(whyNot() !== undefined)("folders that a hostile root sees", { ti
       const before = execFileSync("ls", ["-lR", etc], { encoding: "utf8" });
       await inSliver(real, 1, `mount -o remount,bind,rw /etc/nodeyard; ${attack}`, "root");
       expect(execFileSync("ls", ["-lR", etc], { encoding: "utf8" })).toBe(before);
-      await backEnd.configure(config, AbortSignal.timeout(20_000));
-      await backEnd.destroy(config, AbortSignal.timeout(20_000));
+      await backEnd.configure(config, AbortSignal.timeout(patient(20_000)));
+      await backEnd.destroy(config, AbortSignal.timeout(patient(20_000)));
     },
   );
 });

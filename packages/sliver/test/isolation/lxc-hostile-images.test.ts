@@ -14,7 +14,7 @@ import { type TarMember, tarOf } from "./machine/tar.ts";
 
 const { signal } = new AbortController();
 
-describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("what an archive may hold", () => {
   let lab: ImageLab;
   beforeEach(async () => {
     lab = new ImageLab();

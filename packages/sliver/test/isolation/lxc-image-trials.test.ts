@@ -14,7 +14,7 @@ const skip = whyNot() !== undefined;
 /** Of these a half is drawn for a version on trial: 2, 4, 5. */
 const [FIRST, DRAWN, NEXT] = [1, 2, 4];
 
-describe.skipIf(skip)("versions of an image", { timeout: 120_000 }, () => {
+describe.skipIf(skip)("versions of an image", () => {
   const RULES = { share: 0.5, launches: 2, maxAgeMs: 86_400_000 };
   let lab: ImageLab;
   beforeEach(async () => {
@@ -66,7 +66,7 @@ describe.skipIf(skip)("versions of an image", { timeout: 120_000 }, () => {
   });
 });
 
-describe.skipIf(skip)("slivers of a new version of their image", { timeout: 180_000 }, () => {
+describe.skipIf(skip)("slivers of a new version of their image", () => {
   let real: RealMachine;
   let backEnd: BackEnd;
   let tar: string;
@@ -76,11 +76,11 @@ describe.skipIf(skip)("slivers of a new version of their image", { timeout: 180_
     const debian = archiveName({ debian: "bookworm", packages: [] });
     copyFileSync(join(tmpdir(), "nodeyard-image-cache", debian), tar, constants.COPYFILE_FICLONE);
     backEnd = real.machineWith({ images: { job: { tar } }, trial: { percent: 50, slivers: 1 } });
-  }, 1_800_000);
+  });
   afterAll(async () => {
     rmSync(tar, { force: true });
     await real?.stop();
-  }, 60_000);
+  });
 
   const configOf = (index: number) => ({ ...configsOf(real.key, { [index]: {} })[0]!, image: "job" });
   const replace = (...members: readonly TarMember[]) => {

@@ -11,7 +11,7 @@ import { whyNot } from "./machine/rig.ts";
 const { signal } = new AbortController();
 const MAKER = join(import.meta.dirname, "machine/image-maker.ts");
 
-describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("images", () => {
   let lab: ImageLab;
   beforeEach(async () => {
     lab = new ImageLab();

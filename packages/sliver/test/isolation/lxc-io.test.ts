@@ -15,11 +15,11 @@ const LIMIT = 2 * MIB;
 const READS = 100;
 const OPERATIONS = 25;
 
-describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
-  }, 1_800_000);
+  });
   afterEach(() => real.clear(), 60_000);
   afterAll(() => real?.stop(), 60_000);
 

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 import { HOST6, SINK, WORLD_DEVICE, WORLD6 } from "./machine/world.ts";
@@ -24,7 +25,7 @@ const fromWorld = (script: string) =>
 const cannot = whyNot() !== undefined || !existsSync(FORWARDS);
 if (!existsSync(FORWARDS)) console.warn(`skipped: slivers with IPv6 need Linux 6.17 (${FORWARDS})`);
 
-describe.skipIf(cannot)("slivers with IPv6", { timeout: 120_000 }, () => {
+describe.skipIf(cannot)("slivers with IPv6", () => {
   const outbound = { device: WORLD_DEVICE, ipv6: true, refuse: ["fd00:ec2::/32"] };
   const site = worldSite({ outbound }, { ipv6: true });
 
@@ -48,7 +49,7 @@ describe.skipIf(cannot)("slivers with IPv6", { timeout: 120_000 }, () => {
       /^fd6e79640ad500000000000000000001 /,
     );
     expect(await inSliver(site.real, 1, probe(WORLD6, SINK))).toBe("there");
-    await expect.poll(() => site.world.count().peers, { timeout: 60_000 }).toContain(HOST6);
+    await expect.poll(() => site.world.count().peers, { timeout: patient(60_000) }).toContain(HOST6);
     // The probe finds what there is to find.
     expect(await inSliver(site.real, 1, probe(OWN(1), 22))).toBe("there");
     expect(await inSliver(site.real, 1, probe(OWN(2), 22))).toBe("not there");
@@ -111,10 +112,12 @@ describe.skipIf(cannot)("slivers with IPv6", { timeout: 120_000 }, () => {
     const sent = async () => (await backEnd.inspect(signal))[0]!.sent!.bytes;
     const before = await sent();
     await inSliver(site.real, 1, `head -c 500000 /dev/zero >/dev/tcp/${WORLD6}/${SINK}`);
-    await expect.poll(async () => (await sent()) - before, { timeout: 60_000 }).toBeGreaterThan(500_000);
+    await expect
+      .poll(async () => (await sent()) - before, { timeout: patient(60_000) })
+      .toBeGreaterThan(500_000);
     const flood = `for i in $(seq 30); do timeout 3 bash -c 'exec 3<>/dev/tcp/${WORLD6}/${SINK}; sleep 2' 2>/dev/null & done; wait`;
     await inSliver(site.real, 1, flood);
-    await expect.poll(() => site.world.count().open, { timeout: 60_000 }).toBe(5);
+    await expect.poll(() => site.world.count().open, { timeout: patient(60_000) }).toBe(5);
   });
 
   test("have none where the interface has none, which Status says", async () => {
@@ -144,7 +147,9 @@ describe.skipIf(cannot)("slivers with IPv6", { timeout: 120_000 }, () => {
       await bringUp(other, configsOf(site.real.key, { 3: {} }));
       await ready(3);
       expect(await inSliver(site.real, 3, probe(WORLD6, SINK))).toBe("there");
-      await expect.poll(() => site.world.count().peers, { timeout: 60_000 }).toContain("2001:2:0:220::3");
+      await expect
+        .poll(() => site.world.count().peers, { timeout: patient(60_000) })
+        .toContain("2001:2:0:220::3");
       expect(fromWorld(probe("2001:2:0:220::3", 22))).toBe("not there");
     } finally {
       fromWorld(`ip -6 route del ${ROUTED}`);

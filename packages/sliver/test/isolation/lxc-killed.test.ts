@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { seededRandom } from "@nodeyard/runtime";
 import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { spec } from "../api/rig.ts";
 import { RealDaemon } from "./machine/daemon.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
@@ -11,7 +12,7 @@ import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 const CUTS = process.env.NODEYARD_SLIVER_CUTS ?? "3";
 const SEED = Number(process.env.NODEYARD_SLIVER_SEED ?? 20261122);
 const NEVER = 1_000_000;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = patient(60_000);
 
 describe.skipIf(whyNot() !== undefined)("a manager that is killed between two effects", () => {
   let real: RealMachine;
@@ -24,11 +25,11 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
     real = await realMachine();
     daemon = await RealDaemon.prepare(real, "container");
     reported = join(daemon.rig.folder, "told");
-  }, 1_800_000);
+  });
   afterAll(async () => {
     await daemon?.stop();
     await real?.stop();
-  }, 120_000);
+  });
 
   const sliver = (more: object = {}): SliverSpecInput =>
     spec("ada", { generation, keys: [real.key], rspec: { disk: 65_536, memoryCap: 131_072, ...more } });
@@ -93,7 +94,7 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
   }
 
   test(`finds and ends all of it after its restart: ${CUTS} cuts, seed ${SEED}`, {
-    timeout: 3_600_000,
+    timeout: patient(3_600_000),
   }, async () => {
     await life(String(NEVER));
     const effects = Number(readFileSync(`${reported}.count`, "utf8"));

@@ -8,11 +8,11 @@ import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 const MIB = 1_048_576;
 
-describe.skipIf(whyNot() !== undefined)("memory", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("memory", () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
-  }, 1_800_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
   test("that is full: what the kernel killed is counted for its sliver alone", async () => {
@@ -52,11 +52,11 @@ describe.skipIf(whyNot() !== undefined)("memory", { timeout: 120_000 }, () => {
   });
 });
 
-describe.skipIf(whyNot() !== undefined)("memory of all slivers", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("memory of all slivers", () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine({}, 128 * MIB);
-  }, 1_800_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
   test("is limited, so that one without a limit of its own takes nothing from the rest of the machine", async () => {

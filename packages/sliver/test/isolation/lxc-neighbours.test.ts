@@ -9,7 +9,7 @@ const BOTH = [
 /** Every kind of attack, from ten slivers. */
 const TEN = Array.from({ length: 10 }, (_, at) => Object.values(ATTACKS)[at % Object.keys(ATTACKS).length]!);
 
-describe.skipIf(whyNot() !== undefined)("the neighbour of attackers", { timeout: 400_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("the neighbour of attackers", () => {
   const kept = neighbours();
 
   test.each(Object.entries(ATTACKS))("keeps the CPU that it was promised beside a %s", async (_, attack) => {
@@ -28,7 +28,7 @@ describe.skipIf(whyNot() !== undefined)("the neighbour of attackers", { timeout:
   );
 });
 
-describe.skipIf(whyNot() !== undefined)("the neighbour of busy containers", { timeout: 400_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("the neighbour of busy containers", () => {
   const kept = neighbours(true);
 
   test.each(BOTH)("keeps the %s that it was promised, within 5 percent", async (_, work) => {

@@ -1,15 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { IMPORT, PODMAN, ULIMITS } from "./machine/neighbours.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf } from "./machine/slivers.ts";
 
-describe.skipIf(whyNot() !== undefined)("containers in a sliver", { timeout: 300_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("containers in a sliver", () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
-  }, 1_800_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
   test("podman runs an image in one whose class is nesting, within the sliver's limits, and in no other", async () => {
@@ -25,7 +26,7 @@ describe.skipIf(whyNot() !== undefined)("containers in a sliver", { timeout: 300
       const words = [...to, ...environment, "--", "sh", "-c", script];
       const { status, stdout, stderr } = spawnSync("lxc-attach", words, {
         encoding: "utf8",
-        timeout: 60_000,
+        timeout: patient(60_000),
       });
       return { status, said: `${stdout}${stderr}`.trim() };
     };

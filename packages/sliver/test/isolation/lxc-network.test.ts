@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
 import { batch } from "../../src/isolation/network/edge/batch.ts";
@@ -15,9 +16,9 @@ import { worldSite } from "./machine/world-site.ts";
 /** Seconds in which what is refused would be there, and what is let through is there on a machine that is busy with other suites. */
 const REFUSED = 2;
 const LET_THROUGH = 20;
-const POLLED = { timeout: 60_000 };
+const POLLED = { timeout: patient(60_000) };
 
-describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", () => {
   const site = worldSite({ outbound: { device: WORLD_DEVICE }, inbound: { device: WORLD_DEVICE } });
   let backEnd: LxcBackEnd;
   beforeAll(() => {

@@ -14,7 +14,7 @@ const upper = (content: string): TestLayer => ({
   packed: "+zstd",
 });
 
-describe.skipIf(whyNot() !== undefined)("images of OCI", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("images of OCI", () => {
   let lab: ImageLab;
   let registry: TestRegistry | undefined;
   beforeEach(async () => {

@@ -7,7 +7,7 @@ import { worldSite } from "./machine/world-site.ts";
 /** Seconds that traffic is measured. */
 const MEASURED = 4;
 
-describe.skipIf(whyNot() !== undefined)("the traffic of a sliver", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("the traffic of a sliver", () => {
   const site = worldSite({ outbound: { device: WORLD_DEVICE } });
 
   test("sends and gets at its rate, which a loan changes while it runs", async () => {

@@ -15,13 +15,13 @@ import { begin, bringUp, configsOf } from "./machine/slivers.ts";
 const MEASURED = 4_000;
 const SETTLING = 500;
 
-describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () => {
   let real: RealMachine;
   let backEnd: LxcBackEnd;
   beforeAll(async () => {
     real = await realMachine();
     backEnd = real.backEnd("account");
-  }, 1_800_000);
+  });
   afterEach(() => real.clear(), 60_000);
   afterAll(() => real?.stop(), 60_000);
 

@@ -14,7 +14,7 @@ const { signal } = new AbortController();
 const MACHINE = join(import.meta.dirname, "machine");
 const ETC = ["passwd", "group"].map((name) => ({ name: `./etc/${name}`, content: "root:x:0:\n" }));
 
-describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout: 120_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", () => {
   let lab: ImageLab;
   beforeEach(async () => {
     lab = new ImageLab();
@@ -77,9 +77,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout
     expect(lab.inPool()).toEqual([]);
   });
 
-  test("that is interrupted at any of its steps leaves the earlier image or the new one, whole, and nothing else", {
-    timeout: 600_000,
-  }, async () => {
+  test("that is interrupted at any of its steps leaves the earlier image or the new one, whole, and nothing else", async () => {
     const subvolumes = new Subvolumes(lab.pool);
     await subvolumes.make("ny-1.1", undefined, 1024, signal);
     const root = subvolumes.path("ny-1.1");
@@ -128,11 +126,11 @@ describe.skipIf(whyNot() !== undefined)("a sliver's root as an image", { timeout
   });
 });
 
-describe.skipIf(whyNot() !== undefined)("a warm start", { timeout: 300_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("a warm start", () => {
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
-  }, 1_800_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
   test("a sliver that was prepared starts as many, with what was prepared and its own name, key and login", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patience, patient } from "../../../../testing/patience.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig } from "../daemon/rig.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
@@ -28,7 +29,6 @@ const skip = whyNot() !== undefined;
 
 describe.skipIf(skip).each(["account", "container"] as const)(
   "what a sliver of kind %s may ask of its manager",
-  { timeout: 180_000 },
   (kind) => {
     const daemon = new DaemonRig();
     let real: RealMachine;
@@ -49,13 +49,13 @@ describe.skipIf(skip).each(["account", "container"] as const)(
       await deliver(sliver("ada"), sliver("bob"));
       await until(async () => (await phases()).every((one) => one === "running"));
       await until(async () => [1, 2].every((index) => existsSync(socket(index))));
-    }, 1_800_000);
+    });
     afterAll(async () => {
       await daemon.stop();
       await real?.stop();
-    }, 120_000);
+    });
 
-    const signal = () => AbortSignal.timeout(60_000);
+    const signal = () => AbortSignal.timeout(patient(60_000));
     const deliver = (...slivers: SliverSpecInput[]) => {
       const head: DocumentInput = {
         v: 1,
@@ -165,7 +165,7 @@ describe.skipIf(skip).each(["account", "container"] as const)(
     });
 
     async function until(check: () => Promise<boolean>): Promise<void> {
-      for (let turn = 0; turn < 200; turn++) {
+      for (let turn = 0; turn < 200 * patience(); turn++) {
         if (await check().catch(() => false)) return;
         await new Promise((resolve) => setTimeout(resolve, 200));
       }

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { seededRandom } from "@nodeyard/runtime";
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import type { SliverConfig } from "../../src/core/plan.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
@@ -16,10 +17,10 @@ describe.skipIf(whyNot() !== undefined)("whatever was done to slivers, nothing i
   let real: RealMachine;
   beforeAll(async () => {
     real = await realMachine();
-  }, 1_800_000);
+  });
   afterAll(() => real?.stop(), 60_000);
 
-  test(`${STEPS} random steps, seed ${SEED}`, { timeout: 60_000 + 4_000 * STEPS }, async () => {
+  test(`${STEPS} random steps, seed ${SEED}`, { timeout: patient(60_000 + 4_000 * STEPS) }, async () => {
     const random = seededRandom(SEED);
     const any = (count: number) => Math.floor(random.float() * count);
     let manager: LxcBackEnd = real.backEnd("container");
@@ -78,7 +79,7 @@ describe.skipIf(whyNot() !== undefined)("whatever was done to slivers, nothing i
       const late = setTimeout(() => {
         tooLate.push(`${index}: ${name}`);
         abort.abort(new Error("late"));
-      }, 60_000);
+      }, patient(60_000));
       await (there === undefined
         ? begin(index, abort.signal)
         : steps[name]!(index, there, abort.signal)

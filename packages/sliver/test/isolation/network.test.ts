@@ -2,6 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import type { SliverConfig } from "../../src/core/plan.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
 import { isolationSchema, prefixOf } from "../../src/isolation/lxc/options.ts";
@@ -72,7 +73,11 @@ describe("the way of slivers to the world", () => {
     const forwarding = join(mkdtempSync(join(tmpdir(), "nodeyard-network-")), "forwarding");
     const network = new Network({ link: 1_000_000_000, outbound, forwarding });
     await expect(
-      network.admit(namesOf(1, "10.213"), { effective: {} } as SliverConfig, AbortSignal.timeout(10_000)),
+      network.admit(
+        namesOf(1, "10.213"),
+        { effective: {} } as SliverConfig,
+        AbortSignal.timeout(patient(10_000)),
+      ),
     ).rejects.toMatchObject({
       code: "sliver.command",
       message: expect.stringMatching(/^this machine has no interface nowhere0 .*isolation\.outbound/),

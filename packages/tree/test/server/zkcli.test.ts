@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { requireTools } from "../../../../testing/skipped.ts";
 import { type Bench, startBench } from "./bench.ts";
 
@@ -15,7 +16,7 @@ describe.skipIf(requireTools("tests with zkCli.sh", ZKCLI, "java"))("zkCli.sh", 
   afterAll(() => bench.close());
 
   async function zkCli(...command: string[]): Promise<string> {
-    const { stdout } = await run(ZKCLI, ["-server", bench.hosts, ...command], { timeout: 80_000 });
+    const { stdout } = await run(ZKCLI, ["-server", bench.hosts, ...command], { timeout: patient(80_000) });
     return stdout;
   }
 

@@ -8,8 +8,6 @@ import { sessions } from "./sessions.ts";
 
 export { Follower, type Target } from "./kit.ts";
 
-const START_LIMIT_MS = 180_000;
-
 /**
  * The contract of `Tree` as a test suite, the same for every store. `open` is called once. Every test has its own sessions
  * and its own path in the tree. `features` lists the faults that the target can cause.
@@ -24,8 +22,8 @@ export function treeConformance(
     let places = 0;
     beforeAll(async () => {
       target = await open();
-    }, START_LIMIT_MS);
-    afterAll(async () => target?.stop(), START_LIMIT_MS);
+    });
+    afterAll(async () => target?.stop());
 
     const check: Context["check"] = (title, body) =>
       test(title, async () => {

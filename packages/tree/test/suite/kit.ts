@@ -1,4 +1,5 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
+import { patient } from "../../../../testing/patience.ts";
 import type { Change, FeedOptions, Stat, Tree } from "../../src/contract.ts";
 
 /** A store under test. */
@@ -31,7 +32,7 @@ export interface Place {
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
-const PATIENCE_MS = 45_000;
+const PATIENCE_MS = patient(45_000);
 const LOOK_AGAIN_MS = 5;
 
 export async function until(

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { patient } from "../../../../testing/patience.ts";
 import {
   connect as connectClient,
   sortContenders,
@@ -22,7 +23,7 @@ export async function closeAll(): Promise<void> {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 }
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = patient(60_000);
 /** Of a session that a test ends, milliseconds: what stands still for less than this does not end it before. */
 export const SHORT_SESSION_MS = 4_000;
 

@@ -6,12 +6,13 @@ import {
   type SliverSpecInput,
   signText,
 } from "@nodeyard/sliver-protocol";
+import { patient } from "../../../../../testing/patience.ts";
 import { DaemonRig } from "../../daemon/rig.ts";
 import type { RealMachine } from "./rig.ts";
 
 /** Milliseconds. */
-const CALL_LIMIT = 60_000;
-const PATIENCE = 60_000;
+const CALL_LIMIT = patient(60_000);
+const PATIENCE = patient(60_000);
 
 /** A `sliverd` with real slivers, on the machine of a test file. */
 export class RealDaemon {

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as portServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { patience, patient } from "../../../../../testing/patience.ts";
 
 /** A registry of the distribution's own program on this machine. */
 export interface TestRegistry {
@@ -60,7 +61,7 @@ export async function startRegistry(folder: string, bearer: boolean): Promise<Te
         `docker://${host}/${name}`,
       ];
       // Not synchronous: it asks this process for tokens.
-      await promisify(execFile)("skopeo", words, { timeout: 60_000 });
+      await promisify(execFile)("skopeo", words, { timeout: patient(60_000) });
     },
     stop: async () => {
       child.kill("SIGKILL");
@@ -113,7 +114,7 @@ async function freePort(): Promise<number> {
 }
 
 async function answers(url: string, child: ChildProcess): Promise<void> {
-  for (let look = 0; look < 1500; look++) {
+  for (let look = 0; look < 1500 * patience(); look++) {
     if (child.exitCode !== null) throw new Error(`docker-registry ended with ${child.exitCode}`);
     if (
       await fetch(url).then(

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
+import { patient } from "../../../../../testing/patience.ts";
 import { difference, hostState } from "../../../../../testing/slivers/index.ts";
 import { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { SliverMachine } from "../../../src/isolation/lxc/edge/machine.ts";
@@ -107,7 +108,7 @@ export const SSH_OPTIONS = [
 function ssh(keyFile: string, login: string, address: string, script: string): string {
   return execFileSync("ssh", ["-i", keyFile, ...SSH_OPTIONS, `${login}@${address}`, script], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: patient(60_000),
     stdio: ["ignore", "pipe", "pipe"],
   });
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Rspec } from "@nodeyard/sliver-protocol";
+import { patient } from "../../../../../testing/patience.ts";
 import { computeLimits } from "../../../src/core/limits.ts";
 import { configOf, type SliverConfig } from "../../../src/core/plan.ts";
 import { POLICIES } from "../../../src/core/profiles.ts";
@@ -87,6 +88,6 @@ export function begin(
   const to = `${login}@${addressOf(index)}`;
   return spawn("ssh", ["-i", real.keyFile, ...SSH_OPTIONS, to, script], {
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 60_000,
+    timeout: patient(60_000),
   });
 }

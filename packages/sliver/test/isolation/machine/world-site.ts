@@ -17,17 +17,17 @@ export function worldSite(
   beforeAll(async () => {
     site.world = await startWorld(ipv6);
     site.real = await realMachine(options);
-  }, 1_800_000);
+  });
   afterEach(async () => {
     await site.real!.clear();
     expect(await site.real!.leftovers()).toEqual([]);
-  }, 60_000);
+  });
   afterAll(async () => {
     try {
       await site.real?.stop();
     } finally {
       site.world?.stop();
     }
-  }, 60_000);
+  });
   return site as WorldSite;
 }
