@@ -32,6 +32,10 @@ export function hostState(folder: string): Readonly<Record<string, readonly stri
       "net/ipv4/conf/all/forwarding",
       "net/ipv4/conf/default/forwarding",
       "net/ipv6/conf/all/disable_ipv6",
+      "net/ipv4/neigh/default/gc_thresh3",
+      "kernel/pty/max",
+      "kernel/pid_max",
+      "fs/inotify/max_user_instances",
     ].map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, "utf8").trim()}`),
     ipc: lines(output("ipcs", "-a")).filter((line) => /^0x/.test(line)),
     files: ["slivers", "pool/slivers"].flatMap((name) => {

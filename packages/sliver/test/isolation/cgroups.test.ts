@@ -32,7 +32,7 @@ const values = (
     { ...config(some), ...more },
     readLayout(mountinfo, () => v2),
     device === undefined ? undefined : { number: device, weighs },
-    { memory: 1_000, weight },
+    { memory: 1_000, tasks: 1_000, weight },
   );
   const named = writes.map(({ file, value, above }) => [above ? `../${file}` : file, value]);
   return { unenforced, files: Object.fromEntries(named) };
@@ -96,7 +96,7 @@ describe("limits in the words of the kernel", () => {
       },
     });
     const none = values(V2, all, { memoryCap: 0, pids: 0 });
-    expect(none.files).toMatchObject({ "memory.max": "750", "pids.max": "max", "cpu.max": "max 100000" });
+    expect(none.files).toMatchObject({ "memory.max": "750", "pids.max": "750", "cpu.max": "max 100000" });
   });
 
   test("v1 keeps the proportion of weights", () => {
@@ -171,9 +171,10 @@ describe("guarantees of memory, in v2", () => {
       const layout = readLayout(`31 30 0:27 / ${mount} rw - cgroup2 cgroup2 rw`, () => ["memory"]);
       const cgroups = new Cgroups(layout, systemClock);
       const guarantee = (kib: number) =>
-        limitWrites(config({ memoryGuarantee: kib }), layout, undefined, { memory: 1_000 }).writes.filter(
-          ({ file }) => file === "memory.min",
-        );
+        limitWrites(config({ memoryGuarantee: kib }), layout, undefined, {
+          memory: 1_000,
+          tasks: 1_000,
+        }).writes.filter(({ file }) => file === "memory.min");
       // A regular file keeps what is longer than what is written.
       const present = () =>
         groups

@@ -57,6 +57,7 @@ const plain = {
   seen: "/var/lib/nodeyard-slivers/seen",
   binds: [],
   seccomp: "/var/lib/nodeyard-slivers/seccomp.policy",
+  user: 4711,
   console: "/var/lib/nodeyard-slivers/slivers/ny-7.1/console.log",
   group: "nodeyard-slivers/ny-7.1",
   devices: "v1" as const,

@@ -5,7 +5,7 @@ import { systemClock } from "@nodeyard/runtime";
 import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import { MachineError } from "../../errors.ts";
 import { Cgroups } from "../../isolation/cgroups/edge/cgroups.ts";
-import { howToInstall } from "../../isolation/edge/run.ts";
+import { howToInstall, PATH } from "../../isolation/edge/run.ts";
 import { CONFIG_FILE } from "../../isolation/lxc/edge/launch.ts";
 import { SliverFolders } from "../../isolation/lxc/edge/sliver-folders.ts";
 import { namesOf, readMarkName } from "../../isolation/lxc/names.ts";
@@ -14,8 +14,6 @@ import type { DaemonConfig } from "../config.ts";
 /** Operations of root on one sliver, or on a snapshot of one. The manager keeps managing the sliver, and makes and removes snapshots. */
 export const VERBS = ["exec", "freeze", "thaw", "snapshot", "forget-snapshot"] as const;
 export type Verb = (typeof VERBS)[number];
-
-const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
  * exec: runs `words` (default: a shell) in a sliver as its root, on this terminal, with the sliver's capabilities, groups and filter of

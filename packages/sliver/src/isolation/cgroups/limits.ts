@@ -78,7 +78,7 @@ export interface Write {
 
 /** The limits of a sliver as files of its control groups. */
 export interface LimitWrites {
-  readonly writes: readonly Write[];
+  readonly writes: Write[];
   /** Limits that the machine cannot enforce. */
   readonly unenforced: readonly string[];
 }
@@ -91,10 +91,13 @@ const PERIOD = 100_000;
 const SMALLEST_QUOTA = 1000;
 
 /**
- * The part of all slivers' memory that a sliver without a cap may use. It then reaches its own limit first. At the common limit the kernel
+ * The part of all slivers' memory, and of their processes, that a sliver without a cap may use. It then reaches its own limit first. At the common limit the kernel
  * would choose a process to kill among those of all slivers.
  */
 const UNCAPPED = 0.75;
+
+/** The part of a sliver's memory that its connections may have beside it in v1. All TCP of the machine has a tenth of its memory by default. */
+const TCP_PART = 1 / 16;
 
 /** Limits of io: the resource, its key in `io.max` of v2, and its file of v1 without the ends that all have. 0 is none. */
 const IO_LIMITS = [
@@ -126,6 +129,8 @@ export interface PoolDevice {
 export interface Together {
   /** Bytes. */
   readonly memory: number;
+  /** Processes and threads. */
+  readonly tasks: number;
   /** CPU weight against the rest of the machine (as in v2), in place of what their guarantees need. */
   readonly weight?: number | undefined;
 }
@@ -147,7 +152,7 @@ export function limitWrites(
     cpu(input, version("cpu"), all.weight),
     cpuset(input, version("cpuset")),
     memory(input, version("memory"), all.memory),
-    pids(input, version("pids")),
+    pids(input, version("pids"), all.tasks),
     io(input, version("io"), device),
   ];
   // v2 has no controller for devices: LXC attaches a BPF program to the group.
@@ -222,13 +227,16 @@ function memory(
     return { writes: [...writes, cap, oneEnd, { ...guarantee, below: true }], unenforced: [] };
   }
   const { writes } = done("memory", { "memory.limit_in_bytes": bytes });
+  // v1 counts what TCP has in its buffers apart from other memory, and only in groups that have a limit of their own.
+  const tcp = { controller: "memory", file: "memory.kmem.tcp.limit_in_bytes" } as const;
+  writes.push({ ...tcp, value: String(Math.floor(bytes * TCP_PART)), below: true, mayLack: true });
   const unenforced = memoryGuarantee > 0 ? ["memoryGuarantee: cgroup v1 protects no memory from others"] : [];
   return { writes, unenforced };
 }
 
-function pids({ effective }: LimitInput, version: Version): LimitWrites {
+function pids({ effective }: LimitInput, version: Version, all: number): LimitWrites {
   if (version === undefined) return effective.pids > 0 ? lacks("pids", "pids") : NOTHING;
-  return done("pids", { "pids.max": effective.pids === 0 ? "max" : effective.pids });
+  return done("pids", { "pids.max": effective.pids || Math.floor(all * UNCAPPED) });
 }
 
 function io(input: LimitInput, version: Version, device: PoolDevice | undefined): LimitWrites {

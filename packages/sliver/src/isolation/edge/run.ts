@@ -49,7 +49,8 @@ export interface RunOptions {
   readonly onLine?: (line: string) => void;
 }
 
-const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Where programs of the machine are. */
+export const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"] as const;
 const KEPT = 65_536;
 

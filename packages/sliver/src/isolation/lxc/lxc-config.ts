@@ -33,6 +33,8 @@ export interface LxcConfig {
   readonly seen: string;
   readonly binds: readonly Bind[];
   readonly seccomp: string;
+  /** A process in the user namespace of the sliver. */
+  readonly user: number;
   /** File of the host for what the sliver writes to its console. */
   readonly console: string;
   /** Path of its control groups, below the mount of every hierarchy. */
@@ -112,6 +114,7 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.rootfs.options", "idmap=container"],
     ["lxc.idmap", `u 0 ${names.idBase} ${IDS}`],
     ["lxc.idmap", `g 0 ${names.idBase} ${IDS}`],
+    ["lxc.namespace.share.user", String(config.user)],
     ["lxc.init.cmd", "/bin/sh /etc/nodeyard/init"],
     ["lxc.apparmor.profile", "unconfined"],
     ["lxc.mount.auto", autoMounts(config)],
@@ -221,8 +224,11 @@ export function seccompPolicy(nesting: boolean): string {
     "io_uring_register",
     "quotactl",
     "quotactl_fd",
-    ...(nesting ? [] : ["bpf", "keyctl", "add_key", "request_key", "fsopen", "open_tree", "move_mount"]),
+    ...(nesting ? [] : ["bpf", "fsopen", "open_tree", "move_mount"]),
   ];
+  // Each user may have keys of 20 KB, and a sliver has 65,536 users. Engines of containers and systemd go on without keys on a kernel that
+  // has none.
+  const keys = ["keyctl", "add_key", "request_key"].map((call) => `${call} errno 38`);
   const namespaces = [
     `unshare errno 1 [0,${NEW_USER_NAMESPACE},SCMP_CMP_MASKED_EQ,${NEW_USER_NAMESPACE}]`,
     `clone errno 1 [0,${NEW_USER_NAMESPACE},SCMP_CMP_MASKED_EQ,${NEW_USER_NAMESPACE}]`,
@@ -234,6 +240,7 @@ export function seccompPolicy(nesting: boolean): string {
     "reject_force_umount",
     "[all]",
     ...calls.map((call) => `${call} errno 1`),
+    ...keys,
     ...(nesting ? [] : namespaces),
     `socket errno 1 [0,${PACKET_SOCKET},SCMP_CMP_MASKED_EQ,${LOW_HALF}]`,
     ...BTRFS_SUBVOLUMES.map((code) => `ioctl errno 1 [1,${code},SCMP_CMP_MASKED_EQ,${LOW_HALF}]`),

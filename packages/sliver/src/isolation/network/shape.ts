@@ -22,11 +22,15 @@ const THERE = /File exists|Exclusivity flag on/;
 export const GONE =
   /No such file|Cannot find|does not exist|doesn't exist|not found|No such device|Invalid handle|Invalid argument/i;
 
-/** Makes a sliver's cable, with both ends on the host, and the common device. May be repeated. */
-export function cableCommands({ device, inner, address }: Names, gateway: string): BatchLine[] {
+/**
+ * Makes a sliver's cable, with both ends on the host, and the common device. May be repeated. Nobody asks for addresses on a cable, because
+ * both ends have one hardware address: a sliver that asks from thousands of addresses would fill the machine's only table of neighbours.
+ */
+export function cableCommands({ index, device, inner, address }: Names, gateway: string): BatchLine[] {
+  const end = `address 02:00:00:00:${byte(index >> 8)}:${byte(index & 255)} arp off`;
   return [
     { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
-    { text: `link add ${device} type veth peer name ${inner}`, mayFail: THERE },
+    { text: `link add ${device} ${end} type veth peer name ${inner} ${end}`, mayFail: THERE },
     ...[
       `link set ${device} up`,
       `address replace ${gateway}/32 dev ${device}`,
@@ -110,6 +114,10 @@ export function unshapeCommands({ index, address6 }: Pick<Names, "index" | "addr
 export function sentByIndex(shown: string): ReadonlyMap<number, number> {
   const found = shown.matchAll(/^class htb 1:([0-9a-f]{1,3}) .*\n\s*Sent (\d+) bytes/gm);
   return new Map([...found].map(([, minor, bytes]) => [Number.parseInt(minor!, 16), Number(bytes)]));
+}
+
+function byte(value: number): string {
+  return value.toString(16).padStart(2, "0");
 }
 
 function bits(rate: number): string {

@@ -4,7 +4,14 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import { MachineError } from "../../../errors.ts";
 import { inTurn } from "../../../in-turn.ts";
-import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, type Write } from "../limits.ts";
+import {
+  type CgroupLayout,
+  GUARANTEE,
+  type Hierarchy,
+  readLayout,
+  type Together,
+  type Write,
+} from "../limits.ts";
 import { COUNTERS, readUsage } from "../usage.ts";
 import { folders, put, read, removeTree, tree, writeCpus } from "./group-files.ts";
 
@@ -51,10 +58,10 @@ export class Cgroups {
   }
 
   /**
-   * Makes a sliver's group in every hierarchy. `memory` is the limit in bytes of all slivers together, so that slivers without limits of
-   * their own leave the machine what it needs.
+   * Makes a sliver's group in every hierarchy. `all`: what all slivers together may have, so that slivers without limits of their own leave
+   * the machine what it needs.
    */
-  async make(mark: string, memory: number): Promise<void> {
+  async make(mark: string, all: Pick<Together, "memory" | "tasks">): Promise<void> {
     for (const hierarchy of this.layout.hierarchies) {
       const parent = join(hierarchy.mount, PARENT);
       await mkdir(parent, { recursive: true });
@@ -63,11 +70,15 @@ export class Cgroups {
       await mkdir(own, { recursive: true });
       await this.#prepare(hierarchy, parent, own);
     }
-    const found = this.layout.controllers.get("memory");
-    if (found === undefined) return;
-    const all = [{ "memory.limit_in_bytes": memory }, { "memory.max": memory, "memory.swap.max": 0 }];
-    for (const [file, value] of Object.entries(all[found.version - 1]!))
-      await put(join(found.mount, PARENT, file), String(value));
+    const { memory, pids } = Object.fromEntries(this.layout.controllers);
+    if (pids !== undefined) await put(join(pids.mount, PARENT, "pids.max"), String(all.tasks));
+    if (memory === undefined) return;
+    const files = [
+      { "memory.limit_in_bytes": all.memory },
+      { "memory.max": all.memory, "memory.swap.max": 0 },
+    ];
+    for (const [file, value] of Object.entries(files[memory.version - 1]!))
+      await put(join(memory.mount, PARENT, file), String(value));
   }
 
   /** Writes limits in their order. The group must exist. Rejects with the kernel's error for a value that it refuses. */

@@ -14,6 +14,7 @@ import { makeNodes } from "./device-nodes.ts";
 import type { SliverMachine } from "./machine.ts";
 import { hostBinds, writeSettings } from "./root-files.ts";
 import type { Mark } from "./sliver-folders.ts";
+import { holdNamespace } from "./user-namespace.ts";
 
 /** Milliseconds. Short, because after a lost first packet TCP would wait a second before the next one. */
 const CONNECT_LIMIT = 100;
@@ -70,10 +71,15 @@ async function cacheBinds(
 
 /** The limits of a sliver on this machine, whose disk is made to weigh when one of them is a weight. */
 export async function limitsOf(
-  { cgroups, pool, options }: SliverMachine,
+  { cgroups, pool, options, tasks }: SliverMachine,
   config: SliverConfig,
 ): Promise<LimitWrites> {
-  return limitWrites(config, cgroups.layout, await pool.device(asksForWeight(config)), options);
+  const { memory, weight } = options;
+  return limitWrites(config, cgroups.layout, await pool.device(asksForWeight(config)), {
+    memory,
+    weight,
+    tasks,
+  });
 }
 
 /** A file in a sliver's folder; it exists once the sliver was started. */
@@ -115,7 +121,7 @@ export async function launch(
     const { writes } = await limitsOf(machine, config);
     await folders.makeSocketFolder(mark);
     const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
-    const text = lxcConfig({
+    const settings = {
       names,
       root: subvolumes.path(mark),
       folder: folders.path(mark),
@@ -134,17 +140,22 @@ export async function launch(
       ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),
       ipv6: await network.speaks6(),
       ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
-    });
+    } as const;
     const file = folders.path(mark, CONFIG_FILE);
-    await cgroups.make(mark, options.memory);
-    await together(
-      network.demandPrepared(names, config, signal),
-      cgroups.apply(mark, writes),
-      writeSettings(folders.path(mark, "etc"), root, names, config),
-      writeAtomic(file, text, { durable: false }),
-    );
-    // All limits and rules are in place: the first process is already bound by them.
-    await start(folders.path(mark), names.user, file, signal);
+    await cgroups.make(mark, { memory: options.memory, tasks: machine.tasks });
+    const held = holdNamespace(names, signal);
+    try {
+      await together(
+        network.demandPrepared(names, config, signal),
+        cgroups.apply(mark, writes),
+        writeSettings(folders.path(mark, "etc"), root, names, config),
+        held.then(({ pid: user }) => writeAtomic(file, lxcConfig({ ...settings, user }), { durable: false })),
+      );
+      // All limits and rules are in place: the first process is already bound by them.
+      await start(folders.path(mark), names.user, file, signal);
+    } finally {
+      (await held.catch(() => undefined))?.release();
+    }
     // Values that v1 does not inherit are written to the group that LXC has made.
     await cgroups.apply(
       mark,

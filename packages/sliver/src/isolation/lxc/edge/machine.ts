@@ -14,6 +14,7 @@ import { Subvolumes } from "../../storage/edge/subvolumes.ts";
 import { seccompPolicy } from "../lxc-config.ts";
 import { clashes } from "../names.ts";
 import { type IsolationOptions, prefixOf, trialRules } from "../options.ts";
+import { raiseSettings, restoreSettings, tasksOfMachine } from "./kernel-settings.ts";
 import { Lxcfs } from "./lxcfs.ts";
 import { SliverFolders } from "./sliver-folders.ts";
 
@@ -74,6 +75,7 @@ export const OWN_FILES = [
   "cache",
   "network",
   "forwarding",
+  "raised",
   "lxcfs",
   "lxcfs.pid",
   "seccomp.policy",
@@ -96,6 +98,8 @@ export interface MachineOptions extends IsolationOptions {
   readonly onProgress: (line: string) => void;
 }
 
+/** The part of the machine's processes that slivers may have: the rest of the machine always starts some. */
+const SLIVERS_PART = 0.75;
 const NEEDED_PROGRAMS = packagesOf(["lxc-start", "btrfs", "nft", "ip", "tc"]);
 
 /** Resources that all slivers share: made for the first sliver, removed after the last. */
@@ -112,6 +116,8 @@ export class SliverMachine {
   readonly exclusive = inTurn();
   /** From `prepare` or `prepareToEnd` on. */
   cgroups!: Cgroups;
+  /** Processes and threads that all slivers together may have; from `prepare` on. */
+  tasks!: number;
   #prepared: Promise<void> | undefined;
 
   constructor(options: MachineOptions) {
@@ -191,6 +197,7 @@ export class SliverMachine {
     await this.images.remove(signal);
     await this.pool.leave(signal);
     this.#prepared = undefined;
+    await restoreSettings(join(this.options.folder, "raised"));
     await removeOwn(this.options.folder);
   }
 
@@ -213,6 +220,8 @@ export class SliverMachine {
     await this.folders.prepare();
     const { length } = await this.folders.list();
     await keepNetwork(this.options.folder, this.options.network, length);
+    await raiseSettings(join(this.options.folder, "raised"));
+    this.tasks = Math.floor((await tasksOfMachine()) * SLIVERS_PART);
     await this.pool.prepare(signal);
     await this.images.tidy(signal);
     await writeAtomic(this.seccomp, seccompPolicy(false));
