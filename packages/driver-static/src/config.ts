@@ -49,7 +49,7 @@ const hostTable = {
     .map(slotsOf),
 };
 
-/** A host of a pool. The combination of name, username and connection.port is unique in the provider. */
+/** A host of a pool. The combination of name, username and connection.port is unique in the file. */
 export type StaticHost = Values<typeof hostTable>;
 
 /** The driver's part of a pool: its hosts, in the order of the file. */
@@ -74,10 +74,10 @@ export const staticConfig = driverConfig(
   "static",
   { pools: entries(section(poolTable), "Groups of hosts.") },
   ({ at, pools, ...common }, context): StaticProviderConfig => {
-    // Over all pools of the provider: a host in two pools would be given to two users.
-    const seen = new Map<string, string>();
+    // Over all pools of the file: a host in two pools would be given to two users.
+    const seen = context.hosts ?? new Map<string, string>();
     const pool = ({ nodes }: Values<typeof poolTable>) => {
-      const hosts = nodes.flatMap((node) => hostOf(node, seen, context));
+      const hosts = nodes.flatMap((node) => hostOf(node, common.name, seen, context));
       return { labels: labelsOf(hosts), own: { hosts } };
     };
     return {
@@ -92,15 +92,16 @@ export const staticConfig = driverConfig(
   },
 );
 
-/** The host, or nothing when the provider lists it already; `seen` contains the hosts so far and where they are listed. */
+/** The host, or nothing when the file lists it already; `seen` contains the hosts so far and where they are listed. */
 function hostOf(
   { at, ...host }: Entry<StaticHost>,
+  provider: string,
   seen: Map<string, string>,
   context: LoadContext,
 ): readonly StaticHost[] {
   const { username, port } = host.connection;
   // Two users of one host, or two ports, are two hosts for their clients.
-  const identity = JSON.stringify([host.name, username, port]);
+  const identity = JSON.stringify([host.name.toLowerCase(), username, port]);
   const first = seen.get(identity);
   if (first !== undefined) {
     at.error(
@@ -109,7 +110,7 @@ function hostOf(
     );
     return [];
   }
-  seen.set(identity, at.path.join("."));
+  seen.set(identity, `${provider}, ${at.path.join(".")}`);
   for (const label of host.labels.filter((name) => !context.labels.has(name)))
     at.error("labels", `names label ${label}, which is not in the top-level labels; add it there`);
   return [host];

@@ -3,6 +3,7 @@ export * from "./component.ts";
 export * from "./dead-letter.ts";
 export { RecordError, type RecordErrorCode, readable } from "./errors.ts";
 export * from "./failure-record.ts";
+export * from "./host-claim.ts";
 export * from "./images.ts";
 export type { ObjectText } from "./json/object-text.ts";
 export * from "./lease.ts";

@@ -60,7 +60,7 @@ describe("the static driver's configuration", () => {
     const host = { name: "h", labels: ["a"] };
     const { reported } = load([host, { ...host, username: "other" }, { ...host, "connection-port": 22 }]);
     expect(reported).toEqual([
-      "error pools.0.nodes.2.name: repeats zuul@h port 22 of pools.0.nodes.0; use max-parallel-jobs for several slots",
+      "error pools.0.nodes.2.name: repeats zuul@h port 22 of lab, pools.0.nodes.0; use max-parallel-jobs for several slots",
     ]);
   });
 

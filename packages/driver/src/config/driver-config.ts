@@ -15,6 +15,8 @@ export interface LoadContext {
     string,
     { readonly username: string; readonly pythonPath: string; readonly shellType: string | null }
   >;
+  /** Where the file lists each host that exists without the pool, by login: one map for all providers. Absent: for this one alone. */
+  readonly hosts?: Map<string, string>;
   report(finding: ConfigFinding): void;
 }
 

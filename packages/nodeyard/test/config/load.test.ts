@@ -160,3 +160,21 @@ describe("the rest of the top level", () => {
     );
   });
 });
+
+describe("a host that exists without the pool", () => {
+  const text = (first: string, second: string) => `
+labels: [{name: a}, {name: c}]
+providers:
+  - {name: lab, driver: static, pools: [{name: one, nodes: [{name: ${first}, username: u, labels: a}]}]}
+  - {name: lab2, driver: static, pools: [{name: one, nodes: [{name: ${second}, username: u, labels: c}]}]}
+`;
+
+  it("is in one provider of the file: in two it would have two users", () => {
+    expect(load(text("h.example", "H.example")).errors).toEqual([
+      expect.stringContaining(
+        "repeats u@H.example port 22 of lab, pools.0.nodes.0; use max-parallel-jobs for several slots",
+      ),
+    ]);
+    expect(load(text("h.example", "other.example")).errors).toEqual([]);
+  });
+});

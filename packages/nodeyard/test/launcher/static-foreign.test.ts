@@ -85,3 +85,28 @@ test("launchers of ours share an inventory, also after a lost session", async ()
   for (const { log } of world.members) expect(JSON.stringify(log.lines)).not.toContain("not Nodeyard's");
   expect(hosts(world)).toHaveLength(1);
 });
+
+test("a host of two launchers' files is registered by one of them at a time, whoever is first, also when both begin at once", async () => {
+  const world = new World();
+  const other = launcherConfig([staticProvider([{ ...host, labels: ["large"] }], "lab2")]);
+  const starting = [world.launch("a", config).starting, world.launch("b", other).starting];
+  const [a, b] = await Promise.all(starting.map((one) => world.settle(one)));
+  await world.until("it is registered", () => hosts(world).length > 0);
+  await world.run(120_000);
+  expect(hosts(world)).toHaveLength(1);
+  const [winner, loser] = hosts(world)[0]!.provider === "lab" ? [a!, b!] : [b!, a!];
+  expect(loser.log.lines.map(({ facts }) => String((facts as { why?: unknown }).why))).toContainEqual(
+    expect.stringMatching(/^provider lab2? has nodes of the same host, port and user; remove it from one/),
+  );
+  // Each use registers it anew, in the same provider.
+  for (let round = 0; round < 3; round++) {
+    const [node] = hosts(world);
+    await world.put(paths.node(node!.id), { ...world.node(node!.id), state: "used" });
+    await world.until("it is back", () => hosts(world).some(({ id }) => id !== node!.id));
+    expect(hosts(world)).toHaveLength(1);
+  }
+  const had = hosts(world)[0]!.provider;
+  await world.settle(winner.launcher.reconfigure(launcherConfig([])));
+  await world.until("the other has it", () => hosts(world).some(({ provider }) => provider !== had), 180_000);
+  expect(hosts(world)).toHaveLength(1);
+});

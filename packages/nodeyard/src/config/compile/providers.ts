@@ -21,7 +21,8 @@ export function compileProviders(
   listed: readonly unknown[],
   facts: ProviderFacts,
 ): readonly ProviderConfig[] {
-  const compiled = listed.flatMap((raw, index) => compileOne(raw, index, facts));
+  const hosts = new Map<string, string>();
+  const compiled = listed.flatMap((raw, index) => compileOne(raw, index, facts, hosts));
   const keys = new Map<string, string>();
   const names = new Set<string>();
   for (const provider of compiled) {
@@ -34,7 +35,12 @@ export function compileProviders(
 }
 
 /** None or one. Paths of the driver's findings begin at the provider. */
-function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly ProviderConfig[] {
+function compileOne(
+  raw: unknown,
+  index: number,
+  facts: ProviderFacts,
+  hosts: Map<string, string>,
+): readonly ProviderConfig[] {
   const error = (path: Path, message: string) => facts.report("error", path, message);
   const resolved = resolveProvider(raw, index, facts.drivers, facts.file, {
     both: error,
@@ -57,6 +63,7 @@ function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly
         { username, pythonPath, shellType },
       ]),
     ),
+    hosts,
     report,
   };
   const config = resolved.config.load(resolved.raw, context);

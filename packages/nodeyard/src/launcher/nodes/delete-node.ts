@@ -5,7 +5,7 @@ import { CommitFailed, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
 import { isElsewhere } from "../../scheduler/index.ts";
 import type { LiveTask } from "../../telemetry/index.ts";
 import type { OpenProvider } from "../handles.ts";
-import type { HeldNode } from "../held-records.ts";
+import type { HeldNode, RecordHandles } from "../held-records.ts";
 import { ANSWER_MS, silent } from "../providers/providers.ts";
 import type { NodeHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
@@ -130,7 +130,7 @@ async function assertHere(
  * `deleted`, contender, lock and record go in one commit; contenders of late comers are cleared away first. Rejects with the error of
  * the commit, after too many rounds or for another refusal; the record then stays `deleting`.
  */
-async function removeRecord(context: NodeHandles, node: HeldNode): Promise<void> {
+export async function removeRecord(context: RecordHandles, node: HeldNode): Promise<void> {
   const parent = node.held.parent;
   const data = encodeNode(changeNode(node.record, { state: "deleted" }, treeSeconds(context)));
   for (let round = 0; ; round++) {
@@ -164,7 +164,7 @@ async function removeRecord(context: NodeHandles, node: HeldNode): Promise<void>
 }
 
 /** Only while this process holds the lock, because the next contender in line may get it at any moment. */
-async function clearAway(context: NodeHandles, { held }: HeldNode, path: string): Promise<void> {
+async function clearAway(context: RecordHandles, { held }: HeldNode, path: string): Promise<void> {
   try {
     await context.tree.commit([
       { op: "check", path: held.contender },

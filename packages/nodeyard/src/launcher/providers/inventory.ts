@@ -6,6 +6,7 @@ import { Controller, Election, withRoot } from "../../coordination/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { lockNode, takeOut } from "../nodes/node-lock.ts";
+import { claimHost } from "./host-claims.ts";
 import { probeInTime } from "./probe.ts";
 import { planSlots } from "./slots.ts";
 
@@ -206,26 +207,21 @@ export class InventoryKeeper {
   async #register(item: InventoryItem, slots: readonly number[], stop: AbortSignal): Promise<void> {
     const context = this.#context;
     const probe = await probeInTime(context.clock, this.#open.provider, item, stop);
-    if (!probe.alive) {
-      const before = this.#silent.get(item.key);
-      const attempt = (before?.attempt ?? -1) + 1;
-      const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);
-      const since = before?.since ?? Math.round(context.ages.now());
-      this.#silent.set(item.key, { at: context.clock.monotonic() + pause, attempt, why: probe.why, since });
-      this.#onChange();
-      context.log.warn(
-        { provider: this.#open.config.name, host: item.key, why: probe.why, retryMs: Math.round(pause) },
-        "a host is not registered",
-      );
-      return;
-    }
-    this.#silent.delete(item.key);
+    if (!probe.alive) return this.#putOff(item, probe.why);
     const { machine } = probe;
     const { connection } = item;
+    const { name: provider } = this.#open.config;
     const pool = this.#open.config.pools.find((candidate) => candidate.name === item.pool);
     for (const slot of slots) {
       // A probe may outlast the leadership; the commit below demands it for certain.
       if (!this.#election.leading) return;
+      const claim = await claimHost(context, provider, machine.interfaceIp, connection);
+      if ("heldBy" in claim)
+        return this.#putOff(
+          item,
+          `provider ${claim.heldBy} has nodes of the same host, port and user; remove it from one of the two`,
+        );
+      this.#silent.delete(item.key);
       const record = newNode(
         {
           state: "ready",
@@ -252,11 +248,26 @@ export class InventoryKeeper {
       );
       const data = encodeNode(record);
       const made = { op: "create", path: `${paths.nodes}/`, data, sequential: true } as const;
-      const commit = () => context.tree.commit([made, this.#election.check()] as const);
+      const commit = () => context.tree.commit([made, this.#election.check(), claim.op] as const);
       const [{ path }] = await withRoot(context.tree, paths.nodes, commit);
       const node = path.slice(path.lastIndexOf("/") + 1);
       context.journal.write({ event: "node.registered", node, facts: { host: item.key }, record });
     }
+  }
+
+  /** The host is not offered now, and is asked again after a pause. */
+  #putOff(item: InventoryItem, why: string): void {
+    const context = this.#context;
+    const before = this.#silent.get(item.key);
+    const attempt = (before?.attempt ?? -1) + 1;
+    const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);
+    const since = before?.since ?? Math.round(context.ages.now());
+    this.#silent.set(item.key, { at: context.clock.monotonic() + pause, attempt, why, since });
+    this.#onChange();
+    context.log.warn(
+      { provider: this.#open.config.name, host: item.key, why, retryMs: Math.round(pause) },
+      "a host is not registered",
+    );
   }
 
   /** Writes changed settings of a host into its node. A node that belongs to another pool now is deleted and registered again. */
