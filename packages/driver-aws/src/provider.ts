@@ -60,8 +60,8 @@ export function awsProvider(
       },
       create: (order, step) => createMachine(shop, order, step),
       remove: (tag, step) => removeMachine(shop, tag, step),
-      async find(tag, signal) {
-        const found = await shop.instances.find(tag, signal);
+      async find(tag, signal, stored = null) {
+        const found = await shop.instances.find(tag, stored, signal);
         if (found?.InstanceId === undefined || hasEnded(found)) return undefined;
         const host = found.Placement?.HostId;
         // The form in which the id is stored, so that a removal by it releases the host too.

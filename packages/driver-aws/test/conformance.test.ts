@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EC2 } from "@aws-sdk/client-ec2";
+import type { Resource } from "@nodeyard/driver";
 import { type ConformanceRig, driverConformance } from "@nodeyard/driver/conformance";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -78,6 +79,12 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
         await server.set({ faults: [{ call: "ec2.RunInstances", ...refusal }] });
         return [secretAccessKey, sessionToken];
       },
+      async loseTag({ id }) {
+        const { Tags } = await client.describeTags({
+          Filters: [{ Name: "resource-id", Values: [idOf(id)] }],
+        });
+        await client.deleteTags({ Resources: [idOf(id)], Tags: Tags!.map(({ Key }) => ({ Key })) });
+      },
       async makeForeign() {
         const one = { MinCount: 1, MaxCount: 1, InstanceType: "t3.micro" } as const;
         await client.runInstances({ ...one, ImageId: site.images[0] });
@@ -96,6 +103,10 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
 
   driverConformance("aws", awsDriver, setup, { describe, test: test.concurrent, expect });
 });
+
+function idOf(id: Resource["id"]): string {
+  return String(typeof id === "string" ? id : id.instance);
+}
 
 async function empty(client: EC2): Promise<void> {
   const { Images } = await client.describeImages({ Owners: ["self"] });

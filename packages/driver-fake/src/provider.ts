@@ -3,6 +3,7 @@ import {
   DriverError,
   type ExternalId,
   type LabelConfig,
+  LostMetadata,
   type Machine,
   type Provider,
   provide,
@@ -51,7 +52,12 @@ export function fakeProvider(
       },
       create: (order, context) => create(machines, order, context),
       remove: (tag, context) => remove(machines, tag, context),
-      find: async (tag, signal) => (await cloud.findByTag(tag, signal))?.id,
+      async find(tag, signal, stored = null) {
+        const id = idOf(stored);
+        const named = id === undefined ? undefined : await cloud.get(id, signal);
+        if (named?.tag === null && cloud.status(named) !== "DELETED") return named.id;
+        return (await cloud.findByTag(tag, signal))?.id;
+      },
       async list(signal) {
         const { servers, images } = await cloud.listAll(signal);
         // Images of a folder do not lag behind, as those in the cloud's memory may.
@@ -153,6 +159,7 @@ async function existing(
   const id = idOf(externalId);
   const byId = id === undefined ? undefined : await cloud.get(id, signal);
   if (byId !== undefined && sameNode(byId.tag, tag) && cloud.status(byId) !== "DELETED") return byId;
+  if (byId?.tag === null && cloud.status(byId) !== "DELETED") throw new LostMetadata(byId.id, tag.nodeId);
   return cloud.findByTag(tag, signal);
 }
 

@@ -28,7 +28,7 @@ function spoilt(provider: Provider, changes: Partial<Provider>): Provider {
   const base: Provider = {
     create: (order, context) => provider.create(order, context),
     remove: (tag, context) => provider.remove(tag, context),
-    find: (tag, signal) => provider.find(tag, signal),
+    find: (tag, signal, stored) => provider.find(tag, signal, stored),
     list: (signal) => provider.list(signal),
     removeResource: (resource, signal) => provider.removeResource(resource, signal),
     quota: (signal) => provider.quota(signal),

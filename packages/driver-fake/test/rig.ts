@@ -181,6 +181,7 @@ export async function fakeRig(
     refuse: async () => {
       cloud.faults.refused = Number.POSITIVE_INFINITY;
     },
+    loseTag: async ({ id }) => cloud.loseTag(String(id)),
     makeForeign: () => persist({ instances: 1 }),
     stop: async () => folder?.remove(),
   };

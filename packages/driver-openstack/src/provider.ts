@@ -49,7 +49,7 @@ export function openstackProvider(
       },
       create: (order, step) => createMachine(shop, order, step),
       remove: (tag, step) => removeMachine(shop, tag, step),
-      find: async (tag, signal) => (await servers.find(tag, signal))?.id,
+      find: async (tag, signal, stored = null) => (await servers.find(tag, stored, signal))?.id,
       async list(signal) {
         // Servers are listed last, so that parts of a server that is created meanwhile find their server in the list.
         const [ports, ips, volumes, images] = await Promise.all([

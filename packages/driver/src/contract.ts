@@ -276,8 +276,11 @@ export interface Provider {
    * form of an older version. A second call, or a machine that is gone, is no error. Returns when the cloud no longer has it.
    */
   remove(tag: Tag, context: StepContext): AsyncGenerator<Step, void, void>;
-  /** The machine with `tag`, in any state; undefined when there is none. */
-  find(tag: Tag, signal: AbortSignal): Promise<ExternalId | undefined>;
+  /**
+   * The machine with `tag`, in any state; undefined when there is none. `stored`: the id in the node's record, which is read by itself where
+   * the tag finds nothing: tags get lost, and lists are incomplete. Before a record goes, its machine has to be gone by both.
+   */
+  find(tag: Tag, signal: AbortSignal, stored?: ExternalId | null): Promise<ExternalId | undefined>;
   /**
    * All resources that the credential can see, also those of others. Rejects rather than return a partial list, which would look like
    * leaks.

@@ -133,7 +133,7 @@ function around(inner: Provider, wrap: Wrap): Provider {
     ...(inner.place && { place: () => inner.place!() }),
     create: (order, context) => wrap.steps("create", context, (own) => inner.create(order, own)),
     remove: (tag, context) => wrap.steps("remove", context, (own) => inner.remove(tag, own)),
-    find: (tag, signal) => wrap.run("find", signal, (own) => inner.find(tag, own)),
+    find: (tag, signal, stored) => wrap.run("find", signal, (own) => inner.find(tag, own, stored)),
     list: (signal) => wrap.run("list", signal, (own) => inner.list(own)),
     removeResource: (resource, signal) =>
       wrap.run("removeResource", signal, (own) => inner.removeResource(resource, own)),

@@ -40,6 +40,19 @@ export class DriverError extends NodeyardError {
   }
 }
 
+/**
+ * The machine of a record exists, and nothing says any more that it was made for the node: somebody removed its metadata. It is not
+ * deleted, and its record stays, so that an operator learns of it.
+ */
+export class LostMetadata extends DriverError {
+  constructor(id: string, nodeId: string) {
+    super(
+      "fatal",
+      `machine ${id} of node ${nodeId} does not carry our metadata any more, so it is not deleted: put them back, or delete it by hand`,
+    );
+  }
+}
+
 /** Returns a DriverError unchanged; any other error becomes `fatal`, with `place` before its message. */
 export function asDriverError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;

@@ -7,6 +7,8 @@ export interface SweepContext {
   readonly provider: string;
   /** The suspects of the last sweep; empty for the first. */
   readonly previous: ReadonlySet<string>;
+  /** Ids (`idText`) that records name. Such a resource is a node's, whatever its tag says by now. */
+  readonly named?: ReadonlySet<string>;
 }
 
 /** What one sweep found. */
@@ -51,13 +53,21 @@ export function leaked(
     if (tag === null || tag.installation !== context.installation || tag.provider !== context.provider)
       continue;
     ours++;
-    if (known?.has(tag.nodeId)) continue;
+    if (known?.has(tag.nodeId) || context.named?.has(idText(resource.id))) continue;
     const key = resourceKey(resource);
     suspects.add(key);
     if (context.previous.has(key)) remove.push(resource);
   }
-  const braked = remove.length > Math.max(BRAKE_LEAST, ours * BRAKE_SHARE);
+  const braked = tooMany(remove.length, ours);
   return { suspects, remove: braked ? [] : remove, braked, wouldRemove: remove.length };
+}
+
+/**
+ * Whether so many machines or records of `all` do not go wrong at once: rather is the tree not the one of this cloud, or the cloud's list
+ * is not complete.
+ */
+export function tooMany(count: number, all: number): boolean {
+  return count > Math.max(BRAKE_LEAST, all * BRAKE_SHARE);
 }
 
 /** Identity of a resource within a provider. It includes the tag, so an id that the cloud reuses is a new suspect. */

@@ -1,5 +1,5 @@
 import { abortable, type Clock, deadline } from "@nodeyard/runtime";
-import { DriverError } from "./errors.ts";
+import { DriverError, LostMetadata } from "./errors.ts";
 import type { ListWatch } from "./limits/list-watch.ts";
 import { isOlder, type Metadata, sameNode, type Tag, tagKey, tagOf } from "./tags.ts";
 
@@ -14,6 +14,11 @@ export interface NodeMachinesOptions<T> {
   readonly metadataOf: (machine: T) => Metadata;
   /** A machine that will not run again: another one with the same tag comes before it. Default: there are none. */
   readonly hasEnded?: (machine: T) => boolean;
+  /**
+   * Whether a machine was made for a node by what nobody can change, such as the token of the call. It counts more than metadata, which
+   * people remove and change. Default: nothing says so.
+   */
+  readonly isProven?: (machine: T, tag: Tag) => boolean;
   /** Reads one machine, because a listing may not show a new one yet. Undefined: it is gone. */
   readonly read: (id: string, signal: AbortSignal) => Promise<T | undefined>;
   /**
@@ -38,7 +43,7 @@ export class NodeMachines<T> {
 
   /**
    * The tag's machine in any state: by `stored`, the id in the node's record, if that machine has the tag, otherwise by the tag. `isGone`:
-   * whether an id needs no read of its own.
+   * whether an id needs no read of its own. Rejects when the machine of the stored id exists, and nothing says whose it is any more.
    */
   async existing(
     tag: Tag,
@@ -59,12 +64,27 @@ export class NodeMachines<T> {
     const fresh = this.#pick(await watch.all(signal, true), tag, known);
     if (fresh !== undefined || known === undefined || isGone(known)) return fresh;
     const single = await read(known, signal);
-    return single === undefined ? undefined : this.#pick(new Map([[known, single]]), tag, known);
+    if (single === undefined) return undefined;
+    const own = this.#pick(new Map([[known, single]]), tag, known);
+    if (own === undefined && stored === known && this.#isLost(single))
+      throw new LostMetadata(known, tag.nodeId);
+    return own;
   }
 
-  /** The tag's machine in a listing that begins after this call. */
-  async find(tag: Tag, signal: AbortSignal): Promise<T | undefined> {
-    return this.#pick(await this.#options.watch.all(signal, true), tag, undefined);
+  /** The tag's machine in a listing that begins after this call, or by the stored id, unless that is another node's. */
+  async find(tag: Tag, signal: AbortSignal, stored?: string): Promise<T | undefined> {
+    const { watch, read } = this.#options;
+    const found = this.#pick(await watch.all(signal, true), tag, stored);
+    if (found !== undefined || stored === undefined) return found;
+    const single = await read(stored, signal);
+    if (single === undefined || this.#isLost(single)) return single;
+    return this.#pick(new Map([[stored, single]]), tag, stored);
+  }
+
+  /** Whether a machine that may be used says nothing of its node. */
+  #isLost(machine: T): boolean {
+    const { metadataOf, hasEnded = () => false } = this.#options;
+    return tagOf(metadataOf(machine)) === null && !hasEnded(machine);
   }
 
   /**
@@ -103,10 +123,11 @@ export class NodeMachines<T> {
   }
 
   #pick(listed: ReadonlyMap<string, T>, tag: Tag, id: string | undefined): T | undefined {
-    const { metadataOf, hasEnded = () => false } = this.#options;
+    const { metadataOf, hasEnded = () => false, isProven = () => false } = this.#options;
     const isOwn = (machine: T) => sameNode(tagOf(metadataOf(machine)), tag);
     const named = id === undefined ? undefined : listed.get(id);
-    if (named !== undefined && (isOwn(named) || isOlder(metadataOf(named), tag))) return named;
+    if (named !== undefined && (isOwn(named) || isProven(named, tag) || isOlder(metadataOf(named), tag)))
+      return named;
     let ended: T | undefined;
     for (const machine of listed.values()) {
       if (!isOwn(machine)) continue;

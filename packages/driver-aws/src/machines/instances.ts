@@ -21,6 +21,9 @@ const MOST_SERIALS = 10;
 /** Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again. */
 const MOST_REMOVED = 10_000;
 
+/** Serials of client tokens that a node's launches may have used, from the first attempt on. */
+const SERIALS = Array.from({ length: 2 * MOST_SERIALS }, (_, index) => index + 1);
+
 /**
  * Content of an external id. Older versions stored a plain string, the id of the instance. `host` comes first, `instance` when it
  * is made.
@@ -58,6 +61,8 @@ export class Instances {
     this.#machines = new NodeMachines({
       ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, hasEnded },
       metadataOf: ({ Tags }) => metadataOf(Tags),
+      isProven: ({ ClientToken }, tag) =>
+        SERIALS.some((serial) => clientToken(tag, "instance", serial) === ClientToken),
       read: async (id, signal) => {
         const found = await this.single(id, signal);
         return found?.State?.Name === "terminated" ? undefined : found;
@@ -70,9 +75,9 @@ export class Instances {
     return this.#machines.existing(tag, idsOf(externalId).instance, signal, (id) => this.#removed.has(id));
   }
 
-  /** The tag's instance in a listing that begins after this call. */
-  find(tag: Tag, signal: AbortSignal): Promise<Instance | undefined> {
-    return this.#machines.find(tag, signal);
+  /** The tag's instance in a listing that begins after this call, or by the stored id. */
+  find(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Instance | undefined> {
+    return this.#machines.find(tag, signal, idsOf(externalId).instance);
   }
 
   /**
@@ -165,7 +170,10 @@ export class Instances {
         (ec2, to) => ec2.describeInstances({ InstanceIds: [id] }, to),
         signal,
       );
-      return Reservations?.[0]?.Instances?.[0];
+      const found = Reservations?.[0]?.Instances?.[0];
+      // EC2 refuses an id that it does not know. An empty answer proves nothing.
+      if (found === undefined) throw new DriverError("transient", `EC2 did not describe instance ${id}`);
+      return found;
     } catch (error) {
       if (codeOf(error).startsWith("InvalidInstanceID")) return undefined;
       throw error;

@@ -151,6 +151,12 @@ export class FakeCloud {
     return this.#servers.status(server, this.#clock.now());
   }
 
+  /** Removes the tag of a machine, as a person may remove metadata: for tests. */
+  loseTag(id: string): void {
+    this.#catchUp();
+    this.#servers.loseTag(id);
+  }
+
   /** All live machines, without lag, for checks by tests. */
   inspect(): readonly FakeServer[] {
     this.#catchUp();

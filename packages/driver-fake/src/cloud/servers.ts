@@ -33,7 +33,7 @@ export type CloudEvent =
 
 /** A machine with its deletion. `keepsRecord`: it stays listed as DELETED for good. */
 interface Entry {
-  readonly server: FakeServer;
+  server: FakeServer;
   deletedAt: number | undefined;
   keepsRecord: boolean;
 }
@@ -134,6 +134,14 @@ export class Servers {
     this.#zones.set(entry.server.az, this.inZone(entry.server.az) - 1);
     if (entry.server.tag !== null) this.#untag(entry, tagKey(entry.server.tag));
     if (!keepsRecord && entry.server.lagMs === 0) this.#entries.delete(id);
+  }
+
+  /** Somebody removed the metadata of a machine. */
+  loseTag(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.server.tag === null) return;
+    this.#untag(entry, tagKey(entry.server.tag));
+    entry.server = { ...entry.server, tag: null };
   }
 
   #untag(entry: Entry, key: string): void {

@@ -4,6 +4,7 @@ import {
   type ExternalId,
   type ListWatch,
   NodeMachines,
+  sameNode,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
@@ -66,6 +67,8 @@ export class Servers {
     this.#machines = new NodeMachines({
       ...{ clock, watch, closed, createMs: CREATE_MS },
       metadataOf: ({ metadata }) => metadata,
+      // Recorded when nova answered with the id.
+      isProven: ({ id }, tag) => sameNode(parts.evidence.tagOf("instance", id), tag),
       // A listing may miss a server that is just being assigned to its host; a read of the single server does not.
       read: async (id, signal) => {
         const server = await nova.server(id, signal);
@@ -82,9 +85,9 @@ export class Servers {
     return this.#machines.existing(tag, idOf(externalId), signal);
   }
 
-  /** The tag's server in a listing that begins after this call. */
-  find(tag: Tag, signal: AbortSignal): Promise<Server | undefined> {
-    return this.#machines.find(tag, signal);
+  /** The tag's server in a listing that begins after this call, or by the stored id. */
+  find(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
+    return this.#machines.find(tag, signal, idOf(externalId));
   }
 
   /**

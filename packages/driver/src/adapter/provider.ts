@@ -1,12 +1,12 @@
 import { abortable } from "@nodeyard/runtime";
 import type { CreateOrder, Machine, Provider, Resource } from "../contract.ts";
 import { provide } from "../decorate.ts";
-import { DriverError } from "../errors.ts";
+import { DriverError, LostMetadata } from "../errors.ts";
 import { idText } from "../leaks.ts";
 import type { Offers } from "../offers.ts";
 import type { Step, StepContext } from "../run-steps.ts";
 import type { ExternalId, Tag } from "../tags.ts";
-import { imageTagOf, machineMetadata, sameNode, tagOf } from "../tags.ts";
+import { imageTagOf, isOlder, machineMetadata, sameNode, tagOf } from "../tags.ts";
 import { type AdapterParts, CALL_MS, drive, driveTo, found } from "./drive.ts";
 import { imagesOf } from "./images.ts";
 import type { Instance, MachineOrder } from "./types.ts";
@@ -22,8 +22,11 @@ export function adapterProvider(parts: AdapterParts): Provider {
     ...(adapter.place && { place: () => adapter.place!() }),
     create: (order: CreateOrder, context: StepContext) => create(parts, order, context),
     remove: (tag: Tag, context: StepContext) => remove(parts, tag, context),
-    async find(tag: Tag, signal: AbortSignal) {
-      return ours(await adapter.listInstances(signal), tag)[0]?.externalId;
+    async find(tag: Tag, signal: AbortSignal, stored: ExternalId | null = null) {
+      const listed = await adapter.listInstances(signal);
+      const lost = stored === null ? undefined : named(listed, stored);
+      if (lost !== undefined && !lost.deleted && tagOf(lost.metadata) === null) return lost.externalId;
+      return ours(listed, tag)[0]?.externalId;
     },
     list: (signal: AbortSignal) => list(parts, signal),
     async removeResource(resource: Resource, signal: AbortSignal) {
@@ -194,6 +197,12 @@ function ours(listed: readonly Instance[], tag: Tag): readonly Instance[] {
 function toDelete(listed: readonly Instance[], tag: Tag, stored: ExternalId | null): readonly ExternalId[] {
   const ids = ours(listed, tag).map(({ externalId }) => externalId);
   if (stored === null) return ids;
-  const shown = listed.some(({ externalId }) => idText(externalId) === idText(stored));
-  return shown ? ids : [stored, ...ids];
+  const shown = named(listed, stored);
+  if (shown === undefined || isOlder(shown.metadata, tag)) return [stored, ...ids];
+  if (!shown.deleted && tagOf(shown.metadata) === null) throw new LostMetadata(idText(stored), tag.nodeId);
+  return ids;
+}
+
+function named(listed: readonly Instance[], id: ExternalId): Instance | undefined {
+  return listed.find(({ externalId }) => idText(externalId) === idText(id));
 }

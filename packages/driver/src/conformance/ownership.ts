@@ -1,4 +1,5 @@
 import type { Provider, Resource } from "../contract.ts";
+import { DriverError } from "../errors.ts";
 import { leaked } from "../leaks.ts";
 import { Bench, INSTALLATION, OTHER_INSTALLATION, type TestKit, type With } from "./rig.ts";
 
@@ -59,6 +60,34 @@ export function ownershipTests({ test, expect }: TestKit, run: With): void {
       const braked = await sweep(bench, provider, new Set(["0000000001"]), yesterday.suspects);
       expect(braked.braked).toBe(true);
       expect((await bench.truth(provider)).length).toBe(before);
+    }),
+  );
+
+  test(
+    "a machine that lost its tag is found by the id of its record, and no removal ends normally while it is there",
+    run(async (bench) => {
+      if (bench.rig.loseTag === undefined) return;
+      const provider = await bench.open();
+      const before = (await bench.truth(provider)).filter(({ type }) => type === "instance").length;
+      const { externalId } = await bench.create(provider, "0000000042");
+      const [machine] = await bench.machinesOf(provider, "0000000042");
+      await bench.rig.loseTag(machine!);
+      await bench.rig.settle();
+      // Another process: this one may remember what it made.
+      const next = await bench.open();
+      const found = await bench.call((signal) => next.find(bench.tag("0000000042"), signal, externalId));
+      expect(found === undefined).toBe(false);
+      let refused = false;
+      try {
+        await bench.remove(next, "0000000042", externalId);
+      } catch (error) {
+        refused = error instanceof DriverError;
+      }
+      await bench.rig.settle();
+      const after = (await bench.truth(next)).filter(({ type }) => type === "instance").length;
+      expect(refused || after === before).toBe(true);
+      // Its record stays with it, and says so.
+      if (refused) expect(after).toBe(before + 1);
     }),
   );
 

@@ -37,6 +37,8 @@ export interface ConformanceRig {
   silence?(): Promise<void>;
   /** From now on every call fails with an error that quotes what the provider logs in with. Returns those texts. */
   quoteSecrets?(): Promise<readonly string[]>;
+  /** Removes the tag of a machine, as a person may. Absent: nobody can. */
+  loseTag?(machine: Resource): Promise<void>;
   /** Makes a machine without a tag of Nodeyard. */
   makeForeign?(): Promise<void>;
   /** Makes the host of an inventory item unreachable, or reachable again. */

@@ -40,6 +40,11 @@ export const standingTexts = {
     "Nobody is given these nodes. They are deleted as long as the launcher that had the former settings runs.",
     "Put the former settings back until they are gone: nodeyard leaks --provider NAME",
   ],
+  "provider.braked": [
+    "A sweep would delete so much at once that it deletes nothing: the tree may not be the one of this cloud, or the cloud's list not complete",
+    "It sweeps again each minute, and goes on when fewer differ.",
+    "Compare them: nodeyard leaks --provider NAME. Delete what is really to go: nodeyard delete NODE, or the machine in its cloud.",
+  ],
   "provider.leaving": [
     "It left the configuration with nodes, which this launcher still deletes",
     "Free nodes are deleted now, others when they are returned.",

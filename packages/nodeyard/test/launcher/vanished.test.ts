@@ -77,9 +77,9 @@ describe("nodes whose machine is gone", () => {
 });
 
 describe("a launcher", () => {
-  /** Three free nodes. */
-  async function stock(world: World): Promise<string[]> {
-    const id = await world.ask({ node_types: ["small", "small", "small"] });
+  /** Free nodes. */
+  async function stock(world: World, count = 3): Promise<string[]> {
+    const id = await world.ask({ node_types: Array.from({ length: count }, () => "small") });
     const { nodes } = await world.fulfilled(id);
     await world.settle(world.other.delete(paths.request(id)));
     await world.until("they are free", () => world.nodes().every((node) => node.allocated_to === null));
@@ -110,6 +110,38 @@ describe("a launcher", () => {
     await world.run(600_000);
     for (const node of nodes) expect(world.node(node)?.state).toBe("ready");
     expect(counters.value("launcher.vanished")).toBe(0);
+  });
+
+  test("a list that lacks many machines at once, or a machine without its tag, takes out nothing, and says so", async () => {
+    const world = new World();
+    let isEmpty = true;
+    const { counters, journal, log } = await world.start("a", launcherConfig([fakeProvider()]), {
+      // As after a change of the account: neither lists nor questions know a machine.
+      wrap: withMethods((inner) => ({
+        list: async (signal) => (isEmpty ? [] : inner.list(signal)),
+        find: async (tag, signal, stored) => (isEmpty ? undefined : inner.find(tag, signal, stored)),
+      })),
+    });
+    const nodes = await stock(world, 6);
+    await world.run(300_000);
+    expect(world.nodes().map(({ state }) => state)).toEqual(nodes.map(() => "ready"));
+    expect(log.lines.some(({ level, text }) => level === "error" && text.includes("have no machine"))).toBe(
+      true,
+    );
+    expect(counters.value("launcher.vanished")).toBe(0);
+    isEmpty = false;
+    await world.run(120_000);
+    // Its metadata are gone, and it is still the node's.
+    const { external_id: id } = world.node(nodes[0]!) as { external_id: string };
+    world.cloud.loseTag(id);
+    await world.run(300_000);
+    expect(world.node(nodes[0]!)?.state).toBe("ready");
+    await world.put(paths.node(nodes[0]!), { ...world.node(nodes[0]!), state: "used" });
+    await world.run(300_000);
+    // Not deleted as if it were gone: an operator learns of it.
+    expect(world.node(nodes[0]!)?.state).toBe("deleting");
+    const failed = journal.events.findLast(({ event }) => event === "node.delete-failed");
+    expect(failed?.facts.error).toContain("does not carry our metadata");
   });
 
   test("clears away all nodes of a cloud that lost everything", async () => {

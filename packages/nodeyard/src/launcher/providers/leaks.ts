@@ -8,7 +8,7 @@ import { nodeUse } from "../metastatic/backings.ts";
 import { takeOut } from "../nodes/node-lock.ts";
 import { tagOf } from "../nodes/tag.ts";
 import type { ProviderHandles } from "./providers.ts";
-import { vanished } from "./survey.ts";
+import { machinesOf, vanished } from "./survey.ts";
 
 /** Milliseconds between two sweeps of a provider. */
 const SWEEP_MS = 60_000;
@@ -22,8 +22,12 @@ const VANISHED_AT_ONCE = 16;
  * installation id, only when two sweeps saw it, only with a complete view, never more than the brake allows, and not while an unreadable
  * record may belong to this provider. A ready node without a machine is sent to its deletion.
  */
-export function leakSweep(context: ProviderHandles, open: OpenProvider): Controller {
-  const sweep = new LeakSweep(context, open);
+export function leakSweep(
+  context: ProviderHandles,
+  open: OpenProvider,
+  onBrake: (brake: Brake | undefined) => void,
+): Controller {
+  const sweep = new LeakSweep(context, open, onBrake);
   return new Controller(context, {
     name: `leaks of ${open.config.name}`,
     site: "launcher/providers/leaks.ts",
@@ -32,9 +36,17 @@ export function leakSweep(context: ProviderHandles, open: OpenProvider): Control
   });
 }
 
+/** What a sweep does not delete, since it is too much at once: machines without a record, and nodes without a machine. */
+export interface Brake {
+  readonly leaked: number;
+  readonly vanished: number;
+}
+
 class LeakSweep {
   readonly #context: ProviderHandles;
   readonly #open: OpenProvider;
+  readonly #onBrake: (brake: Brake | undefined) => void;
+  #braked: Brake = { leaked: 0, vanished: 0 };
   /**
    * Machines without a record in the last sweep. A record that the view did not show yet is there by the next sweep. Kept in this
    * process: after a restart a leaked machine stays one sweep longer.
@@ -45,9 +57,10 @@ class LeakSweep {
   /** Paths of the unreadable records that were logged last. */
   #suspendedBy = "";
 
-  constructor(context: ProviderHandles, open: OpenProvider) {
+  constructor(context: ProviderHandles, open: OpenProvider, onBrake: (brake: Brake | undefined) => void) {
     this.#context = context;
     this.#open = open;
+    this.#onBrake = onBrake;
   }
 
   /** One sweep. A resource that it suspects is deleted by the next sweep that still suspects it. */
@@ -82,8 +95,10 @@ class LeakSweep {
       installation: this.#context.installation,
       provider: name,
       previous: this.#suspects,
+      named: machinesOf(view.nodes.byId.values(), name),
     });
     this.#suspects = sweep.suspects;
+    this.#brake("leaked", sweep.braked ? sweep.wouldRemove : 0);
     if (sweep.braked) {
       counters.add("launcher.leak_brake", 1, { provider: name });
       log.error(
@@ -93,6 +108,14 @@ class LeakSweep {
       return;
     }
     for (const resource of sweep.remove) await this.#remove(resource, signal);
+  }
+
+  /** 0: the brake does not hold. */
+  #brake(kind: keyof Brake, count: number): void {
+    if (this.#braked[kind] === count) return;
+    this.#braked = { ...this.#braked, [kind]: count };
+    const holds = this.#braked.leaked + this.#braked.vanished > 0;
+    this.#onBrake(holds ? this.#braked : undefined);
   }
 
   /** Suspends deletions: a machine without a readable record may belong to an unreadable one. */
@@ -142,18 +165,27 @@ class LeakSweep {
     const context = { installation, provider: name, asked, previous: this.#missing, place };
     const gone = vanished(entries, resources, context);
     this.#missing = gone.suspects;
+    this.#brake("vanished", gone.braked ? gone.wouldTakeOut : 0);
+    if (gone.braked) {
+      this.#context.counters.add("launcher.leak_brake", 1, { provider: name });
+      this.#context.log.error(
+        { provider: name, wouldDelete: gone.wouldTakeOut, listed: resources.length },
+        `so many ready nodes have no machine in the list of their provider that none is deleted: is the list complete, and of the right account? "nodeyard leaks" shows which`,
+      );
+    }
     // Those that are left are still suspected by the next sweep.
-    for (const entry of gone.nodes.slice(0, VANISHED_AT_ONCE)) await this.#takeOut(entry, signal);
+    for (const entry of gone.nodes.slice(0, VANISHED_AT_ONCE))
+      await this.#takeOut(entry, gone.ended.has(entry.id), signal);
   }
 
-  /** Deletes a node whose machine is gone. A list of a cloud can be incomplete, so the machine is looked up once more by its tag. */
-  async #takeOut({ id, record }: NodeEntry, signal: AbortSignal): Promise<void> {
+  /** Deletes a node whose machine is gone. A list of a cloud can be incomplete, so the machine is looked up once more by its tag and its id. */
+  async #takeOut({ id, record }: NodeEntry, hasEnded: boolean, signal: AbortSignal): Promise<void> {
     const { log, counters, journal } = this.#context;
     const { name } = this.#open.config;
     if (!mayAct(this.#context)) return;
     const tag = tagOf(this.#context, { id, record });
     try {
-      if ((await this.#open.provider.find(tag, signal)) !== undefined) return;
+      if (!hasEnded && (await this.#open.provider.find(tag, signal, record.externalId)) !== undefined) return;
       await takeOut(this.#context, id, "its machine is gone");
       const facts = { provider: name, server_id: record.externalId };
       counters.add("launcher.vanished", 1, { provider: name });

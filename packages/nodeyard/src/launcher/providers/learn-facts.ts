@@ -8,10 +8,11 @@ import {
 } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
-import { type NodeEntry, poolKey } from "../../view/index.ts";
+import { poolKey } from "../../view/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import { labelPrices } from "./prices.ts";
 import { ANSWER_MS, type CloudHandles, silent } from "./providers.ts";
+import { machinesOf } from "./survey.ts";
 
 /** The facts of a provider that the scheduler needs. */
 export interface ProviderFacts {
@@ -112,14 +113,6 @@ async function freeQuota(
     }
   }
   return { quota: free, unsettled };
-}
-
-/** Ids of the machines that records of a provider name. */
-function machinesOf(nodes: Iterable<NodeEntry>, provider: string): Set<string> {
-  const ids = new Set<string>();
-  for (const { record } of nodes)
-    if (record.provider === provider && record.externalId !== null) ids.add(idText(record.externalId));
-  return ids;
 }
 
 /**

@@ -51,7 +51,7 @@ const fact = (
 ): StandingFact => standingFact(kind, name, state, code, more);
 
 function providerFact(
-  { config, open, failing }: Served,
+  { config, open, failing, brake }: Served,
   next: Served | undefined,
   stranded: readonly Stranded[],
 ): StandingFact {
@@ -74,6 +74,10 @@ function providerFact(
   if (elsewhere.length > 0) {
     const cause = elsewhere.map(({ nodes, place }) => `${nodes} nodes are in ${place}`).join("; ");
     return fact("provider", name, "degraded", "provider.elsewhere", { labels, cause });
+  }
+  if (brake !== undefined) {
+    const cause = `${brake.leaked} machines have no record, and ${brake.vanished} ready nodes have no machine`;
+    return fact("provider", name, "degraded", "provider.braked", { labels, cause });
   }
   return fact("provider", name, "good", "provider.served", { labels });
 }

@@ -8,7 +8,7 @@ import type { OpenProvider, ServingPool } from "../handles.ts";
 import { BackingController } from "../metastatic/controller.ts";
 import { ForeignLauncher, foreignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
-import { leakSweep } from "./leaks.ts";
+import { type Brake, leakSweep } from "./leaks.ts";
 import type { ProviderFacts } from "./learn-facts.ts";
 import type { ProviderHandles } from "./providers.ts";
 
@@ -28,6 +28,8 @@ export interface Served {
   backings: BackingController | undefined;
   leaks: Controller | undefined;
   foreign: { close(): void } | undefined;
+  /** What sweeps do not delete, since it is too much at once; undefined: nothing. */
+  brake: Brake | undefined;
   /** After a suspension: resolves when its pools are out of the registry and its controllers have ended. It is not opened again before. */
   leaving: Promise<void> | undefined;
   /** Opens the provider, then refreshes its facts. */
@@ -68,6 +70,7 @@ export function newServed(
     backings: undefined,
     leaks: undefined,
     foreign: undefined,
+    brake: undefined,
     leaving: undefined,
     controller: controllerOf(() => served),
     unsettled: 0,
@@ -204,7 +207,10 @@ export function begin(
   }
   // Clouds send no events for leaked resources, so this sweep runs by time alone.
   if (open.driver.capabilities.tags) {
-    served.leaks = leakSweep(context, open);
+    served.leaks = leakSweep(context, open, (brake) => {
+      served.brake = brake;
+      context.onStanding();
+    });
     served.leaks.start();
   }
   beginBackings(context, served, open);

@@ -9,6 +9,7 @@ import {
   placeText,
   type Resource,
   type Scanner,
+  tooMany,
 } from "@nodeyard/driver";
 import { placeOf } from "@nodeyard/model";
 import { type Clock, deadline, inTime, NodeyardError, type Random } from "@nodeyard/runtime";
@@ -51,7 +52,7 @@ export function survey(
 ): readonly Difference[] {
   const suspending = unreadable.filter((node) => mayBeOf(node.known, provider)).map(({ path }) => path);
   const known = new Set(nodes.filter(({ record }) => record.provider === provider).map(({ id }) => id));
-  const context = { installation, provider, previous: new Set<string>() };
+  const context = { installation, provider, previous: new Set<string>(), named: machinesOf(nodes, provider) };
   // As if this were the first sweep, and then the second one with the same listing.
   const { suspects } = leaked(resources, known, context);
   const { remove, braked, wouldRemove } = leaked(resources, known, { ...context, previous: suspects });
@@ -87,14 +88,17 @@ export function survey(
   const own = nodes.filter(({ record }) => record.provider === provider);
   const at = { ...context, asked, place };
   const look = vanished(own, resources, at);
-  for (const { id, record } of vanished(own, resources, { ...at, previous: look.suspects }).nodes) {
-    const what = { provider, type: "instance", id: record.externalId, node: id };
-    found.push({
-      ...what,
-      kind: "vanished",
-      action: "take-out",
-      why: "it is ready, and its machine is gone",
-    });
+  const second = vanished(own, resources, { ...at, previous: look.suspects });
+  for (const { id, record } of second.nodes)
+    found.push({ ...vanishedOf(provider, id, record.externalId), action: "take-out" });
+  if (second.braked) {
+    const taken = new Set(second.nodes.map(({ id }) => id));
+    for (const { id, record } of own.filter((node) => isSuspect(node, look.suspects) && !taken.has(node.id)))
+      found.push({
+        ...vanishedOf(provider, id, record.externalId),
+        action: "keep",
+        why: `its machine is not listed, but ${second.wouldTakeOut} at once are too many: is the list complete, and of the right account?`,
+      });
   }
   for (const { id, record } of own)
     if (isElsewhere(record, place) && !resources.some(({ tag }) => tag?.nodeId === id)) {
@@ -102,6 +106,19 @@ export function survey(
       found.push(kept("elsewhere", record.provider!, id, record.externalId, why));
     }
   return found;
+}
+
+/** Ids of the machines that records of a provider name. */
+export function machinesOf(nodes: Iterable<NodeEntry>, provider: string): Set<string> {
+  const ids = new Set<string>();
+  for (const { record } of nodes)
+    if (record.provider === provider && record.externalId !== null) ids.add(idText(record.externalId));
+  return ids;
+}
+
+function vanishedOf(provider: string, node: string, id: ExternalId | null) {
+  const why = "it is ready, and its machine is gone";
+  return { provider, kind: "vanished", type: "instance", id, node, why } as const;
 }
 
 /** The nodes of providers of which `isServed` says that nobody serves them. */
@@ -186,8 +203,14 @@ interface VanishedContext {
 interface Vanished {
   /** Hand to the next look as `previous`. */
   readonly suspects: ReadonlySet<string>;
-  /** Suspected by two looks in a row. */
+  /** Suspected by two looks in a row; none of those that are only missing when `braked`. */
   readonly nodes: readonly NodeEntry[];
+  /** So many are missing at once that the list rather lacks them: nothing is taken out for that. */
+  readonly braked: boolean;
+  /** Ids of those that the cloud lists as ended: no question to it is needed. */
+  readonly ended: ReadonlySet<string>;
+  /** How many would be taken out without the brake. */
+  readonly wouldTakeOut: number;
 }
 
 /**
@@ -203,15 +226,22 @@ export function vanished(
   const tags = new Set<string>();
   const ids = new Set<string>();
   const shapes = new Set<string>();
+  // Listed as ended: that proves the end of a machine, which a gap in a list does not.
+  const over = new Set<string>();
   for (const { type, id, tag, ended } of resources) {
-    if (ended === true) continue;
+    if (ended === true) {
+      over.add(tag?.nodeId ?? idText(id));
+      continue;
+    }
     ids.add(idText(id));
     if (type === "instance") shapes.add(shapeOf(id));
     if (tag?.installation === installation && tag.provider === provider) tags.add(tag.nodeId);
   }
   const suspects = new Set<string>();
   const gone: NodeEntry[] = [];
+  let all = 0;
   for (const entry of nodes) {
+    all++;
     const { id, record, contenders } = entry;
     const { externalId } = record;
     const offered = record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
@@ -220,11 +250,27 @@ export function vanished(
     if (tags.has(id) || ids.has(idText(externalId)) || isElsewhere(record, place)) continue;
     if (shapes.size > 0 && !shapes.has(shapeOf(externalId))) continue;
     // Also the time, so that a node that was used and is ready again needs two sweeps of its own.
-    const key = `${id} ${record.stateTime} ${idText(externalId)}`;
+    const key = suspectKey(entry);
     suspects.add(key);
     if (previous.has(key)) gone.push(entry);
   }
-  return { suspects, nodes: gone };
+  const ended = gone.filter(({ id, record }) => over.has(id) || over.has(idText(record.externalId!)));
+  const braked = tooMany(gone.length - ended.length, all);
+  return {
+    suspects,
+    nodes: braked ? ended : gone,
+    ended: new Set(ended.map(({ id }) => id)),
+    braked,
+    wouldTakeOut: gone.length,
+  };
+}
+
+function suspectKey({ id, record }: NodeEntry): string {
+  return `${id} ${record.stateTime} ${record.externalId === null ? "" : idText(record.externalId)}`;
+}
+
+function isSuspect(node: NodeEntry, suspects: ReadonlySet<string>): boolean {
+  return suspects.has(suspectKey(node));
 }
 
 /** Text, or the names of an object's members: ids of one driver have one form. */
