@@ -4,9 +4,11 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -84,6 +86,7 @@ export async function qemuRig(
   const config = { ...compile(text), name: "local" };
   const [pool] = config.pools as readonly [PoolConfig];
   let foreign = 0;
+  let tidied: string | undefined;
   const makeForeign = async () => {
     mkdirSync(join(folder, "nodes", `theirs-${foreign++}`), { recursive: true });
   };
@@ -95,7 +98,18 @@ export async function qemuRig(
     providerName: config.name,
     pool,
     label: pool.labels.get("vm") as LabelConfig,
-    open: (installation) => qemuDriver.open(config, contextOf(installation)),
+    open: (installation, purpose = "serve") =>
+      qemuDriver.open(config, { ...contextOf(installation), purpose }),
+    // With what a dead launcher left, which one that serves tidies away.
+    async writes() {
+      const left = join(folder, "nodes", ".of-the-dead");
+      if (!existsSync(left) && left !== tidied) {
+        mkdirSync(left);
+        utimesSync(left, 0, 0);
+        tidied = left;
+      }
+      return readdirSync(folder, { recursive: true }).map(String).sort();
+    },
     openAs: (other) => qemuDriver.open(other, contextOf("another provider")),
     openElsewhere: (installation) => {
       const other = join(folder, "other");

@@ -46,7 +46,8 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
         // Opening fails when the credentials or the network do not work, so that no node is assigned to this provider.
         await shop.account.instances.all(signal, false);
         await shop.account.locate(signal);
-        await shop.templates.reconcile((label) => shop.rootOf(label, signal), signal);
+        if (context.purpose !== "look")
+          await shop.templates.reconcile((label) => shop.rootOf(label, signal), signal);
         return provider;
       } catch (error) {
         await provider.close();

@@ -107,7 +107,8 @@ export function awsProvider(
     mapError,
   );
   const { noticeQueue: queue } = config.own;
-  if (queue !== null || labels.some(({ own }) => own.spot)) {
+  // A message that is taken is gone for all others, so only a launcher, which can tell the users, takes any.
+  if (context.purpose !== "look" && (queue !== null || labels.some(({ own }) => own.spot))) {
     const { clock, random, log } = context;
     const take = (notice: Notice) => takeNotice(shop, context, notice, closed.signal);
     // Never rejects. `closed` ends it.

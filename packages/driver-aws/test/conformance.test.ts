@@ -40,6 +40,9 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
     const { server, site } = rig;
     const diskimages = [{ name: "conformance", "import-method": "ebs-direct" }];
     const config = compile(site, { small: {} }, { provider: { diskimages } });
+    const fleet = { "instance-types": ["t3.medium"], "allocation-strategy": "prioritized" };
+    const queue = { diskimages, "notice-queue": `${server.url}/123456789012/notices` };
+    const other = compile(site, { small: {}, large: { fleet } }, { provider: queue });
     const [pool] = config.pools;
     const client = new EC2({ region: site.region, ...rig.client });
     let broken: Promise<unknown> | undefined;
@@ -49,7 +52,13 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
       pool: pool!,
       label: pool!.labels.get("small")!,
       image: async () => image,
-      open: (installation) => rig.open(config, contextOf(installation)),
+      // Another copy of the file, with a fleet and a queue: a launcher with it would make a template, and take the notices.
+      open: (installation, purpose = "serve") =>
+        rig.open(purpose === "look" ? other : config, contextOf(installation, { purpose })),
+      writes: async () => {
+        const calls = (await server.calls()).map(({ call }) => call);
+        return calls.filter((call) => !/\.(Describe|List|Get|Head)/.test(call));
+      },
       openElsewhere: (installation) =>
         rig.open(compile({ ...site, region: "us-east-1" }, { small: {} }), contextOf(installation)),
       drive: (work) => work,

@@ -178,6 +178,7 @@ export async function fakeRig(
     image: async () => folder?.image ?? IMAGE,
     fillQuota: () => persist({ instances: knobs.quota.instances ?? 0 }),
     breakList: () => cloud.adjust({ ...knobs, errors: { ...knobs.errors, list: 1 } }),
+    writes: async () => cloud.inspect(),
     refuse: async () => {
       cloud.faults.refused = Number.POSITIVE_INFINITY;
     },

@@ -36,10 +36,11 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
         closing.abort(new DriverError("transient", `provider ${config.name} is closed`));
       try {
         const hosts = hostsOf(config, context, closing.signal, { connect, readKeys });
-        const seen = await hosts.open(limit.signal);
+        const looks = context.purpose === "look";
+        const seen = await (looks ? hosts.seen(limit.signal) : hosts.open(limit.signal));
         const lends = config.pools.some(({ labels }) => [...labels.values()].some(({ own }) => own.lends));
         // Labels may have lent before this configuration was loaded.
-        if (!lends) await stopLending(seen, { ...context, provider: config.name }, limit.signal);
+        if (!lends && !looks) await stopLending(seen, { ...context, provider: config.name }, limit.signal);
         return provide(config.name, { ...sliverProvider(hosts, config, context, lends), close }, mapError);
       } catch (error) {
         // The time limit is the cause, whatever the aborted calls say.

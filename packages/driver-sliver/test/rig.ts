@@ -11,6 +11,7 @@ import { systemClock, systemRandom } from "@nodeyard/runtime";
 import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { CAPACITY, type Machine } from "../../../testing/slivers/index.ts";
 import { type SliverProviderConfig, sliverConfig, sliverDriver } from "../src/index.ts";
+import { isIdle, setIdle } from "../src/lending/index.ts";
 
 /** What a label takes of it where a test says nothing. */
 const LABEL = {
@@ -70,13 +71,25 @@ export async function sliverRig(machine: Machine, label: object = {}): Promise<C
     providerName: config.name,
     pool,
     label: pool.labels.get("small") as LabelConfig,
-    async open(installation) {
-      const provider = await sliverDriver.open(config, contextOf(installation));
+    // Another copy of the file, which does not lend: a launcher with it would end the loans.
+    async open(installation, purpose = "serve") {
+      const own = purpose === "look" ? providerOf([machine], { "cpu-cap": 500 }) : config;
+      const provider = await sliverDriver.open(own, { ...contextOf(installation), purpose });
       opened.push(provider);
       return provider;
     },
     drive: (work) => work,
     settle: async () => {},
+    // With every sliver idle, so that there is lending to end.
+    async writes() {
+      const { signal } = new AbortController();
+      const { slivers } = await machine.client.document(signal);
+      if (!slivers.some(isIdle))
+        await machine.change((all) => {
+          for (const [name, spec] of [...all]) all.set(name, setIdle(spec));
+        });
+      return (await machine.client.document(signal)).slivers.map(({ tags }) => tags);
+    },
     makeForeign: async () => void (await foreign(count++, { rspec: { disk: 65_536 } })),
     fillQuota: async () =>
       void (await foreign(count++, {

@@ -52,6 +52,12 @@ export interface DriverContext {
   readonly scan: Scanner;
   /** The installation's UUID (`/nodeyard/installation`). Every resource that the driver makes must carry it. */
   readonly installation: string;
+  /**
+   * "look": opened by a command, a builder or a forecast, perhaps with another copy of the configuration, while launchers serve the provider.
+   * Then neither `open` nor anything in the background writes, deletes, or takes a message that others wait for; lists and questions tidy
+   * nothing. Methods that write do so when they are called: a builder uploads images. Default: "serve".
+   */
+  readonly purpose?: Purpose;
   /** Records tags for resources that cannot carry one. Absent: nothing is kept beyond the process. */
   readonly evidence?: Evidence;
   /** Folder for files that outlive the process; absent: there is none. */
@@ -66,6 +72,9 @@ export interface DriverContext {
   /** Reports each finished request to the cloud's API, for metrics. Optional. */
   readonly observe?: (call: ApiCall) => void;
 }
+
+/** Why a provider is opened. */
+export type Purpose = "serve" | "look";
 
 /** A finished request to a cloud's API. Each try counts; the wait for the rate limit does not. */
 export interface ApiCall {

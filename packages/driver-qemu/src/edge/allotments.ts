@@ -41,6 +41,11 @@ export class Allotments {
     this.#places = places;
   }
 
+  /** For one that makes no machines. */
+  static none(): Allotments {
+    return new Allotments(null, null, null);
+  }
+
   /** Rejects with kind `configuration` for what needs root, or a feature that the host lacks. */
   static async open(
     config: QemuProviderConfig,

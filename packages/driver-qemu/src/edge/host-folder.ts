@@ -71,7 +71,7 @@ export class HostFolder {
 
   /**
    * Rejects with kind `configuration` when the folder belongs to another host, or this host lacks a feature. Removes what dead
-   * launchers left.
+   * launchers left, unless it is opened to look: then it makes no machines, and closes no host to them.
    */
   static async open(
     config: QemuProviderConfig,
@@ -84,9 +84,11 @@ export class HostFolder {
     await enter(folder, host, wanted);
     // A missing program is reported now, and not by the first launch.
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
-    const allotments = await Allotments.open(config, account, context, signal);
+    const looks = context.purpose === "look";
+    const allotments = looks ? Allotments.none() : await Allotments.open(config, account, context, signal);
     try {
       const opened = new HostFolder(config, context, { account, host, allotments });
+      if (looks) return opened;
       // Drafts of uploads are not removed here: they are listed, and the leak sweep removes them.
       for (const drafts of ["nodes", "copies", "saving", "saved"])
         await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
@@ -145,7 +147,7 @@ export class HostFolder {
   async machines(): Promise<readonly Resource[]> {
     const found: Resource[] = [];
     for (const name of await this.nodes.names()) {
-      await this.nodes.trimConsole(name);
+      if (this.context.purpose !== "look") await this.nodes.trimConsole(name);
       const resources = await this.#resources(name);
       // A machine that never was up is still being made, perhaps by another launcher.
       const ended = (await this.nodes.wasUp(name)) && (await this.nodes.running(name)) === undefined;
@@ -158,7 +160,7 @@ export class HostFolder {
    * All uploads, incomplete ones included, so that the sweep removes those too. Saved states of images that are gone are removed as well.
    */
   async images(): Promise<readonly Resource[]> {
-    await this.#retire();
+    if (this.context.purpose !== "look") await this.#retire();
     return (await this.uploads.names()).map((name) => ({
       type: "image",
       id: name,

@@ -92,6 +92,30 @@ export function faultTests({ test, expect }: TestKit, run: With): void {
   );
 }
 
+/** Commands and builders open a provider that a launcher serves. */
+export function lookTests({ test, expect }: TestKit, run: With): void {
+  test(
+    "a provider that is opened to look writes nothing, whatever is asked of it",
+    run(async (bench) => {
+      const { writes, label, pool } = bench.rig;
+      if (writes === undefined) return;
+      const serving = await bench.open();
+      await bench.create(serving, "0000000001");
+      await bench.rig.settle();
+      const before = await writes();
+      const provider = await bench.open("look");
+      await bench.call((signal) => provider.list(signal));
+      await bench.call((signal) => provider.find(bench.tag("0000000001"), signal));
+      await bench.call((signal) => provider.quota(signal));
+      await bench.call((signal) => provider.need(label, signal));
+      await bench.call(async (signal) => provider.offers?.zones?.list(pool, signal));
+      await bench.rig.drive(provider.close());
+      await bench.rig.settle();
+      expect(await writes()).toEqual(before);
+    }),
+  );
+}
+
 /** Texts of errors reach logs, lists and the tree. */
 export function secretTests({ test, expect }: TestKit, run: With): void {
   test(

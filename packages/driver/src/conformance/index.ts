@@ -1,5 +1,5 @@
 import type { Driver } from "../contract.ts";
-import { callTests, commonTests, faultTests, secretTests } from "./calls.ts";
+import { callTests, commonTests, faultTests, lookTests, secretTests } from "./calls.ts";
 import { inventoryTests, noLaunchTests, probeTests } from "./inventory.ts";
 import { machineTests, removalTests } from "./machines.ts";
 import { imageTests, offerTests } from "./offers.ts";
@@ -36,6 +36,7 @@ export function driverConformance(
       callTests(kit, run);
       faultTests(kit, run);
       secretTests(kit, run);
+      lookTests(kit, run);
       offerTests(kit, run);
       imageTests(kit, run);
     } else {

@@ -1,6 +1,6 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { LabelConfig, PoolConfig } from "../config/compiled.ts";
-import type { CreateOrder, InventoryItem, Machine, Provider, Resource } from "../contract.ts";
+import type { CreateOrder, InventoryItem, Machine, Provider, Purpose, Resource } from "../contract.ts";
 import { asDriverError, DriverError } from "../errors.ts";
 import type { UploadOrder } from "../offers.ts";
 import { runSteps, type Step, type StepContext } from "../run-steps.ts";
@@ -15,7 +15,9 @@ export interface ConformanceRig {
   readonly pool: PoolConfig;
   readonly label: LabelConfig;
   /** Opens the same provider on the same cloud, as another process or another installation would. */
-  open(installation: string): Promise<Provider>;
+  open(installation: string, purpose?: Purpose): Promise<Provider>;
+  /** What was written in the cloud so far, by anybody: a value that differs after each write. */
+  writes?(): Promise<unknown>;
   /**
    * Opens a provider of the same name that looks in another region, cloud, cluster or folder. Absent: the place is not tested, because the
    * test has one only.
@@ -79,8 +81,8 @@ export class Bench {
   }
 
   /** Opens the provider as a new process would. */
-  open(): Promise<Provider> {
-    return this.rig.drive(this.rig.open(this.installation));
+  open(purpose: Purpose = "serve"): Promise<Provider> {
+    return this.rig.drive(this.rig.open(this.installation, purpose));
   }
 
   tag(nodeId: string): Tag {

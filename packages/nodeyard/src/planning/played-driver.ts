@@ -37,7 +37,7 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
     // Only `open` is called of it.
     config: real?.config as Driver["config"],
     async open(config, context) {
-      const inner = isBacked ? await real.open(config, context) : undefined;
+      const inner = isBacked ? await real.open(config, { ...context, purpose: "look" }) : undefined;
       return playedProvider(config, context, experience, inner);
     },
   };

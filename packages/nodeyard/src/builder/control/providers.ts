@@ -89,7 +89,8 @@ export class ImageProviders {
     if (config === undefined || this.#opened.has(name)) return;
     const driver = await this.#driverOf(config.driver);
     const observe = observeApi(counters, name);
-    const opening = driver.open(config, { clock, random, log, scan: this.#scan, installation, observe });
+    const context = { clock, random, log, scan: this.#scan, installation, observe, purpose: "look" } as const;
+    const opening = driver.open(config, context);
     const late = () =>
       new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
     const leave = (tooLate: Provider) => void this.#leave(name, tooLate);

@@ -165,7 +165,7 @@ export async function listResources(
   const silent = (ms: number) =>
     new NodeyardError("launcher.provider_silent", `provider ${config.name} did not answer within ${ms} ms`);
   const close = (opened: Provider) => closeQuietly(handles, config.name, opened);
-  const opening = driver.open(config, handles);
+  const opening = driver.open(config, { ...handles, purpose: "look" });
   const provider = await inTime(
     clock,
     OPEN_MS,
