@@ -25,8 +25,10 @@ const SCALES: Readonly<Record<string, number>> = {
 
 /** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a count. */
 export function quantity(value: string | number): number {
-  const [, digits, suffix] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
-  return digits === undefined ? Number.NaN : Number(digits) * (SCALES[suffix!] ?? Number.NaN);
+  // An exponent or a suffix, never both.
+  const [, digits, suffix = ""] =
+    /^([+-]?[\d.]+(?:[eE][+-]?\d+$)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
+  return digits === undefined ? Number.NaN : Number(digits) * (SCALES[suffix] ?? Number.NaN);
 }
 
 /** Nodepool's name and unit for each resource of Kubernetes. Resources that are missing here keep Kubernetes' name. */
@@ -58,6 +60,21 @@ export function containerAmounts(containers: readonly PodContainer[]): Resources
     for (const [name, amount] of Object.entries(amounts)) sum[name] = (sum[name] ?? 0) + amount;
   }
   return sum;
+}
+
+/**
+ * Problem of a container's amounts, as the end of a sentence: what is no quantity, is negative, or is requested above its limit. The API
+ * server would refuse each pod.
+ */
+export function quantityProblem({ resources }: PodContainer): string | undefined {
+  const { requests = {}, limits = {} } = resources ?? {};
+  for (const [key, value] of [...Object.entries(requests), ...Object.entries(limits)])
+    if (!(quantity(value) >= 0))
+      return `has ${key} ${JSON.stringify(value)}, which is no quantity of Kubernetes; write it as 500m, 2 or 4Gi`;
+  const over = Object.keys(requests).find(
+    (key) => quantity(requests[key]!) > quantity(limits[key] ?? Number.POSITIVE_INFINITY),
+  );
+  return over && `requests ${over} ${requests[over]}, which is more than its limit ${limits[over]}`;
 }
 
 /** Limits of a ResourceQuota (`spec.hard`) for requests and pods, under the names that nodes are counted with. */

@@ -11,7 +11,7 @@ import {
   type Reader,
   type Resources,
 } from "@nodeyard/driver";
-import { containerAmounts } from "./amounts.ts";
+import { containerAmounts, quantityProblem } from "./amounts.ts";
 import type { PodContainer } from "./client/index.ts";
 import {
   DNS_LABEL,
@@ -132,9 +132,11 @@ function connectionType(kind: Kind, label: LabelValues): string {
 function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLabelOwn {
   const isVerbatim = Object.keys(label.spec).length > 0;
   const requests = requestsOf(label, pool);
+  const spec = isVerbatim ? label.spec : generatedSpec(kind, label, pool);
+  if (isPod(kind, label)) checkContainers(spec, isVerbatim ? "spec" : "name", label.at);
   return {
     isPod: isPod(kind, label),
-    spec: isVerbatim ? label.spec : generatedSpec(kind, label, pool),
+    spec,
     isVerbatim,
     labels: label.labels,
     dynamicLabels: label.dynamicLabels,
@@ -169,6 +171,16 @@ function checkPodName({ name, at }: { readonly name: string; readonly at: Reader
       "name",
       `is ${name}, and the pod has the same name; write at most ${LONGEST_START} lower-case letters, digits and dashes`,
     );
+}
+
+/** Reports containers that the API server would refuse in every pod of the label. */
+function checkContainers({ containers }: Raw, key: string, at: Reader): void {
+  const isList = Array.isArray(containers) && containers.length > 0;
+  if (!isList) return at.error(key, "has no containers; add at least one");
+  for (const container of containers as readonly PodContainer[]) {
+    const problem = quantityProblem(container);
+    if (problem !== undefined) at.error(key, `container ${container.name ?? ""} ${problem}`);
+  }
 }
 
 /** The casts: the three tables differ in a few keys, and `compile` reads their union. */

@@ -150,7 +150,7 @@ describe("slivers of two machines", () => {
     chmodSync(one.keysFile, 0o644);
     try {
       expect(await kindOf(sliverDriver.open(providerOf([one]), contextOf(INSTALLATION)))).toMatch(
-        /^configuration: .*chmod 600/,
+        /^access: .*chmod 600/,
       );
     } finally {
       chmodSync(one.keysFile, 0o600);

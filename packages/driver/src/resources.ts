@@ -18,6 +18,12 @@ export function subtract(a: Resources, b: Resources): Resources {
   return rest;
 }
 
+/** The first amount that is no number, infinite or negative, as `cores NaN`: sums with it would hold no limit. */
+export function oddAmount(amounts: Resources): string | undefined {
+  const odd = Object.entries(amounts).find(([, amount]) => !(Number.isFinite(amount) && amount >= 0));
+  return odd?.join(" ");
+}
+
 /** The first resource for which `used` plus `need` exceeds `limit`; undefined when everything fits. */
 export function exceeded(limit: Resources, used: Resources, need: Resources): string | undefined {
   // Without Object.entries, because queues call this for thousands of requests.

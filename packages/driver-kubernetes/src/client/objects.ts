@@ -60,6 +60,7 @@ export interface Pod extends KubeObject {
 
 /** Amounts as Kubernetes quantities: "500m", "2Gi", 1 (`quantity` in amounts.ts). */
 export interface PodContainer {
+  readonly name?: string;
   readonly resources?: {
     readonly requests?: Readonly<Record<string, string | number>>;
     readonly limits?: Readonly<Record<string, string | number>>;

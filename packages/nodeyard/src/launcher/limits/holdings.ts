@@ -68,7 +68,8 @@ export function difference(now: Resources, old: Resources): Resources {
   const rest: { [name: string]: number } = {};
   for (const name of new Set([...Object.keys(now), ...Object.keys(old)])) {
     const amount = (now[name] ?? 0) - (old[name] ?? 0);
-    if (amount !== 0) rest[name] = amount;
+    // One amount that is no number would make the sum none for ever, and the limit would hold no more.
+    if (amount !== 0 && Number.isFinite(amount)) rest[name] = amount;
   }
   return rest;
 }

@@ -1,5 +1,7 @@
 import {
+  DriverError,
   idText,
+  oddAmount,
   type Price,
   type Provider,
   type ProviderConfig,
@@ -187,7 +189,13 @@ async function need(
   label: Parameters<Provider["need"]>[0],
   signal: AbortSignal,
 ): Promise<Resources> {
-  return { instances: 1, ...(await provider.need(label, signal)) };
+  const need = { instances: 1, ...(await provider.need(label, signal)) };
+  const odd = oddAmount(need);
+  if (odd === undefined) return need;
+  throw new DriverError(
+    "configuration",
+    `label ${label.name} takes ${odd}, which no limit can count; correct its amounts`,
+  );
 }
 
 /** Number of slots of static hosts in the pool that have a label, by label. */
