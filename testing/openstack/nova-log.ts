@@ -67,12 +67,12 @@ function inOrder(seconds: readonly number[]): readonly number[] {
   return seconds.map((at) => at * 1_000).sort((a, b) => a - b);
 }
 
-/** How long freed quota stayed unused, milliseconds. */
+/** How long freed quota stayed unused. */
 export interface FreePlace {
-  /** From when nova's database stopped counting a server, until a create took its quota. */
+  /** From when nova's database stopped counting a server, until a create took its quota; milliseconds. */
   readonly freeMs: number;
-  /** Of that, how long nova took to answer the first listing that showed it. */
-  readonly shownMs: number;
+  /** Listings that showed it and were answered meanwhile. */
+  readonly shown: number;
 }
 
 /** With a quota of `places` and a queue behind it, the k-th freed place is taken by the k-th create after the quota was full. */
@@ -81,8 +81,7 @@ export function freePlaces(
   places: number,
 ): readonly FreePlace[] {
   return arrivals.slice(places, places + freed.length).map((taken, k) => {
-    const shown = listings.find(({ began }) => began >= freed[k]!);
-    const shownMs = shown === undefined || shown.at > taken ? 0 : shown.at - shown.began;
-    return { freeMs: taken - freed[k]!, shownMs };
+    const shown = listings.filter(({ began, at }) => began >= freed[k]! && at <= taken).length;
+    return { freeMs: taken - freed[k]!, shown };
   });
 }

@@ -10,7 +10,11 @@ import { OpenstackSite } from "../site.ts";
 const QUOTA = 5;
 const REQUESTS = 30;
 const JOB_MS = 300_000;
-const SOON_MS = 2_000;
+/**
+ * Listings that may show a place before it is taken: the launcher looks about once a second, and acts on what it sees. Counted instead of
+ * seconds, because on a busy machine all of it takes longer.
+ */
+const LOOKS = 2;
 
 let site: OpenstackSite;
 let user: CloudUser;
@@ -30,8 +34,7 @@ afterAll(async () => {
   await empty(user);
 });
 
-// It measures seconds on a clock: a machine that stalls at that moment fails it without our fault, but not three times.
-test("a place that nova counts as free is taken within two seconds, each of them", { retry: 2 }, async () => {
+test("a place that nova counts as free is taken after at most two looks that show it, each of them", async () => {
   await noServers();
   const log = new NovaLog(site);
   const labels = Array.from({ length: REQUESTS }, () => ["small"]);
@@ -39,12 +42,12 @@ test("a place that nova counts as free is taken within two seconds, each of them
   const calls = log.calls();
   // A request waited for each of these creates; later ones are second attempts for guests that never answered.
   const places = freePlaces(calls, QUOTA).slice(0, REQUESTS - QUOTA);
-  const reported = places.map(({ freeMs, shownMs }) => `${Math.round(freeMs)} (${Math.round(shownMs)})`);
-  process.stderr.write(`places were free for ms (of it until nova had shown them): ${reported.join(" ")}\n`);
+  const reported = places.map(({ freeMs, shown }) => `${Math.round(freeMs)} (${shown})`);
+  process.stderr.write(`places were free for ms (listings that showed them): ${reported.join(" ")}\n`);
   expect(jobs.map(({ state }) => state)).toEqual(jobs.map(() => "used"));
   expect(calls.refused).toBe(0);
   expect(places).toHaveLength(REQUESTS - QUOTA);
-  expect(Math.max(...places.map(({ freeMs, shownMs }) => freeMs - shownMs))).toBeLessThanOrEqual(SOON_MS);
+  expect(Math.max(...places.map(({ shown }) => shown))).toBeLessThanOrEqual(LOOKS);
 });
 
 /** Waits until the whole quota is free and everything of an earlier attempt is gone. */

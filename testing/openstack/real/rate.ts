@@ -37,10 +37,10 @@ async function load(rate: number | undefined, ms: number, others: readonly numbe
   return perSecond;
 }
 
-test("a rate of a quarter of what the server can do is kept: 95 to 100 % of it over a minute", async () => {
-  // Not more: beside other work the server may be half as fast a minute later.
+test("a rate far below what the server can do is kept: 95 to 100 % of it over a minute", async () => {
+  // So low that a server with other work beside it is never what holds calls up: all lanes would have to wait eight seconds for an answer.
   const capacity = await load(undefined, 10_000);
-  const wanted = capacity / 4;
+  const wanted = Math.min(capacity / 4, LANES / 8);
   const got = await load(1 / wanted, 60_000);
   process.stderr.write(
     `capacity ${capacity.toFixed(1)}/s, rate ${wanted.toFixed(1)}/s, got ${got.toFixed(2)}/s (${((100 * got) / wanted).toFixed(1)} %)\n`,

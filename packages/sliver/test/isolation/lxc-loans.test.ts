@@ -9,8 +9,7 @@ import { RealDaemon } from "./machine/daemon.ts";
 import { type RealMachine, realMachine, SSH_OPTIONS, whyNot } from "./machine/rig.ts";
 import { cpuGroup, cpuTime, cpuWeight, pause } from "./machine/usage.ts";
 
-/** Milliseconds within which a loan is in the kernel, and over which a split is measured afterwards. */
-const SOON = 1_000;
+/** Milliseconds over which a split is measured. */
 const MEASURED = 4_000;
 /** Nanoseconds of CPU that a load has used when it is surely under way: a login alone uses less. */
 const BURNT = 1_000_000_000;
@@ -54,23 +53,18 @@ describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the 
     return `ny-${index}.${incarnation}`;
   };
 
-  test("half of the lender's surplus is in the split within a second, and his floor is never lent", async () => {
+  test("half of the lender's surplus is in the split when the machine has followed, and his floor is never lent", async () => {
     // A former try may have lent already.
     await call("ada", "SetLoans", "ada", []);
     await followed();
     // On one CPU both, so that they fight for it whatever else the machine does.
     const loads = await Promise.all(["ada", "bob"].map(load));
     try {
-      const before = await split();
-      expect(before).toBeGreaterThan(3 * 0.93);
-      expect(before).toBeLessThan(3 * 1.07);
+      await splitIs(3);
       // His floor is 32, and half of what is above it is 32.
-      const began = performance.now();
       expect(await lend(32)).toMatchObject({ accepted: [{ to: "bob", amount: 32 }], refused: [] });
-      await pause(SOON - (performance.now() - began));
-      const after = await split();
-      expect(after).toBeGreaterThan(0.93);
-      expect(after).toBeLessThan(1.07);
+      await followed();
+      await splitIs(1);
       expect(await lend(65)).toMatchObject({ accepted: [], refused: [{ to: "bob", refusal: "floor" }] });
     } finally {
       for (const one of loads) one.kill();
@@ -119,6 +113,10 @@ describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the 
     await vi.waitUntil(() => cpuTime(mark) - before > BURNT, { timeout: patient(30_000), interval: 50 });
     return child;
   }
+
+  /** What else the machine does disturbs one measurement; a wrong split is wrong in all. */
+  const splitIs = (wanted: number) =>
+    expect.poll(split).toSatisfy((is: number) => is > wanted * 0.93 && is < wanted * 1.07);
 
   /** CPU time of ada over that of bob, by the kernel's own count. */
   async function split(): Promise<number> {

@@ -13,7 +13,7 @@ import { worldSite } from "./world-site.ts";
 export const KEPT = 0.9;
 /** The same, where neighbours have a core's worth of time to be measured in: what slivers promise. */
 export const WITHIN = 0.95;
-/** Times that its work is measured without attackers, once for a file; and with them, at most. */
+/** Times that its work is measured without attackers; and with them, at most. */
 const ROUNDS = 3;
 /** Seconds of each measurement. */
 const MEASURED = 3;
@@ -118,29 +118,26 @@ export function neighbours(
       expect(said).toMatch(/^\d+$/);
       return Number(said);
     };
-    await bringUp(backEnd, [own!, ...hostile]);
-    let most = undisturbed.get(work) ?? 0;
-    if (most === 0) {
+    /** What it does alone, while the attackers are stopped. */
+    const alone = async () => {
+      let most = 0;
       await Promise.all(hostile.map((config) => backEnd.stop(config, signal)));
       for (let round = 0; round < ROUNDS; round++) most = Math.max(most, await measure());
       await Promise.all(hostile.map((config) => backEnd.start(config, signal)));
       undisturbed.set(work, most);
-    }
+      return most;
+    };
+    await bringUp(backEnd, [own!, ...hostile]);
+    let most = undisturbed.get(work) ?? (await alone());
     // The least disturbed measurement of each counts: what else runs on the machine only takes, and a neighbour without protection loses
-    // in every round. So a round that is good enough is the last.
-    let best = 0;
-    for (let round = 0; round < ROUNDS && best <= enough; round++) {
-      if (round > 0) await restart(hostile);
+    // in every round. So a round that is good enough is the last. Before another round both are measured anew, because a machine that has
+    // become slower since would count against the slivers.
+    let best = (await besides(hostile, attacks, measure)) / most;
+    for (let round = 1; round < ROUNDS && best <= enough; round++) {
+      most = await alone();
       best = Math.max(best, (await besides(hostile, attacks, measure)) / most);
     }
-    // A machine that has become slower since is measured anew at a second try.
-    if (best <= enough) undisturbed.delete(work);
     return best;
-  }
-
-  async function restart(hostile: readonly SliverConfig[]): Promise<void> {
-    await Promise.all(hostile.map((config) => backEnd.stop(config, signal)));
-    await Promise.all(hostile.map((config) => backEnd.start(config, signal)));
   }
 
   /** What `measure` says while the attacks are at their worst. */
