@@ -82,6 +82,8 @@ export interface ApiCall {
   readonly operation: string;
   /** The HTTP status; `none` when there was no reply. */
   readonly result: string;
+  /** Why there was no reply. While a provider is being opened, it is shown at once: the driver may try again for a minute. */
+  readonly error?: unknown;
   readonly ms: number;
 }
 

@@ -18,7 +18,7 @@ export interface StandingFacts {
 }
 
 /** How one thing stands, for all members together. */
-export interface Standing extends Omit<StandingFact, "provider" | "labels"> {
+export interface Standing extends Omit<StandingFact, "labels"> {
   /** `<kind>/<name>`. */
   readonly id: string;
   /** Hosts of the members that say so. */
@@ -66,7 +66,7 @@ function idOf({ kind, name }: Pick<StandingFact, "kind" | "name">): string {
 /** What several members, or several facts of one, say of one thing. */
 function merged(facts: readonly Stated[]): Standing {
   const [worst] = facts.toSorted((a, b) => severity(a.state) - severity(b.state));
-  const { member: _member, provider: _provider, labels: _labels, ...fact } = worst!;
+  const { member: _member, labels: _labels, ...fact } = worst!;
   const members = facts.filter((one) => one.state === fact.state).map(({ member }) => member);
   return {
     ...fact,

@@ -740,6 +740,56 @@ export interface Operations {
       readonly unknown: ReadonlyArray<string>;
     };
   };
+  /** List how each provider, host, label, image, launcher, builder and sliver machine stands, and why. */
+  list_standings: {
+    path: undefined;
+    query: {
+      /** values of id, with commas between */
+      readonly id?: string;
+      /** values of kind, with commas between */
+      readonly kind?: string;
+      /** values of provider, with commas between */
+      readonly provider?: string;
+      /** values of standing, with commas between */
+      readonly standing?: string;
+      /** values of code, with commas between */
+      readonly code?: string;
+      /** key to sort by, - for descending; otherwise id */
+      readonly sort?: "id" | "-id" | "kind" | "-kind" | "name" | "-name" | "provider" | "-provider" | "standing" | "-standing" | "since" | "-since" | "code" | "-code" | "meaning" | "-meaning" | "cause" | "-cause" | "next" | "-next" | "next_try" | "-next_try" | "remedy" | "-remedy" | "because" | "-because" | "members" | "-members";
+      readonly limit?: number;
+      /** `next` of the page before, with the same other parameters */
+      readonly cursor?: string;
+      /** keys to return, with commas between, of: id, kind, name, provider, standing, since, code, meaning, cause, next, next_try, remedy, because, members */
+      readonly fields?: string;
+    };
+    body: undefined;
+    reply: {
+      readonly items: ReadonlyArray<{
+        readonly id?: string;
+        readonly kind?: "provider" | "host" | "label" | "image" | "launcher" | "builder" | "sliver-machine";
+        readonly name?: string;
+        readonly provider?: string | null;
+        /** degraded: a part of it cannot be used, or not as it is configured; unknown: not tried yet */
+        readonly standing?: "failing" | "degraded" | "unknown" | "good";
+        readonly since?: string | null;
+        /** why, for programs; never renamed */
+        readonly code?: string;
+        readonly meaning?: string;
+        /** the first line of the error of the far end */
+        readonly cause?: string | null;
+        /** what happens next by itself */
+        readonly next?: string;
+        readonly next_try?: string | null;
+        /** what a person can do */
+        readonly remedy?: string;
+        /** id of the standing that this one follows from */
+        readonly because?: string | null;
+        /** hosts of the launchers and builders that say so */
+        readonly members?: ReadonlyArray<string>;
+      }>;
+      readonly next: string | null;
+    };
+  };
   /** List the diskimages that the tree knows. */
   list_images: {
     path: undefined;
@@ -1073,7 +1123,7 @@ export interface Operations {
   follow_events: {
     path: undefined;
     query: {
-      /** with commas between, of: node, request, lease, image, pool, member; otherwise all */
+      /** with commas between, of: node, request, lease, image, pool, member, standing; otherwise all */
       readonly kinds?: string;
       /** only things with these ids, with commas between; the same holds for the keys below */
       readonly id?: string;
@@ -1534,6 +1584,7 @@ export const ROUTES: Readonly<
   list_pools: { method: "GET", path: "/v1/pools", keyed: false },
   list_providers: { method: "GET", path: "/v1/providers", keyed: false },
   get_providers: { method: "GET", path: "/v1/providers/{id}", keyed: false },
+  list_standings: { method: "GET", path: "/v1/standings", keyed: false },
   list_images: { method: "GET", path: "/v1/images", keyed: false },
   list_builds: { method: "GET", path: "/v1/builds", keyed: false },
   list_uploads: { method: "GET", path: "/v1/uploads", keyed: false },

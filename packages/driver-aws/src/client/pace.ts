@@ -83,8 +83,8 @@ export function addPace(stack: object, service: string, { pace, clock, observe }
       const limiter = pace.of(operation);
       await limiter.turn(callSignal.getStore());
       const began = clock.monotonic();
-      const tell = (result: string) =>
-        observe?.({ operation: `${service}.${operation}`, result, ms: clock.monotonic() - began });
+      const tell = (result: string, error?: unknown) =>
+        observe?.({ operation: `${service}.${operation}`, result, ms: clock.monotonic() - began, error });
       try {
         const answer = await next(args);
         limiter.accepted();
@@ -93,7 +93,7 @@ export function addPace(stack: object, service: string, { pace, clock, observe }
       } catch (error) {
         const fault = faultOf(error);
         if (fault !== null && isThrottled(fault)) limiter.refused(PAUSE_MS);
-        tell(String(fault?.status ?? "none"));
+        tell(String(fault?.status ?? "none"), fault?.status === undefined ? error : undefined);
         throw error;
       }
     },

@@ -12,6 +12,8 @@ export interface CallSeen {
   readonly operation: string;
   readonly result: string;
   readonly ms: number;
+  /** Why there was no reply. */
+  readonly error?: unknown;
 }
 
 export interface ConnectionOptions {
@@ -181,6 +183,7 @@ export class Connection {
     using limit = deadline(clock, TRY_MS, () => new Error(`no answer in ${TRY_MS} ms`), call.signal);
     const start = clock.monotonic();
     let result = "none";
+    let failure: unknown;
     try {
       const { status, text } = await transport.send({ ...request, signal: limit.signal });
       result = String(status);
@@ -188,9 +191,12 @@ export class Connection {
       // Text that is no JSON with a status of success comes from a proxy or gateway; it is handled as no answer.
       return JSON.parse(text) as T;
     } catch (error) {
-      throw error instanceof KubeError ? error : this.#noAnswer(method, call, error);
+      if (error instanceof KubeError) throw error;
+      failure = this.#noAnswer(method, call, error);
+      throw failure;
     } finally {
-      observe?.({ operation: operationOf(method, call.path), result, ms: clock.monotonic() - start });
+      const ms = clock.monotonic() - start;
+      observe?.({ operation: operationOf(method, call.path), result, ms, error: failure });
     }
   }
 

@@ -1,6 +1,6 @@
 import { backoff, type Clock, jitter, type Random, sleep } from "@nodeyard/runtime";
 import type { Connection } from "./connection.ts";
-import { KubeError, NoAnswer } from "./errors.ts";
+import { KubeConfigError, KubeError, NoAnswer } from "./errors.ts";
 import { type KubeObject, type List, listAll } from "./objects.ts";
 
 export interface WatchOptions {
@@ -83,10 +83,10 @@ export class ObjectWatch<T extends KubeObject> {
     this.#closed.abort(new NoAnswer(`the watch of ${this.#options.path} is closed`));
   }
 
-  /** Resolves when everything has been listed once. Rejects when the server forbids the list, or with the signal's reason. */
+  /** Resolves when everything has been listed once. Rejects when trying again would not help, or with the signal's reason. */
   async synced(signal: AbortSignal): Promise<this> {
     while (!this.#isSynced) {
-      if (this.#error instanceof KubeError && this.#error.status === 403) throw this.#error;
+      if (isLasting(this.#error)) throw this.#error;
       await this.#change(this.#onSync, signal);
     }
     return this;
@@ -278,6 +278,12 @@ function keyOf({ metadata }: KubeObject): string {
 /** Resource versions of a server are increasing numbers (etcd revisions). The API documents this since 1.35; it was so before. */
 function versionOf({ metadata }: KubeObject): number {
   return Number(metadata.resourceVersion);
+}
+
+/** A refusal, or a kubeconfig that cannot be used: callers that wait are told at once, while the watch goes on trying. */
+function isLasting(error: unknown): boolean {
+  if (error instanceof KubeConfigError) return true;
+  return error instanceof KubeError && [400, 401, 403, 404].includes(error.status);
 }
 
 function isGone(error: unknown): boolean {

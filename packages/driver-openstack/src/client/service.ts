@@ -230,7 +230,7 @@ export class Service {
     const observe = this.#observe;
     if (observe === undefined) return {};
     const operation = `${this.name}.${method}.${resourceOf(path)}`;
-    return { observe: (result, ms) => observe({ operation, result, ms }) };
+    return { observe: (result, ms, error) => observe({ operation, result, ms, error }) };
   }
 }
 

@@ -19,8 +19,8 @@ export interface Call {
   readonly first?: boolean;
   /** Time limit of one try, milliseconds; default 60,000. */
   readonly tryMs?: number;
-  /** Called after each try with the status, or `none`, and the duration in milliseconds. */
-  readonly observe?: (result: string, ms: number) => void;
+  /** Called after each try with the status, or `none`, the duration in milliseconds, and why there was no reply. */
+  readonly observe?: (result: string, ms: number, error?: unknown) => void;
 }
 
 /** Default of `tryMs`. */
@@ -124,15 +124,16 @@ export class Session {
     // The wait for the rate limit is over, so the limit is for the exchange alone.
     const limit = deadline(this.#clock, ms, late, call.signal);
     const began = this.#clock.monotonic();
-    const observe = (result: string) => call.observe?.(result, this.#clock.monotonic() - began);
+    const observe = (result: string, error?: unknown) =>
+      call.observe?.(result, this.#clock.monotonic() - began, error);
     try {
       const response = await this.#send({ ...request, signal: limit.signal });
       observe(String(response.status));
       return { response };
     } catch (error) {
-      observe("none");
-      call.signal.throwIfAborted();
       const failure = error instanceof NoAnswer ? error : new NoAnswer(call.service, request, error);
+      observe("none", call.signal.aborted ? undefined : failure);
+      call.signal.throwIfAborted();
       return { response: undefined, failure };
     } finally {
       limit.cancel();

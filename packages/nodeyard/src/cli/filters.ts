@@ -16,7 +16,7 @@ type Filter = keyof Filters;
 
 /** Keys of rows that a filter looks at, the first that a row has: each list calls its labels differently. */
 const KEYS: Readonly<Record<Filter, readonly string[]>> = {
-  state: ["state"],
+  state: ["state", "standing"],
   provider: ["provider"],
   pool: ["pool"],
   label: ["label", "labels", "node_types"],

@@ -95,26 +95,28 @@ class Oldest {
 /** A provider as one launcher has it. */
 export interface ProviderFigures {
   readonly name: string;
-  /** It is open, and its configuration is in force. */
-  readonly served: boolean;
   /** The rate limit; absent: the provider is not open, or has none of its own. */
   readonly pace?:
     | { readonly waiting: number; readonly free: number; readonly intervalMs: number }
     | undefined;
 }
 
-/** Whether providers are served, and the free places of their rate limits. */
+/** The free places of the rate limits of providers. */
 export function providerGauges(providers: readonly ProviderFigures[]): readonly Gauge[] {
-  return providers.flatMap(({ name, served, pace }) => [
-    gaugeOf("provider_served", served ? 1 : 0, name),
-    ...(pace === undefined
+  return providers.flatMap(({ name, pace }) =>
+    pace === undefined
       ? []
       : [
           gaugeOf("provider_waiting_calls", pace.waiting, name),
           gaugeOf("provider_free_calls", pace.free, name),
           gaugeOf("provider_call_interval_seconds", pace.intervalMs / 1000, name),
-        ]),
-  ]);
+        ],
+  );
+}
+
+/** How everything stands: one series each, whose label changes. */
+export function standingGauges({ standings }: Pick<View, "standings">): readonly Gauge[] {
+  return standings.list().map(({ kind, name, state }) => gaugeOf("standing", 1, kind, name, state));
 }
 
 /** Gauges of diskimages, computed on each call, because a tree has few images. */

@@ -12,7 +12,12 @@ export const gaugeNames = {
     "Since when the node of a provider that waits longest for its deletion does so",
     "provider",
   ),
-  provider_served: gauge("1 while nodes of the provider are launched here as it is configured", "provider"),
+  standing: gauge(
+    "1 for how a provider, host, label, image, launcher, builder or sliver machine stands: good, degraded, failing or unknown",
+    "kind",
+    "name",
+    "standing",
+  ),
   provider_waiting_calls: gauge(
     "Requests to the cloud's API that wait for the provider's rate limit",
     "provider",

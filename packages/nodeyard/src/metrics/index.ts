@@ -7,6 +7,7 @@ export {
   type Limits,
   limitGauges,
   providerGauges,
+  standingGauges,
   waitingGauges,
   workGauges,
 } from "./figures.ts";

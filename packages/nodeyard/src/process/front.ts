@@ -16,6 +16,7 @@ import {
   PrometheusExporter,
   StatsdReporter,
   sliverGauges,
+  standingGauges,
   statsdServer,
   UdpSink,
 } from "../metrics/index.ts";
@@ -272,6 +273,7 @@ export class Front {
     return [
       ...this.#roles.flatMap((role) => role.gauges()),
       ...(this.#statsd === undefined ? [] : [gaugeOf("statsd_lost", this.#statsd.sink.lost)]),
+      ...(known === undefined ? [] : standingGauges(known.view)),
       gaugeOf("ready", flag(this.#readiness().ready)),
       gaugeOf("tree_connected", flag(known?.handles.tree.session().state === "connected")),
       gaugeOf("tree_clock_offset_seconds", (known?.handles.tree.clockOffset() ?? 0) / 1000),

@@ -1,9 +1,11 @@
 import { createServer } from "node:net";
 import { type Driver, DriverError } from "@nodeyard/driver";
+import { decodeStandings, STANDINGS } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStandings, standingTexts, textsOf } from "../../src/operations/index.ts";
 import { fakeProvider, launcherConfig, type Rig, startRig, staticProvider, until } from "../launcher/rig.ts";
+import { World } from "../rules/world.ts";
 
 /** A driver whose providers cannot be opened, in the words of a cloud. */
 const closed = (fake: Driver): Driver => ({
@@ -88,6 +90,30 @@ test("what becomes good again says so, and a launcher that goes takes its report
   const other = await rig.another();
   await other.close(100);
   expect(rig.launcher.view.standings.get("provider/cloud")).toMatchObject({ state: "good" });
+});
+
+test("the cause of a try that the driver repeats is shown at once, and stays beside the time limit", async () => {
+  const world = new World();
+  const hanging = (fake: Driver): Driver => ({
+    ...fake,
+    open(_, { observe }) {
+      const error = new Error("connect ECONNREFUSED 10.0.0.1:443");
+      observe?.({ operation: "pods.GET", result: "none", ms: 1, error });
+      return new Promise(() => {});
+    },
+  });
+  world.launch("a", launcherConfig([fakeProvider()]), { wrap: hanging });
+  const cause = () =>
+    world
+      .children(STANDINGS)
+      .flatMap((member) => decodeStandings(Buffer.from(world.text(`${STANDINGS}/${member}`) ?? "")).facts)
+      .find(({ kind }) => kind === "provider")?.cause;
+  await world.until("the cause is there", () => cause() === "connect ECONNREFUSED 10.0.0.1:443", 5_000);
+  await world.until(
+    "the time limit is named beside it",
+    () => /^connect ECONNREFUSED .* did not answer within 60000 ms \(open\)/.test(cause() ?? ""),
+    70_000,
+  );
 });
 
 test("each code has a meaning, and one that is not good says what happens next", () => {

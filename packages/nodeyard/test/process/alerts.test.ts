@@ -105,8 +105,8 @@ providers:${provider("sticky", "delete-fails")}${provider("broken", "create-fail
     const well = await once(
       ["nodeyard_ready", 1],
       ["nodeyard_config_last_reload_successful", 1],
-      ['nodeyard_provider_served{provider="sticky"', 1],
-      ['nodeyard_provider_served{provider="broken"', 1],
+      ['nodeyard_standing{kind="provider",name="sticky",standing="good"', 1],
+      ['nodeyard_standing{kind="provider",name="broken",standing="good"', 1],
     );
 
     const as = ["-c", site.config] as const;

@@ -1,5 +1,5 @@
-import { REMARKS } from "@nodeyard/model";
-import type { Row } from "../../listing/index.ts";
+import { REMARKS, type Standing } from "@nodeyard/model";
+import { type Row, standingRow } from "../../listing/index.ts";
 import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View, ViewEvent } from "../../view/index.ts";
 import { type Principal, seesAll, seesSecrets } from "./principal.ts";
 import {
@@ -14,7 +14,7 @@ import {
 } from "./rows.ts";
 
 /** The kinds of things in an event stream; their rows are those of the lists. Values of `kinds`, and of `kind` in events. */
-export const KINDS = ["node", "request", "lease", "image", "pool", "member"] as const;
+export const KINDS = ["node", "request", "lease", "image", "pool", "member", "standing"] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What a client wants to know of, and what it may see: together they decide which events it gets. */
@@ -38,7 +38,7 @@ export interface ImageEntry {
 }
 
 /** A thing as it was or is. */
-export type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry;
+export type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry | Standing;
 
 /** A change of one thing. `before` undefined: it is new; `after` undefined: it is gone. */
 export interface Change {
@@ -83,6 +83,8 @@ export function changeIn(event: ViewEvent, { nodes }: View): Change | undefined 
       const id = /^\/nodeyard\/leases\/([^/]+)$/.exec(path)?.[1];
       return id === undefined ? undefined : { kind: "lease", id, before, after };
     }
+    case "standing":
+      return { kind: event.type, id: event.id, before: event.before, after: event.after };
     case "image": {
       const { image } = event;
       return { kind: "image", id: image, before: { image, former: true }, after: { image } };
@@ -108,6 +110,8 @@ export function* everything(view: View, kinds: ReadonlySet<string>): Generator<C
       if (change?.kind === "lease") yield change;
     }
   if (kinds.has("image")) for (const image of view.images.names()) yield made("image", image, { image });
+  if (kinds.has("standing"))
+    for (const entry of view.standings.list()) yield made("standing", entry.id, entry);
   for (const entry of view.components.values()) {
     const kind = entry.kind === "pool" ? "pool" : "member";
     if (kinds.has(kind)) yield made(kind, entry.key, entry);
@@ -189,5 +193,7 @@ function rowOf(kind: Kind, entry: Entry, view: View, principal: Principal): Row 
       return seesAll(principal) ? poolRowOf(entry as ComponentEntry) : undefined;
     case "member":
       return seesAll(principal) ? memberRowOf(entry as ComponentEntry) : undefined;
+    case "standing":
+      return seesAll(principal) ? standingRow(entry as Standing) : undefined;
   }
 }

@@ -1,5 +1,5 @@
 import { LEASES } from "@nodeyard/model";
-import type { Row } from "../../listing/index.ts";
+import { type Row, standingRow } from "../../listing/index.ts";
 import { iso, listTokens } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
 import { type Collection, gather, routesOf, unscoped } from "./collection.ts";
@@ -27,6 +27,7 @@ import {
   nodeSchema,
   poolSchema,
   requestSchema,
+  standingSchema,
   tokenSchema,
 } from "./schemas.ts";
 
@@ -145,6 +146,17 @@ const members: Collection = {
     ),
 };
 
+/** One for each thing that members report or the tree has: what lists, pages, metrics and commands show. */
+const standings: Collection = {
+  name: "standings",
+  about: "how each provider, host, label, image, launcher, builder and sliver machine stands, and why",
+  roles: READERS,
+  row: standingSchema,
+  key: "id",
+  filters: ["id", "kind", "provider", "standing", "code"],
+  rows: (call) => unscoped(call, ({ view }) => view.standings.list().map(standingRow)),
+};
+
 /** Read from the tree, as a token that was made a moment ago must be there. Never with the hash. */
 const tokens: Collection = {
   name: "tokens",
@@ -187,7 +199,7 @@ const audit: Collection = {
 
 /** Lists and single items, made from the view in memory. */
 export const readRoutes: readonly Route[] = [
-  ...[nodes, requests, leases, labels, pools, providers],
+  ...[nodes, requests, leases, labels, pools, providers, standings],
   ...imageLists,
   ...[members, tokens, audit],
 ].flatMap(routesOf);

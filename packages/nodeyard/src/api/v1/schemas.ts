@@ -5,6 +5,8 @@ import {
   leaseVerdicts,
   nodeStates,
   requestStates,
+  standingKinds,
+  standingStates,
 } from "@nodeyard/model";
 import { z } from "zod";
 
@@ -291,6 +293,25 @@ export const memberSchema = z.object({
   hostname: text,
   state: text,
   version: maybe,
+});
+
+export const standingSchema = z.object({
+  id: text,
+  kind: z.enum(standingKinds),
+  name: text,
+  provider: maybe,
+  standing: z
+    .enum(standingStates)
+    .describe("degraded: a part of it cannot be used, or not as it is configured; unknown: not tried yet"),
+  since: moment,
+  code: text.describe("why, for programs; never renamed"),
+  meaning: text,
+  cause: maybe.describe("the first line of the error of the far end"),
+  next: text.describe("what happens next by itself"),
+  next_try: moment,
+  remedy: text.describe("what a person can do"),
+  because: maybe.describe("id of the standing that this one follows from"),
+  members: texts.describe("hosts of the launchers and builders that say so"),
 });
 
 export const tokenSchema = z.object({

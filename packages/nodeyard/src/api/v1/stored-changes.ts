@@ -1,4 +1,4 @@
-import { decodeNode, decodeRequest, leasePath } from "@nodeyard/model";
+import { decodeNode, decodeRequest, leasePath, type Standing } from "@nodeyard/model";
 import { type Clock, messageOf, type Timer } from "@nodeyard/runtime";
 import type { Log } from "../../telemetry/index.ts";
 import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View } from "../../view/index.ts";
@@ -252,6 +252,8 @@ function storedOf({ kind, after }: Change, view: View): Stored | undefined {
       const { version, created, data } = after as OwnEntry;
       return { v: version, at: created, s: Buffer.from(data).toString() };
     }
+    case "standing":
+      return { s: after as Standing };
     case "image":
       return imageRowOf(view, (after as ImageEntry).image);
     case "pool":
@@ -273,6 +275,8 @@ function entryOf(kind: Kind, id: string, stored: Stored): Entry {
       return { id, version, record: decodeRequest(id, data()) };
     case "lease":
       return { path: leasePath(id), version, created: stored.at as number, data: data() };
+    case "standing":
+      return stored.s as Standing;
     case "image":
       return { image: id };
     case "pool":

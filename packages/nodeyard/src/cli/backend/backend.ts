@@ -27,10 +27,10 @@ export interface Rows extends Pick<Listing<unknown>, "skipped"> {
 }
 
 /** The lists that commands print. */
-export type ListName = "nodes" | "leases" | "requests" | "uploads" | "builds" | "images";
+export type ListName = "nodes" | "leases" | "requests" | "uploads" | "builds" | "images" | "standings";
 
 /** The lists that can be watched. */
-export type Watched = "nodes" | "requests" | "leases" | "images";
+export type Watched = "nodes" | "requests" | "leases" | "images" | "standings";
 
 /** What ssh needs of a node. */
 export type NodeAccess = Pick<

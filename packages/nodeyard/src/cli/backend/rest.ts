@@ -25,6 +25,7 @@ const KINDS: Readonly<Record<Watched, string>> = {
   requests: "request",
   leases: "lease",
   images: "image",
+  standings: "standing",
 };
 
 /** For the server to write all records of images, milliseconds: it writes them to the tree one after the other. */
@@ -168,6 +169,8 @@ async function rowsOf(
       const rows = (await all(client.list("list_uploads"))).sort(compareUploads);
       return rows.map((row) => uploadRowOf(row, clock.now(), ages));
     }
+    case "standings":
+      return all(client.list("list_standings"));
     case "builds": {
       const rows = (await all(client.list("list_builds"))).sort(compareBuilds);
       return rows.map((row) => buildRowOf(row, clock.now(), ages));

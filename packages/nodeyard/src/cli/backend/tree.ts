@@ -1,5 +1,13 @@
-import { LEASES, paths } from "@nodeyard/model";
-import { ageIn, buildRow, imageRow, nodeRow, requestRow, uploadRow } from "../../listing/index.ts";
+import { LEASES, paths, STANDINGS } from "@nodeyard/model";
+import {
+  ageIn,
+  buildRow,
+  imageRow,
+  nodeRow,
+  requestRow,
+  standingRow,
+  uploadRow,
+} from "../../listing/index.ts";
 import {
   askForNodes,
   createToken,
@@ -27,6 +35,7 @@ import {
   pauseImage,
   providerRecords,
   readNode,
+  readStandings,
   registeredPools,
   releaseLease,
   requestBuild,
@@ -44,6 +53,7 @@ const ROOTS: Readonly<Record<Watched, string>> = {
   requests: paths.requests,
   leases: LEASES,
   images: paths.images,
+  standings: STANDINGS,
 };
 
 /**
@@ -165,6 +175,8 @@ async function list(handles: OperationHandles, name: ListName, ages: Ages): Prom
       const now = treeNow(handles);
       return { rows: items.map((item) => imageRow(item, now, ages)), skipped };
     }
+    case "standings":
+      return { rows: (await readStandings(handles)).map(standingRow), skipped: [] };
     case "builds": {
       const { items, skipped } = await listBuilds(handles);
       return { rows: items.map((item) => buildRow(item, handles, ages)), skipped };

@@ -2,8 +2,8 @@ import { messageOf } from "@nodeyard/runtime";
 import { readSigningKeys, sliverPaths } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
 import { type Config, formatFinding, readConfig, validateConfig } from "../../config/index.ts";
-import { plain } from "../../listing/index.ts";
-import { type OperationHandles, registeredPools } from "../../operations/index.ts";
+import { needAttention, plain, standingText } from "../../listing/index.ts";
+import { type OperationHandles, readStandings, registeredPools } from "../../operations/index.ts";
 import {
   anyDriver,
   askSocket,
@@ -49,7 +49,7 @@ export function defineDoctor(command: Command, session: Session): void {
     .option("--json", "an array of objects on stdout: check, ok, text")
     .addHelpText(
       "after",
-      "\nLooks at configuration, disk, process, certificates and keys, ports, tree, clock, launchers and clouds. Each line is ok, or says what to\ndo; exit code 1 if one is not.  In the tree it makes one znode, which it deletes at once.",
+      "\nLooks at configuration, disk, process, certificates and keys, ports, tree, clock, launchers, what members say of providers, hosts, labels and images, and clouds. Each line is ok, or says what to\ndo; exit code 1 if one is not.  In the tree it makes one znode, which it deletes at once.",
     )
     .action(async ({ json }: { readonly json?: boolean }) => {
       const found: Diagnosis[] = [];
@@ -102,6 +102,12 @@ async function lookAtMachine(
   if (!isThere) return;
   await look("clock", inTree(clock));
   await look("launchers", inTree(launchers));
+  const standings = await withTree(session, readStandings);
+  const wrong = needAttention(standings);
+  // A line each: who looks for one thing finds it.
+  for (const one of wrong) await look(one.kind, () => Promise.reject(new Error(standingText(one))));
+  if (wrong.length === 0)
+    await look("standings", async () => `${standings.length} things, none needs attention`);
   if (isRight)
     await look(
       "clouds",

@@ -1,4 +1,10 @@
-import { imageBuildStates, imageUploadStates, nodeStates, requestStates } from "@nodeyard/model";
+import {
+  imageBuildStates,
+  imageUploadStates,
+  nodeStates,
+  requestStates,
+  standingStates,
+} from "@nodeyard/model";
 import { type Command, Option } from "commander";
 import {
   buildColumns,
@@ -7,6 +13,8 @@ import {
   nodeColumns,
   nodeDetailColumns,
   requestColumns,
+  standingColumns,
+  standingKeys,
   trialColumn,
   uploadColumns,
 } from "../../listing/index.ts";
@@ -27,6 +35,9 @@ interface Table extends Rows {
 interface ListOptions extends Filters {
   readonly detail?: boolean;
   readonly leases?: boolean;
+  readonly providers?: boolean;
+  readonly hosts?: boolean;
+  readonly images?: boolean;
   readonly json?: boolean;
   readonly watch?: boolean;
 }
@@ -56,22 +67,54 @@ function list(
           printSkipped(session.io, skipped);
         };
         if (options.watch !== true) return print();
-        return watching(session, backend, [options.leases === true ? "leases" : what], print);
+        const watched = standingsIn(options) === undefined ? what : "standings";
+        return watching(session, backend, [options.leases === true ? "leases" : watched], print);
       }),
     );
 }
 
-/** `nodeyard list`: Nodepool's table of nodes, or Nodeyard's of leases. */
+/** The kinds of standings that options of `list` ask for, with the heading of their names. */
+const STANDINGS = {
+  providers: ["Provider", "provider"],
+  hosts: ["Host", "host"],
+  images: ["Image", "image"],
+} as const;
+
+function standingsIn(options: ListOptions): (typeof STANDINGS)[keyof typeof STANDINGS] | undefined {
+  const name = (Object.keys(STANDINGS) as (keyof typeof STANDINGS)[]).find((one) => options[one] === true);
+  return name && STANDINGS[name];
+}
+
+/** `nodeyard list`: Nodepool's table of nodes, or Nodeyard's of leases, or how things stand. */
 export function defineList(command: Command, session: Session): void {
   command
     .option("--detail", "all columns of nodes")
     .addOption(
       new Option("--leases", "list leases instead of nodes").conflicts(["detail", "provider", "pool"]),
     );
-  // Of both lists: which one is meant is not known while options are parsed. A state of the other one gives an empty list.
-  const states = [...nodeStates, "waiting", "granted", "released"];
+  for (const [name, what] of Object.entries({
+    providers: "providers",
+    hosts: "static hosts",
+    images: "diskimages",
+  }))
+    command.addOption(
+      new Option(`--${name}`, `list how ${what} stand: why something is wrong, and what to do`).conflicts([
+        "detail",
+        "leases",
+        ...Object.keys(STANDINGS).filter((other) => other !== name),
+      ]),
+    );
+  // Of all lists: which one is meant is not known while options are parsed. A state of another one gives an empty list.
+  const states = [...new Set([...nodeStates, "waiting", "granted", "released", ...standingStates])];
   addFilters(command, ["state", "provider", "pool", "label"], states);
-  list(command, session, "nodes", async (backend, ages, { detail, leases }) => {
+  list(command, session, "nodes", async (backend, ages, options) => {
+    const { detail, leases } = options;
+    const [heading, kind] = standingsIn(options) ?? [];
+    if (heading !== undefined) {
+      const { rows, skipped } = await backend.list("standings", ages);
+      const columns = standingColumns(heading);
+      return { rows: rows.filter((row) => row.kind === kind), skipped, columns, jsonAlso: standingKeys };
+    }
     if (leases === true) {
       const jsonAlso = ["expires", "age"];
       return { ...(await backend.list("leases", ages)), columns: leaseColumns, jsonAlso };

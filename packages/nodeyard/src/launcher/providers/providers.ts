@@ -53,21 +53,27 @@ export type CloudHandles = Pick<
 
 /**
  * Opens a provider. Rejects with the driver's error; the caller tries again. All calls of the provider go
- * through layers that end with their signal and time them. A provider that opens after the deadline is closed.
+ * through layers that end with their signal and time them. A provider that opens after the deadline is closed. `onFailedTry` is told of
+ * requests without an answer, also of those that the driver repeats.
  */
 export async function openProvider(
   driver: Driver,
   config: ProviderConfig,
   handles: CloudHandles,
   signal: AbortSignal,
+  onFailedTry: (error: unknown) => void = () => {},
 ): Promise<OpenProvider> {
+  const observe = observeApi(handles.counters, config.name);
   const opening = driver.open(config, {
     clock: handles.clock,
     random: handles.random,
     scan: handles.scan,
     installation: handles.installation,
     log: handles.log,
-    observe: observeApi(handles.counters, config.name),
+    observe: (call) => {
+      observe(call);
+      if (call.error !== undefined) onFailedTry(call.error);
+    },
     // A driver may see machines of other installations, too; remarks on those are not ours to store.
     remark: ({ installation, nodeId }, text, leaves = false) => {
       if (installation === handles.installation) void takeRemark(handles, nodeId, text, leaves);

@@ -34,6 +34,8 @@ export interface Served {
   leaving: Promise<void> | undefined;
   /** Opens the provider, then refreshes its facts. */
   readonly controller: Controller;
+  /** Why the last request of the opening that is under way had no answer; undefined: none was without. */
+  lastTry: string | undefined;
   /** Times in a row that the cloud listed machines of ours without a record. */
   unsettled: number;
   /** Set while the provider cannot be opened or its API fails: since when, the error, and the time of the next try. */
@@ -73,6 +75,7 @@ export function newServed(
     brake: undefined,
     leaving: undefined,
     controller: controllerOf(() => served),
+    lastTry: undefined,
     unsettled: 0,
     failing: undefined,
   };

@@ -300,7 +300,8 @@ export class Serving {
     const context = this.#context;
     // After a suspension: its pools are out of the registry and its controllers have ended before it is open a second time.
     await served.leaving;
-    const open = await this.#open(config, stop.signal);
+    served.lastTry = undefined;
+    const open = await this.#open(config, stop.signal, (error) => this.#noAnswer(served, error));
     let before: Served | undefined;
     try {
       const facts = await learnFacts(open, context, stop.signal);
@@ -318,11 +319,25 @@ export class Serving {
     return factsPause(served);
   }
 
-  async #open(config: ProviderConfig, signal: AbortSignal): Promise<OpenProvider> {
+  /** While the provider is being opened: shown at once, because the driver itself may try again for a minute. */
+  #noAnswer(served: Served, error: unknown): void {
+    if (served.open !== undefined || served.stop.signal.aborted) return;
+    served.lastTry = messageOf(error);
+    const now = Math.round(this.#context.ages.now());
+    const { since = now } = served.failing ?? {};
+    served.failing = { code: closedCode(error), since, error: served.lastTry, nextTry: now };
+    this.#context.onStanding();
+  }
+
+  async #open(
+    config: ProviderConfig,
+    signal: AbortSignal,
+    onFailedTry?: (error: unknown) => void,
+  ): Promise<OpenProvider> {
     const driver = await this.#driverOf(config.driver);
     // Before anything is opened: a driver for static hosts would begin to register them.
     if (isExclusive(driver)) await refuseForeign(this.#context, config.name);
-    return openProvider(driver, config, this.#context, signal);
+    return openProvider(driver, config, this.#context, signal, onFailedTry);
   }
 
   /** Notes the failure for `explain` and the log. Returns the pause before the next try, milliseconds. */
@@ -335,9 +350,13 @@ export class Serving {
     // The time of the first failure in a row, which `explain` shows.
     const since = served.failing?.since ?? now;
     const code = open === undefined ? closedCode(error) : "provider.failing";
-    served.failing = { code, since, error: messageOf(error), nextTry: now + Math.round(pause) };
+    // A time limit alone is no cause: the far end said it, or the way to it.
+    const isLate = (error as { code?: unknown }).code === "launcher.provider_silent";
+    const cause =
+      isLate && served.lastTry !== undefined ? `${served.lastTry} (${messageOf(error)})` : messageOf(error);
+    served.failing = { code, since, error: cause, nextTry: now + Math.round(pause) };
     this.#context.onStanding();
-    const facts = { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) };
+    const facts = { provider: config.name, error: cause, retryMs: Math.round(pause) };
     if (open !== undefined) {
       log.warn(facts, "cannot read a provider's quota; the last known one stays in force");
       this.#onChange();

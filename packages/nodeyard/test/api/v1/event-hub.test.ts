@@ -19,6 +19,7 @@ function fakeView() {
     own: new Map(),
     components: new Map(),
     images: { names: () => [] },
+    standings: { list: () => [] },
     complete: true,
     onEvent(given: typeof listener) {
       listener = given;

@@ -39,6 +39,7 @@ function world(seed = 1) {
     own: new Map(),
     components: new Map(),
     images: { names: () => [] },
+    standings: { list: () => [] },
     complete: true,
     onEvent(given: NonNullable<typeof listener>) {
       listener = given;

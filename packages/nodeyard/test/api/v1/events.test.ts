@@ -65,7 +65,7 @@ async function work(): Promise<void> {
 /** What the lists have, by `kind/id`. */
 async function lists(): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>();
-  for (const kind of ["node", "request", "lease", "image", "pool", "member"]) {
+  for (const kind of ["node", "request", "lease", "image", "pool", "member", "standing"]) {
     const { text } = await ask(socket, `/v1/${kind}s?limit=1000`);
     for (const row of JSON.parse(text).items) found.set(`${kind}/${row.id ?? row.image}`, row);
   }

@@ -50,6 +50,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/builds": "voa",
   "GET /v1/uploads": "voa",
   "GET /v1/members": "voa",
+  "GET /v1/standings": "voa",
   "GET /v1/tokens": "a",
   "GET /v1/audit": "oa",
   "POST /v1/leases": "uoa",
