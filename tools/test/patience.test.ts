@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const OWN_LIMIT = [
   /(?<![-\w])timeout: \d[\d_]{3,}/,
   /AbortSignal\.timeout\(\d/,
-  /^ {0,4}\}, \d[\d_]{3,}\);$/m,
+  /^ {0,4}(?:\}|(?:before|after)(?:All|Each)\(.*), \d[\d_]{3,}\);$/m,
   /\b(?:LIMIT|PATIENCE)_MS = \d/,
 ];
 /** The limit is what is tested, or waits for another process of this machine's file. */

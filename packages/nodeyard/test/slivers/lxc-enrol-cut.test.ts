@@ -35,7 +35,7 @@ describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", () => {
     await site.prepare();
   });
 
-  afterAll(() => site.stop(), 120_000);
+  afterAll(() => site.stop());
 
   test("before its programs were there: what it had made is taken back all the same", async () => {
     const damaged = join(folder, "damaged");

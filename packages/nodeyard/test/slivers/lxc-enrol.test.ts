@@ -36,7 +36,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     await site.prepare();
   });
 
-  afterAll(() => site.stop(), 120_000);
+  afterAll(() => site.stop());
 
   test("its root has a home of its own: none of our shell's files, whose programs take locks at each login", () => {
     expect(machine.run("ls", "-A", "/root").trim()).toBe(".ssh");

@@ -38,7 +38,7 @@ describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", () => {
     await real.clear();
     expect(await real.leftovers()).toEqual([]);
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   describe.each(["account", "container"] as const)("%s", (kind) => {
     let backEnd: LxcBackEnd;

@@ -13,7 +13,7 @@ describe.skipIf(skip)("slivers by LXC", () => {
   beforeAll(async () => {
     real = await realMachine();
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   for (const kind of ["account", "container"] as const)
     backEndConformance(

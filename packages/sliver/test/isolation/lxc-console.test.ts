@@ -18,7 +18,7 @@ describe.skipIf(whyNot() !== undefined)("the console of a sliver", () => {
     real = await realMachine();
     backEnd = real.backEnd("container");
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   const configOf = (index: number, initscript: string): SliverConfig => ({
     ...configsOf(real.key, { [index]: {} })[0]!,

@@ -65,7 +65,7 @@ describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", { tim
     await real.clear();
     expect(await real.leftovers()).toEqual([]);
   }, 60_000);
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   test.each(SHARED)(
     "$name that one takes are refused to no other, to no new sliver and not to root of the machine",

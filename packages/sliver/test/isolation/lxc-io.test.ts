@@ -20,8 +20,8 @@ describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", () =
   beforeAll(async () => {
     real = await realMachine();
   });
-  afterEach(() => real.clear(), 60_000);
-  afterAll(() => real?.stop(), 60_000);
+  afterEach(() => real.clear());
+  afterAll(() => real?.stop());
 
   test("cgroup v2 limits it also when it is buffered; v1 does not, and that is said", async () => {
     const { signal } = new AbortController();

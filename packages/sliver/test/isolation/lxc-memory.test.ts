@@ -13,7 +13,7 @@ describe.skipIf(whyNot() !== undefined)("memory", () => {
   beforeAll(async () => {
     real = await realMachine();
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   test("that is full: what the kernel killed is counted for its sliver alone", async () => {
     const backEnd = real.backEnd("account");
@@ -57,7 +57,7 @@ describe.skipIf(whyNot() !== undefined)("memory of all slivers", () => {
   beforeAll(async () => {
     real = await realMachine({}, 128 * MIB);
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   test("is limited, so that one without a limit of its own takes nothing from the rest of the machine", async () => {
     await bringUp(real.backEnd("account"), configsOf(real.key, { 1: { memoryCap: 0 } }));

@@ -11,7 +11,7 @@ describe.skipIf(whyNot() !== undefined)("containers in a sliver", () => {
   beforeAll(async () => {
     real = await realMachine();
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   test("podman runs an image in one whose class is nesting, within the sliver's limits, and in no other", async () => {
     const [one, two] = configsOf(real.key, {

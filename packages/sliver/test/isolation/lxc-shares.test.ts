@@ -13,7 +13,6 @@ import { begin, bringUp, configsOf } from "./machine/slivers.ts";
 
 /** Milliseconds over which a split is measured, and before which it may still settle. */
 const MEASURED = 4_000;
-const SETTLING = 500;
 
 describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () => {
   let real: RealMachine;
@@ -22,8 +21,8 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () =>
     real = await realMachine();
     backEnd = real.backEnd("account");
   });
-  afterEach(() => real.clear(), 60_000);
-  afterAll(() => real?.stop(), 60_000);
+  afterEach(() => real.clear());
+  afterAll(() => real?.stop());
 
   test("3:1 under full load, and a loan of half the surplus moves it at once", async () => {
     const shares: Record<number, Partial<Rspec>> = { 1: { cpuShare: 96 }, 2: { cpuShare: 32 } };
@@ -32,10 +31,7 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () =>
     await bringUp(backEnd, before);
     const loads = [1, 2].map((index) => begin(real, index, "while :; do :; done"));
     try {
-      await pause(1_000);
-      const split = await ratio();
-      expect(split).toBeGreaterThan(3 * 0.95);
-      expect(split).toBeLessThan(3 * 1.05);
+      await ratioIs(3);
 
       // The lender keeps his floor: of 96 with a floor of 32, half of what is above is 32.
       const lent = effectiveAfter(before, "sliver1", "sliver2", 32);
@@ -44,10 +40,7 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () =>
       const { signal } = new AbortController();
       for (const config of after)
         expect((await backEnd.configure(config, signal)).unenforced).not.toContain("cpu");
-      await pause(SETTLING);
-      const even = await ratio();
-      expect(even).toBeGreaterThan(0.95);
-      expect(even).toBeLessThan(1.05);
+      await ratioIs(1);
     } finally {
       for (const load of loads) load.kill();
     }
@@ -56,19 +49,19 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () =>
   test("a guarantee holds beside another sliver and four busy processes of the machine", async () => {
     await bringUp(backEnd, configsOf(real.key, { 1: { cpuGuarantee: 450 }, 2: {} }, [0]));
     const loads = [1, 2].map((index) => begin(real, index, "while :; do :; done"));
-    await pause(1_000);
     const rivals = Array.from({ length: 4 }, () =>
       spawn("taskset", ["-c", "0", "sh", "-c", "while :; do :; done"], { stdio: "ignore" }),
     );
     try {
-      await pause(SETTLING);
       // Of what they have together, so that it does not matter what else the machine does meanwhile.
       const uses = () => [usage(1), usage(2), ...rivals.map(({ pid }) => processUsage(pid!))];
-      const before = uses();
-      await pause(MEASURED);
-      const [own, ...others] = uses().map((now, at) => now - before[at]!);
-      const all = others.reduce((sum, one) => sum + one, own!);
-      expect(own! / all).toBeGreaterThan(0.45);
+      const part = async () => {
+        const before = uses();
+        await pause(MEASURED);
+        const [own, ...others] = uses().map((now, at) => now - before[at]!);
+        return own! / others.reduce((sum, one) => sum + one, own!);
+      };
+      await expect.poll(part).toBeGreaterThan(0.45);
     } finally {
       for (const one of [...loads, ...rivals]) one.kill();
     }
@@ -83,9 +76,9 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () =>
       expect(await used(1)).toBeLessThan(0.22);
       for (const config of configsOf(real.key, { 1: { cpuCap: 600 } }))
         await backEnd.configure(config, signal);
-      const more = await used(1);
+      let more = 0;
       // More than the old cap allows, however little of the CPU others leave.
-      expect(more).toBeGreaterThan(0.22);
+      await expect.poll(async () => (more = await used(1))).toBeGreaterThan(0.22);
       expect(more).toBeLessThan(0.65);
     } finally {
       load.kill();
@@ -128,6 +121,10 @@ function recordOf({ name, effective, keys }: SliverConfig): Omit<SliverRecord, "
     rspec: effective,
   };
 }
+
+/** Measured again where a login takes long or other work disturbs it: a split that is wrong is wrong each time. */
+const ratioIs = (wanted: number) =>
+  expect.poll(ratio).toSatisfy((is: number) => is > wanted * 0.95 && is < wanted * 1.05);
 
 /** CPU time of sliver 1 over that of sliver 2, by the kernel's own count. */
 async function ratio(): Promise<number> {

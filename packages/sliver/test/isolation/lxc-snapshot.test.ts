@@ -131,7 +131,7 @@ describe.skipIf(whyNot() !== undefined)("a warm start", () => {
   beforeAll(async () => {
     real = await realMachine();
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   test("a sliver that was prepared starts as many, with what was prepared and its own name, key and login", async () => {
     const backEnd = real.backEnd("container");

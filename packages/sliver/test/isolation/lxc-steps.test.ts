@@ -18,7 +18,7 @@ describe.skipIf(whyNot() !== undefined)("whatever was done to slivers, nothing i
   beforeAll(async () => {
     real = await realMachine();
   });
-  afterAll(() => real?.stop(), 60_000);
+  afterAll(() => real?.stop());
 
   test(`${STEPS} random steps, seed ${SEED}`, { timeout: patient(60_000 + 4_000 * STEPS) }, async () => {
     const random = seededRandom(SEED);
