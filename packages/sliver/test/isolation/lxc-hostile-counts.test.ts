@@ -54,17 +54,17 @@ const SHARED: readonly Shared[] = [
   },
 ];
 
-describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", () => {
   let real: RealMachine;
   let backEnd: LxcBackEnd;
   beforeAll(async () => {
     real = await realMachine();
     backEnd = real.backEnd("account");
-  }, 1_800_000);
+  });
   afterEach(async () => {
     await real.clear();
     expect(await real.leftovers()).toEqual([]);
-  }, 60_000);
+  });
   afterAll(() => real?.stop());
 
   test.each(SHARED)(
