@@ -20,7 +20,8 @@ export interface Openshift {
 /**
  * The `project.openshift.io` group in front of a real API server, which answers everything else: OpenShift's own server cannot be built
  * from Go modules. As there, a project is a namespace; a request makes one with display name, description and requester as annotations,
- * takes no labels along, and makes its requester administrator; who asks sees projects by what the credential may do with namespaces.
+ * takes no labels along, and makes its requester administrator; who asks sees projects by what the credential may do with namespaces. Lists
+ * have no version, and watches no bookmarks; the end of a project is told by its name alone (openshift-apiserver, `pkg/project/auth`).
  */
 export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
   const at = (name: string) => join(site.folder, name);
@@ -62,7 +63,11 @@ export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
           ...(body === "" ? {} : { body }),
         });
         reply.writeHead(answer.statusCode, { "content-type": "application/json" });
-        for await (const chunk of answer.body) reply.write(chunk);
+        const isOfAll = asked.method === "GET" && /^\/apis\/project[^?]*\/projects(\?|$)/.test(asked.url!);
+        if (!isOfAll) for await (const chunk of answer.body) reply.write(chunk);
+        else if (/[?&]watch=/.test(asked.url!))
+          for await (const line of events(answer.body)) reply.write(line);
+        else reply.write(withoutVersion(await text(answer.body)));
         reply.end();
       } catch (error) {
         if (!reply.headersSent) reply.writeHead(503);
@@ -88,6 +93,26 @@ export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
       await behind.destroy();
     },
   };
+}
+
+function withoutVersion(list: string): string {
+  const parsed = JSON.parse(list);
+  return JSON.stringify(parsed.kind === "NamespaceList" ? { ...parsed, metadata: {} } : parsed);
+}
+
+async function* events(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) {
+      const { type, object } = JSON.parse(line);
+      if (type === "BOOKMARK") continue;
+      const told = type === "DELETED" ? { metadata: { name: object.metadata.name } } : object;
+      yield `${JSON.stringify({ type, object: told })}\n`;
+    }
+  }
 }
 
 async function text(stream: AsyncIterable<Uint8Array>): Promise<string> {

@@ -33,7 +33,7 @@ export async function kubeProvider(
       },
       create: (order, step) => nodes.create(order, step),
       remove: (tag, step) => nodes.remove(tag, step),
-      find: (tag, signal) => nodes.find(tag, signal),
+      find: (tag, signal, stored = null) => nodes.find(tag, signal, stored),
       list: (signal) => nodes.list(signal),
       removeResource: (resource, signal) => nodes.removeResource(resource, signal),
       quota: (signal) => nodes.quota(signal),

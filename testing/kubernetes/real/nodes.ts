@@ -172,6 +172,22 @@ describe("kubernetes", () => {
   });
 });
 
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Each verb on each resource and name. */
+function triplesOf({ apiGroups, resources, resourceNames = ["*"], verbs }: Rule): readonly string[] {
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      resourceNames.flatMap((name) => verbs.map((verb) => `${verb} ${resource}.${group} ${name}`)),
+    ),
+  );
+}
+
 test("six calls for a pod's whole life, beside the watches, with no more than the rights of the page", async () => {
   const names = ROLES.map((role) => (role as Named).metadata.name);
   // They are the cluster's: other tests of this file are of one without them.
@@ -185,6 +201,23 @@ test("six calls for a pod's whole life, beside the watches, with no more than th
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "nodeyard-launcher" },
     subjects: [{ kind: "User", name: "launcher" }],
   });
+  // With a token of another account, such as one that an administrator has for a program, it would be that account.
+  const token = (account: string) => {
+    const path = `/api/v1/namespaces/kube-system/serviceaccounts/${account}/token`;
+    return site.call("POST", path, "launcher-token", { spec: {} });
+  };
+  expect((await token("default")).status).toBe(403);
+  expect((await token("zuul-worker")).status).toBe(404);
+  const reviews = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+  const review = await site.call("POST", reviews, "launcher-token", { spec: { namespace: "kube-system" } });
+  const rules: readonly Rule[] = JSON.parse(review.text).status.resourceRules;
+  const page = ROLES.find((role) => (role as Named).metadata.name === "nodeyard-launcher") as {
+    rules: Rule[];
+  };
+  const asked = rules.filter(
+    ({ apiGroups }) => !apiGroups.some((group) => group.endsWith("n.k8s.io") && group.startsWith("auth")),
+  );
+  expect(asked.flatMap(triplesOf).sort()).toEqual([...page.rules.flatMap(triplesOf)].sort());
   const { create, remove } = await open("kubernetes", POD, {}, "launcher");
   // The first also finds out that the cluster has roles for jobs.
   await create("0000000001");

@@ -28,7 +28,9 @@ interface WatchEvent {
 const WATCH_S = 290;
 /** Milliseconds without an event after which the connection is considered lost: the server sends a bookmark every minute. */
 const SILENCE_MS = 150_000;
-/** Milliseconds between complete lists. They bound the delay when an event was lost. */
+/** The same where the server sends no bookmarks, so that a quiet watch cannot be told from a lost one: it ends before it counts as lost. */
+const QUIET_WATCH_S = 120;
+/** Milliseconds between complete lists. They bound the delay when an event was lost, or when the server was restored to an older state. */
 const RESYNC_MS = 600_000;
 /** Longest pause before a failed list or watch is tried again, milliseconds. */
 const SLOWEST_MS = 5_000;
@@ -41,6 +43,9 @@ const GONE = 410;
  *
  * It begins when it is made, and retries with back-off until `close`. Readers see the last known state during an outage. A
  * deletion that no event reported is noticed at the next list.
+ *
+ * A collection whose lists have no version (OpenShift's projects) cannot be resumed: it is listed before each watch, and a deletion that
+ * names nothing but the object counts as one of the object that is known.
  */
 export class ObjectWatch<T extends KubeObject> {
   readonly #options: WatchOptions;
@@ -53,6 +58,10 @@ export class ObjectWatch<T extends KubeObject> {
   readonly #onSync = new Set<() => void>();
   /** Version at which the next watch begins; undefined: list first. */
   #version: string | undefined;
+  /** Lists have a version, so that a watch can go on where the last one ended. */
+  #resumes = true;
+  /** Monotonic time at which the next complete list is due, whatever events say. */
+  #listAt = 0;
   /** Everything has been listed once. It stays true during outages. */
   #isSynced = false;
   /** Error of the latest attempt; undefined after a list. */
@@ -105,6 +114,12 @@ export class ObjectWatch<T extends KubeObject> {
   note(object: T): void {
     const known = this.#objects.get(keyOf(object));
     if (known === undefined || versionOf(known) < versionOf(object)) this.#set(object);
+  }
+
+  /** The server does not have the object any more, as a call of this process learnt. A later object of the name stays. */
+  forget(object: T): void {
+    const known = this.#objects.get(keyOf(object));
+    if (known?.metadata.uid === object.metadata.uid) this.#delete(known);
   }
 
   /**
@@ -161,7 +176,8 @@ export class ObjectWatch<T extends KubeObject> {
     const { clock, random, onFailure } = this.#options;
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; ) {
-      const isListing = this.#version === undefined;
+      // By the clock, not by a timer of the watch: each watch ends sooner than that.
+      const isListing = this.#version === undefined || !this.#resumes || clock.monotonic() >= this.#listAt;
       try {
         if (isListing) await this.#list(signal);
         // Returns when the server ended the watch after WATCH_S, which is no failure.
@@ -184,16 +200,24 @@ export class ObjectWatch<T extends KubeObject> {
 
   /** Lists the collection, adds what is new, and removes what the list does not have. */
   async #list(signal: AbortSignal): Promise<void> {
-    const { connection, path } = this.#options;
+    const { connection, clock, random, path } = this.#options;
     const page = (query: Readonly<Record<string, string>>) =>
       connection.get<List<T>>({ path, query: { ...this.#selector, ...query }, signal });
+    // What is known by now is older than the list, whatever its version: a server that was restored counts versions anew.
+    const before = new Map(this.#objects);
     const { items, version } = await listAll<T>(page);
     const listed = new Set(items.map(keyOf));
-    for (const item of items) this.note(item);
-    // Objects with a newer version than the list were created after it.
-    for (const [key, known] of [...this.#objects])
-      if (!listed.has(key) && versionOf(known) <= Number(version)) this.#delete(known);
-    this.#version = version;
+    for (const item of items) {
+      const key = keyOf(item);
+      const known = this.#objects.get(key);
+      if (known === undefined || known !== before.get(key)) this.note(item);
+      else if (known.metadata.resourceVersion !== item.metadata.resourceVersion) this.#set(item);
+    }
+    for (const [key, known] of before)
+      if (!listed.has(key) && this.#objects.get(key) === known) this.#delete(known);
+    this.#resumes = version !== undefined && version !== "";
+    this.#version = this.#resumes ? version : "0";
+    this.#listAt = clock.monotonic() + jitter(random, RESYNC_MS);
     this.#isSynced = true;
     this.#error = undefined;
     for (const wake of [...this.#onSync]) wake();
@@ -201,23 +225,18 @@ export class ObjectWatch<T extends KubeObject> {
 
   /** Follows one watch to its end. Rejects when the connection is lost or silent, and when the server no longer knows the version. */
   async #follow(signal: AbortSignal): Promise<void> {
-    const { connection, clock, random, path } = this.#options;
+    const { connection, clock, path } = this.#options;
     const own = new AbortController();
     const stop = () => own.abort(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
     const silent = () => own.abort(new NoAnswer(`the watch of ${path} was silent for ${SILENCE_MS} ms`));
     let guard = clock.setTimer(SILENCE_MS, silent);
-    // Jitter: watches that began together do not all list at the same moment.
-    const resync = clock.setTimer(jitter(random, RESYNC_MS), () => {
-      this.#version = undefined;
-      own.abort(RESYNC);
-    });
     const query = {
       ...this.#selector,
       watch: "1",
       allowWatchBookmarks: "true",
       resourceVersion: this.#version!,
-      timeoutSeconds: String(WATCH_S),
+      timeoutSeconds: String(this.#resumes ? WATCH_S : QUIET_WATCH_S),
     };
     try {
       for await (const line of connection.lines({ path, query, signal: own.signal })) {
@@ -225,11 +244,8 @@ export class ObjectWatch<T extends KubeObject> {
         guard = clock.setTimer(SILENCE_MS, silent);
         this.#take(line as WatchEvent);
       }
-    } catch (error) {
-      if (error !== RESYNC) throw error;
     } finally {
       guard.cancel();
-      resync.cancel();
       signal.removeEventListener("abort", stop);
     }
   }
@@ -242,10 +258,11 @@ export class ObjectWatch<T extends KubeObject> {
         object.code ?? 500,
         JSON.stringify({ ...object, message: object.message ?? "" }),
       );
-    this.#version = object.metadata.resourceVersion;
+    const known = this.#objects.get(keyOf(object));
+    if (this.#resumes) this.#version = object.metadata.resourceVersion;
+    else if (type === "DELETED") return known && this.#delete(known);
     if (type === "BOOKMARK") return;
     if (type !== "DELETED") return this.note(object as unknown as T);
-    const known = this.#objects.get(keyOf(object));
     if (known !== undefined && versionOf(known) <= versionOf(object)) this.#delete(object as unknown as T);
   }
 
@@ -267,9 +284,6 @@ export class ObjectWatch<T extends KubeObject> {
     return this.#options.selector === undefined ? {} : { labelSelector: this.#options.selector };
   }
 }
-
-/** Ends a watch without a failure; compared by identity. */
-const RESYNC = new Error("time to list everything");
 
 function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;

@@ -14,7 +14,7 @@ const PROJECT_API = "/apis/project.openshift.io/v1";
  *
  * `cluster.watch` counts each call as a user. The first call of `watch` is kept, so that one `close` releases it.
  */
-export function homesOf({ cluster, kind, log }: Site) {
+export function homesOf({ cluster, kind, log, clock }: Site) {
   const { connection } = cluster;
   const isProject = kind === "openshift";
   const path = isProject ? `${PROJECT_API}/projects` : NAMESPACES;
@@ -50,6 +50,15 @@ export function homesOf({ cluster, kind, log }: Site) {
     watching = undefined;
   }
 
-  const collection = { connection, path, namespace: "", what: "namespace", ours, watch, make } as const;
+  const collection = {
+    connection,
+    clock,
+    path,
+    namespace: "",
+    what: "namespace",
+    ours,
+    watch,
+    make,
+  } as const;
   return { homes: new Owned<KubeObject>(collection), watch, close };
 }

@@ -1,6 +1,7 @@
 import {
   type CreateOrder,
   DriverError,
+  type ExternalId,
   type LabelConfig,
   type Machine,
   type Resource,
@@ -22,12 +23,6 @@ import { machineOf, markOf, portOf } from "./record.ts";
 import type { Nodes } from "./types.ts";
 
 /**
- * Milliseconds after which no launch is under way any more: a namespace without its pod is then a leak. More than three times the
- * time limit of a launch (`compile` in config.ts).
- */
-const LAUNCHED_MS = 1_200_000;
-
-/**
  * Nodes with a namespace or project of their own: drivers `kubernetes` and `openshift`. The namespace is the node: it carries the
  * tag, its name is the external id, and its deletion removes pod, account, role and binding. Nothing is kept in memory but
  * caches, so a launcher that starts again continues with what the cluster has.
@@ -37,8 +32,6 @@ export function isolatedNodes(site: Site): Nodes {
   const { tokenMs } = site.config.own;
   /** Watch of pods in all namespaces; undefined when the credential has no right to it. */
   let pods: Seen | undefined;
-  /** Namespaces whose pod was ready before, in a launch of this process. When it is missing later, it was evicted. */
-  const ready = new Set<string>();
 
   async function* create(
     order: CreateOrder,
@@ -71,7 +64,6 @@ export function isolatedNodes(site: Site): Nodes {
         const { connection } = site.cluster;
         const handles = { connection, watch: seen.watch, clock: site.clock, roomMs: site.roomMs };
         pod = await podReady(handles, { namespace: name, name: label.name }, signal);
-        ready.add(name);
       } finally {
         seen.release();
       }
@@ -98,10 +90,11 @@ export function isolatedNodes(site: Site): Nodes {
     );
   }
 
-  async function* remove(tag: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
-    const names = namesOf(tag);
-    yield* homes.remove(tag, names, signal);
-    for (const name of names) ready.delete(name);
+  /** Under a name of the node's: an id may be from an older version or of another node. */
+  const storedName = (tag: Tag, id: ExternalId | null) => namesOf(tag).find((name) => name === id) ?? null;
+
+  async function* remove(tag: Tag, { signal, externalId }: StepContext): AsyncGenerator<Step, void, void> {
+    yield* homes.remove(tag, namesOf(tag), signal, storedName(tag, externalId));
   }
 
   /**
@@ -109,21 +102,13 @@ export function isolatedNodes(site: Site): Nodes {
    * replaces them.
    */
   async function list(signal: AbortSignal): Promise<readonly Resource[]> {
-    // A launch that ends during the call may be missing from its answer.
-    const before = [...ready];
-    const all = await homes.all(signal);
-    // What another launcher removed would be kept for ever.
-    const there = new Set(all.map(({ metadata }) => metadata.name));
-    for (const name of before) if (!there.has(name)) ready.delete(name);
-    return all.map((home) => {
+    return (await homes.all(signal)).map((home) => {
       const { tag, resources, pod } = aboutOf(home);
-      const { name: id, creationTimestamp = "" } = home.metadata;
+      const { name: id } = home.metadata;
       const seen = pod === null || pods === undefined ? undefined : pods.watch.get(pod, id);
-      const isLate = site.clock.now() - Date.parse(creationTimestamp) > LAUNCHED_MS;
-      // A missing pod means an eviction only in a namespace of this installation (the watch has no other pods), and only when the
-      // pod was there before or had the time to come. Otherwise a launch under way would be taken for a failed one.
-      const isMissing =
-        pod !== null && pods !== undefined && isOurs(home) && seen === undefined && (isLate || ready.has(id));
+      // A missing pod was evicted or deleted, or is not made yet: only ready nodes are judged by it. The watch has pods of this installation
+      // only.
+      const isMissing = pod !== null && pods !== undefined && isOurs(home) && seen === undefined;
       const ended = isMissing || (seen !== undefined && hasEnded(seen));
       // A namespace of another owner does not count as a machine.
       const type = tag === null ? "namespace" : "instance";
@@ -149,8 +134,8 @@ export function isolatedNodes(site: Site): Nodes {
     create,
     remove,
     list,
-    async find(tag, signal) {
-      return (await homes.find(tag, namesOf(tag), signal))?.metadata.name;
+    async find(tag, signal, stored = null) {
+      return (await homes.find(tag, namesOf(tag), signal, storedName(tag, stored)))?.metadata.name;
     },
     async removeResource({ id, tag }, signal) {
       // Read again: since the caller's list the namespace may have been deleted, and its name been taken by another owner.
@@ -164,11 +149,13 @@ export function isolatedNodes(site: Site): Nodes {
     need: async (label) => label.own.amounts,
     async stands(tag, signal) {
       const home = await standing(tag, signal);
-      const { metadata } = home;
-      // Without the right to watch pods of all namespaces, evictions are not noticed.
-      const pod = pods?.watch.get(aboutOf(home).pod ?? "", metadata.name);
-      if (pod !== undefined && hasEnded(pod))
-        throw new DriverError("not-found", `pod ${metadata.name}/${pod.metadata.name} has ended`);
+      const { name } = home.metadata;
+      const { pod } = aboutOf(home);
+      if (pod === null) return;
+      // A drained pod is not there at all. The watch may not show a new one yet, and a credential may lack the right to it.
+      const there = pods?.watch.get(pod, name) ?? (await podOf(site, name, pod, signal));
+      if (there === undefined || hasEnded(there))
+        throw new DriverError("not-found", `pod ${name}/${pod} is gone or has ended`);
     },
     async renew(tag, signal) {
       const home = await standing(tag, signal);
@@ -212,6 +199,21 @@ async function claimPod(
   } catch (error) {
     if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
     return readPod(site, namespace, name, signal);
+  }
+}
+
+/** The pod of a node; undefined when there is none. */
+async function podOf(
+  site: Site,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  try {
+    return await readPod(site, namespace, name, signal);
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 404) return undefined;
+    throw error;
   }
 }
 

@@ -1,5 +1,15 @@
-import { type CreateOrder, DriverError, type Step, sameNode, type Tag } from "@nodeyard/driver";
 import {
+  type Clock,
+  type CreateOrder,
+  DriverError,
+  deadline,
+  LostMetadata,
+  type Step,
+  sameNode,
+  type Tag,
+} from "@nodeyard/driver";
+import {
+  type Condition,
   type Connection,
   KubeError,
   type KubeObject,
@@ -13,10 +23,22 @@ import { aboutOf } from "./about.ts";
 export const CALL_MS = 60_000;
 /** Milliseconds until an object must be gone: pods may take their time to end. */
 const GONE_MS = 600_000;
+/**
+ * Milliseconds without news of a deletion after which the object is read: the watch may be silent, and the server may have answered
+ * "not found" for an object that it still has.
+ */
+const UNHEARD_MS = 10_000;
+/** Milliseconds after which a namespace that says what keeps it from ending is not waited for any longer in this attempt. */
+const HELD_MS = 60_000;
+/** Conditions of a namespace that ends only when somebody does something: a job may have set a finalizer. */
+const HELD = ["NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];
+/** The end of that wait; compared by identity. */
+const UNHEARD = new Error("no news of a deletion");
 
 /** A collection in which an object stands for a node: namespaces, projects, or the pods of one project. */
 export interface Collection<T extends KubeObject> {
   readonly connection: Connection;
+  readonly clock: Clock;
   /** Path of its API without a slash at the end: `/api/v1/namespaces`. A name is appended to it. */
   readonly path: string;
   /** Namespace of the collection; empty when it has none. */
@@ -53,9 +75,15 @@ export class Owned<T extends KubeObject> {
 
   /**
    * The same, but asks the server when the watch does not show it. The watch may lag behind, and `remove` must not conclude from
-   * that that a node has no object. What is found is added to the watch.
+   * that that a node has no object. What is found is added to the watch. `stored`: the name in the node's record, whose object counts
+   * although it has lost labels and annotations, unless it is another node's.
    */
-  async find(tag: Tag, names: readonly string[] | null, signal: AbortSignal): Promise<T | undefined> {
+  async find(
+    tag: Tag,
+    names: readonly string[] | null,
+    signal: AbortSignal,
+    stored: string | null = null,
+  ): Promise<T | undefined> {
     const known = await this.known(tag, names, signal);
     if (known !== undefined) return known;
     const { ours } = this.#in;
@@ -65,9 +93,17 @@ export class Owned<T extends KubeObject> {
       ours === null
         ? await Promise.all((names ?? []).map((name) => this.#read(name, signal)))
         : await this.all(signal, { labelSelector: selector });
-    const found = listed.find((one) => one !== undefined && isOf(one, tag));
+    const found =
+      listed.find((one) => one !== undefined && isOf(one, tag)) ?? (await this.#stored(tag, stored, signal));
     if (found !== undefined) (await this.#in.watch(signal)).note(found);
     return found;
+  }
+
+  /** The object of a record's name: the node's by its annotation, or one that says nothing of any node. */
+  async #stored(tag: Tag, name: string | null, signal: AbortSignal): Promise<T | undefined> {
+    const there = name === null ? undefined : await this.#read(name, signal);
+    if (there === undefined || there === FOREIGN) return undefined;
+    return isOf(there, tag) || aboutOf(there).tag === null ? there : undefined;
   }
 
   /** All objects that the credential can list, with those of others. `query` restricts the list. Rejects rather than return a part. */
@@ -98,16 +134,20 @@ export class Owned<T extends KubeObject> {
     throw new DriverError("fatal", `${order.tag.provider}: others have ${what}s ${names.join(" and ")}`);
   }
 
-  /** Steps that delete everything that has the tag. Searched by tag only: an id may be from an older version or of another node. */
+  /**
+   * Steps that delete everything that has the tag. `stored`: as in `find`; rejects with LostMetadata for an object that may be another's.
+   */
   async *remove(
     tag: Tag,
     names: readonly string[] | null,
     signal: AbortSignal,
+    stored: string | null = null,
   ): AsyncGenerator<Step, void, void> {
     yield { step: "delete", deadlineMs: CALL_MS };
     // More than one object may have the tag, when a lost answer made an earlier attempt take the second name. All are deleted.
-    let there = await this.find(tag, names, signal);
+    let there = await this.find(tag, names, signal, stored);
     while (there !== undefined) {
+      if (!isOf(there, tag)) throw new LostMetadata(there.metadata.name, tag.nodeId);
       await this.#delete(there, signal);
       yield { step: "gone", deadlineMs: GONE_MS };
       await this.#gone(there, signal);
@@ -160,11 +200,32 @@ export class Owned<T extends KubeObject> {
     }
   }
 
-  /** Resolves when the watch shows no object with this uid under the name. A later object of the same name is another one. */
-  async #gone({ metadata: { name, uid } }: T, signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when there is no object with this uid under the name, as the watch says or, without news of it, the server. A later object of
+   * the same name is another one. An object whose deletion has not begun is deleted again.
+   */
+  async #gone(object: T, signal: AbortSignal): Promise<void> {
+    const { name, uid } = object.metadata;
     const watch = await this.#in.watch(signal);
     const place = { name, namespace: this.#in.namespace };
-    await watch.wait(place, (there) => (there?.metadata.uid === uid ? undefined : true), signal);
+    const began = this.#in.clock.monotonic();
+    for (;;) {
+      using limit = deadline(this.#in.clock, UNHEARD_MS, () => UNHEARD, signal);
+      try {
+        await watch.wait(place, (there) => (there?.metadata.uid === uid ? undefined : true), limit.signal);
+        return;
+      } catch (error) {
+        if (error !== UNHEARD) throw error;
+      }
+      const there = await this.#read(name, signal);
+      // FOREIGN: a project that is gone cannot be read any more, as one of another owner. Its deletion was accepted.
+      if (there?.metadata.uid !== uid) return watch.forget(object);
+      watch.note(there);
+      if (there.metadata.deletionTimestamp === undefined) await this.#delete(there, signal);
+      const held = heldBy(there);
+      if (held !== undefined && this.#in.clock.monotonic() - began >= HELD_MS)
+        throw new DriverError("transient", `${this.#in.what} ${name} does not end: ${held}`);
+    }
   }
 
   /** The object from the server; undefined when there is none; FOREIGN when the name is taken by one that this credential may not read. */
@@ -183,6 +244,14 @@ export class Owned<T extends KubeObject> {
 
 /** Stands for a project of another owner. It has no tag, so that no node owns it. */
 const FOREIGN: KubeObject = { metadata: { name: "", uid: "", resourceVersion: "" } };
+
+/** What keeps a namespace from ending, in its own words. */
+function heldBy(object: KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } }) {
+  const condition = object.status?.conditions?.find(
+    ({ type, status }) => HELD.includes(type) && status === "True",
+  );
+  return condition && (condition.message ?? condition.type);
+}
 
 function isOf(object: KubeObject, tag: Tag): boolean {
   return sameNode(aboutOf(object).tag, tag);

@@ -2,6 +2,7 @@ import {
   add,
   type CreateOrder,
   DriverError,
+  type ExternalId,
   type LabelConfig,
   type Machine,
   messageOf,
@@ -63,6 +64,7 @@ export function sharedNodes(site: Site): Nodes {
   const nodesIn = (project: string) =>
     new Owned<Pod>({
       connection,
+      clock: site.clock,
       path: pathOf(project),
       namespace: project,
       what: "pod",
@@ -219,10 +221,11 @@ export function sharedNodes(site: Site): Nodes {
 
   return {
     create,
-    remove: (tag, { signal }) => nodesIn(tag.pool).remove(tag, null, signal),
+    remove: (tag, { signal, externalId }) =>
+      nodesIn(tag.pool).remove(tag, null, signal, podName(tag, externalId)),
     list,
-    async find(tag, signal) {
-      const pod = await nodesIn(tag.pool).find(tag, null, signal);
+    async find(tag, signal, stored = null) {
+      const pod = await nodesIn(tag.pool).find(tag, null, signal, podName(tag, stored));
       return pod === undefined ? undefined : `${tag.pool}-${pod.metadata.name}`;
     },
     async removeResource({ tag }, signal) {
@@ -256,6 +259,11 @@ export function sharedNodes(site: Site): Nodes {
       for (const one of seen.values()) one.then(({ release }) => release()).catch(() => {});
     },
   };
+}
+
+/** The name of the pod in a stored id; null for an id of another form. */
+function podName({ pool }: Tag, id: ExternalId | null): string | null {
+  return typeof id === "string" && id.startsWith(`${pool}-`) ? id.slice(pool.length + 1) : null;
 }
 
 /** The smaller limit of each amount. */
