@@ -160,7 +160,7 @@ describe.skipIf(requireAws())("launches", () => {
     ["InsufficientInstanceCapacity", "capacity"],
     ["VolumeLimitExceeded", "quota"],
     ["VcpuLimitExceeded", "quota"],
-    ["Unsupported", "capacity"],
+    ["Unsupported", "unsupported"],
     ["InsufficientFreeAddressesInSubnet", "capacity"],
     ["RequestLimitExceeded", "transient"],
     ["InvalidGroup.NotFound", "configuration"],

@@ -33,6 +33,7 @@ export * from "./errors.ts";
 export * from "./leaks.ts";
 export * from "./limits/list-watch.ts";
 export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
+export * from "./limits/renewed-value.ts";
 export * from "./limits/shared-accounts.ts";
 export * from "./limits/shared-value.ts";
 export * from "./node-machines.ts";

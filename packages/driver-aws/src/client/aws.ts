@@ -8,6 +8,8 @@ import type { SSM } from "@aws-sdk/client-ssm";
 import { abortable } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
 import type { Of } from "./calls.ts";
+import { codeOf } from "./errors.ts";
+import { Login } from "./login.ts";
 import { addPace, callSignal, type PaceContext } from "./pace.ts";
 
 /** Attempts of one call, with the first. The SDK waits between them, and each attempt takes a turn at the rate limit. */
@@ -36,10 +38,11 @@ export interface Place {
 }
 
 /** Credentials that sign requests. */
-interface AwsCredentials {
+export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
+  readonly expiration?: Date;
 }
 
 /** Second argument of each SDK call: `ec2.describeInstances({}, to)`. The signal ends the attempt in progress. */
@@ -61,12 +64,14 @@ export class Aws {
   readonly #place: Place;
   readonly #sdk: typeof sdk;
   readonly #context: PaceContext;
+  readonly #login: Login;
   /** Clients by service. A promise, because its module is loaded first, and concurrent calls share that. */
   readonly #clients = new Map<string, Promise<Client>>();
   /** The same for other regions, by region. */
   readonly #elsewhere = new Map<string, Aws>();
 
-  constructor(place: Place, modules: typeof sdk, context: PaceContext) {
+  constructor(place: Place, modules: typeof sdk, context: PaceContext, login?: Login) {
+    this.#login = login ?? new Login(place, modules, context);
     this.#place = place;
     this.#sdk = modules;
     this.#context = context;
@@ -140,7 +145,8 @@ export class Aws {
   in(region: string): Aws {
     if (region === this.#place.region) return this;
     const known =
-      this.#elsewhere.get(region) ?? new Aws({ ...this.#place, region }, this.#sdk, this.#context);
+      this.#elsewhere.get(region) ??
+      new Aws({ ...this.#place, region }, this.#sdk, this.#context, this.#login);
     this.#elsewhere.set(region, known);
     return known;
   }
@@ -149,6 +155,7 @@ export class Aws {
   async close(): Promise<void> {
     const clients = [...this.#clients.values()];
     this.#clients.clear();
+    this.#login.close();
     await Promise.all([...this.#elsewhere.values()].map((other) => other.close()));
     for (const client of await Promise.allSettled(clients))
       if (client.status === "fulfilled") client.value.destroy();
@@ -167,7 +174,11 @@ export class Aws {
     if (known === undefined) this.#clients.set(service, client);
     const to = { abortSignal: signal };
     // The signal is passed twice: to the SDK, which ends the request with it, and to the middleware, which waits for its turn.
-    const work = client.then((ready) => callSignal.run(signal, () => call(ready, to)));
+    const send = () => client.then((ready) => callSignal.run(signal, () => call(ready, to)));
+    const work = send().catch((error: unknown) => {
+      if (this.#login.mayRenew(codeOf(error))) return send();
+      throw error;
+    });
     return abortable(work, signal);
   }
 
@@ -197,7 +208,8 @@ export class Aws {
         socketTimeout: tryMs,
         throwOnRequestTimeout: true,
       },
-      ...client,
+      ...(client && { endpoint: client.endpoint }),
+      credentials: this.#login.provider,
       ...(region === null ? {} : { region }),
       ...(profile === null ? {} : { profile }),
     };

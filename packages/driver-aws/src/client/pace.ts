@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type ApiCall, type Clock, keepSecret, RateLimiter } from "@nodeyard/driver";
+import { type ApiCall, type Clock, RateLimiter } from "@nodeyard/driver";
 import { faultOf, isThrottled } from "./errors.ts";
 
 /** Calls that read may be this many times as frequent as calls that change something. */
@@ -47,20 +47,10 @@ interface Stack {
   addRelativeTo(
     middleware: (
       next: (args: object) => Promise<{ readonly response: unknown }>,
-      context: StackContext,
+      context: { readonly commandName?: string },
     ) => (args: object) => Promise<{ readonly response: unknown }>,
     options: { readonly name: string; readonly relation: "before"; readonly toMiddleware: string },
   ): void;
-}
-
-/** What the SDK tells a middleware of the request. Before the signature it has chosen the credentials. */
-interface StackContext {
-  readonly commandName?: string;
-  readonly __smithy_context?: {
-    readonly selectedHttpAuthScheme?: {
-      readonly identity?: { readonly secretAccessKey?: string; readonly sessionToken?: string };
-    };
-  };
 }
 
 /** Rate limit, clock and observer of requests. */
@@ -76,10 +66,6 @@ export function addPace(stack: object, service: string, { pace, clock, observe }
   (stack as Stack).addRelativeTo(
     (next, context) => async (args) => {
       const operation = (context.commandName ?? "").replace(/Command$/, "");
-      // A refused signature is answered with the text that was signed, which has the session token.
-      const { secretAccessKey, sessionToken } =
-        context.__smithy_context?.selectedHttpAuthScheme?.identity ?? {};
-      for (const secret of [secretAccessKey, sessionToken]) keepSecret(secret);
       const limiter = pace.of(operation);
       await limiter.turn(callSignal.getStore());
       const began = clock.monotonic();

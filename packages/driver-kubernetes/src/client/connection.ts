@@ -1,3 +1,4 @@
+import { RenewedValue } from "@nodeyard/driver";
 import { backoff, type Clock, deadline, keepSecret, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import { KubeError, NoAnswer } from "./errors.ts";
 import type { Access } from "./kubeconfig.ts";
@@ -37,13 +38,6 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/**
- * Milliseconds until credentials are read again: the kubelet replaces token files in place, and cert-manager and others replace
- * certificates.
- */
-const FRESH_MS = 60_000;
-/** A credential that expires is replaced this many milliseconds before that, so that no call begins with one that is about to expire. */
-const EARLY_MS = 60_000;
 /** Milliseconds for one attempt of a call: the API server's own request timeout. */
 const TRY_MS = 60_000;
 /** Milliseconds in which a restarting API server is available again. Longer outages end the call with an error. */
@@ -64,11 +58,7 @@ const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
  */
 export class Connection {
   readonly #options: ConnectionOptions;
-  /** The last access with its monotonic time; undefined when the next call has to read it. */
-  #known: { readonly access: Access; readonly at: number } | undefined;
-  #place: { readonly server?: string } = {};
-  /** The reading in progress, which concurrent calls share: a credential plugin must not run once per call. */
-  #resolving: Promise<Access> | undefined;
+  readonly #access: RenewedValue<Access>;
   /** The connections in use and the route that they were made for. */
   #transport: { readonly key: string; readonly transport: Transport } | undefined;
   readonly #closed = new AbortController();
@@ -77,28 +67,31 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    const { clock, resolve } = options;
+    this.#access = new RenewedValue({
+      clock,
+      load: async (signal) => {
+        const access = await resolve(signal);
+        // Without the name of the scheme, by which other messages would be spoilt.
+        for (const secret of [access.authorization?.split(" ")[1], access.route.key]) keepSecret(secret);
+        return access;
+      },
+      endOf: ({ expires }) => expires,
+      loadMs: TRY_MS,
+      late: () =>
+        new NoAnswer(`no credentials within ${TRY_MS} ms; check the credential plugin of the kubeconfig`),
+    });
   }
 
   /** The API server of the last access: the current context of a kubeconfig may name another one when it is read again. */
   get place(): { readonly server?: string } {
-    return this.#place;
+    const server = this.#access.last?.server;
+    return server === undefined ? {} : { server };
   }
 
   /** The current access. Throws KubeConfigError, and NoAnswer when a credential plugin hangs. */
   access(): Promise<Access> {
-    const { clock } = this.#options;
-    const { access, at } = this.#known ?? {};
-    // A credential with an expiry is trusted until shortly before it. One without, such as a token file, is read again every FRESH_MS.
-    const isFresh =
-      access !== undefined &&
-      (access.expires === null
-        ? clock.monotonic() - at! < FRESH_MS
-        : access.expires - EARLY_MS > clock.now());
-    if (isFresh) return Promise.resolve(access);
-    this.#resolving ??= this.#resolve().finally(() => {
-      this.#resolving = undefined;
-    });
-    return this.#resolving;
+    return this.#access.get();
   }
 
   get<T>(call: Call): Promise<T> {
@@ -127,7 +120,7 @@ export class Connection {
     }
     if (answer.status !== 200) {
       // The caller begins again, with credentials that are read anew.
-      if (answer.status === 401) this.#known = undefined;
+      if (answer.status === 401) this.#access.refused();
       throw new KubeError(`watch of ${call.path}`, answer.status, await answer.text());
     }
     const decoder = new TextDecoder();
@@ -146,7 +139,9 @@ export class Connection {
 
   /** Ends retries and the reading of credentials. Calls under way fail or complete as the transport decides. */
   async close(): Promise<void> {
-    this.#closed.abort(new Error("the connection is closed"));
+    const closed = new Error("the connection is closed");
+    this.#closed.abort(closed);
+    this.#access.close(closed);
     await this.#transport?.transport.close();
   }
 
@@ -162,7 +157,7 @@ export class Connection {
         call.signal.throwIfAborted();
         if (error instanceof KubeError && error.status === 401 && !isRenewed) {
           isRenewed = true;
-          this.#known = undefined;
+          this.#access.refused();
           continue;
         }
         const isYoung = clock.monotonic() - this.#outage < YOUNG_MS;
@@ -178,7 +173,7 @@ export class Connection {
 
   async #try<T>(method: HttpRequest["method"], call: Call): Promise<T> {
     const { clock, observe } = this.#options;
-    // Credentials have a limit of their own (`#resolve`), so this one begins after them.
+    // Credentials have a limit of their own, so this one begins after them.
     const { transport, request } = await this.#request(method, call);
     using limit = deadline(clock, TRY_MS, () => new Error(`no answer in ${TRY_MS} ms`), call.signal);
     const start = clock.monotonic();
@@ -228,32 +223,12 @@ export class Connection {
     return this.#transport.transport;
   }
 
-  /**
-   * Reads the credentials, with a time limit that is independent of the calls that wait: the first caller's abort must not fail
-   * the others.
-   */
-  async #resolve(): Promise<Access> {
-    const { clock, resolve } = this.#options;
-    using limit = deadline(
-      clock,
-      TRY_MS,
-      () => new NoAnswer(`no credentials within ${TRY_MS} ms; check the credential plugin of the kubeconfig`),
-      this.#closed.signal,
-    );
-    const access = await resolve(limit.signal);
-    // Without the name of the scheme, by which other messages would be spoilt.
-    for (const secret of [access.authorization?.split(" ")[1], access.route.key]) keepSecret(secret);
-    this.#known = { access, at: clock.monotonic() };
-    this.#place = { server: access.server };
-    return access;
-  }
-
   /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isYoung`. */
   #noAnswer(method: string, { path, signal }: Call, cause: unknown): unknown {
     if (signal.aborted) return signal.reason;
     this.#outage = this.#options.clock.monotonic();
     // The server's authority or our own certificate was renewed: the files have the new one, and the next attempt reads them.
-    if (/certificate|self.signed/i.test(messageOf(cause))) this.#known = undefined;
+    if (/certificate|self.signed/i.test(messageOf(cause))) this.#access.refused();
     return new NoAnswer(`${method} ${path} got no answer: ${messageOf(cause)}`, { cause });
   }
 }

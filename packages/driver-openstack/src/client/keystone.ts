@@ -13,6 +13,8 @@ export interface Token {
   readonly projectId: string | null;
   /** Monotonic time in milliseconds from which a new token is fetched. */
   readonly renewAt: number;
+  /** Monotonic time of its end, milliseconds. */
+  readonly end: number;
 }
 
 /** The fields of the answer that are read (Identity API v3, "Password authentication with scoped authorization"). Times are ISO 8601. */
@@ -65,7 +67,12 @@ export class Keystone {
     this.#login ??= this.#authenticate(signal).finally(() => {
       this.#login = undefined;
     });
-    return this.#login;
+    const old = this.#token;
+    return this.#login.catch((error) => {
+      // A file that is being written, or a keystone that restarts: the token still serves, and the next call logs in again.
+      if (old === undefined || this.#token !== old || this.#clock.monotonic() >= old.end) throw error;
+      return old;
+    });
   }
 
   /** Reports that a service refused the token. False: the token is so new that another one would be refused too. */
@@ -106,6 +113,7 @@ export class Keystone {
       projectId: token.project?.id ?? null,
       // Unreadable times: a minute is short enough for any token, and does not flood keystone.
       renewAt: now + (Number.isFinite(life) ? Math.max(LEAST_MS, life * USED_SHARE) : 60_000),
+      end: now + (Number.isFinite(life) ? life : 0),
     };
     return this.#token;
   }

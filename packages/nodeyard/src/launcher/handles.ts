@@ -4,6 +4,7 @@ import type { Tree } from "@nodeyard/tree";
 import type { Counters, Journal, Live, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
+import type { Troubles } from "./providers/troubles.ts";
 
 /**
  * What every part of the launcher works with. A part that needs more extends these handles in its own file; `parts.ts` composes all of
@@ -28,6 +29,8 @@ export interface OpenProvider {
   readonly config: ProviderConfig;
   readonly driver: Driver;
   readonly provider: Provider;
+  /** What its calls say about its cloud. */
+  readonly troubles: Troubles;
   /**
    * Work in progress with this provider; after a replacement the provider is closed when the work has ended. Members remove
    * themselves.

@@ -71,7 +71,9 @@ export function roomFor(
 /** Adds to a verdict about the cloud's quota when the quota was read, and, if the cloud's API fails now, its error. */
 function asRead<T extends Exclude<NoRoom, { kind: "decline" }>>(state: State, pool: LocalPool, room: T): T {
   const { readAt, failing } = state.policy.providers.get(pool.provider) ?? {};
-  if (room.code !== "capacity.provider" && room.code !== "capacity.refused") return room;
+  // Records of failed launches fill a pool while its cloud is down, so its limit is not the reason then.
+  const hidden = room.code === "capacity.pool" && failing !== undefined;
+  if (room.code !== "capacity.provider" && room.code !== "capacity.refused" && !hidden) return room;
   const facts = { ...room.facts, ...(readAt === undefined ? {} : { quota_read_at: readAt }) };
   if (failing === undefined) return { ...room, facts };
   const { since, error } = failing;

@@ -139,3 +139,32 @@ test("explain shows the step of a launch in progress, on the request and on the 
   const node = await reported(world, "node", request.steps[0]!.node);
   expect(node.waits_for).toMatchObject({ code: "node.launching", facts: { step: request.steps[0]!.step } });
 });
+
+test("down at run time, where the quota asks nothing: a launch that fails makes it show within seconds, and it goes when a list succeeds", async () => {
+  const [world, api] = [new World(), new Api()];
+  const { launcher } = await world.start(
+    "a",
+    launcherConfig([fakeProvider("cloud", {}, { "max-servers": 1 })]),
+    {
+      wrap: (driver) => {
+        const wrapped = api.wrap(driver);
+        return {
+          ...wrapped,
+          open: async (given, context) => {
+            const provider = await wrapped.open(given, context);
+            provider.quota = async () => ({});
+            return provider;
+          },
+        };
+      },
+    },
+  );
+  const failing = () => launcher.providers().find(({ name }) => name === "cloud")?.failing;
+  expect(failing()).toBeNull();
+  api.down = true;
+  const ids = [await world.ask(), await world.ask()];
+  await world.until("it shows", () => failing()?.error.includes(ERROR), 15_000);
+  expect(ids).toHaveLength(2);
+  api.down = false;
+  await world.until("it works again", () => failing() === null, 120_000);
+});

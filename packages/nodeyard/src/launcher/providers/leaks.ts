@@ -11,7 +11,7 @@ import type { ProviderHandles } from "./providers.ts";
 import { machinesOf, vanished } from "./survey.ts";
 
 /** Milliseconds between two sweeps of a provider. */
-const SWEEP_MS = 60_000;
+export const SWEEP_MS = 60_000;
 /** Milliseconds for one sweep. A cloud that lists thousands of machines in pages may need most of it. */
 const ANSWER_MS = 120_000;
 /** Most nodes without a machine that one sweep deletes, because the cloud is asked once more for each. */

@@ -18,6 +18,7 @@ import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { backingsOf } from "../metastatic/backings.ts";
 import { takeRemark } from "../nodes/remarks.ts";
+import { Troubles } from "./troubles.ts";
 
 /** A question to a cloud, at most, milliseconds. */
 export const ANSWER_MS = 60_000;
@@ -88,10 +89,11 @@ export async function openProvider(
   const timed = timing(handles.clock, (call, result, ms) =>
     handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result }),
   );
-  const provider = decorate(opened, abortOnSignal(config.name, handles.counters), timed);
+  const troubles = new Troubles(() => handles.ages.now());
+  const provider = decorate(opened, troubles.layer, abortOnSignal(config.name, handles.counters), timed);
   if (signal.aborted) await close(provider);
   signal.throwIfAborted();
-  return { config, driver, provider, work: new Set() };
+  return { config, driver, provider, troubles, work: new Set() };
 }
 
 /** The error for a driver that did not answer; `abortOnSignal` counts calls that end with it. */

@@ -13,7 +13,7 @@ import type { View } from "../../view/index.ts";
 import type { LauncherConfig } from "../options.ts";
 import type { Stranded } from "./former.ts";
 import type { ProviderFacts } from "./learn-facts.ts";
-import type { Served } from "./served.ts";
+import { failingOf, type Served } from "./served.ts";
 
 /** What this launcher reports of its providers, of their hosts and of the labels of its configuration. */
 export function launcherFacts(
@@ -50,11 +50,9 @@ const fact = (
   more: Partial<StandingFact> = {},
 ): StandingFact => standingFact(kind, name, state, code, more);
 
-function providerFact(
-  { config, open, failing, brake }: Served,
-  next: Served | undefined,
-  stranded: readonly Stranded[],
-): StandingFact {
+function providerFact(served: Served, next: Served | undefined, stranded: readonly Stranded[]): StandingFact {
+  const { config, open, brake } = served;
+  const failing = failingOf(served);
   const labels = [...new Set(config.pools.flatMap((pool) => [...pool.labels.keys()]))].sort();
   const why = (one: NonNullable<Served["failing"]>) => ({
     labels,

@@ -8,7 +8,7 @@ import type { OpenProvider, ServingPool } from "../handles.ts";
 import { BackingController } from "../metastatic/controller.ts";
 import { ForeignLauncher, foreignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
-import { type Brake, leakSweep } from "./leaks.ts";
+import { type Brake, leakSweep, SWEEP_MS } from "./leaks.ts";
 import type { ProviderFacts } from "./learn-facts.ts";
 import type { ProviderHandles } from "./providers.ts";
 
@@ -47,6 +47,14 @@ export interface Served {
         readonly nextTry: number;
       }
     | undefined;
+}
+
+/** Why the provider does not work now: its opening or its quota failed, or another of its calls. */
+export function failingOf({ failing, open }: Pick<Served, "failing" | "open">): Served["failing"] {
+  const trouble = open?.troubles.first;
+  if (failing !== undefined || trouble === undefined) return failing;
+  // The sweep asks again after a minute, if nothing does before.
+  return { ...trouble, nextTry: trouble.since + SWEEP_MS };
 }
 
 /** What keeps a provider from being opened: not every reason is its API. */
@@ -131,7 +139,9 @@ export function localsOf(
 ): { readonly pools: readonly LocalPool[]; readonly providers: ReadonlyMap<string, LocalProvider> } {
   const pools: LocalPool[] = [];
   const providers = new Map<string, LocalProvider>();
-  for (const { facts, failing } of all) {
+  for (const one of all) {
+    const { facts } = one;
+    const failing = failingOf(one);
     if (facts === undefined) continue;
     providers.set(facts.local.name, failing === undefined ? facts.local : { ...facts.local, failing });
     for (const pool of facts.pools) {

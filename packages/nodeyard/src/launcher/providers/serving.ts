@@ -394,6 +394,11 @@ export class Serving {
     served.open = open;
     served.facts = learnt;
     served.failing = undefined;
+    open.troubles.onDoubt = () => served.leaks?.wake(ASK_MS);
+    open.troubles.onChange = () => {
+      context.onStanding();
+      this.#onChange();
+    };
     const before = this.#served.get(config.name);
     this.#replacements.delete(config.name);
     this.#served.set(config.name, served);

@@ -1,0 +1,54 @@
+import { VirtualClock } from "@nodeyard/runtime";
+import { expect, test } from "vitest";
+import { RenewedValue } from "../src/index.ts";
+
+function rig(end: () => number | null = () => null) {
+  const clock = new VirtualClock();
+  const file = { text: "first", broken: false, reads: 0 };
+  const value = new RenewedValue({
+    clock,
+    load: async () => {
+      file.reads++;
+      if (file.broken) throw new Error("half written");
+      return file.text;
+    },
+    endOf: end,
+    loadMs: 60_000,
+    late: () => new Error("late"),
+  });
+  return { clock, file, value };
+}
+
+test("a value without an end is read again each minute, and at once when it was refused", async () => {
+  const { clock, file, value } = rig();
+  expect(await Promise.all([value.get(), value.get()])).toEqual(["first", "first"]);
+  file.text = "second";
+  await clock.advance(59_000);
+  expect([await value.get(), file.reads]).toEqual(["first", 1]);
+  await clock.advance(1_000);
+  expect([await value.get(), file.reads]).toEqual(["second", 2]);
+  file.text = "third";
+  value.refused();
+  expect(await value.get()).toBe("third");
+});
+
+test("while a new one cannot be had, the last one serves until its end, and not beyond", async () => {
+  const { clock, file, value } = rig(() => start + 600_000);
+  const start = clock.now();
+  await value.get();
+  file.broken = true;
+  await clock.advance(539_000);
+  expect([await value.get(), file.reads]).toEqual(["first", 1]);
+  await clock.advance(2_000);
+  expect([await value.get(), await value.get(), file.reads]).toEqual(["first", "first", 2]);
+  await clock.advance(60_000);
+  await expect(value.get()).rejects.toThrow("half written");
+});
+
+test("without a last one the error is the caller's, and the next call reads again", async () => {
+  const { file, value } = rig();
+  file.broken = true;
+  await expect(value.get()).rejects.toThrow("half written");
+  file.broken = false;
+  expect(await value.get()).toBe("first");
+});
