@@ -21,6 +21,12 @@ const DEADLINES: Readonly<Record<StepKind, number>> = {
   destroy: 300_000,
 };
 
+/**
+ * How long a step holds its place among the others of its kind, milliseconds. Beyond it goes on without one: a sliver whose SSH server never
+ * answers, or whose processes resist their end, must not keep others waiting.
+ */
+const PLACES: Readonly<Partial<Record<StepKind, number>>> = { start: 5_000, stop: 20_000, destroy: 20_000 };
+
 /** The result of a task. */
 export interface Outcome {
   readonly task: Task;
@@ -127,7 +133,9 @@ export class Executor {
       const { signal, cancel } = deadline(this.#clock, limit, late, this.#stop.signal);
       work = this.#perform(task, step, signal).finally(cancel);
       // A step that ignores its signal blocks its own sliver, but must not block others, so its place is free again.
-      await abortable(work, signal).catch(() => undefined);
+      const place = deadline(this.#clock, PLACES[step] ?? limit, late, signal);
+      await abortable(work, place.signal).catch(() => undefined);
+      place.cancel();
     });
     return await work;
   }

@@ -208,7 +208,7 @@ describe("groups that a killed machine left", () => {
         readLayout(mountinfo, () => []),
         systemClock,
       );
-      await cgroups.sweep(new Set(["ny-3.3"]));
+      await cgroups.sweep(new Set(["ny-3.3"]), new AbortController().signal);
       for (const mount of mounts)
         expect(marks.filter((mark) => existsSync(join(mount, PARENT, mark)))).toEqual(["ny-2.2", "ny-3.3"]);
     } finally {

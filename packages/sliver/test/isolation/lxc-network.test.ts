@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -41,6 +41,13 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", () 
     execFileSync("ip", ["-n", "ny-world", "route", "del", "10.213.0.0/16"]);
   });
 
+  test("leaves no way out to addresses of its range that nobody has", async () => {
+    await bringUp(backEnd, configsOf(site.real.key, { 1: {} }));
+    const way = (address: string) => spawnSync("ip", ["route", "get", address]).status;
+    expect(way("10.213.0.1")).toBe(0);
+    expect(way("10.213.77.7")).not.toBe(0);
+  });
+
   test("has the host's interface forward as long as there are slivers, for them alone", async () => {
     const forwards = () => readFileSync(`/proc/sys/net/ipv4/conf/${WORLD_DEVICE}/forwarding`, "utf8").trim();
     expect(forwards()).toBe("0");
@@ -80,7 +87,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", () 
   test("wherever the making of its cable was cut short, it can be made anew and taken away", async () => {
     const { signal } = new AbortController();
     const forwarding = join(site.real.folder, "forwarding");
-    const network = new Network({ link: 1_000_000_000, forwarding });
+    const network = new Network({ network: "10.213", link: 1_000_000_000, forwarding });
     const [config] = configsOf(site.real.key, { 9: {} });
     const names = namesOf(9, "10.213");
     const cable = cableCommands(names, GATEWAY);

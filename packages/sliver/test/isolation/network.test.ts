@@ -71,7 +71,7 @@ describe("the way of slivers to the world", () => {
   test("through an interface that this machine has not is refused by its name, before anything is made", async () => {
     const outbound = { device: "nowhere0", refuse: [], network: "10.213" };
     const forwarding = join(mkdtempSync(join(tmpdir(), "nodeyard-network-")), "forwarding");
-    const network = new Network({ link: 1_000_000_000, outbound, forwarding });
+    const network = new Network({ network: "10.213", link: 1_000_000_000, outbound, forwarding });
     await expect(
       network.admit(
         namesOf(1, "10.213"),

@@ -58,6 +58,7 @@ const plain = {
   binds: [],
   seccomp: "/var/lib/nodeyard-slivers/seccomp.policy",
   user: 4711,
+  kept: [],
   console: "/var/lib/nodeyard-slivers/slivers/ny-7.1/console.log",
   group: "nodeyard-slivers/ny-7.1",
   devices: "v1" as const,

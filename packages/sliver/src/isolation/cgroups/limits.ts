@@ -60,6 +60,16 @@ function oldName(controller: Controller, version: 1 | 2): string {
   return controller === "io" && version === 1 ? "blkio" : controller;
 }
 
+/** Controllers of v1 in which a sliver with `nesting` makes no groups: it could freeze processes there for ever, and slow down writes of its own
+ * for which the commits of all slivers wait. Engines of containers need neither. */
+export const KEPT = ["io", "freezer"] as const satisfies readonly Controller[];
+
+/** Mounts of those. */
+export function keptHierarchies({ controllers }: CgroupLayout): readonly string[] {
+  const found = KEPT.map((name) => controllers.get(name));
+  return [...new Set(found.flatMap((one) => (one?.version === 1 ? [one.mount] : [])))];
+}
+
 /** A value for a file. */
 export interface Write {
   readonly controller: Controller;

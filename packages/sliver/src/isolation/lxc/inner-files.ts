@@ -48,6 +48,12 @@ if [ -w $groups/cgroup.subtree_control ] && mkdir -p $groups/init.scope && echo 
 fi
 `;
 
+/** An engine looks for its groups in every hierarchy that is mounted, and fails where it may make none. */
+const UNSEEN = `for kept in blkio freezer; do
+  umount /sys/fs/cgroup/$kept 2>/dev/null && rmdir /sys/fs/cgroup/$kept
+done
+`;
+
 /**
  * The script that LXC starts, on the console: it runs the sliver's init script as its login, and its sshd, which reaps orphaned processes.
  * `nesting`: containers may run in the sliver.
@@ -55,7 +61,7 @@ fi
 export function initScript(user: string, limits: { readonly cpuCap: number }, nesting: boolean): string {
   const cpus = processors(limits);
   return `#!/bin/sh
-${nesting ? DELEGATE : ""}mkdir -p /run/sshd
+${nesting ? DELEGATE + UNSEEN : ""}mkdir -p /run/sshd
 if [ -s /etc/nodeyard/initscript ]; then
   cd "/home/${login(user)}" || cd /
   ${cpus === undefined ? "" : `OMP_NUM_THREADS=${cpus} `}HOME="/home/${login(user)}" USER=${login(user)} setsid setpriv --reuid=${LOGIN_ID} --regid=${LOGIN_ID} --clear-groups \\

@@ -39,6 +39,8 @@ export interface LxcConfig {
   readonly console: string;
   /** Path of its control groups, below the mount of every hierarchy. */
   readonly group: string;
+  /** Mounts of hierarchies of v1 in which it makes no groups. */
+  readonly kept: readonly string[];
   readonly nodes: readonly DeviceNode[];
   readonly devices: "v1" | "v2" | "none";
   /** Whether it sees the limits of its own groups, which language runtimes read; only with v2. */
@@ -149,6 +151,12 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.cgroup.dir.container", `${group}/payload`],
     ["lxc.cgroup.dir.monitor.pivot", `${group}/pivot`],
   ];
+  // LXC gives all of the sliver's groups to its root. This is done before the first process.
+  if (config.nesting && config.kept.length > 0)
+    entries.push([
+      "lxc.hook.start-host",
+      `/bin/chown 0:0 ${config.kept.map((mount) => safePath(`${mount}/${group}/payload`)).join(" ")}`,
+    ]);
   if (config.devices !== "none") {
     const key = config.devices === "v1" ? "lxc.cgroup.devices" : "lxc.cgroup2.devices";
     entries.push([`${key}.deny`, "a"], [`${key}.allow`, "c *:* m"]);

@@ -20,7 +20,7 @@ const THERE = /File exists|Exclusivity flag on/;
  * without a queue.
  */
 export const GONE =
-  /No such file|Cannot find|does not exist|doesn't exist|not found|No such device|Invalid handle|Invalid argument/i;
+  /No such file|No such process|Cannot find|does not exist|doesn't exist|not found|No such device|Invalid handle|Invalid argument/i;
 
 /**
  * Makes a sliver's cable, with both ends on the host, and the common device. May be repeated. Nobody asks for addresses on a cable, because
@@ -30,6 +30,7 @@ export function cableCommands({ index, device, inner, address }: Names, gateway:
   const end = `address 02:00:00:00:${byte(index >> 8)}:${byte(index & 255)} arp off`;
   return [
     { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
+    { text: `route add ${blackhole(address)}`, mayFail: THERE },
     { text: `link add ${device} ${end} type veth peer name ${inner} ${end}`, mayFail: THERE },
     ...[
       `link set ${device} up`,
@@ -37,6 +38,11 @@ export function cableCommands({ index, device, inner, address }: Names, gateway:
       `route replace ${address}/32 dev ${device}`,
     ].map((text) => ({ text })),
   ];
+}
+
+/** The route of addresses that no sliver has: without it they would leave by the default route. A route of the host's own comes before it. */
+export function blackhole(address: string): string {
+  return `blackhole ${address.split(".").slice(0, 2).join(".")}.0.0/16 metric 65535`;
 }
 
 /** The host's IPv6 address on every cable, as GATEWAY is its IPv4 one. */

@@ -21,6 +21,11 @@ export const PARENT = "nodeyard-slivers";
 const FIRST_LOOK = 2;
 const SLOWEST_LOOK = 100;
 
+/** In cgroup.events: a process is in the group or below. */
+const POPULATED = /^populated 1$/m;
+/** Groups that a sliver may make below its own, and how deep: the kernel's memory for them counts for nobody. */
+const MOST_GROUPS = { "cgroup.max.descendants": "2000", "cgroup.max.depth": "32" } as const;
+
 /**
  * The control groups of slivers, written by this process. `mark` is the name of a sliver's group. A sliver has one in every hierarchy:
  * a single one with cgroup v2, one for each controller with v1. LXC makes its own below: `payload` has the sliver's processes, beside
@@ -69,6 +74,8 @@ export class Cgroups {
       const own = join(parent, mark);
       await mkdir(own, { recursive: true });
       await this.#prepare(hierarchy, parent, own);
+      if (hierarchy.version === 2)
+        for (const [file, value] of Object.entries(MOST_GROUPS)) await put(join(own, file), value);
     }
     const { memory, pids } = Object.fromEntries(this.layout.controllers);
     if (pids !== undefined) await put(join(pids.mount, PARENT, "pids.max"), String(all.tasks));
@@ -122,10 +129,10 @@ export class Cgroups {
    * cheap enough for every sliver of a report. Read the processes before acting on a sliver.
    */
   async populated(mark: string, part: string): Promise<boolean> {
-    const hierarchy = this.layout.controllers.get("pids") ?? this.layout.hierarchies[0];
+    const hierarchy = this.#whole ?? this.layout.controllers.get("pids") ?? this.layout.hierarchies[0];
     if (hierarchy === undefined) return false;
     const top = join(hierarchy.mount, PARENT, mark, part);
-    if (hierarchy.version === 2) return /^populated 1$/m.test((await read(join(top, "cgroup.events"))) ?? "");
+    if (hierarchy.version === 2) return POPULATED.test((await read(join(top, "cgroup.events"))) ?? "");
     const holds = async (group: string) => ((await read(join(group, "cgroup.procs"))) ?? "") !== "";
     if (await holds(top)) return true;
     for (const group of await tree(top)) if (await holds(group)) return true;
@@ -169,24 +176,43 @@ export class Cgroups {
   }
 
   /**
-   * Kills all processes; resolves when none is left. Freezes the group in v1, so that killed processes cannot fork and a fork bomb ends
-   * too.
+   * Kills all processes; resolves when none is left. The kernel does it where there is v2, also in groups that were made inside, whatever
+   * their number. Elsewhere v1's freezer keeps killed processes from forking, so that a fork bomb ends too.
    */
   async kill(mark: string, signal: AbortSignal, part = ""): Promise<void> {
     const frozen = this.layout.controllers.get("freezer");
+    const state = frozen && join(frozen.mount, PARENT, mark, part, "freezer.state");
+    const whole = this.#whole;
     for (let wait = FIRST_LOOK; ; wait = Math.min(2 * wait, SLOWEST_LOOK)) {
-      if ((await this.processes(mark, part)).length === 0) return;
+      if (!(await this.#holds(mark, part))) return;
       signal.throwIfAborted();
-      for (const { mount, version } of this.layout.hierarchies)
-        if (version === 2)
-          await put(join(mount, PARENT, mark, part, "cgroup.kill"), "1").catch(() => undefined);
-      const state = frozen && join(frozen.mount, PARENT, mark, part, "freezer.state");
-      if (state !== undefined) await put(state, "FROZEN").catch(() => undefined);
+      const killed =
+        whole !== undefined &&
+        (await put(join(whole.mount, PARENT, mark, part, "cgroup.kill"), "1").then(
+          () => true,
+          () => false,
+        ));
       // For v1, and for kernels before 5.14, which have no cgroup.kill.
-      for (const pid of await this.processes(mark, part)) end(pid);
+      if (!killed) {
+        if (state !== undefined) await put(state, "FROZEN").catch(() => undefined);
+        for (const pid of await this.processes(mark, part)) end(pid);
+      }
       if (state !== undefined) await put(state, "THAWED").catch(() => undefined);
       await sleep(this.#clock, wait, signal);
     }
+  }
+
+  /** The hierarchy that counts the processes of a whole tree. LXC starts processes in every one, also in a v2 without controllers. */
+  get #whole(): Hierarchy | undefined {
+    return this.layout.hierarchies.find(({ version }) => version === 2);
+  }
+
+  /** Whether a process is left, in any hierarchy. */
+  async #holds(mark: string, part: string): Promise<boolean> {
+    const whole = this.#whole;
+    const events = whole && (await read(join(whole.mount, PARENT, mark, part, "cgroup.events")));
+    if (events !== undefined) return POPULATED.test(events);
+    return (await this.processes(mark, part)).length > 0;
   }
 
   /** Stops or continues the group's processes, except LXC's own. `kill` also ends frozen processes. Throws MachineError. */
@@ -203,7 +229,7 @@ export class Cgroups {
   async emptied(mark: string, limit: number, signal: AbortSignal): Promise<void> {
     const end = this.#clock.monotonic() + limit;
     for (let wait = FIRST_LOOK; this.#clock.monotonic() < end; wait = Math.min(2 * wait, SLOWEST_LOOK)) {
-      if ((await this.processes(mark)).length === 0) return;
+      if (!(await this.#holds(mark, ""))) return;
       await sleep(this.#clock, wait, signal);
     }
   }
@@ -213,7 +239,7 @@ export class Cgroups {
     for (const { mount } of this.layout.hierarchies) {
       const own = join(mount, PARENT, mark);
       // The kernel releases a group a moment after its last process has ended.
-      for (let wait = FIRST_LOOK; !(await removeTree(own)); wait = Math.min(2 * wait, SLOWEST_LOOK))
+      for (let wait = FIRST_LOOK; !(await removeTree(own, signal)); wait = Math.min(2 * wait, SLOWEST_LOOK))
         await sleep(this.#clock, wait, signal);
     }
     const memory = this.layout.controllers.get("memory");
@@ -225,16 +251,16 @@ export class Cgroups {
    * Removes groups without a process, except those of `marks`. Where a machine in namespaces of its own was killed, its groups stay:
    * they belong to no sliver, and must not hold an index.
    */
-  async sweep(marks: ReadonlySet<string>): Promise<void> {
+  async sweep(marks: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     for (const mark of await this.list()) {
       if (marks.has(mark) || (await this.populated(mark, ""))) continue;
-      for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT, mark));
+      for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT, mark), signal);
     }
   }
 
   /** Removes the group of all slivers, on a machine without slivers. */
-  async removeParent(): Promise<void> {
-    for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT));
+  async removeParent(signal: AbortSignal): Promise<void> {
+    for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT), signal);
   }
 
   /** Sets the parent's memory guarantee to the sum of its slivers': a guarantee is only effective within that of the group above. */

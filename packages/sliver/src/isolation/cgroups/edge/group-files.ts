@@ -1,6 +1,7 @@
 import { readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MachineError } from "../../../errors.ts";
+import { run } from "../../edge/run.ts";
 
 /** In v1 a group must have all cores of the groups below: so all get the union first, then the lower ones their new cores. */
 export async function writeCpus(groups: readonly string[], cpus: string): Promise<void> {
@@ -32,23 +33,37 @@ export async function folders(path: string): Promise<string[]> {
   return entries.filter((one) => one.isDirectory()).map(({ name }) => name);
 }
 
-/** The groups below, outer ones first. */
+/** Groups of a sliver that are looked at: LXC's, and those of some containers. A tenant may make any number, and none may choose how long a walk takes. */
+const LOOKED_AT = 1_000;
+
+/** The groups below, outer ones first, at most LOOKED_AT. */
 export async function tree(group: string): Promise<string[]> {
   const below: string[] = [];
-  for (const name of await folders(group)) below.push(join(group, name), ...(await tree(join(group, name))));
+  const unseen = [group];
+  while (unseen.length > 0 && below.length < LOOKED_AT) {
+    const at = unseen.shift()!;
+    const found = (await folders(at)).slice(0, LOOKED_AT - below.length).map((name) => join(at, name));
+    below.push(...found);
+    unseen.push(...found);
+  }
   return below;
 }
 
 /** False when a group is still busy. */
-export async function removeTree(group: string): Promise<boolean> {
-  for (const path of [group, ...(await tree(group))].toReversed()) {
-    try {
-      await rmdir(path);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === "EBUSY") return false;
-      if (code !== "ENOENT") throw error;
-    }
+export async function removeTree(group: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    for (const path of [group, ...(await tree(group))].toReversed())
+      await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
   }
-  return true;
+  // More groups than were looked at, or deeper than a path can be long: find goes by folders that it holds open.
+  const removed = run(["find", group, "-depth", "-type", "d", "-delete"], { signal });
+  return await removed.then(
+    () => true,
+    () => false,
+  );
 }

@@ -4,7 +4,7 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { CommandError, MachineError } from "../../../errors.ts";
 import { PARENT } from "../../cgroups/edge/cgroups.ts";
-import { asksForWeight, type LimitWrites, limitWrites } from "../../cgroups/limits.ts";
+import { asksForWeight, keptHierarchies, type LimitWrites, limitWrites } from "../../cgroups/limits.ts";
 import { together, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import { type Bind, lxcConfig } from "../lxc-config.ts";
@@ -136,6 +136,7 @@ export async function launch(
       nodes: await makeNodes(folders.path(mark, "dev"), config.devices ?? [], names, signal),
       console: folders.console(mark),
       group: `${PARENT}/${mark}`,
+      kept: keptHierarchies(cgroups.layout),
       devices,
       ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),
       ipv6: await network.speaks6(),

@@ -105,16 +105,13 @@ export class LxcBackEnd implements BackEnd {
     const { writes, unenforced } = await limitsOf(this.#machine, config);
     const runs = (await this.#inspection.phase(name, mark)) === "running";
     if (runs) await this.#machine.noRemoval();
+    // Root inside can remove its end, and the machine's goes with it. Then it has no network, but what others lent it goes back.
+    const wired = runs && (await network.cable(names)) !== undefined;
     await together(
       this.#limitDisk(name, mark, config.effective.disk, signal),
       writeSettings(folders.path(name, "etc"), mark.root, names, config),
-      ...(runs
-        ? [
-            cgroups.apply(name, writes),
-            network.admit(names, config, signal),
-            network.shape(names, config, signal),
-          ]
-        : []),
+      ...(runs ? [cgroups.apply(name, writes), network.admit(names, config, signal)] : []),
+      ...(wired ? [network.shape(names, config, signal)] : []),
     );
     const { digest, effective, generation } = config;
     const { held: wasHeld = false, ...rest } = mark;
@@ -125,7 +122,9 @@ export class LxcBackEnd implements BackEnd {
     // A spare has become a sliver of a document.
     const given = { name: config.name, generation, disk: effective.disk, applied: { digest, effective } };
     await folders.write(name, { ...rest, ...(held ? { held } : {}), ...given });
-    return { unenforced: [...unenforced, ...(await network.lacks6())] };
+    const cut =
+      runs && !wired ? [`network: ${names.user} removed its interface; its next start makes it again`] : [];
+    return { unenforced: [...unenforced, ...cut, ...(await network.lacks6())] };
   }
 
   async start(config: SliverConfig, signal: AbortSignal): Promise<void> {

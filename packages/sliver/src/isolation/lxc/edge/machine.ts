@@ -141,7 +141,7 @@ export class SliverMachine {
     const ipv6 = outbound !== false && typeof outbound.ipv6 === "string" ? "routed" : prefixOf(options);
     const way = outbound === false ? {} : { outbound: { ...outbound, network, ipv6 } };
     const forwarding = join(folder, "forwarding");
-    this.network = new Network({ ...way, link: options.link, inbound, forwarding });
+    this.network = new Network({ ...way, network, link: options.link, inbound, forwarding });
     this.lxcfs = new Lxcfs(folder, clock, onProgress);
     this.seccomp = join(folder, "seccomp.policy");
   }
@@ -178,7 +178,7 @@ export class SliverMachine {
       if ((await this.folders.list()).length > 0) return;
       await this.network.remove(signal);
       await this.lxcfs.leave(signal);
-      await this.cgroups.removeParent();
+      await this.cgroups.removeParent(signal);
     });
     // The sliver may have been the last copy of an old image. An image that cannot be removed costs disk space, but must not prevent the
     // end of a sliver.
@@ -228,7 +228,7 @@ export class SliverMachine {
     await writeAtomic(`${this.seccomp}.nesting`, seccompPolicy(true));
     const cgroups = await Cgroups.detect(this.options.clock);
     // Nothing is made before this has ended, so a group without a folder and without a process is not one that a sliver is about to use.
-    await cgroups.sweep(new Set([...(await this.folders.list()), ...(await this.subvolumes.list())]));
+    await cgroups.sweep(new Set([...(await this.folders.list()), ...(await this.subvolumes.list())]), signal);
     this.cgroups = cgroups;
   }
 }

@@ -6,6 +6,7 @@ import { run } from "../../edge/run.ts";
 import type { Names } from "../../lxc/names.ts";
 import { frameScript, type Inbound, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
 import {
+  blackhole,
   cable6Commands,
   cableCommands,
   frameCommands,
@@ -51,6 +52,8 @@ export interface NetworkOptions {
   /** Default interface: that of the default route. Absent: slivers reach no other machine. */
   readonly outbound?: Omit<Outbound, "device" | "resolvers"> & { readonly device?: string | undefined };
   readonly inbound?: Inbound | undefined;
+  /** First two numbers of the slivers' addresses. */
+  readonly network: string;
   /** File with the names of interfaces on which forwarding was enabled for slivers. */
   readonly forwarding: string;
 }
@@ -173,7 +176,14 @@ export class Network {
   async remove(signal: AbortSignal): Promise<void> {
     await together(
       nft(`delete table inet ${TABLE}\n`, signal).catch(ignoreMissing),
-      batch("ip", [{ text: `link del ${UPLINK_QUEUE}`, mayFail: GONE }], signal),
+      batch(
+        "ip",
+        [`link del ${UPLINK_QUEUE}`, `route del ${blackhole(this.#options.network)}`].map((text) => ({
+          text,
+          mayFail: GONE,
+        })),
+        signal,
+      ),
       stopForwarding(this.#options.forwarding),
     );
   }
