@@ -88,6 +88,10 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
         await server.set({ faults: [{ call: "ec2.RunInstances", ...refusal }] });
         return [secretAccessKey, sessionToken];
       },
+      async denyRemoval() {
+        const code = "InvalidInstanceID.NotFound";
+        await server.set({ faults: [{ call: "ec2.TerminateInstances", code, status: 400, times: 1 }] });
+      },
       async loseTag({ id }) {
         const { Tags } = await client.describeTags({
           Filters: [{ Name: "resource-id", Values: [idOf(id)] }],

@@ -171,6 +171,29 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect((await ec2.describeHosts({ HostIds: [saved[0]!.host] })).Hosts?.[0]?.State).toBe("released");
   });
 
+  test("14: a host that a Python launcher left is released with its node, by the id in the record", async () => {
+    const config = compile(rig.site, { host: { "dedicated-host": true } }, hostPool);
+    const provider = await rig.open(config);
+    const order = rig.order(config, "host", nextId());
+    const tags = {
+      nodepool_provider_name: config.name,
+      nodepool_pool_name: "main",
+      nodepool_node_id: order.tag.nodeId,
+    };
+    const Tags = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+    const one = { AvailabilityZone: "us-west-2a", InstanceType: "m5.large", Quantity: 1 };
+    const { HostIds } = await ec2.allocateHosts({
+      ...one,
+      TagSpecifications: [{ ResourceType: "dedicated-host", Tags }],
+    });
+    const host = HostIds![0]!;
+    // Another node's record does not release it.
+    await rig.remove(provider, rig.order(config, "host", nextId()), { host });
+    expect((await ec2.describeHosts({ HostIds: [host] })).Hosts?.[0]?.State).toBe("available");
+    await rig.remove(provider, order, { host });
+    expect((await ec2.describeHosts({ HostIds: [host] })).Hosts?.[0]?.State).toBe("released");
+  });
+
   test("10 to 13: quotas are those that the labels count against; storage in GiB", async () => {
     await rig.server.set({
       quotas: { ec2: { "L-1216C47A": 64, "L-34B43A08": 200, "L-43DA4232": 448 }, ebs: { "L-D18FCD1D": 1 } },

@@ -148,6 +148,15 @@ async function* remove(
   if (server === undefined) return;
   yield { step: "delete", deadlineMs: CALL_MS };
   await deleted(cloud.delete(server.id, context.signal));
+  // "Not found" may be wrong once: only a read of the machine proves its end.
+  for (let there = await cloud.get(server.id, context.signal); isThere(cloud, there); ) {
+    await deleted(cloud.delete(server.id, context.signal));
+    there = await cloud.get(server.id, context.signal);
+  }
+}
+
+function isThere(cloud: FakeCloud, server: FakeServer | undefined): boolean {
+  return server !== undefined && cloud.status(server) !== "DELETED";
 }
 
 /** The tag's machine: by the stored id if that machine lives and has the tag, otherwise by the tag. */

@@ -6,6 +6,7 @@ import type { Connection, DriverContext, ImageTag, LabelConfig } from "@nodeyard
 import { DriverError } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { CloudError } from "../src/cloud/errors.ts";
 import { folderShelf } from "../src/edge/folder-shelf.ts";
 import {
   createFakeDriver,
@@ -181,6 +182,13 @@ export async function fakeRig(
     writes: async () => cloud.inspect(),
     refuse: async () => {
       cloud.faults.refused = Number.POSITIVE_INFINITY;
+    },
+    denyRemoval: async () => {
+      const { delete: real } = cloud;
+      cloud.delete = async () => {
+        cloud.delete = real;
+        throw new CloudError(404, "there is no such server");
+      };
     },
     loseTag: async ({ id }) => cloud.loseTag(String(id)),
     makeForeign: () => persist({ instances: 1 }),

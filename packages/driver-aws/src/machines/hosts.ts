@@ -4,6 +4,7 @@ import {
   type Clock,
   type CreateOrder,
   DriverError,
+  isOlder,
   type LabelConfig,
   sameNode,
   sleep,
@@ -46,10 +47,11 @@ export class Hosts {
    */
   async existing(tag: Tag, id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     this.#account.hosts.invalidate();
-    const own = (await this.#account.hosts.get(signal)).filter(
-      (host) => !isReleased(host) && sameNode(tagOf(metadataOf(host.Tags)), tag),
-    );
-    return (own.find(({ HostId }) => HostId === id) ?? own[0])?.HostId;
+    const all = (await this.#account.hosts.get(signal)).filter((host) => !isReleased(host));
+    const own = all.filter((host) => sameNode(tagOf(metadataOf(host.Tags)), tag));
+    // A Python launcher's host has no installation: only the id in the record says that it is this node's.
+    const stored = all.find(({ HostId, Tags }) => HostId === id && isOlder(metadataOf(Tags), tag));
+    return (own.find(({ HostId }) => HostId === id) ?? stored ?? own[0])?.HostId;
   }
 
   /**

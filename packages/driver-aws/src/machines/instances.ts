@@ -16,6 +16,8 @@ import { clientToken, metadataOf } from "../tags.ts";
 const CREATE_MS = 900_000;
 /** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
 const LISTED_MS = 60_000;
+/** Milliseconds after which an instance whose termination was requested must not be running any more. */
+const UNHEARD_MS = 10_000;
 /** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
 /** Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again. */
@@ -147,15 +149,27 @@ export class Instances {
     }
   }
 
-  /** Resolves when the instance is terminated or no longer listed. The caller's signal is the limit. */
+  /**
+   * Resolves when the instance is terminated or no longer listed. The caller's signal is the limit. An instance that still runs some seconds
+   * after the request is terminated again: EC2 may have answered once that it does not know it.
+   */
   async gone(id: string, signal: AbortSignal): Promise<void> {
-    const isGone = ({ State }: Instance) => State?.Name === "terminated";
-    await this.#account.instances.wait(
-      "gone",
-      id,
-      ({ item, whole }) => (item === undefined ? whole || undefined : isGone(item) || undefined),
-      signal,
-    );
+    for (;;) {
+      const asked = this.#clock.monotonic();
+      const isUntouched = (item: Instance) => !hasEnded(item) && this.#clock.monotonic() - asked > UNHEARD_MS;
+      const end = await this.#account.instances.wait(
+        "gone",
+        id,
+        ({ item, whole }) => {
+          if (item === undefined) return whole ? "gone" : undefined;
+          if (item.State?.Name === "terminated") return "gone";
+          return isUntouched(item) ? "untouched" : undefined;
+        },
+        signal,
+      );
+      if (end === "gone") return;
+      await this.delete(id, signal);
+    }
   }
 
   /** To be called when the node is deleted. Its tag is not used again. */

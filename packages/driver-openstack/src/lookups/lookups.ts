@@ -36,8 +36,7 @@ export class Lookups {
 
   /** The flavor of a label. Rejects with `configuration` when none fits. */
   async flavor(label: LabelConfig<OpenstackLabelOwn>, signal: AbortSignal): Promise<Flavor> {
-    const flavors = await this.#flavors.get(signal);
-    return orMissing(chooseFlavor(flavors, label.own), `label ${label.name}`);
+    return this.#choice(this.#flavors, (all) => chooseFlavor(all, label.own), `label ${label.name}`, signal);
   }
 
   /** A flavor by its id, for servers whose listing does not contain it. */
@@ -93,8 +92,31 @@ export class Lookups {
   /** The networks in the order of `names`, which is that of the server's interfaces. */
   async #chosen(names: readonly string[], signal: AbortSignal): Promise<readonly Network[]> {
     if (names.length === 0) return [];
-    const networks = await this.#networks.get(signal);
-    return names.map((name) => orMissing(chooseNetwork(networks, name), `network ${name}`));
+    const choose = (name: string) =>
+      this.#choice(this.#networks, (all) => chooseNetwork(all, name), `network ${name}`, signal);
+    const chosen: Network[] = [];
+    for (const name of names) chosen.push(await choose(name));
+    return chosen;
+  }
+
+  /**
+   * What `choose` takes of a list. An empty list is not believed, since a cloud without flavors or networks serves nobody: it is read once
+   * more, and if it is empty again the fault is the cloud's. Rejects with `configuration` for what another list does not have.
+   */
+  async #choice<T, C>(
+    list: SharedValue<readonly T[]>,
+    choose: (all: readonly T[]) => C | string,
+    place: string,
+    signal: AbortSignal,
+  ): Promise<C> {
+    let all = await list.get(signal);
+    if (all.length === 0) {
+      list.invalidate();
+      all = await list.get(signal);
+    }
+    if (all.length > 0) return orMissing(choose(all), place);
+    list.invalidate();
+    throw new DriverError("transient", `${place}: the cloud's list is empty`);
   }
 
   /** Active images of a name, otherwise the image whose id it is. Only texts that can be an id are looked up as one. */

@@ -92,6 +92,20 @@ export function removalTests({ test, expect }: TestKit, run: With): void {
   );
 
   test(
+    "a deletion that the cloud answers with not found, for a machine that is there, is repeated",
+    run(async (bench) => {
+      if (bench.rig.denyRemoval === undefined) return;
+      const provider = await bench.open();
+      const { externalId } = await bench.create(provider, ID);
+      await bench.rig.settle();
+      await bench.rig.denyRemoval();
+      await bench.remove(provider, ID, externalId);
+      await bench.rig.settle();
+      expect(await bench.machinesOf(provider, ID)).toEqual([]);
+    }),
+  );
+
+  test(
     "removing by an id that belongs to another node leaves that node alone",
     run(async (bench) => {
       const provider = await bench.open();

@@ -39,6 +39,8 @@ export interface ConformanceRig {
   silence?(): Promise<void>;
   /** From now on every call fails with an error that quotes what the provider logs in with. Returns those texts. */
   quoteSecrets?(): Promise<readonly string[]>;
+  /** Makes the cloud answer the next deletion of a machine that there is none, though there is. Absent: it cannot. */
+  denyRemoval?(): Promise<void>;
   /** Removes the tag of a machine, as a person may. Absent: nobody can. */
   loseTag?(machine: Resource): Promise<void>;
   /** Makes a machine without a tag of Nodeyard. */

@@ -1,7 +1,7 @@
 import type { Resource } from "@nodeyard/driver";
 import { decodeNode, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { survey, vanished } from "../../src/launcher/providers/survey.ts";
+import { survey, surveyLeft, vanished } from "../../src/launcher/providers/survey.ts";
 import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
@@ -178,4 +178,31 @@ test("a survey says what sweeps would do, each with its reason", () => {
     expect(action).toBe("keep");
     expect(why).toContain("too many");
   }
+});
+
+test("a survey shows nodes that no launcher can delete, and takes none of them for gone", () => {
+  const driver_data = { nodeyard: { place: { region: "west", account: "1" } } };
+  const nodes = [entry("0000000001", { driver_data }), entry("0000000002", { region: "east" })];
+  const look = (place: Record<string, string>) =>
+    survey("cloud", OURS, [machine("0000000003")], nodes, ASKED, [], place).map(({ kind, node, why }) => [
+      kind,
+      node,
+      why,
+    ]);
+  const shown = look({ region: "east" }).filter(([kind]) => kind !== "leaked");
+  expect(shown.map(([kind, node]) => [kind, node])).toEqual([
+    ["vanished", "0000000002"],
+    ["elsewhere", "0000000001"],
+  ]);
+  expect(shown[1]?.[2]).toContain(
+    "its machine is in region west, account 1, and the provider works in region east",
+  );
+  // A place of which less is known may be the same.
+  const west = look({ region: "west" }).filter(([kind]) => kind === "elsewhere");
+  expect(west.map(([, node]) => node)).toEqual(["0000000002"]);
+  const left = surveyLeft(nodes, (provider) => provider !== "cloud");
+  expect(left.map(({ kind, node, action }) => [kind, node, action])).toEqual([
+    ["left", "0000000001", "keep"],
+    ["left", "0000000002", "keep"],
+  ]);
 });
