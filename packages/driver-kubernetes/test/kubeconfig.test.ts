@@ -11,6 +11,7 @@ function host(files: Record<string, string>, { env = {}, answer = "" } = {}) {
     env,
     home: "/home/ci",
     read: (path) => files[path],
+    proxy: () => null,
     run: async (command) => {
       calls.push(command);
       return answer;

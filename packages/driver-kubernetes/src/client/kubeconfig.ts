@@ -5,12 +5,14 @@ import type { Route } from "./transport.ts";
 
 /** Environment, files and programs that credentials are read from. Tests pass their own. */
 export interface KubeFiles {
-  /** KUBECONFIG, HTTPS_PROXY and the KUBERNETES_SERVICE_* variables of a pod are read. */
+  /** KUBECONFIG and the KUBERNETES_SERVICE_* variables of a pod are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder of `.kube/config`. */
   readonly home: string;
   /** Undefined when the file does not exist. Read each time, because tokens and certificates are replaced in place. */
   read(path: string): string | undefined;
+  /** The proxy that the environment names for a server; null: none. */
+  proxy(server: string): string | null;
   /** Runs a credential plugin and returns its output. A relative command is looked up in `folder`. */
   run(command: PluginCommand, signal: AbortSignal): Promise<string>;
 }
@@ -160,7 +162,7 @@ async function accessOf(
     key: plugin?.clientKeyData ?? pem(user, "client-key", files),
     serverName: cluster["tls-server-name"] ?? null,
     // As in kubectl, a cluster's proxy takes precedence over that of the environment.
-    proxy: cluster["proxy-url"] ?? files.env.HTTPS_PROXY ?? null,
+    proxy: cluster["proxy-url"] ?? files.proxy(server),
   };
   const expires = plugin?.expirationTimestamp === undefined ? null : Date.parse(plugin.expirationTimestamp);
   return { server, route, authorization: authorizationOf(user, plugin?.token, files), expires };
@@ -179,7 +181,14 @@ function inCluster(files: KubeFiles, host: string, port: string): Access {
   // The variable has an IPv6 address without brackets.
   const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
   const ca = needed("", `${IN_CLUSTER}/ca.crt`, files);
-  const route: Route = { verify: true, ca, cert: null, key: null, serverName: null, proxy: null };
+  const route: Route = {
+    verify: true,
+    ca,
+    cert: null,
+    key: null,
+    serverName: null,
+    proxy: files.proxy(server),
+  };
   const token = needed("", `${IN_CLUSTER}/token`, files).trim();
   return { server, route, authorization: `Bearer ${token}`, expires: null };
 }

@@ -152,6 +152,19 @@ async function poolFacts(
       }
     }
   }
+  let zones: readonly string[] = [];
+  try {
+    zones = await zonesOf(provider, pool, signal);
+  } catch (error) {
+    // A wrong subnet is this pool's alone; the others serve.
+    if ((error as { kind?: string }).kind !== "configuration") throw error;
+    const why = `pool ${pool.name}: ${messageOf(error)}`;
+    for (const label of pool.labels.keys()) unavailable.set(label, why);
+    handles.log.error(
+      { provider: config.name, error: why },
+      "a pool can never work as it is configured; the others serve",
+    );
+  }
   const inventory = countInventory(provider, pool.name);
   const { types } = provider.offers ?? {};
   const named = types && new Map([...pool.labels.values()].map((label) => [label.name, types.of(label)]));
@@ -167,7 +180,7 @@ async function poolFacts(
     unavailable,
     images,
     ignoresQuota: pool.ignoreProviderQuota === true,
-    zones: await zonesOf(provider, pool, signal),
+    zones,
     ...(named && { types: named }),
     inventory,
   };
