@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
-import { change } from "./change.ts";
+import { change, editOf } from "./change.ts";
+import { generatedMutant } from "./generated.ts";
 import type { Mutant } from "./mutant.ts";
 
 const folder = new URL("./list/", import.meta.url);
@@ -25,13 +26,15 @@ export const MUTANTS: readonly Mutant[] = readdirSync(folder)
       name,
       breaks,
       at,
-      change: rest,
+      edit: (source: string) => editOf(rest, source),
       tests,
       survives,
     })),
   );
 
+/** Of the list, or a generated one. */
 export function mutantOf(name: string): Mutant {
+  if (name.includes("/")) return generatedMutant(name);
   const found = MUTANTS.find((mutant) => mutant.name === name);
   if (found === undefined) throw new Error(`there is no mutant ${name}: see npm run mutate -- --list`);
   return found;

@@ -3,8 +3,9 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { readState, writePage } from "../campaign/index.ts";
 import { changesSince, revision } from "../revision.ts";
-import { MUTANTS } from "./list.ts";
+import { MUTANTS, mutantOf } from "./list.ts";
 import { fileOf, type Mutant, mutated, StaleMutant } from "./mutant.ts";
+import { runNight } from "./night.ts";
 import {
   ENOUGH,
   isCaught,
@@ -25,10 +26,13 @@ Applies small faults to the product, one at a time, and reports which of them th
   --at-most N       with --changed: mutants to run, at most (default 6: a minute of two idle cores)
   --part N/M        only one of M parts of the list: the one with the number N modulo M, for instance the number of commits
   --new             only those that were not tried yet, and those that survived
+  --generated       mechanical mutants of the code that decides and writes instead, each with a seed, the tests of its room, and the other
+                    seeds (4 if not given); all of it takes a night. What was decided for the same source is not run again
+  --file PATH       with --generated: only this file, by the end of its path, such as scheduler/hosts; can be repeated
   --seeds N         seeds for each mutant, at most (default ${ENOUGH})
   --workers N       mutants at once (default: the number of cores)
   --limit SECONDS   for one seed or test file, at most (default 180): a run that takes longer catches nothing
-  --state FILE      state of each mutant (default docs/reference/mutants.json)
+  --state FILE      state of each mutant (default docs/reference/mutants.json or generated-mutants.json)
   --keep            write the results to the state and, for the default one, to docs/reference/simulation.md
   --list            name all mutants and what catches them, and run nothing
   --json            one line of JSON at the end, none before
@@ -39,14 +43,17 @@ or a mutant no longer fits the source; 2: wrong options.
 
 const WANTED_SCORE = 0.9;
 const STATE = "docs/reference/mutants.json";
+const GENERATED = "docs/reference/generated-mutants.json";
 const SEEDS = "docs/reference/simulation.json";
 const PAGE = "docs/reference/simulation.md";
 
 const { values } = options();
+const stateFile = values.state ?? STATE;
 if (values.help === true) console.log(HELP);
+else if (values.generated) await generated();
 else {
   refuseStale();
-  if (values.list) list(readMutants(values.state));
+  if (values.list) list(readMutants(stateFile));
   else await run();
 }
 
@@ -60,10 +67,12 @@ function options() {
         changed: { type: "string" },
         "at-most": { type: "string", default: "6" },
         new: { type: "boolean", default: false },
-        seeds: { type: "string", default: String(ENOUGH) },
+        generated: { type: "boolean", default: false },
+        file: { type: "string", multiple: true, default: [] },
+        seeds: { type: "string" },
         workers: { type: "string", default: String(availableParallelism()) },
         limit: { type: "string", default: "180" },
-        state: { type: "string", default: STATE },
+        state: { type: "string" },
         keep: { type: "boolean", default: false },
         list: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
@@ -120,10 +129,7 @@ function describe({ survives }: Mutant, verdict: Verdict | undefined): string {
 
 function chosen(state: MutantState): readonly Mutant[] {
   const { mutant: names, part, changed } = values;
-  if (names !== undefined)
-    return names.map(
-      (name) => MUTANTS.find((each) => each.name === name) ?? refuse(`there is no mutant ${name}`),
-    );
+  if (names !== undefined) return names.map((name) => mutantOf(name));
   if (values.new) return MUTANTS.filter(({ name }) => !isCaught(state[name]));
   // Known survivors are tried when the whole list is.
   const promising = MUTANTS.filter(({ name }) => state[name] === undefined || isCaught(state[name]));
@@ -142,8 +148,23 @@ function ofChanged(mutants: readonly Mutant[], since: string, most: number): rea
   return [...from.slice(begin), ...from.slice(0, begin)].slice(0, most);
 }
 
+async function generated(): Promise<void> {
+  const limitMs = number(values.limit) * 1_000;
+  const options = {
+    files: values.file,
+    state: values.state ?? GENERATED,
+    again: values.new,
+    keep: values.keep,
+    seeds: number(values.seeds ?? "4"),
+    workers: Math.max(1, number(values.workers)),
+    limitMs,
+    revision: revision(),
+  };
+  await runNight(options, new Baseline(limitMs));
+}
+
 async function run(): Promise<void> {
-  const before = readMutants(values.state);
+  const before = readMutants(stateFile);
   const state: MutantState = { ...before };
   const left = [...chosen(before)];
   const all = left.length;
@@ -159,7 +180,7 @@ async function run(): Promise<void> {
       const { name } = mutant;
       const known = before[name];
       try {
-        const seeds = number(values.seeds);
+        const seeds = number(values.seeds ?? String(ENOUGH));
         const verdict = await tryMutant(mutant, { seeds, limitMs, revision: at, before: known }, baseline);
         state[name] = verdict;
         // A seed that caught it may take another course now: a mutant is lost only if it survives everything that might catch it.
@@ -193,13 +214,13 @@ function keep(state: MutantState): void {
   const sorted = Object.fromEntries(
     MUTANTS.flatMap(({ name }) => (state[name] === undefined ? [] : [[name, state[name]]])),
   );
-  writeFileSync(`${values.state}.new`, `${JSON.stringify(sorted, null, 1)}\n`);
-  renameSync(`${values.state}.new`, values.state);
+  writeFileSync(`${stateFile}.new`, `${JSON.stringify(sorted, null, 1)}\n`);
+  renameSync(`${stateFile}.new`, stateFile);
 }
 
 function conclude(state: MutantState, lost: readonly string[], broken: readonly string[]): void {
   const { tried, caught, share } = scoreOf(state);
-  if (values.keep && values.state === STATE && existsSync(SEEDS))
+  if (values.keep && stateFile === STATE && existsSync(SEEDS))
     writePage(PAGE, { tally: readState(readFileSync(SEEDS, "utf8")), mutants: state });
   if (values.json) console.log(JSON.stringify({ score: share, tried, caught, lost, broken, mutants: state }));
   else {

@@ -69,7 +69,7 @@ test("a mutant whose source has moved is refused, with its name and the remedy",
     name: "some",
     breaks: "rule 1",
     at: "scheduler/plan",
-    change: { in: "gone", drop: "a" },
+    edit: (source) => editOf({ in: "gone", drop: "a" }, source),
     tests: [],
   };
   expect(() => mutated(some)).toThrow(/mutant some: 0 functions are called gone, not one.*Adapt it/);

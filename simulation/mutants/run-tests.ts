@@ -1,11 +1,12 @@
+import { relative } from "node:path";
 import { startVitest } from "vitest/node";
 import { mutantOf } from "./list.ts";
 import { mutantPlugin } from "./load.ts";
 
 /** Result of a run of test files, as one line of JSON on standard output. */
 export interface TestsOutcome {
-  /** Full names of the tests that failed, or the files that did not load. */
-  readonly failed: readonly string[];
+  /** The tests that failed with their files, or the files that did not load. */
+  readonly failed: readonly { readonly file: string; readonly name: string }[];
   /** Whether a test loaded the mutant's file. */
   readonly loaded: boolean;
   readonly ran: number;
@@ -16,7 +17,7 @@ const [name = "", ...files] = process.argv.slice(2);
 const fault = name === "" ? undefined : mutantPlugin(mutantOf(name));
 const vitest = await startVitest(
   "test",
-  files.map((file) => `${file}.test.ts`),
+  files.map((file) => (file.endsWith("/") ? file : `${file}.test.ts`)),
   {
     run: true,
     watch: false,
@@ -35,12 +36,20 @@ const modules = vitest.state.getTestModules();
 const tests = modules.flatMap((module) => [...module.children.allTests()]);
 const outcome: TestsOutcome = {
   failed: [
-    ...modules.filter((module) => module.errors().length > 0).map((module) => module.moduleId),
-    ...tests.filter((test) => test.result().state === "failed").map((test) => test.fullName),
+    ...modules
+      .filter((module) => module.errors().length > 0)
+      .map((module) => told(module.moduleId, module.moduleId)),
+    ...tests
+      .filter((test) => test.result().state === "failed")
+      .map((test) => told(test.module.moduleId, test.fullName)),
   ],
   loaded: fault?.wasLoaded() ?? false,
   ran: tests.length,
 };
+
+function told(path: string, name: string): { readonly file: string; readonly name: string } {
+  return { file: relative(process.cwd(), path).replace(/\.test\.ts$/, ""), name };
+}
 await vitest.close();
 process.stdout.write(`\n${JSON.stringify(outcome)}\n`);
 process.exit(0);

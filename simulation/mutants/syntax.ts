@@ -17,6 +17,8 @@ export interface Syntax {
   readonly callee?: unknown;
   readonly property?: unknown;
   readonly test?: unknown;
+  readonly consequent?: unknown;
+  readonly alternate?: unknown;
   readonly shorthand?: unknown;
   readonly body?: unknown;
   readonly expression?: unknown;

@@ -8,6 +8,8 @@ import type { Verdict } from "./state.ts";
 export interface TryOptions {
   /** Seeds 1 to N, at most. */
   readonly seeds: number;
+  /** Seeds that are tried before the tests: as a rule tests cost as much as a few, and more seeds seldom catch what these do not. */
+  readonly first?: number;
   /** Time limit of one seed or one test file, milliseconds. */
   readonly limitMs: number;
   readonly revision: string;
@@ -15,8 +17,6 @@ export interface TryOptions {
   readonly before: Verdict | undefined;
 }
 
-/** Seeds that are tried before the tests, which cost as much as a few seeds: more seeds seldom catch what these do not. */
-const FIRST_SEEDS = 8;
 /** Seeds of one mutant that do not end, at most: the others would not end either. */
 const ENDLESS = 2;
 
@@ -49,7 +49,7 @@ export class Baseline {
     return once(this.#tests, file, async () => {
       const outcome = await runTests("", file, this.#limitMs);
       if (outcome === undefined || outcome.failed.length > 0 || outcome.ran === 0)
-        throw new BaselineFailed(`${file} fails without a mutant: ${outcome?.failed.join("; ") ?? "no end"}`);
+        throw new BaselineFailed(`${file} fails without a mutant: ${outcome?.failed[0]?.name ?? "no end"}`);
     });
   }
 }
@@ -62,7 +62,7 @@ function once<K>(asked: Map<K, Promise<void>>, key: K, ask: () => Promise<void>)
 
 /** Tries what may catch a mutant until something does: what caught it before, then a few seeds, its tests, and the other seeds. */
 export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: Baseline): Promise<Verdict> {
-  const { before, revision } = options;
+  const { before, revision, first: head = 8 } = options;
   const sum: { tried: number; endless: number; revision: string; outside?: true } = {
     tried: 0,
     endless: 0,
@@ -76,11 +76,11 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
     if (test !== undefined) return { ...sum, tried: before.tried, test };
   }
   const order = first === undefined ? numbers : [first, ...numbers.filter((number) => number !== first)];
-  const seed = await bySeeds(order.slice(0, FIRST_SEEDS));
+  const seed = await bySeeds(order.slice(0, head));
   if (seed !== undefined) return { ...sum, seed };
   const test = await byTests(tests);
   if (test !== undefined) return { ...sum, test };
-  const late = sum.outside ? undefined : await bySeeds(order.slice(FIRST_SEEDS));
+  const late = sum.outside ? undefined : await bySeeds(order.slice(head));
   return late === undefined ? sum : { ...sum, seed: late };
 
   async function bySeeds(seeds: readonly number[]): Promise<Verdict["seed"]> {
@@ -124,8 +124,8 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
       if (!outcome.loaded) idle = file;
       const [failed] = outcome.failed;
       if (failed === undefined) continue;
-      await baseline.test(file);
-      return { file, name: failed };
+      await baseline.test(failed.file);
+      return failed;
     }
     if (idle === undefined) return undefined;
     throw new BaselineFailed(

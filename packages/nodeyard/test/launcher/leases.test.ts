@@ -181,6 +181,22 @@ describe("leases", () => {
     await world.until("it is returned", () => world.node(id) === undefined, 90_000);
   });
 
+  test("are not taken for gone by a launcher that sees their request, and their nodes, before them", async () => {
+    const world = new World();
+    const config = launcherConfig([fakeProvider()]);
+    await world.start("a", config);
+    await world.start("b", config);
+    // B hears nothing of the lease before its next comparison.
+    world.losesEvent = (client) => client === "b" && world.children(paths.requests).length === 0;
+    const asked = await world.settle(
+      askForNodes(inWorld(world), { labels: ["small"], owner: "me", forMs: 600_000 }),
+    );
+    const state = () => world.json(leasePath(asked.id))?.state;
+    await world.until("it is granted", () => state() === "granted");
+    await world.run(30_000);
+    expect([state(), world.nodes().map((node) => node.state)]).toEqual(["granted", ["in-use"]]);
+  });
+
   test("that are granted while they end are read again: the request may be seen to go before that", async () => {
     const { world, id, asked, fulfil } = await foreignNode({ launchers: ["a", "b"], forMs: 5_000 });
     const lease = leasePath(asked.id);

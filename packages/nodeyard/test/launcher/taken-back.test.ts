@@ -96,3 +96,36 @@ test("no request is locked while the view is not complete", async () => {
   expect(await lockRequest(context, ID)).toBe("busy");
   expect(tree.counters.calls).toBe(before);
 });
+
+test("a lost request's nodes are free before it is open again, but for those that somebody else has", async () => {
+  const { context, tree, view } = await behind();
+  const pending = encodeRequest(newRequest({ nodeTypes: ["small"], requestor: "zuul", state: "pending" }, 3));
+  await tree.set(paths.request(ID), pending);
+  const known = view.nodes.byId;
+  const [ready] = [...known.keys()] as [string];
+  const add = async (state: "init" | "ready", contenders: readonly string[] = []) => {
+    const data = encodeNode(newNode({ state, type: ["small"], allocatedTo: ID }, 1));
+    const { path } = await tree.create(`${paths.nodes}/`, data, { sequential: true });
+    const id = path.slice(path.lastIndexOf("/") + 1);
+    known.set(id, { id, record: decodeNode(id, data), version: 0, contenders: [...contenders] as never[] });
+    return id;
+  };
+  const fresh = await add("init");
+  const locked = await add("ready", ["somebody"]);
+  const given = await add("ready");
+  const other = newNode({ state: "ready", type: ["small"], allocatedTo: "100-0000000001" }, 1);
+  await tree.set(paths.node(given), encodeNode(other));
+  // The view hears of it while the nodes are taken back one after the other.
+  known.set(given, { id: given, record: other, version: 1, contenders: [] });
+  view.nodes.byRequest.get = () => new Set(known.keys());
+  expect(await resetLost(context, ID)).toBe("replan");
+  const state = async (id: string) => {
+    const { state: now, allocatedTo } = decodeNode(id, (await tree.get(paths.node(id))).data);
+    return [now, allocatedTo];
+  };
+  expect(await state(ready)).toEqual(["ready", null]);
+  expect(await state(fresh)).toEqual(["deleting", null]);
+  expect(await state(locked)).toEqual(["ready", ID]);
+  expect(await state(given)).toEqual(["ready", "100-0000000001"]);
+  for (const id of [ready, fresh, given]) expect(await tree.children(paths.nodeLock(id))).toEqual([]);
+});

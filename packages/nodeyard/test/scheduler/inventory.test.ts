@@ -1,6 +1,7 @@
+import { newNode } from "@nodeyard/model";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HOST_BACK_MS } from "../../src/scheduler/hosts.ts";
+import { HOST_BACK_MS, Hosts } from "../../src/scheduler/hosts.ts";
 import { explain, reduce, standingsOf } from "../../src/scheduler/index.ts";
 import { Inventory } from "../../src/scheduler/inventory.ts";
 import { node, policy, pool, request, SchedulerFixture, unseen } from "./world.ts";
@@ -128,6 +129,32 @@ describe("nothing is kept for a request that wants more hosts than there are", (
     fixture.node(host(8), record, ["user"]);
     fixture.wait(HOST_BACK_MS);
     expect(fixture.code(id(1))).toBe("nodes.none-free");
+  });
+
+  test("hosts are counted by the labels that they have now, those that were given up not", () => {
+    const hosts = new Hosts();
+    const set = (number: number, ...type: string[]) =>
+      hosts.set(host(number), newNode({ state: "in-use", type, hostname: `h${number}` }, 1));
+    set(0, "board");
+    set(1, "board");
+    expect([hosts.doFor(["board", "board"]), hosts.doFor(["board", "board", "board"])]).toEqual([
+      true,
+      false,
+    ]);
+    set(1, "phone");
+    expect([hosts.doFor(["board", "phone"]), hosts.doFor(["board", "board"])]).toEqual([true, false]);
+    // The last of its labels.
+    hosts.lapse(hosts.remove(host(0))!);
+    expect([hosts.doFor(["phone"]), hosts.doFor(["board"])]).toEqual([true, false]);
+    set(2, "board");
+    // One that was given up is repaired.
+    set(0, "board");
+    expect(hosts.doFor(["board", "board", "phone"])).toBe(true);
+    // Of two that want the same, one leaves: the other still hears that a host left.
+    const [first, second] = [1, 2].map((number) => ({ id: id(number), record: { nodeTypes: ["phone"] } }));
+    expect([hosts.enoughFor(first!), hosts.enoughFor(second!)]).toEqual([true, true]);
+    hosts.forget(first!);
+    expect(hosts.lapse(hosts.remove(host(1))!)).toEqual([second]);
   });
 
   test("one host with two labels is not two hosts", () => {

@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { parse } from "yaml";
+import { endOf, onDisk, sourcesIn } from "./files.ts";
+import { faultsOf, generatedMutant, ROOMS, roomOf } from "./generated.ts";
+import { type Baseline, BaselineFailed, tryMutant } from "./try.ts";
+
+/** Results of a file's generated mutants, in the order of its source: `t` a test caught it, `s` a seed did, `-` nothing, `.` not tried. */
+interface FileResults {
+  /** Of the source that the results are for. */
+  readonly hash: string;
+  readonly verdicts: string;
+}
+
+/** By the end of the file's path. */
+type NightState = Record<string, FileResults>;
+
+export interface NightOptions {
+  /** Ends of paths; none: all files of the deciding rooms. */
+  readonly files: readonly string[];
+  /** The results, and beside them, with the ending `.md`, the page. */
+  readonly state: string;
+  /** Survivors are tried again. */
+  readonly again: boolean;
+  readonly keep: boolean;
+  readonly seeds: number;
+  readonly workers: number;
+  readonly limitMs: number;
+  readonly revision: string;
+}
+
+const EQUIVALENT = new URL("./equivalent.yaml", import.meta.url);
+
+/** Tries the generated mutants of files. What was decided for the present source of a file is not tried again. */
+export async function runNight(options: NightOptions, baseline: Baseline): Promise<void> {
+  const state: NightState = existsSync(options.state) ? JSON.parse(readFileSync(options.state, "utf8")) : {};
+  const files = Object.keys(ROOMS)
+    .flatMap((room) => sourcesIn(room).map((file) => ({ at: endOf(file, room), file })))
+    .filter(({ at }) => options.files.length === 0 || options.files.includes(at));
+  for (const { at, file } of files) {
+    const source = readFileSync(onDisk(file), "utf8");
+    const names = [...faultsOf(source).keys()];
+    const hash = createHash("sha256").update(source).digest("hex").slice(0, 12);
+    const known = state[at];
+    const verdicts = [...(known?.hash === hash ? known.verdicts : ".".repeat(names.length))];
+    const left = [...names.keys()].filter(
+      (index) => verdicts[index] === "." || (options.again && verdicts[index] === "-"),
+    );
+    const work = async () => {
+      for (let index = left.shift(); index !== undefined; index = left.shift()) {
+        verdicts[index] = await verdictOf(at, names[index]!);
+        state[at] = { hash, verdicts: verdicts.join("") };
+        if (options.keep) keep(state, options.state);
+      }
+    };
+    await Promise.all(Array.from({ length: options.workers }, work));
+    const lives = names.filter(
+      (_, index) => verdicts[index] === "-" && !(names[index]! in (equivalents()[at] ?? {})),
+    );
+    console.log(`${at}: ${names.length} mutants, ${lives.length} survive`);
+    for (const name of lives) console.log(`  ${name}`);
+  }
+
+  async function verdictOf(at: string, name: string): Promise<string> {
+    try {
+      const { seed, test } = await tryMutant(
+        generatedMutant(`${at} ${name}`),
+        { ...options, first: roomOf(at).first, before: undefined },
+        baseline,
+      );
+      return seed !== undefined ? "s" : test !== undefined ? "t" : "-";
+    } catch (error) {
+      if (!(error instanceof BaselineFailed)) throw error;
+      console.log(error.message);
+      return ".";
+    }
+  }
+}
+
+/** Why a survivor changes nothing, by the end of its file's path and its name. */
+function equivalents(): Readonly<Record<string, Readonly<Record<string, string>>>> {
+  return parse(readFileSync(EQUIVALENT, "utf8")) ?? {};
+}
+
+function keep(state: NightState, file: string): void {
+  writeFileSync(`${file}.new`, `${JSON.stringify(state, null, 1)}\n`);
+  renameSync(`${file}.new`, file);
+  writeFileSync(file.replace(/json$/, "md"), page(state));
+}
+
+function page(state: NightState): string {
+  const known = equivalents();
+  const rows = Object.entries(state).map(([at, { verdicts }]) => {
+    const names = Object.keys(known[at] ?? {});
+    const of = (mark: string) => [...verdicts].filter((each) => each === mark).length;
+    return {
+      at,
+      all: verdicts.length,
+      seed: of("s"),
+      test: of("t"),
+      equal: names.length,
+      lives: of("-") - names.length,
+      open: of("."),
+    };
+  });
+  const sum = (pick: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + pick(row), 0);
+  const caught = sum(({ seed, test }) => seed + test);
+  const share = (100 * caught) / Math.max(1, caught + sum(({ lives }) => lives));
+  return `# Generated mutants
+
+Written by \`npm run mutate -- --generated --keep\`; do not edit. How it works: [the design](../design/simulation.md). Each file has its
+mechanical faults: a guard or a statement with an effect is left out, a condition negated, an \`await\` left out. Of those that were tried in
+${rows.length} files and change something, ${share.toFixed(1)} % are caught.
+
+| File | Mutants | Caught by tests | By seeds | Change nothing | Survive | Not tried |
+|---|---|---|---|---|---|---|
+${rows.map(({ at, all, seed, test, equal, lives, open }) => `| ${at} | ${all} | ${test} | ${seed} | ${equal} | ${lives} | ${open} |\n`).join("")}`;
+}
