@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { messageOf } from "@nodeyard/runtime";
 import { type SeedOutcome, SeedThread } from "../campaign/index.ts";
 import { fileOf, type Mutant, testsOf } from "./mutant.ts";
 import type { TestsOutcome } from "./run-tests.ts";
@@ -88,7 +89,7 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
     let thread = new SeedThread(mutant.name);
     try {
       for (const number of seeds) {
-        const outcome = await within(options.limitMs, thread.run(number));
+        const outcome = await within(options.limitMs, thread.run(number).catch(crashed(number)));
         sum.tried++;
         if (outcome === undefined) {
           await thread.close();
@@ -132,6 +133,15 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
       `mutant ${mutant.name}: ${idle} never loads ${fileOf(mutant)}; name another test`,
     );
   }
+}
+
+/** A mutant whose error nobody catches ends the thread, as it would end the process. */
+function crashed(seed: number): (error: unknown) => SeedOutcome {
+  return (error) => ({
+    seed,
+    isMutated: true,
+    failure: { seed, rule: "unexpected", message: messageOf(error) },
+  });
 }
 
 /** The rule of a check, or the first line of an error that does not come from a check. */
