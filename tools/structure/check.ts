@@ -7,6 +7,7 @@ import { checkDocs } from "./checks/docs.ts";
 import { checkDrivers } from "./checks/drivers.ts";
 import { checkEffects } from "./checks/effects.ts";
 import { checkErrorCodes } from "./checks/error-codes.ts";
+import { checkLimits } from "./checks/limits.ts";
 import { checkLinks } from "./checks/links.ts";
 import { checkShape } from "./checks/shape.ts";
 import { checkSnippets } from "./checks/snippets.ts";
@@ -19,6 +20,7 @@ const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
   checkCycles,
   checkEffects,
   checkShape,
+  checkLimits,
   checkDocs,
   checkDrivers,
   checkErrorCodes,

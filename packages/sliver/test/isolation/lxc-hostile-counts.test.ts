@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import { PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
@@ -78,14 +79,14 @@ describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", () =>
       expect(await inSliver(real, 2, one, login)).toBe("granted");
       const attack = begin(real, 1, `exec perl -e '${takes}'`, login);
       try {
-        await once(attack.stdout!, "data", { signal: AbortSignal.timeout(45_000) });
+        await once(attack.stdout!, "data", { signal: AbortSignal.timeout(patient(45_000)) });
         expect(await inSliver(real, 2, one, login)).toBe("granted");
         const { stdout, stderr } = spawnSync("sh", ["-c", one], { encoding: "utf8" });
         expect(`${stdout}${stderr}`).toBe("granted\n");
         await bringUp(backEnd, [own(later)]);
       } finally {
         attack.kill();
-        await backEnd.destroy(hostile!, AbortSignal.timeout(30_000));
+        await backEnd.destroy(hostile!, AbortSignal.timeout(patient(30_000)));
       }
     },
   );
@@ -132,7 +133,7 @@ describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", () =>
       1,
       `exec perl -MIO::Handle -e '${fill.replace("sockaddr_in(7,", "sockaddr_in(0,")}'`,
     );
-    await once(attack.stdout!, "data", { signal: AbortSignal.timeout(45_000) });
+    await once(attack.stdout!, "data", { signal: AbortSignal.timeout(patient(45_000)) });
     if (version === 1) {
       expect(file("memory.kmem.tcp.usage_in_bytes")).toBeGreaterThan(0);
       expect(file("memory.kmem.tcp.usage_in_bytes")).toBeLessThan(2 * file("memory.kmem.tcp.limit_in_bytes"));
