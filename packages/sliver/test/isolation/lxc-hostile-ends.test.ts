@@ -18,18 +18,18 @@ const ATTACKS = {
   "kills all and leaves orphans that ignore signals": `for i in 1 2 3 4 5; do setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' >/dev/null 2>&1 </dev/null & done; echo done`,
 } as const;
 
-describe.skipIf(whyNot() !== undefined)("the end of a hostile sliver", { timeout: 180_000 }, () => {
+describe.skipIf(whyNot() !== undefined)("the end of a hostile sliver", () => {
   let real: RealMachine;
   let backEnd: LxcBackEnd;
   beforeAll(async () => {
     real = await realMachine();
     backEnd = real.backEnd("account");
-  }, 1_800_000);
+  });
   afterEach(async () => {
     await real.clear();
     expect(await real.leftovers()).toEqual([]);
-  }, 60_000);
-  afterAll(() => real?.stop(), 60_000);
+  });
+  afterAll(() => real?.stop());
 
   const nesting = async (indices: readonly number[]) => {
     const rspecs = Object.fromEntries(indices.map((index) => [index, { cpuShare: 32 }]));
