@@ -260,7 +260,7 @@ async function clouds(session: Session, handles: OperationHandles): Promise<stri
   if (stranded.length > 0) {
     const first = stranded[0]!;
     throw new Error(
-      `${stranded.length} nodes that no launcher can delete: node ${first.node} of ${first.provider}: ${first.why}; see nodeyard leaks`,
+      `nodes that no launcher can delete: ${stranded.length}; the first is node ${first.node} of ${first.provider}: ${first.why}; see nodeyard leaks`,
     );
   }
   const differences =

@@ -32,7 +32,7 @@ export function launcherFacts(
     ]),
     ...stranded.flatMap(({ why, provider, nodes }) =>
       why === "leaving"
-        ? [fact("provider", provider, "degraded", "provider.leaving", { cause: `${nodes} nodes are left` })]
+        ? [fact("provider", provider, "degraded", "provider.leaving", { cause: `${are(nodes)} left` })]
         : [],
     ),
     ...[...labels.keys()]
@@ -70,7 +70,7 @@ function providerFact(served: Served, next: Served | undefined, stranded: readon
     return fact("provider", name, "degraded", "provider.not-in-force", why(next.failing));
   const elsewhere = stranded.filter(({ why, provider }) => why === "elsewhere" && provider === name);
   if (elsewhere.length > 0) {
-    const cause = elsewhere.map(({ nodes, place }) => `${nodes} nodes are in ${place}`).join("; ");
+    const cause = elsewhere.map(({ nodes, place }) => `${are(nodes)} in ${place}`).join("; ");
     return fact("provider", name, "degraded", "provider.elsewhere", { labels, cause });
   }
   if (brake !== undefined) {
@@ -79,6 +79,8 @@ function providerFact(served: Served, next: Served | undefined, stranded: readon
   }
   return fact("provider", name, "good", "provider.served", { labels });
 }
+
+const are = (nodes: number) => (nodes === 1 ? "1 node is" : `${nodes} nodes are`);
 
 /** Labels that an open provider cannot serve, or only in a part of its zones. */
 function labelFacts(
