@@ -54,6 +54,7 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
       }
     };
     await Promise.all(Array.from({ length: options.workers }, work));
+    if (options.keep) keep(state, options.state);
     const lives = names.filter(
       (_, index) => verdicts[index] === "-" && !(names[index]! in (equivalents()[at] ?? {})),
     );
