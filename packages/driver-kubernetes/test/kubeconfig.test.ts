@@ -114,3 +114,28 @@ test("in a cluster, where there is no kubeconfig; with one that lacks the contex
   const { around: other } = host({ [PATH]: config({}) });
   await expect(resolveAccess("ci", other, signal)).rejects.toThrow("has no context ci; it has one, two");
 });
+
+test("tokens, passwords and names without quotes are text, as YAML 1.1 writes them", async () => {
+  const text = (user: string) => `
+current-context: 1
+contexts: [{name: 1, context: {cluster: 2, user: 3}}]
+clusters: [{name: 2, cluster: {server: "https://kube:6443"}}]
+users: [{name: 3, user: ${user}}]
+`;
+  const sent = async (user: string) =>
+    (await resolveAccess(null, host({ [PATH]: text(user) }).around, signal)).authorization;
+  expect(await sent("{token: 123456}")).toBe("Bearer 123456");
+  expect(await sent("{token: 12e4}")).toBe("Bearer 12e4");
+  expect(await sent("{username: 7, password: 0123e1}")).toBe(`Basic ${b64("7:0123e1")}`);
+  await expect(sent("{token: [a]}")).rejects.toThrow(/token of user 3/);
+});
+
+test.each(["auth-provider", "as", "as-uid", "as-groups", "as-user-extra"])(
+  "a user with %s is refused by that name, instead of requests with other rights",
+  async (key) => {
+    const { around } = host({ [PATH]: config({ token: "t", [key]: { name: "oidc" } }) });
+    await expect(resolveAccess(null, around, signal)).rejects.toThrow(
+      new RegExp(`^user u of the kubeconfig has ${key}, which Nodeyard does not support`),
+    );
+  },
+);

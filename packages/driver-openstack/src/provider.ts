@@ -16,6 +16,7 @@ import { mapError } from "./errors.ts";
 import { glanceStore } from "./images/store.ts";
 import { resourcesOf } from "./leaks/resources.ts";
 import type { Lookups } from "./lookups/lookups.ts";
+import { networksFor } from "./machines/addresses.ts";
 import { idOf } from "./machines/servers.ts";
 import { createMachine, reachOf, removeMachine } from "./machines/steps.ts";
 import { type Workshop, workshop } from "./machines/workshop.ts";
@@ -111,7 +112,7 @@ async function need(
   const { config, cloud, lookups } = shop;
   const { cloudImage, networks } = label.own;
   if (cloudImage !== null) await lookups.cloudImage(cloudImage, signal);
-  const names = await lookups.networkNames(networks, signal);
+  const names = await lookups.networkNames(networksFor(networks, cloud.networks), signal);
   // By identity, because several pools may have a label of that name.
   const pool = config.pools.find(({ labels }) => labels.get(label.name) === label);
   const floats = cloud.floatingIps && (pool?.own as OpenstackPoolOwn | undefined)?.autoFloatingIp === true;

@@ -1,5 +1,5 @@
+import { parseCloudFile } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import { parse } from "yaml";
 import { KubeConfigError } from "./errors.ts";
 import type { Route } from "./transport.ts";
 
@@ -111,6 +111,7 @@ export async function resolveAccess(
     chosen.user === undefined || chosen.user === ""
       ? ({ folder: "" } as Found<User>)
       : find(configs, "users", "user", chosen.user);
+  refuseUnsupported(user, chosen.user ?? "");
   return accessOf(cluster, user, files, signal);
 }
 
@@ -120,12 +121,46 @@ function readConfigs({ env, home, read }: KubeFiles) {
   return (paths.length > 0 ? paths : [`${home}/.kube/config`]).flatMap((path) => {
     try {
       const text = read(path);
-      const config = text === undefined ? null : (parse(text) as KubeConfig | null);
+      const config = text === undefined ? null : (words(parseCloudFile(text)) as KubeConfig | null);
+      if (config !== null && typeof config !== "object") throw new Error("it is no mapping");
       return config === null ? [] : [{ config, folder: path.slice(0, path.lastIndexOf("/") + 1) }];
     } catch (error) {
       throw new KubeConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
     }
   });
+}
+
+/** With numbers as text: tokens, passwords and names may be written without quotes. Of the keys that are read, none is a number. */
+function words(value: unknown): unknown {
+  if (typeof value === "number") return String(value);
+  if (Array.isArray(value)) return value.map(words);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, words(member)]));
+}
+
+/** Keys of a user under which others would act than the file says, were they ignored. */
+const UNSUPPORTED: Readonly<Record<string, string>> = {
+  "auth-provider": "use a credential plugin (exec), a token or a client certificate",
+  as: "give the rights to the user itself",
+  "as-uid": "give the rights to the user itself",
+  "as-groups": "give the rights to the user itself",
+  "as-user-extra": "give the rights to the user itself",
+};
+
+const TEXTS = ["token", "tokenFile", "username", "password"];
+
+/** Throws KubeConfigError for a way to log in that is not supported: without it, requests would go out with other rights. */
+function refuseUnsupported(user: object, name: string): void {
+  for (const [key, value] of Object.entries(user))
+    if (TEXTS.includes(key) && typeof value !== "string")
+      throw new KubeConfigError(
+        `${key} of user ${name} of the kubeconfig must be text; put quotes around it`,
+      );
+  for (const [key, remedy] of Object.entries(UNSUPPORTED))
+    if (Object.hasOwn(user, key))
+      throw new KubeConfigError(
+        `user ${name} of the kubeconfig has ${key}, which Nodeyard does not support; ${remedy}`,
+      );
 }
 
 /** The first file that has the name counts, as in kubectl. */

@@ -14,7 +14,9 @@ export interface NetworkHint {
   readonly external: boolean | null;
   /** `nat_destination`: floating IPs are translated to addresses of this network. */
   readonly natDestination: boolean;
-  /** `default_interface`: clients reach servers by this network. */
+  /** `nat_source`: floating IPs are taken from this network. */
+  readonly natSource: boolean;
+  /** `default_interface`: servers of labels without networks are attached to it, and clients reach servers by this network. */
   readonly defaultInterface: boolean;
 }
 
@@ -137,6 +139,7 @@ function networksOf(raw: Mapping): readonly NetworkHint[] {
         name,
         external: external === undefined ? null : flag(external, false),
         natDestination: flag(network.nat_destination, false),
+        natSource: flag(network.nat_source, false),
         defaultInterface: flag(network.default_interface, false),
       },
     ];

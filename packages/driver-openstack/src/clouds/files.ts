@@ -1,5 +1,5 @@
+import { parseCloudFile } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import { parse } from "yaml";
 import { CloudConfigError } from "../client/index.ts";
 
 /** A mapping in such a file. */
@@ -45,7 +45,7 @@ export function readMapping(
   for (const path of candidates(file, around)) {
     const content = attempt(`${path} cannot be read`, () => around.read(path));
     if (content === undefined) continue;
-    const document: unknown = attempt(`${path} is not valid YAML`, () => parse(content));
+    const document: unknown = attempt(`${path} is not valid YAML`, () => parseCloudFile(content));
     const entries = isMapping(document) ? document[key] : undefined;
     return { path, entries: isMapping(entries) ? entries : {} };
   }

@@ -48,22 +48,22 @@ export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
   const clouds = readMapping("clouds", "clouds", around);
   const secure = readMapping("secure", "clouds", around);
   const fromEnvironment = cloudOfEnvironment(around.env);
-  const known: Record<string, Mapping> = {};
-  for (const [name, value] of Object.entries(clouds.entries)) if (isMapping(value)) known[name] = value;
+  const known: Record<string, Mapping> = Object.create(null);
+  // A cloud may stand in either file, or in both.
+  for (const { entries } of [clouds, secure])
+    for (const [name, value] of Object.entries(entries))
+      if (isMapping(value)) known[name] = overlay(known[name] ?? {}, value);
   if (fromEnvironment !== undefined) known[ENVIRONMENT] ??= fromEnvironment;
   const name = choice.cloud ?? (around.env.OS_CLOUD || undefined) ?? only(known);
-  // `hasOwn`: a cloud may not be called like a property of every object, such as "constructor".
-  const own = Object.hasOwn(known, name) ? known[name] : undefined;
+  const own = known[name];
   if (own === undefined) {
     const where =
-      clouds.path === null
+      clouds.path === null && secure.path === null
         ? "there is no clouds.yaml; looked in OS_CLIENT_CONFIG_FILE, the current folder, ~/.config/openstack and /etc/openstack"
-        : `${clouds.path} has ${Object.keys(known).join(", ") || "none"}`;
+        : `${clouds.path ?? secure.path} has ${Object.keys(known).join(", ") || "none"}`;
     throw new CloudConfigError(`cloud ${name} is not known: ${where}`);
   }
-  const secret = Object.hasOwn(secure.entries, name) ? secure.entries[name] : undefined;
-  const merged = overlay(own, isMapping(secret) ? secret : {});
-  const whole = overlay(profileOf(merged, around), merged);
+  const whole = overlay(profileOf(own, around), own);
   return compileCloud(name, inRegion(name, whole, choice.region ?? text(around.env.OS_REGION_NAME)), around);
 }
 

@@ -83,13 +83,30 @@ export function wantsFloatingIp(server: Pick<Server, "addresses">, reach: Reach)
 }
 
 /**
- * The id of the external network of floating IPs: the one that clouds.yaml marks as external, otherwise the first one; undefined
- * when there is none. Then no server gets a floating IP.
+ * The id of the external network of floating IPs: the one that clouds.yaml marks as their source, otherwise as external, otherwise the
+ * first one; undefined when there is none. Then no server gets a floating IP.
  */
 export function poolOfFloatingIps(reach: Reach): string | undefined {
   const external = reach.networks.filter((network) => network["router:external"]);
-  const hinted = reach.hints.find(({ external: yes }) => yes === true)?.name;
+  const { hints } = reach;
+  const hinted = (hints.find(({ natSource }) => natSource) ?? hints.find((one) => one.external === true))
+    ?.name;
   return (external.find(({ name, id }) => name === hinted || id === hinted) ?? external[0])?.id;
+}
+
+/**
+ * The id of the network to whose ports floating IPs are attached, where clouds.yaml names one (openstacksdk manual, "Network config",
+ * `nat_destination`).
+ */
+export function natDestinationOf({ networks, hints }: Pick<Reach, "networks" | "hints">): string | undefined {
+  const hint = hints.find(({ natDestination }) => natDestination);
+  return hint && networks.find(({ name, id }) => name === hint.name || id === hint.name)?.id;
+}
+
+/** Names or ids of the networks of a server: those of its label, otherwise the default one of clouds.yaml, otherwise none. */
+export function networksFor(own: readonly string[], hints: readonly NetworkHint[]): readonly string[] {
+  const byDefault = hints.find(({ defaultInterface }) => defaultInterface);
+  return own.length > 0 || byDefault === undefined ? own : [byDefault.name];
 }
 
 /**

@@ -30,13 +30,21 @@ export class FloatingIps {
     });
   }
 
-  /** The address of the tag's floating IP on the server; creates or attaches one if needed. */
-  async ensure(tag: Tag, server: string, pool: string, signal: AbortSignal): Promise<string> {
+  /**
+   * The address of the tag's floating IP on the server; creates or attaches one if needed. `pool`: id of the external network that it is
+   * taken from. `target`: id of the network whose port gets it, where that is known.
+   */
+  async ensure(
+    tag: Tag,
+    server: string,
+    { pool, target }: { readonly pool: string; readonly target?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<string> {
     const existing = (await this.of(tag, signal)).at(0);
     if (existing?.port_id) return existing.floating_ip_address;
     // It lost its port, so it was never delivered. Replacing it is cheaper than finding out why.
     if (existing !== undefined) await this.#neutron.deleteFloatingIp(existing.id, signal);
-    const { port, address } = await this.#portOf(server, signal);
+    const { port, address } = await this.#portOf(server, target, signal);
     const request = {
       floating_network_id: pool,
       port_id: port,
@@ -70,14 +78,19 @@ export class FloatingIps {
   }
 
   /**
-   * The port that a floating IP is attached to: the first of the server's with an IPv4 address. Rejects with kind "transient"
+   * The port that a floating IP is attached to: the first of the server's with an IPv4 address, in `target` if it has one there. Rejects with kind "transient"
    * when there is none.
    */
-  async #portOf(server: string, signal: AbortSignal): Promise<{ port: string; address: string }> {
+  async #portOf(
+    server: string,
+    target: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ port: string; address: string }> {
     let ports = (await this.#ports.get(signal)).filter((port) => port.device_id === server);
     // The shared list may be older than the server, so ask for its ports directly.
     if (ports.length === 0) ports = [...(await this.#neutron.portsOf(server, signal))];
-    for (const { id, fixed_ips } of ports) {
+    const inTarget = ports.filter((port) => port.network_id === target);
+    for (const { id, fixed_ips } of [...inTarget, ...ports]) {
       const address = fixed_ips.find(({ ip_address }) => ip_address.includes("."))?.ip_address;
       if (address !== undefined) return { port: id, address };
     }

@@ -10,7 +10,14 @@ import {
 import type { Server } from "../api/compute.ts";
 import { ApiError } from "../client/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
-import { addressesOf, poolOfFloatingIps, type Reach, wantsFloatingIp } from "./addresses.ts";
+import {
+  addressesOf,
+  natDestinationOf,
+  networksFor,
+  poolOfFloatingIps,
+  type Reach,
+  wantsFloatingIp,
+} from "./addresses.ts";
 import { serverBody } from "./server-body.ts";
 import { idOf } from "./servers.ts";
 import type { Workshop } from "./workshop.ts";
@@ -57,7 +64,12 @@ export async function* createMachine(
   if (autoFloatingIp && shop.cloud.floatingIps && wantsFloatingIp(active, reach)) {
     yield { step: "floating-ip", deadlineMs: CALL_MS };
     const pool = poolOfFloatingIps(reach)!;
-    floatingIp = await shop.floatingIps.ensure(order.tag, id, pool, signal);
+    floatingIp = await shop.floatingIps.ensure(
+      order.tag,
+      id,
+      { pool, target: natDestinationOf(reach) },
+      signal,
+    );
   }
   return describeMachine(shop, active, addressesOf(active, reach, floatingIp));
 }
@@ -110,7 +122,7 @@ async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSigna
   const [flavor, imageId, networkIds, microversion] = await Promise.all([
     lookups.flavor(label, signal),
     imageOf(shop, order, label, signal),
-    lookups.networkIds(label.own.networks, signal),
+    lookups.networkIds(networksFor(label.own.networks, shop.cloud.networks), signal),
     nova.microversion(signal),
   ]);
   const body = serverBody(order, { flavorId: flavor.id, imageId, networkIds, microversion }, log);

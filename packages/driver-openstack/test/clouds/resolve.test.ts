@@ -111,3 +111,14 @@ describe("which cloud", () => {
     expect(() => resolveCloud(choice, around(files as Record<string, string>))).toThrow(message);
   });
 });
+
+test("a cloud may stand in secure.yaml alone, and scalars have the types that PyYAML gives them", () => {
+  const auth = '{auth_url: "http://k/v3", username: 0123456789e1, password: 12e4, project_name: p}';
+  const secure = { "/lab/secure.yaml": `clouds: {mine: {verify: no, auth: ${auth}}}` };
+  for (const files of [secure, { ...secure, "/lab/clouds.yaml": "clouds: {}" }]) {
+    const cloud = resolveCloud({ cloud: "mine", region: null }, around(files));
+    expect(cloud.credential.values).toMatchObject({ username: "0123456789e1", password: "12e4" });
+    expect(cloud.tls.verify).toBe(false);
+    expect(() => resolveCloud({ cloud: "other", region: null }, around(files))).toThrow("has mine");
+  }
+});

@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import { serverSchema } from "../../src/api/compute.ts";
-import { addressesOf, poolOfFloatingIps, type Reach, wantsFloatingIp } from "../../src/machines/addresses.ts";
+import {
+  addressesOf,
+  natDestinationOf,
+  networksFor,
+  poolOfFloatingIps,
+  type Reach,
+  wantsFloatingIp,
+} from "../../src/machines/addresses.ts";
 
 const networks = [
   { id: "1", name: "inner", "router:external": false },
@@ -19,6 +26,7 @@ const hint = (name: string, more: object) => ({
   name,
   external: null,
   natDestination: false,
+  natSource: false,
   defaultInterface: false,
   ...more,
 });
@@ -87,4 +95,18 @@ test("a floating IP is wanted only by what is not reachable, and where there are
     false,
   );
   expect(wantsFloatingIp(server({ inner: [fixed("2001:db8::1", 6)] }), reach())).toBe(false);
+});
+
+test("clouds.yaml may name the network of floating IPs, the one behind them, and the one of servers without any", () => {
+  const more = reach({ networks: [...networks, { ...networks[1]!, id: "4", name: "other-ext" }] });
+  expect(poolOfFloatingIps({ ...more, hints: [hint("other-ext", { natSource: true })] })).toBe("4");
+  expect(
+    poolOfFloatingIps({ ...more, hints: [hint("ext", { external: true }), hint("4", { natSource: true })] }),
+  ).toBe("4");
+  expect(natDestinationOf(reach({ hints: [hint("inner", { natDestination: true })] }))).toBe("1");
+  expect(natDestinationOf(reach())).toBeUndefined();
+  const hints = [hint("ext", {}), hint("inner", { defaultInterface: true })];
+  expect(networksFor([], hints)).toEqual(["inner"]);
+  expect(networksFor(["ext"], hints)).toEqual(["ext"]);
+  expect(networksFor([], [])).toEqual([]);
 });

@@ -36,7 +36,7 @@ export class SourceDocument {
 
   constructor(text: string) {
     this.#lines = new LineCounter();
-    // Types of scalars are ours (yaml/scalars.ts): the library's YAML 1.1 differs from the old readers' in corners.
+    // Types of scalars are ours (`plainScalar`): the library's YAML 1.1 differs from the old readers' in corners.
     this.#document = parseDocument(text, {
       version: "1.1",
       schema: "failsafe",

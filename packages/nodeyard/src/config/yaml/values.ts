@@ -1,7 +1,6 @@
-import { markOddKeys, YamlDate, YamlFloat } from "@nodeyard/driver";
+import { markOddKeys, plainScalar, ScalarError, taggedScalar, YamlDate, YamlFloat } from "@nodeyard/driver";
 import { isMap, isScalar, isSeq, type Pair, type Scalar, type YAMLMap } from "yaml";
 import { offsetOf, type SourceDocument, type SyntaxProblem } from "./document.ts";
-import { plainScalar, ScalarError, taggedScalar } from "./scalars.ts";
 
 /** Values in one file, at most: aliases of aliases could ask for any number. */
 const MOST_VALUES = 200_000;

@@ -1,4 +1,4 @@
-import { YamlDate, YamlFloat } from "@nodeyard/driver";
+import { YamlDate, YamlFloat } from "./vocabulary.ts";
 
 /** Types of plain scalars in YAML 1.1 as the old readers see them (docs/contract/config.md, "YAML 1.1"). */
 const forms = {
@@ -12,7 +12,7 @@ const forms = {
 
 const TAG = "tag:yaml.org,2002:";
 
-/** What makes a scalar unreadable, as a sentence. Caught by yaml/values.ts, which knows the place. */
+/** What makes a scalar unreadable, as a sentence. Its catcher knows the place. */
 export class ScalarError extends Error {}
 
 /** The value of an unquoted scalar without a tag. */
