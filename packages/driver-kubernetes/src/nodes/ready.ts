@@ -44,11 +44,16 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
         limit.signal,
       );
       if (isReady(pod)) return pod;
+      // The scheduler tries again and again, and only its last words are true now.
+      let latest = pod;
       using patience = deadline(clock, roomMs, () => NO_ROOM, limit.signal);
       try {
         await watch.wait(
           place,
-          judge((one) => !isRefused(one)),
+          judge((one) => {
+            latest = one;
+            return !isRefused(one);
+          }),
           patience.signal,
         );
         continue;
@@ -58,7 +63,7 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
       // Events are read once here, because the pod's status does not say that an autoscaler acts.
       const events = await eventsOf(handles.connection, place, limit.signal);
       if (!events.some(({ reason }) => SCALES.has(reason)))
-        throw new DriverError("capacity", `pod ${nameOf(place)} cannot be scheduled: ${refusalOf(pod)}`);
+        throw new DriverError("capacity", `pod ${nameOf(place)} cannot be scheduled: ${refusalOf(latest)}`);
       await watch.wait(
         place,
         judge((one) => !isRefused(one)),
