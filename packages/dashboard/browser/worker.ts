@@ -11,6 +11,7 @@ const tables: Record<Kind, Table<unknown>> = {
   image: new Table(),
   pool: new Table(),
   member: new Table(),
+  standing: new Table(),
 };
 const feed = new Feed(tables);
 const ports = new Set<MessagePort>();

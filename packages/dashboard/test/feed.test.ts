@@ -5,7 +5,15 @@ import { Table } from "../browser/data/table.ts";
 function start() {
   const node = new Table<unknown>();
   const none = new Table<unknown>();
-  const feed = new Feed({ node, request: none, lease: none, image: none, pool: none, member: none });
+  const feed = new Feed({
+    node,
+    request: none,
+    lease: none,
+    image: none,
+    pool: none,
+    member: none,
+    standing: none,
+  });
   const batches: number[] = [];
   node.listen((changes) => void batches.push(changes.length));
   return { node, feed, batches };

@@ -18,7 +18,7 @@ export interface StandingFacts {
 }
 
 /** How one thing stands, for all members together. */
-export interface Standing extends Omit<StandingFact, "labels"> {
+export interface Standing extends StandingFact {
   /** `<kind>/<name>`. */
   readonly id: string;
   /** Hosts of the members that say so. */
@@ -66,10 +66,12 @@ function idOf({ kind, name }: Pick<StandingFact, "kind" | "name">): string {
 /** What several members, or several facts of one, say of one thing. */
 function merged(facts: readonly Stated[]): Standing {
   const [worst] = facts.toSorted((a, b) => severity(a.state) - severity(b.state));
-  const { member: _member, labels: _labels, ...fact } = worst!;
+  const { member: _member, labels, ...fact } = worst!;
   const members = facts.filter((one) => one.state === fact.state).map(({ member }) => member);
   return {
     ...fact,
+    // Those of a provider are in its pools.
+    ...(fact.kind === "host" && { labels }),
     id: idOf(fact),
     state: together(facts.map((one) => one.state)),
     members: [...new Set(members)].filter((member) => member !== "").sort(),
@@ -176,7 +178,8 @@ function labelStandings(facts: readonly Stated[], found: ReadonlyMap<string, Sta
     const about = own.get(label) ?? [];
     const parts = [...(offers.get(label) ?? [])].sort().map((provider): Standing => {
       const whole = found.get(`provider/${provider}`)!;
-      if (whole.state === "failing") return { ...whole, because: whole.because ?? whole.id };
+      // Where hosts are the reason, those with the label say it best.
+      if (whole.state === "failing" && whole.because === null) return { ...whole, because: whole.id };
       const here = about.filter((one) => one.provider === provider);
       if (here.length > 0) return merged(here);
       const mine = hosts.get(JSON.stringify([provider, label]));

@@ -71,6 +71,14 @@ describe("one standing from what members report", () => {
     expect(some("label/arm")?.state).toBe("good");
     expect(some("provider/lab")?.state).toBe("good");
     const none = judge({ a: [open("lab", ["board"]), hosts[0]!] });
+    const each = judge({
+      a: [
+        open("lab", ["board", "arm"]),
+        host("one", ["board"], "ECONNREFUSED"),
+        host("two", ["arm"], "ENOTFOUND"),
+      ],
+    });
+    expect(each("label/arm")).toMatchObject({ cause: "ENOTFOUND", because: "host/lab/two" });
     expect(none("provider/lab")).toMatchObject({ state: "failing", because: "host/lab/one" });
     expect(none("label/board")).toMatchObject({ state: "failing", cause: "ECONNREFUSED" });
   });

@@ -612,17 +612,10 @@ export interface Operations {
           readonly opened: string | null;
           readonly until: string | null;
         }>;
-        /** what launchers know of it */
+        /** what launchers know of its use; how it stands is in /v1/standings */
         readonly standings?: ReadonlyArray<{
           readonly launcher: string;
           readonly driver: string;
-          /** whether nodes are launched as it is configured */
-          readonly served: boolean;
-          readonly failing: {
-            readonly since: string | null;
-            readonly error: string;
-            readonly next_try: string | null;
-          } | null;
           /** what the cloud allows, by resource */
           readonly quota: Readonly<Record<string, {
             /** null: there is none */
@@ -687,17 +680,10 @@ export interface Operations {
         readonly opened: string | null;
         readonly until: string | null;
       }>;
-      /** what launchers know of it */
+      /** what launchers know of its use; how it stands is in /v1/standings */
       readonly standings: ReadonlyArray<{
         readonly launcher: string;
         readonly driver: string;
-        /** whether nodes are launched as it is configured */
-        readonly served: boolean;
-        readonly failing: {
-          readonly since: string | null;
-          readonly error: string;
-          readonly next_try: string | null;
-        } | null;
         /** what the cloud allows, by resource */
         readonly quota: Readonly<Record<string, {
           /** null: there is none */

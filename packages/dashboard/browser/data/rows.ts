@@ -9,7 +9,7 @@ export type BuildRow = RowOf<"list_builds">;
 export type UploadRow = RowOf<"list_uploads">;
 export type Progress = NonNullable<BuildRow["progress"]>;
 export type Provider = RowOf<"list_providers">;
-export type Standing = Provider["standings"][number];
+export type Use = Provider["standings"][number];
 export type Day = Reply<"get_history">;
 export type Machines = Reply<"list_sliver_machines">;
 
@@ -24,5 +24,6 @@ export interface Rows {
   readonly image: ImageRow;
   readonly pool: Brief<RowOf<"list_pools">>;
   readonly member: Brief<RowOf<"list_members">>;
+  readonly standing: Brief<RowOf<"list_standings">>;
 }
 export type Kind = keyof Rows;

@@ -12,6 +12,7 @@ export const tables: { readonly [K in Kind]: Table<Rows[K]> } = {
   image: new Table(),
   pool: new Table(),
   member: new Table(),
+  standing: new Table(),
 };
 
 export const feed = new Feed(tables);

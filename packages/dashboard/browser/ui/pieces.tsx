@@ -7,6 +7,7 @@ import { hrefOf } from "../data/route.ts";
 
 /** Sign and tone of each state. Signs differ in shape, because some users cannot tell the colours apart. */
 const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = {
+  good: ["●", "good"],
   ready: ["●", "good"],
   fulfilled: ["●", "good"],
   granted: ["●", "good"],
@@ -18,6 +19,7 @@ const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = 
   testing: ["◐", "work"],
   pending: ["◐", "work"],
   uploading: ["◐", "work"],
+  unknown: ["○", "wait"],
   requested: ["○", "wait"],
   waiting: ["○", "wait"],
   init: ["○", "wait"],
@@ -25,6 +27,8 @@ const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = 
   paused: ["■", "held"],
   deleting: ["◇", "quiet"],
   released: ["◇", "quiet"],
+  degraded: ["▼", "held"],
+  failing: ["✕", "bad"],
   failed: ["✕", "bad"],
   aborted: ["✕", "bad"],
 };

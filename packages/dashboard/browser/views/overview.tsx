@@ -5,6 +5,7 @@ import { labelsText, msOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { RequestRow } from "../data/rows.ts";
 import { nodesByLabel, nodesByProvider, nodesInAll, requestsByLabel, rows, versions } from "../data/state.ts";
+import { NeedsAttention } from "../ui/attention.tsx";
 import { History } from "../ui/history.tsx";
 import { Age, Link, Section, State, StateBar } from "../ui/pieces.tsx";
 
@@ -15,6 +16,7 @@ export function Overview() {
   return (
     <>
       <h1 class="hidden">Overview</h1>
+      {seesEverything() && <NeedsAttention />}
       <Figures />
       <div class="columns">
         <div>

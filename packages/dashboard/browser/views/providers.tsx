@@ -2,9 +2,10 @@ import { call, list } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { clockText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
-import type { Provider, Standing as StandingRow } from "../data/rows.ts";
+import type { Provider, Use } from "../data/rows.ts";
 import { nodesByProvider, rows, versions } from "../data/state.ts";
 import { Amounts } from "../ui/amounts.tsx";
+import { isWrong, StandingLine } from "../ui/attention.tsx";
 import { History } from "../ui/history.tsx";
 import { Age, Facts, Problem, Section, State, StateBar } from "../ui/pieces.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
@@ -51,9 +52,22 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
   void versions.node.value;
   const { provider: name, labels, breakers, standings, unknown } = provider;
   const served = rows("pool").filter((pool) => pool.provider === name);
+  // Labels have pages of their own.
+  const wrong = rows("standing").filter(
+    (one) => one.provider === name && one.kind !== "label" && isWrong(one),
+  );
   return (
     <div class="stack">
       <StateBar counts={nodesByProvider.of(name)} />
+      {wrong.length > 0 && (
+        <ul class="lines" aria-label="Needs attention">
+          {wrong.map((row) => (
+            <li key={row.id}>
+              <StandingLine row={row} />
+            </li>
+          ))}
+        </ul>
+      )}
       <Facts
         facts={{
           nodes:
@@ -91,7 +105,7 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
         </p>
       ))}
       {standings.map((standing) => (
-        <Standing key={standing.launcher} standing={standing} errors={whole ? 20 : 3} />
+        <UseOf key={standing.launcher} use={standing} errors={whole ? 20 : 3} />
       ))}
       {unknown.length > 0 && (
         <p class="dim">
@@ -102,29 +116,13 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
   );
 }
 
-function Standing({ standing, errors }: { readonly standing: StandingRow; readonly errors: number }) {
-  const {
-    launcher,
-    driver,
-    served,
-    failing,
-    quota,
-    launching,
-    max_concurrency: most,
-    calls,
-    pools,
-  } = standing;
+function UseOf({ use, errors }: { readonly use: Use; readonly errors: number }) {
+  const { launcher, driver, quota, launching, max_concurrency: most, calls, pools } = use;
   return (
     <div class="stack">
       <h3>
         {driver} <span class="dim">as {launcher} sees it</span>
       </h3>
-      {!served && <p class="problem">Nothing is launched as it is configured now.</p>}
-      {failing !== null && (
-        <p class="problem">
-          <span aria-hidden="true">✕</span> It fails since <Age at={failing.since} />: {failing.error}
-        </p>
-      )}
       <Amounts title="Quota of the cloud" amounts={quota} />
       {pools.map(({ pool, limits }) => (
         <Amounts key={pool} title={`Limits of pool ${pool}`} amounts={limits} />
@@ -137,9 +135,9 @@ function Standing({ standing, errors }: { readonly standing: StandingRow; readon
           requests_that_wait: pools.reduce((sum, { waiting }) => sum + waiting, 0) || null,
         }}
       />
-      {standing.errors.length > 0 && (
+      {use.errors.length > 0 && (
         <ul class="lines" aria-label="Last errors">
-          {standing.errors.slice(-errors).map(({ at, node, error }) => (
+          {use.errors.slice(-errors).map(({ at, node, error }) => (
             <li key={`${at} ${node} ${error}`}>
               <span class="dim">{at === null ? "" : clockText(at, now.peek())}</span>
               <a class="id" href={hrefOf("nodes", node)}>

@@ -153,10 +153,6 @@ const amounts = z.record(z.string(), z.number());
 const providerStandingSchema = z.object({
   name: id,
   driver: z.string(),
-  /** Whether its nodes are launched as it is configured. */
-  served: z.boolean(),
-  /** Its API fails, or it could not be opened as it is configured. */
-  failing: z.object({ since: time, error: z.string(), nextTry: time.optional() }).nullable(),
   /** The cloud's limits, and what others leave of them; resources without a limit are absent. */
   limits: amounts,
   quota: amounts,

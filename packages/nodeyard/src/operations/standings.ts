@@ -1,5 +1,6 @@
 import {
   decodeComponent,
+  decodeNode,
   decodeStandings,
   paths,
   STANDINGS,
@@ -9,7 +10,6 @@ import {
 import { orUndefined } from "@nodeyard/tree";
 import { readEach } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
-import { listNodes } from "./listing.ts";
 
 /** What each code says: what it means, what happens next by itself, and what a person can do; `NAME` stands for the thing's name. */
 export const standingTexts = {
@@ -158,16 +158,16 @@ export function textsOf({ code, name }: Pick<Standing, "code" | "name">) {
 export async function readStandings(handles: OperationHandles): Promise<readonly Standing[]> {
   const { tree } = handles;
   const kinds = ["pool", "launcher", "builder"] as const;
-  const [reports, components, { items }, images] = await Promise.all([
+  const [reports, components, records, images] = await Promise.all([
     readEach(tree, STANDINGS, (_, data) => decodeStandings(data)),
     Promise.all(
       kinds.map((kind) => readEach(tree, paths.component(kind), (_, data) => decodeComponent(data))),
     ),
-    listNodes(handles),
+    readEach(tree, paths.nodes, decodeNode),
     orUndefined(tree.children(paths.images)),
   ]);
   const nodes = new Map<string, number>();
-  for (const { record } of items)
-    if (record.provider !== null) nodes.set(record.provider, (nodes.get(record.provider) ?? 0) + 1);
+  for (const { provider } of records)
+    if (provider !== null) nodes.set(provider, (nodes.get(provider) ?? 0) + 1);
   return standingsOf({ reports, components: components.flat(), nodes, images: images ?? [] });
 }

@@ -159,11 +159,14 @@ test("down at run time, where the quota asks nothing: a launch that fails makes 
       },
     },
   );
-  const failing = () => launcher.providers().find(({ name }) => name === "cloud")?.failing;
+  const failing = () => {
+    const standing = launcher.view.standings.get("provider/cloud");
+    return standing?.state === "failing" ? standing : null;
+  };
   expect(failing()).toBeNull();
   api.down = true;
   const ids = [await world.ask(), await world.ask()];
-  await world.until("it shows", () => failing()?.error.includes(ERROR), 15_000);
+  await world.until("it shows", () => failing()?.cause?.includes(ERROR), 15_000);
   expect(ids).toHaveLength(2);
   api.down = false;
   await world.until("it works again", () => failing() === null, 120_000);

@@ -3,7 +3,8 @@ import { type Driver, DriverError } from "@nodeyard/driver";
 import { decodeStandings, STANDINGS } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStandings, standingTexts, textsOf } from "../../src/operations/index.ts";
+import { explain, queryMembers, readStandings, standingTexts, textsOf } from "../../src/operations/index.ts";
+import { noHistory } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, type Rig, startRig, staticProvider, until } from "../launcher/rig.ts";
 import { World } from "../rules/world.ts";
 
@@ -70,6 +71,22 @@ describe("what is wrong with a real launcher", () => {
       all.map(({ id, state, cause }) => ({ id, state, cause }));
     expect(plain(read)).toEqual(plain(rig.launcher.view.standings.list()));
   });
+});
+
+test("explain says of a label why its hosts are not offered, and what to do", async () => {
+  const host = { name: "127.0.0.1", labels: ["small"], username: "zuul", "connection-port": 1 };
+  await using rig = await startRig(launcherConfig([staticProvider([host])]));
+  await until("it is failing", () => rig.launcher.view.standings.get("label/small")?.state === "failing");
+  const handles = { tree: rig.tree, clock: systemClock, random: systemRandom };
+  const query = queryMembers(handles, () => noHistory("there is none"), 500);
+  const story = await explain(handles, { kind: "label", id: "small" }, query);
+  expect(story?.waits_for).toMatchObject({
+    code: "host.silent",
+    facts: { of: "host/lab/zuul@127.0.0.1:1", error: expect.stringContaining("nothing to scan here") },
+    next_try: expect.any(String),
+  });
+  expect(story?.next).toContain("Repair the host or its network");
+  expect(story?.about.hosts).toEqual([expect.stringMatching(/^lab\/zuul@127\.0\.0\.1:1 is failing \(/)]);
 });
 
 test("what becomes good again says so, and a launcher that goes takes its report along", async () => {

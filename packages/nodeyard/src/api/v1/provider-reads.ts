@@ -124,16 +124,10 @@ function rowOf(
 
 /** What one launcher says, with the names and units of the API: moments for milliseconds. */
 function standingRow({ launcher, ...standing }: LauncherStanding): Row {
-  const { driver, served, failing, limits, quota, readAt, used, launching, maxConcurrency, pace } = standing;
+  const { driver, limits, quota, readAt, used, launching, maxConcurrency, pace } = standing;
   return {
     launcher,
     driver,
-    served,
-    failing: failing && {
-      since: iso(failing.since),
-      error: failing.error,
-      next_try: iso(failing.nextTry ?? null),
-    },
     quota: use(limits, used, quota),
     quota_read_at: iso(readAt),
     launching,

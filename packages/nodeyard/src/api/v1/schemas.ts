@@ -148,8 +148,6 @@ export const providerSchema = z.object({
       z.object({
         launcher: text,
         driver: text,
-        served: z.boolean().describe("whether nodes are launched as it is configured"),
-        failing: z.object({ since: moment, error: text, next_try: moment }).nullable(),
         quota: use.describe("what the cloud allows, by resource"),
         quota_read_at: moment,
         launching: z.number(),
@@ -164,7 +162,7 @@ export const providerSchema = z.object({
           .describe("the last ones of launches and deletions since the launcher started"),
       }),
     )
-    .describe("what launchers know of it"),
+    .describe("what launchers know of its use; how it stands is in /v1/standings"),
   unknown: texts.describe("launchers that serve it and did not say how it stands"),
 });
 

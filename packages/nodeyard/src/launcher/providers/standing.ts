@@ -12,25 +12,17 @@ import type { Serving } from "./serving.ts";
  */
 export function providerStandings(
   { providers }: Pick<LauncherConfig, "providers">,
-  serving: Pick<Serving, "providers" | "locals" | "closed">,
+  serving: Pick<Serving, "providers" | "locals">,
   loop: Pick<Loop, "providerUse" | "poolUse">,
   errors: Pick<LastErrors, "of">,
 ): readonly ProviderStanding[] {
-  const closed = new Map(serving.closed().map((one) => [one.name, one]));
   const { providers: locals } = serving.locals();
   return providers.map(({ name, driver, maxConcurrency, pools }) => {
     const [open, local] = [serving.providers.get(name), locals.get(name)];
-    // The error of the new configuration comes first, since that is what is to be served.
-    const failing = closed.get(name) ?? local?.failing;
     const pace = open?.provider.offers?.pace?.now();
     return {
       name,
       driver,
-      served: open !== undefined && !closed.has(name),
-      failing:
-        failing === undefined
-          ? null
-          : { since: failing.since, error: failing.error, nextTry: failing.nextTry },
       limits: finite(local?.limits ?? local?.quota),
       quota: finite(local?.quota),
       readAt: local?.readAt ?? null,

@@ -1,9 +1,11 @@
 import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
+import { readStandings } from "../standings.ts";
 import { labelCodes } from "./codes.ts";
 import { fromPool, fromTree, type QueryMembers, replyParts } from "./member-replies.ts";
 import { byNextTry, type PoolLine } from "./pool-line.ts";
 import { nextOf } from "./request-story.ts";
+import { hostsOf, withStanding } from "./standing-facts.ts";
 import type { Story } from "./story.ts";
 import { type RegisteredPool, readEach, registeredPools } from "./tree-facts.ts";
 
@@ -17,11 +19,12 @@ export async function labelStory(
   query: QueryMembers,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [registered, nodes, requests, replies] = await Promise.all([
+  const [registered, nodes, requests, replies, standings] = await Promise.all([
     registeredPools(tree),
     readEach(tree, paths.nodes, decodeNode),
     readEach(tree, paths.requests, decodeRequest),
     query({ label }),
+    readStandings(handles),
   ]);
   const offering = registered.filter(({ supportedLabels }) => supportedLabels.includes(label));
   const parts = replyParts(replies);
@@ -34,7 +37,7 @@ export async function labelStory(
   if (offering.length + pools.length + own.length + wanted.length === 0) return undefined;
   const served = new Set(registered.map(({ providerName }) => providerName));
   const removed = new Set(own.map(({ provider }) => provider).filter((name) => !served.has(name)));
-  const situation = situationOf(pools, offering);
+  const situation = withStanding(situationOf(pools, offering), [label], standings);
   return {
     kind: "label",
     id: label,
@@ -45,6 +48,7 @@ export async function labelStory(
       pools_without_it: registered.length - offering.length,
       nodes: countBy(own.map(({ state }) => state)),
       requests_open: wanted.length,
+      hosts: hostsOf(label, standings),
       // Nodes of providers that no launcher serves stay until a launcher serves the provider again.
       providers_not_served: [...removed].sort(),
     },

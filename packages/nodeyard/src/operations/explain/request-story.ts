@@ -3,6 +3,7 @@ import type { Tree } from "@nodeyard/tree";
 import { type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
 import type { OperationHandles } from "../handles.ts";
 import { readRequest } from "../listing.ts";
+import { readStandings } from "../standings.ts";
 import {
   fromTree,
   goneStory,
@@ -15,6 +16,7 @@ import {
 import { nextSteps } from "./next-steps.ts";
 import { isoOf } from "./reason.ts";
 import { backingRequests } from "./slot-facts.ts";
+import { withStanding } from "./standing-facts.ts";
 import { lifeOf } from "./steps.ts";
 import type { ReportedHistory as History, Story, Wait } from "./story.ts";
 import {
@@ -36,10 +38,11 @@ export async function requestStory(
   query: QueryMembers,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [record, pools, replies] = await Promise.all([
+  const [record, pools, replies, standings] = await Promise.all([
     readRequest(handles, id),
     registeredPools(tree),
     query({ request: id }),
+    readStandings(handles),
   ]);
   const { history } = replies;
   if (record === undefined) return endedStory(id, replies);
@@ -68,8 +71,11 @@ export async function requestStory(
       nodes: open ? nodes.map(nodeFacts) : record.nodes,
       ...(behind.length === 0 ? {} : { waits_for_requests: behind }),
     },
-    waits_for,
-    next: waits_for === null ? afterwards(record, history) : nextOf(waits_for, behind),
+    ...withStanding(
+      { waits_for, next: waits_for === null ? afterwards(record, history) : nextOf(waits_for, behind) },
+      record.nodeTypes,
+      standings,
+    ),
     ...replyParts(replies),
     steps: lifeOf(
       [],

@@ -57,8 +57,9 @@ beforeAll(async () => {
   const id = await rig.ask({});
   await until("a node is there", async () => (await rig.request(id))?.state === "fulfilled");
   rig.cloud.faults.createFails = 1;
-  const failed = await rig.ask({ node_types: ["large"] });
-  await until("its launch failed", async () => (await rig.request(failed))?.state === "failed");
+  // The request itself waits for the other provider, which may open yet.
+  await rig.ask({ node_types: ["large"] });
+  await until("its launch failed", () => rig.launcher.providers().some(({ errors }) => errors.length > 0));
 });
 afterAll(() => site[Symbol.asyncDispose]());
 
@@ -83,8 +84,6 @@ test("a provider has its limits, what is used of them, and the last errors of it
     {
       launcher: "host",
       driver: "fake",
-      served: true,
-      failing: null,
       quota: {
         instances: { limit: 5, used: 1, used_by_others: 0 },
         cores: { limit: 100, used: expect.any(Number), used_by_others: 0 },
@@ -99,23 +98,33 @@ test("a provider has its limits, what is used of them, and the last errors of it
   ]);
 });
 
-test("one that cannot be opened says why, and invents no quota", async () => {
+test("one that cannot be opened invents no quota", async () => {
   // Nothing is registered for it, and no node is its: the launcher alone knows that it is configured.
   expect((await list()).get("away")).toMatchObject({
     launchers: [],
     standings: [
       {
-        served: false,
-        failing: {
-          error: "503 Service Unavailable",
-          since: expect.any(String),
-          next_try: expect.any(String),
-        },
         quota: {},
         quota_read_at: null,
       },
     ],
   });
+});
+
+test("its standing says why it cannot be opened, and what to do", async () => {
+  const row = await until("it is failing", async () => {
+    const { text } = await call("/v1/standings?kind=provider&standing=failing");
+    return (JSON.parse(text) as { items: Json[] }).items[0];
+  });
+  expect(row).toMatchObject({
+    id: "provider/away",
+    cause: "503 Service Unavailable",
+    since: expect.any(String),
+    next_try: expect.any(String),
+    remedy: expect.stringContaining("Correct what the cause names"),
+    members: ["host"],
+  });
+  expect(JSON.parse((await call("/v1/standings", "blue")).text)).toMatchObject({ items: [] });
 });
 
 test("what only another launcher knows is asked of it; what that does not say is unknown", async () => {
@@ -162,5 +171,5 @@ test("a provider is hidden from clients that are limited to tenants, and an unkn
   expect((await call("/v1/providers/cloud", "blue")).status).toBe(404);
   expect(JSON.parse((await call("/v1/providers", "blue")).text).items).toEqual([]);
   expect((await call("/v1/providers/nowhere")).status).toBe(404);
-  expect(await one("away")).toMatchObject({ standings: [{ served: false }, { served: false }] });
+  expect(await one("away")).toMatchObject({ standings: [{ quota_read_at: null }, { quota_read_at: null }] });
 });
