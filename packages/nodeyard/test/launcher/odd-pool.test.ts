@@ -24,7 +24,7 @@ test("a pool with a wrong subnet is left out with its name and the reason, and t
       },
     }),
   });
-  expect(launcher.providers()).toMatchObject([{ name: "cloud", served: true, failing: null }]);
+  await world.until("it is served", () => launcher.view.standings.get("provider/cloud")?.state === "good");
   await world.fulfilled(await world.ask({ node_types: ["small"] }));
   const odd = await world.ask({ node_types: ["large"] });
   await world.until("the odd one has failed", () => world.request(odd)?.state === "failed");
