@@ -177,7 +177,7 @@ export class Serving {
   async #clearDrained(): Promise<void> {
     for (const served of [...this.#draining.values()]) {
       const { name } = served.config;
-      if (served.backings !== undefined) continue;
+      if (served.backings !== undefined || (served.open?.work.size ?? 0) > 0) continue;
       const nodes = nodesOf(this.#context, name);
       // Another launcher has it in its configuration: the nodes are given out there.
       if (nodes.length === 0 || (await isServed(this.#context, name))) await this.#retire(served);
@@ -416,7 +416,9 @@ export class Serving {
     const { config, backings } = served;
     const nodes = nodesOf(this.#context, config.name).length;
     const isNeeded = served.open !== undefined && this.#served.get(config.name) === served;
-    if (!isNeeded || (nodes === 0 && backings === undefined)) return this.#retire(served);
+    // What was made or registered a moment ago is not in the view yet: the sweep looks again.
+    const mayMake = (served.open?.work.size ?? 0) > 0 || served.inventory !== undefined;
+    if (!isNeeded || (nodes === 0 && backings === undefined && !mayMake)) return this.#retire(served);
     this.#served.delete(config.name);
     this.#draining.set(config.name, served);
     this.#withdraw(served);
@@ -431,7 +433,8 @@ export class Serving {
       );
     if (backings !== undefined) await backings.drain(() => this.#drained(served));
     // The sweep repeats it.
-    else await this.#clearDrained().catch((error: unknown) => log.warn(facts, messageOf(error)));
+    else if (nodes > 0)
+      await this.#clearDrained().catch((error: unknown) => log.warn(facts, messageOf(error)));
   }
 
   /** Closes it, unless machines are where it alone looks. */
