@@ -5,7 +5,7 @@ import { endOf, onDisk, sourcesIn } from "./files.ts";
 import { faultsOf, generatedMutant, ROOMS, roomOf } from "./generated.ts";
 import { type Baseline, BaselineFailed, tryMutant } from "./try.ts";
 
-/** Results of a file's generated mutants, in the order of its source: `t` a test caught it, `s` a seed did, `-` nothing, `.` not tried. */
+/** Results of a file's generated mutants, in the order of its source: `t` a test caught it, `s` a seed did, `-` nothing, `=` it changes nothing, `.` not tried. */
 interface FileResults {
   /** Of the source that the results are for. */
   readonly hash: string;
@@ -54,10 +54,11 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
       }
     };
     await Promise.all(Array.from({ length: options.workers }, work));
+    for (const [index, name] of names.entries())
+      if ("-=".includes(verdicts[index]!)) verdicts[index] = name in (equivalents()[at] ?? {}) ? "=" : "-";
+    state[at] = { hash, verdicts: verdicts.join("") };
     if (options.keep) keep(state, options.state);
-    const lives = names.filter(
-      (_, index) => verdicts[index] === "-" && !(names[index]! in (equivalents()[at] ?? {})),
-    );
+    const lives = names.filter((_, index) => verdicts[index] === "-");
     console.log(`${at}: ${names.length} mutants, ${lives.length} survive`);
     for (const name of lives) console.log(`  ${name}`);
   }
@@ -90,17 +91,15 @@ function keep(state: NightState, file: string): void {
 }
 
 function page(state: NightState): string {
-  const known = equivalents();
   const rows = Object.entries(state).map(([at, { verdicts }]) => {
-    const names = Object.keys(known[at] ?? {});
     const of = (mark: string) => [...verdicts].filter((each) => each === mark).length;
     return {
       at,
       all: verdicts.length,
       seed: of("s"),
       test: of("t"),
-      equal: names.length,
-      lives: of("-") - names.length,
+      equal: of("="),
+      lives: of("-"),
       open: of("."),
     };
   });
