@@ -43,8 +43,8 @@ export interface BackEnd {
   /** Size in KiB of the pool with the slivers' roots, even before it is made. Absent: there is no limit. */
   poolSize?(): Promise<number>;
   /**
-   * Leftovers of removed slivers that could not be removed yet, for operators, one line each. The removal is retried; the leftovers reduce
-   * no sliver's amounts. Absent: there never are any.
+   * What is not right yet and is tried again, for operators, one line each: leftovers of removed slivers, which reduce no sliver's amounts,
+   * and limits that do not hold on the machine for now. Absent: there never is anything.
    */
   remains?(): readonly string[];
   /** New versions of images that are tried, or were tried last. Absent: slivers have no images, or no version is tried. */

@@ -182,7 +182,7 @@ export function dumpOf(manager: Manager, now: number): readonly string[] {
     ...failing.slice(0, MOST),
     ...(remains.length === 0
       ? []
-      : [`dump: ${remains.length} remains of removed slivers stay for now: ${remains[0]}`]),
+      : [`dump: ${remains.length} things of the machine are not right yet: ${remains[0]}`]),
     "dump: ends",
   ];
 }

@@ -32,6 +32,6 @@ test("the dump names a step that hangs, for how long and until when, and what fa
   ]);
   quiet.machine.stays = ["quota group 0/267: busy", "quota group 0/268: busy"];
   expect(dumpOf(quiet.manager, quiet.clock.monotonic())[1]).toBe(
-    "dump: 2 remains of removed slivers stay for now: quota group 0/267: busy",
+    "dump: 2 things of the machine are not right yet: quota group 0/267: busy",
   );
 });

@@ -58,9 +58,13 @@ export class LxcBackEnd implements BackEnd {
   }
 
   remains(): readonly string[] {
-    return [...this.#machine.pool.groups.stuck].map(
+    const { pool } = this.#machine;
+    const stuck = [...pool.groups.stuck].map(
       ([id, why]) => `quota group 0/${id} of a removed subvolume: ${why}`,
     );
+    return pool.miscounts
+      ? [`disk limits in ${pool.folder} do not hold: btrfs counts again`, ...stuck]
+      : stuck;
   }
 
   trials(): readonly ImageTrial[] {
@@ -73,8 +77,12 @@ export class LxcBackEnd implements BackEnd {
   }
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { folders, subvolumes, network, lxcfs } = await this.#ready(signal);
+    const { folders, subvolumes, network, lxcfs, pool } = await this.#ready(signal);
     await demandFitMachine();
+    if (!(await pool.counts(signal)))
+      throw new MachineError(
+        `disk limits in ${pool.folder} do not hold until btrfs has counted again (btrfs quota rescan -s ${pool.folder}), so no sliver is made`,
+      );
     const name = markName(config);
     // Made already by an earlier call whose answer was lost.
     if (!(await this.#begin(config))) return;

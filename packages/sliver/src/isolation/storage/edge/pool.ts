@@ -1,5 +1,5 @@
-import { mkdir, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readdir, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { MachineError } from "../../../errors.ts";
 import type { PoolDevice } from "../../cgroups/limits.ts";
 import { deviceNumber } from "../../edge/device-number.ts";
@@ -10,6 +10,13 @@ import { type ListedSubvolume, readSubvolumes } from "./subvolumes.ts";
 
 /** Bytes that the pool's file leaves free on the machine's own file system, so that the machine works when the pool is full. */
 const SPARE = 67_108_864;
+/** Where btrfs shows its file systems, by their ids. */
+const SYSTEMS = "/sys/fs/btrfs";
+/**
+ * The height of a tree from which on btrfs does not count its removal, and so loses count of everything: no tree is so high. Linux 6.13 and later
+ * do not count trees of a height of 3 by themselves, as copies of large images have.
+ */
+const ALWAYS_COUNT = "8";
 /** Magic number of btrfs in `statfs`. */
 const BTRFS = 0x9123683e;
 
@@ -21,6 +28,8 @@ export class Pool {
   readonly folder: string;
   /** Quota groups of removed subvolumes. */
   readonly groups: QuotaGroups;
+  /** What `counts` found last: disk limits do not hold. */
+  miscounts = false;
   /** Undefined: the pool is a folder on a btrfs of the machine. */
   readonly #file: string | undefined;
   readonly #bytes: number;
@@ -46,6 +55,8 @@ export class Pool {
     const info = await stat(this.folder);
     if (info.uid !== 0 || (info.mode & 0o077) !== 0) await run(["chmod", "700", this.folder], { signal });
     await run(["btrfs", "quota", "enable", this.folder], { signal });
+    const threshold = await this.#quotaFile("drop_subtree_threshold");
+    if (threshold !== undefined) await writeFile(threshold, ALWAYS_COUNT).catch(() => undefined);
     await this.groups.resume(signal);
     for (const name of ["slivers", "images"]) await mkdir(join(this.folder, name), { recursive: true });
   }
@@ -95,6 +106,21 @@ export class Pool {
   async space(): Promise<{ size: number; used: number }> {
     const { bsize, blocks, bavail } = await statfs(this.folder);
     return { size: blocks * bsize, used: (blocks - bavail) * bsize };
+  }
+
+  /**
+   * Whether disk limits hold. They do not when btrfs has lost count of what subvolumes own; then a new count is begun, after which they do.
+   * A kernel that does not say so (before 6.1), and a pool on a file system of others, count as right.
+   */
+  async counts(signal: AbortSignal): Promise<boolean> {
+    const file = await this.#quotaFile("inconsistent");
+    const text = file && (await readFile(file, "utf8").catch(() => undefined));
+    this.miscounts = text?.trim() === "1";
+    if (!this.miscounts) return true;
+    this.#say(`btrfs has lost count of the disk that slivers use in ${this.folder}: it counts again`);
+    // It may be counting already.
+    await run(["btrfs", "quota", "rescan", this.folder], { signal }).catch(() => signal.throwIfAborted());
+    return false;
   }
 
   /** The device that only the pool uses; `weigh`: it is given a scheduler that weighs. Undefined when the pool shares its device. */
@@ -150,6 +176,16 @@ export class Pool {
       `the pool ${this.#file} has ${size} bytes, and isolation.pool.bytes says ${this.#bytes}: it keeps its size until it is created again, ` +
         "after sliverd --dismantle",
     );
+  }
+
+  /** A file of the kernel about the quota groups of a pool of our own. */
+  async #quotaFile(name: string): Promise<string | undefined> {
+    const source = this.#file === undefined ? undefined : await this.#source();
+    if (source === undefined) return undefined;
+    for (const id of await readdir(SYSTEMS).catch(() => []))
+      if (await exists(join(SYSTEMS, id, "devices", basename(source))))
+        return join(SYSTEMS, id, "qgroups", name);
+    return undefined;
   }
 
   /** The device that is mounted at the folder. */

@@ -122,6 +122,7 @@ export class Subvolumes {
   /** Bytes of own data (without its image's) by the sliver's mark, as of btrfs's last commit, up to 30 s ago. */
   async used(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
     const { folder } = this.#pool;
+    if (!(await this.#pool.counts(signal))) return new Map();
     const [all, text] = await Promise.all([
       this.#pool.subvolumes(signal),
       run(["btrfs", "qgroup", "show", "--raw", folder], { signal }),
