@@ -12,7 +12,7 @@ export function failureOf(log: string): string {
   return (start === -1 ? lines.slice(-LAST_LINES) : lines.slice(start, start + LINES)).join("\n");
 }
 
-/** Names of the tests that `tools/suites/second-try.ts` listed in a suite's log. */
+/** Names of the tests that `tools/suites/every-suite.ts` listed in a suite's log. */
 export function secondTries(log: string): readonly string[] {
   const lines = log.replaceAll(COLOUR, "").split("\n");
   const start = lines.findIndex((line) => line.startsWith("Passed only at the second try"));
