@@ -47,7 +47,7 @@ describe("the life of a node in the journal", () => {
     expect(server).toMatchObject({ of: "launch", attempt: 1, ms: 300 });
     expect(wait.ms).toBeGreaterThanOrEqual(2_000);
     expect(Number(wait.began)).toBeGreaterThanOrEqual(Number(server.began) + 300);
-    expect(removal).toMatchObject({ of: "delete", attempt: 1, ms: 400 });
+    expect(removal).toMatchObject({ of: "delete", attempt: 1, ms: 410 });
     expect(events[6]?.facts).toMatchObject({ provider: "cloud", attempt: 1 });
   });
 
