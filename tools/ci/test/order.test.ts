@@ -11,11 +11,13 @@ function begun(suites: readonly Suite[], running: readonly Suite[] = []): string
   return nextSuite(suites, running, 2)?.name;
 }
 
-test("the longest begins first, with what waits for it counted", () => {
+test("the longest begins first, with all that waits for it counted", () => {
   const build = suite("build", { seconds: 5 });
   const tests = suite("tests", { seconds: 100, needs: ["build"] });
+  const more = suite("more", { seconds: 100, after: ["build"] });
   expect(begun([suite("middle", { seconds: 50 }), build, tests])).toBe("build");
   expect(begun([suite("middle", { seconds: 200 }), build, tests])).toBe("middle");
+  expect(begun([suite("middle", { seconds: 200 }), build, tests, more])).toBe("build");
 });
 
 test("a suite waits for the end of what it needs", () => {
@@ -26,8 +28,9 @@ test("a suite waits for the end of what it needs", () => {
   expect(begun([images], [suite("build")])).toBeUndefined();
 });
 
-test("no more run than processors can carry, but one always does", () => {
-  expect(begun([suite("one")], [suite("a"), suite("b"), suite("c")])).toBeUndefined();
+test("another one begins as long as a processor is idle", () => {
+  expect(begun([suite("one")], [suite("a"), suite("b")])).toBeUndefined();
+  expect(begun([suite("one")], [suite("a"), suite("b", { processors: 0.5 })])).toBe("one");
   expect(begun([suite("huge", { processors: 9 })])).toBe("huge");
 });
 
