@@ -82,7 +82,7 @@ describe.skipIf(whyNot() !== undefined)("images of OCI", () => {
     for (const [name, why] of Object.entries({
       damaged: "another sha256",
       bare: "has no /usr/sbin/sshd",
-      odd: "index.json cannot be read",
+      odd: "index.json is not a file of at most",
       up: "is no OCI archive",
       none: "ENOENT",
       // It leaves no room for others for a moment.
