@@ -66,7 +66,7 @@ describe.skipIf(requireAws())("prices", () => {
       faults: [{ call: "pricing.GetProducts", code: "AccessDeniedException", times: 1 }],
     });
     const { prices } = await open({ small: {} }, { "price-api": true });
-    await expect(prices!.of("t3.medium", null, signal)).rejects.toMatchObject({ kind: "configuration" });
+    await expect(prices!.of("t3.medium", null, signal)).rejects.toMatchObject({ kind: "access" });
     expect(await prices!.of("t3.medium", null, signal)).not.toBeNull();
   });
 });

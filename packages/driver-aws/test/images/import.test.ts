@@ -197,7 +197,7 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     await rig.server.set({
       faults: [{ call: "s3.CompleteMultipartUpload", code: "AccessDenied", status: 403 }],
     });
-    await expect(upload(provider, orderOf(file, size, tag))).rejects.toMatchObject({ kind: "configuration" });
+    await expect(upload(provider, orderOf(file, size, tag))).rejects.toMatchObject({ kind: "access" });
     expect(await listed(provider)).toContainEqual(
       expect.objectContaining({ type: "object", upload: tag.uploadId }),
     );

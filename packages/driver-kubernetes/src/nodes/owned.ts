@@ -209,13 +209,19 @@ export class Owned<T extends KubeObject> {
     const watch = await this.#in.watch(signal);
     const place = { name, namespace: this.#in.namespace };
     const began = this.#in.clock.monotonic();
-    for (;;) {
-      using limit = deadline(this.#in.clock, UNHEARD_MS, () => UNHEARD, signal);
+    for (let patienceMs = UNHEARD_MS; ; ) {
+      using limit = deadline(this.#in.clock, patienceMs, () => UNHEARD, signal);
       try {
         await watch.wait(place, (there) => (there?.metadata.uid === uid ? undefined : true), limit.signal);
         return;
       } catch (error) {
         if (error !== UNHEARD) throw error;
+      }
+      const { metadata: seen } = watch.get(name, place.namespace) ?? {};
+      if (patienceMs === UNHEARD_MS && seen?.uid === uid && seen.deletionTimestamp !== undefined) {
+        // The watch tells of the deletion, so it will tell of the end: a namespace with a pod takes longer than that.
+        patienceMs = HELD_MS;
+        continue;
       }
       const there = await this.#read(name, signal);
       // FOREIGN: a project that is gone cannot be read any more, as one of another owner. Its deletion was accepted.
