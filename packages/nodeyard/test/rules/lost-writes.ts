@@ -43,7 +43,7 @@ export function kindOf(ops: CallInfo["ops"]): string {
         .replace(/[0-9a-f]{32}__lock__\d*/, "contender")
         .replace(/\b\d{3}-(\d{10})?(?=\/|$)/, "#")
         .replace(/nodes\/\d{10}|nodes\/$/, "nodes/#")
-        .replace(/(members|standings)\/.*/, "$1/#")
+        .replace(/(members|standings|hosts)\/.*/, "$1/#")
         .replace(/leases\/.*/, "leases/#")
         .replace(/(components\/\w+\/).*/, "$1#");
       const data = "data" in op && op.data !== undefined ? Buffer.from(op.data).toString() : "";
