@@ -5,7 +5,7 @@ import { Age, Section, State } from "./pieces.tsx";
 
 type Row = Rows["standing"];
 
-/** Longer lists are counted: who has a hundred dead hosts looks at the list of the provider. */
+/** The rest of a longer list is counted: the page of a provider lists all of its hosts. */
 const SHOWN = 12;
 
 /** What a person should look at, each with its cause, its next step and a link to its story. Empty: one green line. */
