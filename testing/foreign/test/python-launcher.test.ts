@@ -96,12 +96,17 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
       expect([...(failed.declined_by as string[])].sort()).toEqual([...(await ownIds()), id].sort());
     });
 
-    test("21: the last undecided pool leaves: the request is judged again", async () => {
+    test("21: the last undecided pool leaves: the request waits for its return, and is judged again by its word", async () => {
       await register("cloud-of-python", ["arm"]);
       const request = await python.request(["arm"]);
       await quiet();
       expect(await python.record(REQUEST(request))).toMatchObject({ state: "requested" });
       await python.delete(registered.pop()!);
+      await quiet();
+      // Its launcher may only restart (docs/contract/launcher.md, "Offers that are not there yet").
+      expect(await python.record(REQUEST(request))).toMatchObject({ state: "requested" });
+      const id = await register("cloud-of-python", ["arm"]);
+      await decline(request, id, "requested");
       await python.requestIs(request, "failed");
     });
 
