@@ -48,7 +48,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("generate", "--check"),
     covers: ["tools/generate/**", "docs/reference/**"],
     always: true,
-    takes: { seconds: 10, processors: 1, limit: 15 },
+    takes: { seconds: 5, processors: 1, limit: 15 },
   },
   {
     name: "build",
@@ -91,7 +91,7 @@ export const SUITES: readonly Suite[] = [
     command: vitest("servers"),
     covers: [...testsOf("servers"), ...whole("tree", "zookeeper"), ...src("process"), "testing/zookeeper/**"],
     always: true,
-    takes: { seconds: 60, processors: 1, limit: 30 },
+    takes: { seconds: 180, processors: 0.6, limit: 30 },
     needs: ["build"],
   },
   {
@@ -104,7 +104,7 @@ export const SUITES: readonly Suite[] = [
       "testing/browser/**",
     ],
     always: true,
-    takes: { seconds: 60, processors: 1, limit: 30 },
+    takes: { seconds: 60, processors: 0.7, limit: 30 },
     needs: ["build"],
   },
   {
@@ -120,7 +120,7 @@ export const SUITES: readonly Suite[] = [
       "tools/{pages,site}/**",
     ],
     always: true,
-    takes: { seconds: 120, processors: 0.8, limit: 30 },
+    takes: { seconds: 120, processors: 0.9, limit: 30 },
     needs: ["build"],
   },
   {
@@ -128,7 +128,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("simulate", "--seeds", "$NODEYARD_CI_SEEDS"),
     covers: [...CORE, ...src("builder"), "packages/sliver/src/core/**", "simulation/**"],
     always: true,
-    takes: { seconds: 120, processors: 1, limit: 60 },
+    takes: { seconds: 120, processors: 1.5, limit: 60 },
     background: true,
   },
   {
@@ -145,7 +145,7 @@ export const SUITES: readonly Suite[] = [
     command: ["npm", "--silent", "start", "--", "--once"],
     covers: ["examples/demo/**", "examples/*", ...src("cli")],
     always: true,
-    takes: { seconds: 15, processors: 1, limit: 5 },
+    takes: { seconds: 10, processors: 1, limit: 5 },
     alone: true,
   },
   {
@@ -153,7 +153,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:openstack"),
     covers: [...whole("driver-openstack"), ...DRIVERS, "testing/openstack/**"],
     turn: 0,
-    takes: { seconds: 600, processors: 1.7, limit: 40 },
+    takes: { seconds: 1000, processors: 1.7, limit: 40 },
   },
   {
     // From source, once: kept in ~/.cache/nodeyard/kubernetes, outside of the repository, or where NODEYARD_KUBERNETES says.
@@ -174,7 +174,7 @@ export const SUITES: readonly Suite[] = [
       "packaging/helm/**",
     ],
     turn: 1,
-    takes: { seconds: 480, processors: 0.8, limit: 40 },
+    takes: { seconds: 300, processors: 1, limit: 40 },
     needs: ["kubernetes-build"],
   },
   {
@@ -182,7 +182,7 @@ export const SUITES: readonly Suite[] = [
     command: vitest("aws"),
     covers: [...testsOf("aws"), ...whole("driver-aws"), ...DRIVERS, ...src("builder"), "testing/aws/**"],
     turn: 2,
-    takes: { seconds: 200, processors: 1, limit: 30 },
+    takes: { seconds: 150, processors: 0.7, limit: 30 },
     needs: ["build"],
   },
   {
@@ -197,7 +197,7 @@ export const SUITES: readonly Suite[] = [
       "elements/nodeyard-sliverd/**",
     ],
     turn: 3,
-    takes: { seconds: 600, processors: 0.6, limit: 60 },
+    takes: { seconds: 1000, processors: 0.4, limit: 60 },
   },
   {
     name: "slivers-alone",
@@ -212,14 +212,14 @@ export const SUITES: readonly Suite[] = [
     command: npm("e2e:image"),
     covers: [...src("builder"), ...whole("driver-qemu"), "testing/images/**", "elements/**"],
     turn: 5,
-    takes: { seconds: 90, processors: 0.7, limit: 15 },
+    takes: { seconds: 60, processors: 0.8, limit: 15 },
   },
   {
     name: "debian",
     command: npm("test:debian"),
     covers: ["packaging/**", "tools/build/**", ...src("bin", "process"), "testing/debian/**"],
     turn: 2,
-    takes: { seconds: 90, processors: 1, limit: 30 },
+    takes: { seconds: 150, processors: 0.9, limit: 30 },
     after: ["build"],
   },
   {
@@ -227,7 +227,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:oci"),
     covers: ["tools/build/**", "testing/oci/**"],
     turn: 0,
-    takes: { seconds: 90, processors: 1, limit: 30 },
+    takes: { seconds: 70, processors: 0.8, limit: 30 },
     // Each writes the built packages.
     after: ["build", "debian"],
   },
@@ -242,7 +242,7 @@ export const SUITES: readonly Suite[] = [
       "elements/nodeyard-parked/**",
     ],
     turn: 1,
-    takes: { seconds: 430, processors: 0.4, limit: 40 },
+    takes: { seconds: 320, processors: 0.5, limit: 40 },
     needs: ["build"],
   },
   {
@@ -256,7 +256,7 @@ export const SUITES: readonly Suite[] = [
       "testing/chaos/**",
     ],
     turn: 4,
-    takes: { seconds: 500, processors: 0.6, limit: 60 },
+    takes: { seconds: 450, processors: 0.6, limit: 60 },
     needs: ["build"],
   },
   {
@@ -271,7 +271,7 @@ export const SUITES: readonly Suite[] = [
       "testing/mixed/**",
     ],
     turn: 3,
-    takes: { seconds: 120, processors: 0.8, limit: 30 },
+    takes: { seconds: 150, processors: 0.4, limit: 30 },
     needs: ["build"],
   },
   {
@@ -279,6 +279,6 @@ export const SUITES: readonly Suite[] = [
     command: vitest("seeds"),
     covers: [...testsOf("seeds"), ...CORE, ...src("planning"), "simulation/**"],
     turn: 5,
-    takes: { seconds: 120, processors: 1, limit: 30 },
+    takes: { seconds: 240, processors: 0.9, limit: 30 },
   },
 ];
