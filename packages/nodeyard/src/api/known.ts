@@ -7,7 +7,7 @@ import type {
   BuildLogPart,
   BuildLogRange,
   ImageWork,
-  LauncherStanding,
+  LauncherUse,
   OperationHandles,
   ProviderMachines,
 } from "../operations/index.ts";
@@ -104,7 +104,7 @@ export interface Sources {
   /** Undefined: no builder runs in this process. */
   work(): readonly Work[] | undefined;
   /** As the launcher of this process has them; empty: there is none. */
-  providers(): readonly LauncherStanding[];
+  providers(): readonly LauncherUse[];
   /** Of the providers of this process whose nodes are slivers. Takes some seconds, at most. */
   sliverMachines(): Promise<readonly ProviderMachines[]>;
   /** The last day in numbers, oldest first; empty where no launcher runs in this process. */

@@ -78,7 +78,7 @@ const estimateSchema = z.object({
 });
 
 /** Where a request, or a request for one node of a label, stands in one pool. */
-const standingSchema = z.object({
+const outlookSchema = z.object({
   /** `<provider>/<pool>`. */
   pool: z.string(),
   provider: z.string(),
@@ -95,7 +95,7 @@ const standingSchema = z.object({
   unknown: z.string().nullable(),
 });
 /** What a pool of a launcher would do with a request now. */
-export type PoolStanding = z.infer<typeof standingSchema>;
+export type PoolOutlook = z.infer<typeof outlookSchema>;
 
 /** A step of a launch or deletion in progress. */
 const underWaySchema = z.object({
@@ -136,7 +136,7 @@ const imageWorkSchema = z.object({
 export type ImageWork = z.infer<typeof imageWorkSchema>;
 
 /** What a builder makes of an image: why it builds it, or uploads it to a provider, or does not. */
-const imageStandingSchema = z.object({
+const imageOutlookSchema = z.object({
   kind: z.enum(["build", "upload"]),
   image: id,
   /** Of an upload. */
@@ -146,11 +146,11 @@ const imageStandingSchema = z.object({
   nextTry: time.nullable(),
 });
 /** What a builder would do with an image now, and why. */
-export type ImageStanding = z.infer<typeof imageStandingSchema>;
+export type ImageOutlook = z.infer<typeof imageOutlookSchema>;
 
 const amounts = z.record(z.string(), z.number());
 /** A provider as one launcher serves it. */
-const providerStandingSchema = z.object({
+const providerUseSchema = z.object({
   name: id,
   driver: z.string(),
   /** The cloud's limits, and what others leave of them; resources without a limit are absent. */
@@ -181,13 +181,13 @@ const providerStandingSchema = z.object({
   ),
 });
 /** A provider as one launcher serves it: what the scheduler decides by, and how the cloud's API fares. */
-export type ProviderStanding = z.infer<typeof providerStandingSchema>;
+export type ProviderUse = z.infer<typeof providerUseSchema>;
 
 /** All that one member knows. */
 export const testimonySchema = z.object({
   /** Why the request waits, all pools of the member together; null: not asked, not known, or it waits for nothing. */
   wait: z.object({ code: z.string(), facts, since: time, nextTry: time.nullable() }).nullable(),
-  pools: z.array(standingSchema),
+  pools: z.array(outlookSchema),
   underWay: z.array(underWaySchema),
   events: z.array(eventSchema),
   /** Why there is no history; null: there may be. */
@@ -201,9 +201,9 @@ export const testimonySchema = z.object({
   /** Of builders. */
   images: z.array(imageWorkSchema).optional(),
   /** Of builders, and only of the image that was asked about. */
-  imageStandings: z.array(imageStandingSchema).optional(),
+  imageStandings: z.array(imageOutlookSchema).optional(),
   /** Of launchers, and only the provider that was asked about; absent: the member is of a release that does not say. */
-  providers: z.array(providerStandingSchema).optional(),
+  providers: z.array(providerUseSchema).optional(),
   /** Of the builder that has the log that was asked for. */
   log: buildLogPartSchema.optional(),
   /** Of launchers that serve the provider of the node whose console was asked for. */

@@ -27,10 +27,10 @@ import type { BuilderContext } from "./control/context.ts";
 import { imageUploadOf, sweepForgotten, sweepImages } from "./control/janitor.ts";
 import { LeakedImages } from "./control/leaked-images.ts";
 import { sweepFiles } from "./control/local-files.ts";
+import { imageOutlooks } from "./control/outlook.ts";
 import { type Progress, ProgressTable } from "./control/progress.ts";
 import { ImageProviders } from "./control/providers.ts";
 import { SourceTable } from "./control/sources.ts";
-import { imageStandings } from "./control/standing.ts";
 import { Workers } from "./control/workers.ts";
 import { readBuildLog, untilLogGrows } from "./edge/build-log.ts";
 import type { Disk } from "./runs/disk.ts";
@@ -294,7 +294,7 @@ export class Builder {
     };
     if (image === undefined) return testimony;
     const putOff = (key: string) => this.#workers.putOff(key);
-    return { ...testimony, imageStandings: await imageStandings(this.#context, image, putOff) };
+    return { ...testimony, imageStandings: await imageOutlooks(this.#context, image, putOff) };
   }
 
   /** Whether the deletion of an upload waits for this node. */

@@ -1,5 +1,5 @@
 import type { Clock } from "@nodeyard/runtime";
-import type { ProviderStanding } from "../asking/index.ts";
+import type { ProviderUse } from "../asking/index.ts";
 import type { Journal, JournalEventName } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 
@@ -7,7 +7,7 @@ import type { View } from "../view/index.ts";
 const KEPT = 10;
 
 /** `at` is wall time of this process, milliseconds; `kind` is the DriverError's, where the event has one. */
-type ProviderError = ProviderStanding["errors"][number];
+type ProviderError = ProviderUse["errors"][number];
 const ERRORS: ReadonlySet<JournalEventName> = new Set(["node.launch-failed", "node.delete-failed"]);
 
 /** The last errors of launches and deletions by provider, since this process started. */

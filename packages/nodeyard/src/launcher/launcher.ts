@@ -1,6 +1,6 @@
 import { failureKey } from "@nodeyard/model";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
-import { Answerer, type ProviderStanding } from "../asking/index.ts";
+import { Answerer, type ProviderUse } from "../asking/index.ts";
 import {
   Controller,
   Membership,
@@ -20,7 +20,7 @@ import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
 import type { Stranded } from "./providers/former.ts";
 import { becameFree } from "./providers/slots.ts";
-import { providerStandings } from "./providers/standing.ts";
+import { providerUses } from "./providers/use.ts";
 import { aborted } from "./tasks.ts";
 import { testify, type Witness } from "./testify.ts";
 import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
@@ -111,9 +111,9 @@ export class Launcher {
   }
 
   /** Every configured provider: whether it is served as it is configured, how full it is, and how its API fares. */
-  providers(): readonly ProviderStanding[] {
+  providers(): readonly ProviderUse[] {
     const { serving, loop, errors } = this.#parts;
-    return providerStandings(this.#config, serving, loop, errors);
+    return providerUses(this.#config, serving, loop, errors);
   }
 
   /** Nodes that no request gets, since their providers look elsewhere or are served no more. */
@@ -273,8 +273,8 @@ export class Launcher {
           : Number.POSITIVE_INFINITY,
       now: () => ages.now(),
       verdict: (request) => loop.verdict(request),
-      standings: (request, durations) => loop.standings(request, durations),
-      standingsOfLabel: (label, durations) => loop.standingsOfLabel(label, durations),
+      outlooks: (request, durations) => loop.outlooks(request, durations),
+      outlooksOfLabel: (label, durations) => loop.outlooksOfLabel(label, durations),
       closed: () => serving.closed(),
       providers: () => this.providers(),
       price: (pool, label) => serving.price(pool, label),

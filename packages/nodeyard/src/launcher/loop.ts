@@ -5,15 +5,15 @@ import {
   createState,
   type Durations,
   explain,
+  type Outlook,
   type Output,
+  outlooksOf,
+  outlooksOfLabel,
   poolUse,
   providerUse,
   reduce,
   type SchedulerEvent,
-  type Standing,
   type State,
-  standingsOf,
-  standingsOfLabel,
   type Verdict,
 } from "../scheduler/index.ts";
 import type { RequestEntry, UnreadableEntry, ViewEvent } from "../view/index.ts";
@@ -88,13 +88,13 @@ export class Loop {
   }
 
   /** What each pool of this launcher would do for a request now, with its position in the queue. */
-  standings(request: RequestEntry, durations: Durations): readonly Standing[] {
-    return standingsOf(this.#state, this.#context.ages.moment(), request, durations);
+  outlooks(request: RequestEntry, durations: Durations): readonly Outlook[] {
+    return outlooksOf(this.#state, this.#context.ages.moment(), request, durations);
   }
 
   /** The same for a request with this one label that nobody has made. */
-  standingsOfLabel(label: string, durations: Durations): readonly Standing[] {
-    return standingsOfLabel(this.#state, this.#context.ages.moment(), label, durations);
+  outlooksOfLabel(label: string, durations: Durations): readonly Outlook[] {
+    return outlooksOfLabel(this.#state, this.#context.ages.moment(), label, durations);
   }
 
   /** Sums of what the provider's nodes and planned launches take. */

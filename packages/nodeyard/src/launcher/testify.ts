@@ -1,14 +1,7 @@
 import { type Place, type Price, placeText } from "@nodeyard/driver";
 import { costOf, decodeLease, leaseIdOf, leasePath, type NodeRecord, placeOf } from "@nodeyard/model";
-import type {
-  About,
-  ConsoleEnd,
-  PoolStanding,
-  ProviderStanding,
-  Testimony,
-  UnderWay,
-} from "../asking/index.ts";
-import { type Durations, isElsewhere, type Standing, type Verdict } from "../scheduler/index.ts";
+import type { About, ConsoleEnd, PoolOutlook, ProviderUse, Testimony, UnderWay } from "../asking/index.ts";
+import { type Durations, isElsewhere, type Outlook, type Verdict } from "../scheduler/index.ts";
 import { type History, noHistory, type Subject } from "../telemetry/index.ts";
 import { type NodeEntry, poolKey, type RequestEntry, type View } from "../view/index.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
@@ -35,13 +28,13 @@ export interface Witness {
   /** Why the request waits; undefined: it does not wait here. */
   verdict(request: string): Verdict | undefined;
   /** What each pool of this launcher would do for the request now, with a forecast where `durations` allow one. */
-  standings(request: RequestEntry, durations: Durations): readonly Standing[];
+  outlooks(request: RequestEntry, durations: Durations): readonly Outlook[];
   /** The same for a request that nobody has made yet. */
-  standingsOfLabel(label: string, durations: Durations): readonly Standing[];
+  outlooksOfLabel(label: string, durations: Durations): readonly Outlook[];
   /** Providers that are not served as they are configured, with the error. */
   closed(): readonly ClosedProvider[];
   /** All configured providers, with their use of limits. */
-  providers(): readonly ProviderStanding[];
+  providers(): readonly ProviderUse[];
   /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
   price(pool: string, label: string): Price | undefined;
   /** Undefined: this process keeps no journal. */
@@ -65,7 +58,7 @@ export async function testify(witness: Witness, about: About): Promise<Testimony
   const verdict = open ? witness.verdict(request.id) : undefined;
   return {
     wait: verdict === undefined ? null : { ...verdict, nextTry: verdict.nextTry ?? null },
-    pools: standingsFor(witness, open ? request : undefined, about.label, verdict),
+    pools: outlooksFor(witness, open ? request : undefined, about.label, verdict),
     underWay: stepsOf(witness, about),
     events: [...events],
     problem,
@@ -106,43 +99,43 @@ function elsewhereOf({ view, place }: Witness, node = ""): Pick<Testimony, "else
 }
 
 /** Pools that are served, then those of providers that are not. Empty for an ended request, and where no label is asked about. */
-function standingsFor(
+function outlooksFor(
   witness: Witness,
   request: RequestEntry | undefined,
   label: string | undefined,
   verdict: Verdict | undefined,
-): PoolStanding[] {
+): PoolOutlook[] {
   const labels = request?.record.nodeTypes ?? (label === undefined ? undefined : [label]);
   if (labels === undefined) return [];
   const durations = durationsOf(witness);
-  const standings =
+  const outlooks =
     request === undefined
-      ? witness.standingsOfLabel(labels[0]!, durations)
-      : witness.standings(request, durations);
-  const open = standings.map(({ forecast, ...standing }): PoolStanding => {
+      ? witness.outlooksOfLabel(labels[0]!, durations)
+      : witness.outlooks(request, durations);
+  const open = outlooks.map(({ forecast, ...outlook }): PoolOutlook => {
     // Since when it is made stands in the verdict of the request.
-    const since = standing.outlook === "serves" ? (verdict?.since ?? null) : standing.since;
-    const cost = sumOf(labels.map((label) => witness.price(standing.pool, label)));
-    const facts = cost === null ? standing.facts : { ...standing.facts, cost: costOf(cost) };
-    return { ...standing, facts, since, ...estimateOf(witness, standing.pool, labels, forecast) };
+    const since = outlook.outlook === "serves" ? (verdict?.since ?? null) : outlook.since;
+    const cost = sumOf(labels.map((label) => witness.price(outlook.pool, label)));
+    const facts = cost === null ? outlook.facts : { ...outlook.facts, cost: costOf(cost) };
+    return { ...outlook, facts, since, ...estimateOf(witness, outlook.pool, labels, forecast) };
   });
   const closed = witness.closed().flatMap((provider) => closedPools(provider, labels));
   // A pool that is still served by its former configuration appears once: as the former pool, if that has the labels.
   const before = new Set(open.flatMap(({ pool, outlook }) => (outlook === "lacks" ? [] : [pool])));
-  const after = new Map(closed.map((standing) => [standing.pool, standing.facts]));
+  const after = new Map(closed.map((outlook) => [outlook.pool, outlook.facts]));
   return [
     ...open
       .filter(({ pool }) => before.has(pool) || !after.has(pool))
-      .map((standing) => ({
-        ...standing,
-        facts: { ...standing.facts, ...notInForce(after.get(standing.pool)) },
+      .map((outlook) => ({
+        ...outlook,
+        facts: { ...outlook.facts, ...notInForce(after.get(outlook.pool)) },
       })),
     ...closed.filter(({ pool }) => !before.has(pool)),
   ];
 }
 
 /** Why the pool is not as it is configured now. */
-function notInForce(facts: PoolStanding["facts"] | undefined): PoolStanding["facts"] {
+function notInForce(facts: PoolOutlook["facts"] | undefined): PoolOutlook["facts"] {
   return facts === undefined
     ? {}
     : { new_configuration: "not in force", new_configuration_error: facts.error };
@@ -152,7 +145,7 @@ function notInForce(facts: PoolStanding["facts"] | undefined): PoolStanding["fac
 function closedPools(
   { name, goesOn, pools, code, since, nextTry, error }: ClosedProvider,
   labels: readonly string[],
-): PoolStanding[] {
+): PoolOutlook[] {
   return pools
     .filter((pool) => labels.every((label) => pool.labels.has(label)))
     .map((pool) => ({
@@ -194,8 +187,8 @@ function estimateOf(
   { timings }: Witness,
   pool: string,
   labels: readonly string[],
-  forecast: Standing["forecast"],
-): Pick<PoolStanding, "estimate" | "unknown"> {
+  forecast: Outlook["forecast"],
+): Pick<PoolOutlook, "estimate" | "unknown"> {
   if (forecast === null || typeof forecast === "string") return { estimate: null, unknown: forecast };
   // The forecast is sorted, shortest first.
   const part = (share: number) => Math.round(forecast[Math.floor(share * (forecast.length - 1))]!);

@@ -1,9 +1,9 @@
 import type { SliverMachine } from "@nodeyard/driver";
-import { askMembers, type ProviderStanding } from "../asking/index.ts";
+import { askMembers, type ProviderUse } from "../asking/index.ts";
 import type { OperationHandles } from "./handles.ts";
 
 /** A provider as the launcher on that host serves it. */
-export type LauncherStanding = ProviderStanding & { readonly launcher: string };
+export type LauncherUse = ProviderUse & { readonly launcher: string };
 
 /** The machines of which the nodes of a provider are slivers, as its launcher reached them just now. */
 export interface ProviderMachines {
@@ -24,7 +24,7 @@ const WITHIN_MS = 3_000;
 export async function askProvider(
   handles: OperationHandles,
   provider: string,
-): Promise<readonly LauncherStanding[]> {
+): Promise<readonly LauncherUse[]> {
   const { answers } = await askMembers(handles, { provider }, WITHIN_MS);
   return answers.flatMap(({ hostname, testimony }) =>
     (testimony.providers ?? []).map((standing) => ({ launcher: hostname, ...standing })),

@@ -22,7 +22,7 @@ import {
   type StatsdSample,
   waitingGauges,
 } from "../metrics/index.ts";
-import type { LauncherStanding, ProviderMachines } from "../operations/index.ts";
+import type { LauncherUse, ProviderMachines } from "../operations/index.ts";
 import { type FileJournal, JOURNAL, Live, openJournal } from "../telemetry/index.ts";
 import { openAudit } from "./audit.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
@@ -170,7 +170,7 @@ export class LauncherRole implements Role {
     return this.#launcher.stuck();
   }
 
-  readonly providers = (): readonly LauncherStanding[] => {
+  readonly providers = (): readonly LauncherUse[] => {
     const launcher = this.#parts.machine.hostname;
     return this.#launcher.providers().map((standing) => ({ launcher, ...standing }));
   };

@@ -4,7 +4,7 @@ import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Row } from "../listing/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, HistoryPoint, StatsdSample } from "../metrics/index.ts";
-import type { BuildLogPart, BuildLogRange, LauncherStanding, ProviderMachines } from "../operations/index.ts";
+import type { BuildLogPart, BuildLogRange, LauncherUse, ProviderMachines } from "../operations/index.ts";
 import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
@@ -39,7 +39,7 @@ export interface Role {
   /** Absent: it keeps no journal. */
   readonly audit?: Audit;
   /** Absent: it serves none. */
-  readonly providers?: () => readonly LauncherStanding[];
+  readonly providers?: () => readonly LauncherUse[];
   /** Absent: it serves none. After `withinMs` milliseconds there are none. */
   readonly sliverMachines?: (withinMs?: number) => Promise<readonly ProviderMachines[]>;
   /** What a configuration would do with the demand in the journal; absent: it keeps none. Never rejects. */

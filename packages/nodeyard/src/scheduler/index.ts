@@ -14,12 +14,12 @@ export {
 export { type Durations, unknownReasons } from "./forecast.ts";
 export type { Failures } from "./gates.ts";
 export { REAPED } from "./node-due.ts";
+export { type Outlook, outlookCodes, outlooksOf, outlooksOfLabel } from "./outlook.ts";
 export { elsewhereOf, isElsewhere } from "./place.ts";
 export { reduce } from "./reduce.ts";
 export { awaitedOffer } from "./requests.ts";
 export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";
-export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";
 export { poolUse, providerUse } from "./usage.ts";

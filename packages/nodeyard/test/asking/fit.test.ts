@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fit, MOST_BYTES } from "../../src/asking/fit.ts";
-import { decodeAnswer, type PoolStanding } from "../../src/asking/records.ts";
+import { decodeAnswer, type PoolOutlook } from "../../src/asking/records.ts";
 
 const who = { member: "host-1", hostname: "host", version: "1" };
 
@@ -15,7 +15,7 @@ function answer(sizes: readonly number[], pools: number) {
   }));
   const standings = Array.from(
     { length: pools },
-    (_, at): PoolStanding => ({
+    (_, at): PoolOutlook => ({
       pool: `cloud/${at}`,
       provider: "cloud",
       outlook: "waits",

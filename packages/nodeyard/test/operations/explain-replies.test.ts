@@ -10,7 +10,7 @@ import {
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MemberAnswers, PoolStanding, Testimony } from "../../src/asking/index.ts";
+import type { MemberAnswers, PoolOutlook, Testimony } from "../../src/asking/index.ts";
 import { storyText } from "../../src/cli/story.ts";
 import { verdictMeaning } from "../../src/operations/explain/meaning.ts";
 import { merge } from "../../src/operations/explain/member-replies.ts";
@@ -39,7 +39,7 @@ function answer(hostname: string, testimony: Partial<Testimony>): MemberAnswers[
   };
 }
 
-function standing(fields: Partial<PoolStanding>): PoolStanding {
+function outlook(fields: Partial<PoolOutlook>): PoolOutlook {
   return {
     pool: "cloud/main",
     provider: "cloud",
@@ -104,7 +104,7 @@ describe("a request, with what launchers say", () => {
       answer("a", { wait: waits("declined.here") }),
       answer("b", {
         wait: waits("capacity.pool", { limit: 3 }),
-        pools: [standing({ position: 2, waiting: 5 })],
+        pools: [outlook({ position: 2, waiting: 5 })],
       }),
     ];
     const story = await reported(subject, { answers });
@@ -115,11 +115,11 @@ describe("a request, with what launchers say", () => {
   test("a request that is being served says so before any other reason, and then that pool's estimate counts", async () => {
     const subject = await request(["small"]);
     const answers = [
-      answer("a", { wait: waits("capacity.pool"), pools: [standing({ estimate: estimate(1_000) })] }),
+      answer("a", { wait: waits("capacity.pool"), pools: [outlook({ estimate: estimate(1_000) })] }),
       answer("b", {
         wait: waits("handling"),
         pools: [
-          standing({ pool: "other/main", outlook: "serves", code: "handling", estimate: estimate(9_000) }),
+          outlook({ pool: "other/main", outlook: "serves", code: "handling", estimate: estimate(9_000) }),
         ],
       }),
     ];
@@ -130,7 +130,7 @@ describe("a request, with what launchers say", () => {
 
   test("a failing cloud API is reported although no pool of it is registered", async () => {
     const subject = await request(["small"]);
-    const failing = standing({
+    const failing = outlook({
       code: "provider.failing",
       facts: { error: "503", failing_since: 4_000 },
       since: 4_000,
@@ -190,7 +190,7 @@ describe("a label", () => {
     expect(
       await explain(handles, small, async () => ({
         asked: {
-          answers: [answer("a", { pools: [standing({ outlook: "lacks", code: "pool.lacks-label" })] })],
+          answers: [answer("a", { pools: [outlook({ outlook: "lacks", code: "pool.lacks-label" })] })],
           silent: [],
         },
         history: { events: [], problem: null },
@@ -204,9 +204,9 @@ describe("a label", () => {
     const node = newNode({ state: "ready", type: ["small"], provider: "gone" }, 100);
     await handles.tree.create(`${paths.nodes}/0000000001`, encodeNode(node));
     const pools = [
-      standing({ outlook: "lacks", code: "pool.lacks-label", pool: "cloud/b" }),
-      standing({ code: "image.waits", facts: { image: "noble" }, pool: "cloud/c" }),
-      standing({ outlook: "can", code: "pool.can", facts: { launches: 1 }, estimate: estimate(4_000) }),
+      outlook({ outlook: "lacks", code: "pool.lacks-label", pool: "cloud/b" }),
+      outlook({ code: "image.waits", facts: { image: "noble" }, pool: "cloud/c" }),
+      outlook({ outlook: "can", code: "pool.can", facts: { launches: 1 }, estimate: estimate(4_000) }),
     ];
     const story = await reported(small, { answers: [answer("a", { pools })] });
     expect(story).toMatchObject({
@@ -221,8 +221,8 @@ describe("a label", () => {
   test("of several reasons the one that ends soonest is given", async () => {
     await pool("a", ["small"]);
     const pools = [
-      standing({ code: "provider.inert" }),
-      standing({ code: "offering.failing", facts: { kind: "transient" }, nextTry: 60_000, pool: "cloud/b" }),
+      outlook({ code: "provider.inert" }),
+      outlook({ code: "offering.failing", facts: { kind: "transient" }, nextTry: 60_000, pool: "cloud/b" }),
     ];
     const story = await reported(small, { answers: [answer("a", { pools })] });
     expect(story).toMatchObject({
@@ -232,7 +232,7 @@ describe("a label", () => {
   });
 
   test.each([
-    ["label.declined", [answer("a", { pools: [standing({ outlook: "declines", code: "pool.declines" })] })]],
+    ["label.declined", [answer("a", { pools: [outlook({ outlook: "declines", code: "pool.declines" })] })]],
     ["label.unasked", []],
   ])("%s", async (code, answers) => {
     await pool("a", ["small"]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Durations, standingsOf } from "../../src/scheduler/index.ts";
+import { type Durations, outlooksOf } from "../../src/scheduler/index.ts";
 import { policy, pool, request, SchedulerFixture, unseen } from "./world.ts";
 
 const MINUTE = 60_000;
@@ -35,7 +35,7 @@ function full(sinceMinutes: readonly number[], fields = {}) {
   const ask = (number: number, given: object = {}) => {
     fixture.request(id(number), given);
     return (durations: Durations) =>
-      standingsOf(fixture.state, fixture.at, request(id(number), given), durations)[0]!.forecast;
+      outlooksOf(fixture.state, fixture.at, request(id(number), given), durations)[0]!.forecast;
   };
   return { fixture, ask };
 }
@@ -49,7 +49,7 @@ const only = (forecast: unknown) => {
 describe("when a request gets its nodes", () => {
   test("with room: after a launch; with a node that is there: at once", () => {
     const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 1 } })]));
-    const ask = () => standingsOf(fixture.state, fixture.at, request(id(1)), steady)[0]!.forecast;
+    const ask = () => outlooksOf(fixture.state, fixture.at, request(id(1)), steady)[0]!.forecast;
     expect(only(ask())).toBe(MINUTE);
     fixture.node(node(1));
     expect(only(ask())).toBe(0);
@@ -89,7 +89,7 @@ describe("when a request gets its nodes", () => {
     for (const number of [1, 2, 3]) fixture.request(id(number));
     fixture.node(node(1), { state: "building", state_time: 0, allocated_to: id(1) }, ["c"]);
     fixture.now = MINUTE / 2;
-    const [forecast] = standingsOf(fixture.state, fixture.at, request(id(3)), steady).map(
+    const [forecast] = outlooksOf(fixture.state, fixture.at, request(id(3)), steady).map(
       (each) => each.forecast,
     );
     expect(only(forecast)).toBe((0.5 + 1 + 1) * MINUTE);
@@ -107,7 +107,7 @@ describe("when a request gets its nodes", () => {
       );
     for (const number of [1, 2]) fixture.request(id(number));
     const ask = (number: number) =>
-      standingsOf(fixture.state, fixture.at, request(id(number)), steady)[0]!.forecast;
+      outlooksOf(fixture.state, fixture.at, request(id(number)), steady)[0]!.forecast;
     expect(only(ask(1))).toBe(2 * MINUTE);
     expect(only(ask(2))).toBe(5 * MINUTE);
   });
@@ -157,7 +157,7 @@ describe("there is no estimate", () => {
     two.node(node(1), { state: "in-use", state_time: 1, allocated_to: "x" }, ["c"]);
     two.request(id(1));
     two.request(id(2), { node_types: ["large"] });
-    expect(standingsOf(two.state, two.at, request(id(1)), steady)[0]!.forecast).toBe("shared");
+    expect(outlooksOf(two.state, two.at, request(id(1)), steady)[0]!.forecast).toBe("shared");
 
     const inventory = new Map([
       ["small", 1],
@@ -168,7 +168,7 @@ describe("there is no estimate", () => {
     for (const [number, type] of ["small", "large"].entries())
       hosts.node(node(number), { provider: "lab", type: [type], state: "in-use", allocated_to: "x" }, ["c"]);
     hosts.request(id(1), both);
-    expect(standingsOf(hosts.state, hosts.at, request(id(1), both), steady)[0]!.forecast).toBe("mixed");
+    expect(outlooksOf(hosts.state, hosts.at, request(id(1), both), steady)[0]!.forecast).toBe("mixed");
   });
 
   test("where so many wait before it that the question would hold up the launcher", () => {
@@ -183,13 +183,13 @@ describe("there is no estimate", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.request(id(1));
     fixture.now = 2 * MINUTE;
-    const ask = () => standingsOf(fixture.state, fixture.at, request(id(1)), steady)[0]!.forecast;
+    const ask = () => outlooksOf(fixture.state, fixture.at, request(id(1)), steady)[0]!.forecast;
     expect(ask()).toBe("overdue");
     const inert = policy([pool()], {
       providers: new Map([["cloud", { name: "cloud", maxConcurrency: 0, quota: {} }]]),
     });
     const waits = new SchedulerFixture(inert);
     waits.request(id(1));
-    expect(standingsOf(waits.state, waits.at, request(id(1)), steady)[0]!.forecast).toBe("unforeseen");
+    expect(outlooksOf(waits.state, waits.at, request(id(1)), steady)[0]!.forecast).toBe("unforeseen");
   });
 });

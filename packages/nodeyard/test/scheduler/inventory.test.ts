@@ -2,7 +2,7 @@ import { newNode } from "@nodeyard/model";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HOST_BACK_MS, Hosts } from "../../src/scheduler/hosts.ts";
-import { explain, reduce, standingsOf } from "../../src/scheduler/index.ts";
+import { explain, outlooksOf, reduce } from "../../src/scheduler/index.ts";
 import { Inventory } from "../../src/scheduler/inventory.ts";
 import { node, policy, pool, request, SchedulerFixture, unseen } from "./world.ts";
 
@@ -230,7 +230,7 @@ test("a host that is free costs the same however many requests wait: the others 
   const second = reduce(fixture.state, [free(1)], 0);
   expect(second.actions).toMatchObject([{ type: "accept", request: id(0) }]);
   expect(second.verdicts.map(({ request }) => request)).toEqual([id(0)]);
-  expect(standingsOf(fixture.state, { now: 0, steady: 0 }, request(id(4_000), two), unseen)).toMatchObject([
+  expect(outlooksOf(fixture.state, { now: 0, steady: 0 }, request(id(4_000), two), unseen)).toMatchObject([
     { pool: lab.key, outlook: "waits", code: "nodes.none-free", position: 4_000, waiting: 4_999 },
   ]);
 });

@@ -1,7 +1,7 @@
 import { BREAKERS, decodeFailures, failureKey, readable, subjectOf } from "@nodeyard/model";
 import { z } from "zod";
 import type { Row } from "../../listing/index.ts";
-import { askProvider, iso, type LauncherStanding } from "../../operations/index.ts";
+import { askProvider, iso, type LauncherUse } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
 import { type Collection, unscoped } from "./collection.ts";
 import { seesAll } from "./principal.ts";
@@ -103,7 +103,7 @@ function providerNames(view: View): readonly string[] {
 function rowOf(
   { known: { view }, principal }: Call,
   provider: string,
-  standings: readonly LauncherStanding[],
+  standings: readonly LauncherUse[],
 ): Row {
   const own = poolsIn(view)
     .map(({ record }) => record)
@@ -123,7 +123,7 @@ function rowOf(
 }
 
 /** What one launcher says, with the names and units of the API: moments for milliseconds. */
-function standingRow({ launcher, ...standing }: LauncherStanding): Row {
+function standingRow({ launcher, ...standing }: LauncherUse): Row {
   const { driver, limits, quota, readAt, used, launching, maxConcurrency, pace } = standing;
   return {
     launcher,

@@ -7,8 +7,8 @@ import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
 import { buildChoice, uploadChoice } from "./choices.ts";
 import type { BuilderContext } from "./context.ts";
+import type { PutOff } from "./outlook.ts";
 import { BUSY_MS } from "./records.ts";
-import type { PutOff } from "./standing.ts";
 import { uploadImage } from "./upload.ts";
 
 /** The pause after an unexpected error, milliseconds. */

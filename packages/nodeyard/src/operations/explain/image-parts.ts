@@ -1,5 +1,5 @@
 import { type Canary, type NodeRecord, paths } from "@nodeyard/model";
-import type { ImageStanding } from "../../asking/index.ts";
+import type { ImageOutlook } from "../../asking/index.ts";
 import type { ListedBuild, ListedUpload } from "../images/index.ts";
 import { verdictMeaning } from "./meaning.ts";
 import { iso, isoOf, reason } from "./reason.ts";
@@ -8,9 +8,9 @@ import { iso, isoOf, reason } from "./reason.ts";
 export type BuilderLine = ReturnType<typeof builderLine>;
 
 /** `member`: the builder's name under `/nodeyard/members`; `host`: where it runs. */
-export function builderLine({ kind, image: _, ...standing }: ImageStanding, member: string, host: string) {
-  const meaning = verdictMeaning(standing.code, standing.facts);
-  return { work: kind, ...reason({ ...standing, member, host }, meaning) };
+export function builderLine({ kind, image: _, ...outlook }: ImageOutlook, member: string, host: string) {
+  const meaning = verdictMeaning(outlook.code, outlook.facts);
+  return { work: kind, ...reason({ ...outlook, member, host }, meaning) };
 }
 
 /** The records of an image. */

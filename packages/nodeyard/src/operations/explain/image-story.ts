@@ -89,10 +89,10 @@ function stateOf(builds: readonly ListedBuild[], paused: boolean): Pick<Story, "
   return { state: last.record.state === "ready" ? "ready" : "failing", since: isoOf(last.record.stateTime) };
 }
 
-/** The standings of all builders that answered, each with its name. */
+/** The outlooks of all builders that answered, each with its name. */
 function buildersIn({ asked }: MemberReplies): readonly BuilderLine[] {
   return asked.answers.flatMap(({ member, hostname, testimony }) =>
-    (testimony.imageStandings ?? []).map((standing) => builderLine(standing, member, hostname)),
+    (testimony.imageStandings ?? []).map((outlook) => builderLine(outlook, member, hostname)),
   );
 }
 

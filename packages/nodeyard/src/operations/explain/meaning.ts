@@ -1,4 +1,4 @@
-import { standingCodes, unknownReasons, verdictCodes } from "../../scheduler/index.ts";
+import { outlookCodes, unknownReasons, verdictCodes } from "../../scheduler/index.ts";
 import { type JournalEventName, journalEvents, type PastEvent } from "../../telemetry/index.ts";
 import { imageCodes, labelCodes, uploadCodes } from "./codes.ts";
 
@@ -27,7 +27,7 @@ export function verdictMeaning(code: unknown, facts: Readonly<Record<string, unk
       FAILING[facts.kind] ??
       "Launches of this label failed in a row, not for lack of quota: it is not launched for a while"
     );
-  const tables = [verdictCodes, standingCodes, labelCodes, imageCodes, uploadCodes];
+  const tables = [verdictCodes, outlookCodes, labelCodes, imageCodes, uploadCodes];
   const known = tables.find((codes) => Object.hasOwn(codes, code));
   return known === undefined ? null : ((known as Readonly<Record<string, string>>)[code] ?? null);
 }

@@ -1,4 +1,4 @@
-import type { PoolStanding } from "../../asking/index.ts";
+import type { PoolOutlook } from "../../asking/index.ts";
 import { unknownMeaning, verdictMeaning } from "./meaning.ts";
 import { reason } from "./reason.ts";
 
@@ -9,17 +9,17 @@ export type PoolLine = ReturnType<typeof poolLine>;
  * What a launcher says of a subject in one of its pools, for programs. `member`: the launcher's name under `/nodeyard/members`;
  * `host`: where it runs.
  */
-export function poolLine({ unknown, ...standing }: PoolStanding, member: string, host: string) {
+export function poolLine({ unknown, ...outlook }: PoolOutlook, member: string, host: string) {
   return {
-    ...reason({ ...standing, member, host }, verdictMeaning(standing.code, standing.facts)),
-    estimate: estimateOf(standing),
+    ...reason({ ...outlook, member, host }, verdictMeaning(outlook.code, outlook.facts)),
+    estimate: estimateOf(outlook),
     /** Null also where the request is not served. */
     no_estimate: unknown && unknownMeaning(unknown),
   };
 }
 
 /** When the pool is likely to deliver, from now. */
-function estimateOf({ pool, estimate }: Pick<PoolStanding, "pool" | "estimate">) {
+function estimateOf({ pool, estimate }: Pick<PoolOutlook, "pool" | "estimate">) {
   if (estimate === null) return null;
   const { likelyMs, fromMs, toMs, launches, uses } = estimate;
   return {

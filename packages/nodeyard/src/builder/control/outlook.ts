@@ -1,5 +1,5 @@
 import { treeNow } from "@nodeyard/tree";
-import type { ImageStanding } from "../../asking/index.ts";
+import type { ImageOutlook } from "../../asking/index.ts";
 import type { BuildCode, UploadCode } from "../../operations/index.ts";
 import { failuresInARow, newestFirst, timeOf } from "../core/when.ts";
 import { buildChoice, uploadChoice } from "./choices.ts";
@@ -13,7 +13,7 @@ export interface PutOff {
   readonly why: string;
 }
 
-type Facts = ImageStanding["facts"];
+type Facts = ImageOutlook["facts"];
 /** What is said of one piece of work: a code, the facts behind it, and when it is looked at again. */
 type Said<Code> = { readonly code: Code; readonly facts?: Facts; readonly nextTry?: number | undefined };
 
@@ -21,11 +21,11 @@ type Said<Code> = { readonly code: Code; readonly facts?: Facts; readonly nextTr
  * What this builder would do for an image: for its build, and for its upload to each provider that lists it. For `explain`, by
  * the functions that the workers decide by. `putOff`: what the workers say of work that is due.
  */
-export async function imageStandings(
+export async function imageOutlooks(
   context: BuilderContext,
   image: string,
   putOff: (key: string) => PutOff | undefined,
-): Promise<ImageStanding[]> {
+): Promise<ImageOutlook[]> {
   const { settings, disk } = context;
   const now = treeNow(context);
   const build = stand("build", image, null, buildSaid(context, image, putOff(image), now));
@@ -41,11 +41,11 @@ export async function imageStandings(
 }
 
 function stand(
-  kind: ImageStanding["kind"],
+  kind: ImageOutlook["kind"],
   image: string,
   provider: string | null,
   { code, facts = {}, nextTry }: Said<string>,
-): ImageStanding {
+): ImageOutlook {
   return { kind, image, provider, code, facts, nextTry: nextTry ?? null };
 }
 

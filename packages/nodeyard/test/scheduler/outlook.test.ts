@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type LocalProvider, standingsOf, standingsOfLabel } from "../../src/scheduler/index.ts";
+import { type LocalProvider, outlooksOf, outlooksOfLabel } from "../../src/scheduler/index.ts";
 import { policy, pool, request, SchedulerFixture, unseen } from "./world.ts";
 
 const id = (number: number) => `200-${String(number).padStart(10, "0")}`;
@@ -9,8 +9,8 @@ function provider(name: string, fields: Partial<LocalProvider> = {}): [string, L
 }
 
 /** By pool, without what is told of each place in line. */
-function brief(standings: ReturnType<typeof standingsOf>) {
-  return Object.fromEntries(standings.map(({ pool, outlook, code }) => [pool, `${outlook} ${code}`]));
+function brief(outlooks: ReturnType<typeof outlooksOf>) {
+  return Object.fromEntries(outlooks.map(({ pool, outlook, code }) => [pool, `${outlook} ${code}`]));
 }
 
 describe("where a request stands in every pool", () => {
@@ -35,7 +35,7 @@ describe("where a request stands in every pool", () => {
     fixture.request(id(1), { declined_by: ["launcher-other/main"] });
     const before = structuredClone([...fixture.verdicts()]);
     const entry = request(id(1), { declined_by: ["launcher-other/main"] });
-    expect(brief(standingsOf(fixture.state, fixture.at, entry, unseen))).toEqual({
+    expect(brief(outlooksOf(fixture.state, fixture.at, entry, unseen))).toEqual({
       "full/main": "declines pool.declines",
       "inert/main": "waits provider.inert",
       "other/main": "declines pool.declined",
@@ -50,7 +50,7 @@ describe("where a request stands in every pool", () => {
     const fixture = new SchedulerFixture(
       policy([pool(), pool({ provider: "other", labels: new Set(["large"]) })]),
     );
-    expect(brief(standingsOfLabel(fixture.state, fixture.at, "small", unseen))).toEqual({
+    expect(brief(outlooksOfLabel(fixture.state, fixture.at, "small", unseen))).toEqual({
       "cloud/main": "can pool.can",
       "other/main": "lacks pool.lacks-label",
     });
@@ -63,13 +63,12 @@ describe("where a request stands in every pool", () => {
     fixture.now = 5_000;
     for (const number of [1, 2, 3]) fixture.request(id(number));
     fixture.now = 60_000;
-    const standing = (number: number) =>
-      standingsOf(fixture.state, fixture.at, request(id(number)), unseen)[0];
-    expect(standing(1)).toMatchObject({ code: "capacity.pool", since: 5_000, position: 1, waiting: 3 });
-    expect(standing(3)).toMatchObject({ outlook: "waits", position: 3, waiting: 3 });
+    const outlook = (number: number) => outlooksOf(fixture.state, fixture.at, request(id(number)), unseen)[0];
+    expect(outlook(1)).toMatchObject({ code: "capacity.pool", since: 5_000, position: 1, waiting: 3 });
+    expect(outlook(3)).toMatchObject({ outlook: "waits", position: 3, waiting: 3 });
     fixture.request(id(3), { relative_priority: -1 });
     expect(
-      standingsOf(fixture.state, fixture.at, request(id(3), { relative_priority: -1 }), unseen)[0],
+      outlooksOf(fixture.state, fixture.at, request(id(3), { relative_priority: -1 }), unseen)[0],
     ).toMatchObject({
       position: 1,
     });

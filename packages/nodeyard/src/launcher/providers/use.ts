@@ -1,5 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
-import type { ProviderStanding } from "../../asking/index.ts";
+import type { ProviderUse } from "../../asking/index.ts";
 import { poolKey } from "../../view/index.ts";
 import type { LastErrors } from "../last-errors.ts";
 import type { Loop } from "../loop.ts";
@@ -10,12 +10,12 @@ import type { Serving } from "./serving.ts";
  * Every configured provider as this launcher has it: with the sums and facts by which the scheduler decides. Read by the API, the
  * metrics and the questions of other processes. Never waits: the facts are those that were read last.
  */
-export function providerStandings(
+export function providerUses(
   { providers }: Pick<LauncherConfig, "providers">,
   serving: Pick<Serving, "providers" | "locals">,
   loop: Pick<Loop, "providerUse" | "poolUse">,
   errors: Pick<LastErrors, "of">,
-): readonly ProviderStanding[] {
+): readonly ProviderUse[] {
   const { providers: locals } = serving.locals();
   return providers.map(({ name, driver, maxConcurrency, pools }) => {
     const [open, local] = [serving.providers.get(name), locals.get(name)];

@@ -9,23 +9,23 @@ import type { VerdictCode } from "./types.ts";
 import { type Line, labelLine, type Waiting } from "./waits.ts";
 
 /** What only one pool says; `verdictCodes` has the rest. */
-export const standingCodes = {
+export const outlookCodes = {
   "pool.can": "It would serve it now",
   "pool.declines": "It would decline it",
   "pool.declined": "It has declined",
   "pool.lacks-label": "It does not offer the label",
 } as const;
 
-type StandingCode = keyof typeof standingCodes | VerdictCode;
+type OutlookCode = keyof typeof outlookCodes | VerdictCode;
 
 /** Where a request stands in one pool of this launcher. */
-export interface Standing {
+export interface Outlook {
   /** Its key. */
   readonly pool: string;
   readonly provider: string;
   /** "serves": a handler works on it there. "can": nothing is in the way. "lacks": it is none of this pool's business. */
   readonly outlook: "serves" | "can" | "waits" | "declines" | "lacks";
-  readonly code: StandingCode;
+  readonly code: OutlookCode;
   readonly facts: Readonly<Record<string, unknown>>;
   /** Tree time, milliseconds. */
   readonly since: number | null;
@@ -42,29 +42,29 @@ export interface Standing {
 type At = Pick<Turn, "now" | "steady">;
 
 /** What every pool here thinks of a request, whatever it waits for at last. Changes nothing; costs what a plan and a forecast in each pool cost. */
-export function standingsOf(
+export function outlooksOf(
   state: State,
   at: At,
   entry: RequestEntry,
   durations: Durations,
-): readonly Standing[] {
+): readonly Outlook[] {
   const { id, record } = entry;
   const waiting = state.requests.of(id)?.waiting ?? { id, relativePriority: record.relativePriority, record };
-  return [...state.pools.values()].map((pool) => standingIn(state, at, pool, waiting, durations));
+  return [...state.pools.values()].map((pool) => outlookIn(state, at, pool, waiting, durations));
 }
 
 /**
  * What would become of a request for one node of a label that came now, last in every line. The id sorts behind every real one:
  * priorities have three digits.
  */
-export function standingsOfLabel(
+export function outlooksOfLabel(
   state: State,
   at: At,
   label: string,
   durations: Durations,
-): readonly Standing[] {
+): readonly Outlook[] {
   const record = newRequest({ state: "requested", nodeTypes: [label], requestor: "explain" }, at.now / 1_000);
-  return standingsOf(
+  return outlooksOf(
     state,
     at,
     {
@@ -76,7 +76,7 @@ export function standingsOfLabel(
   );
 }
 
-function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting, durations: Durations): Standing {
+function outlookIn(state: State, at: At, pool: PoolState, waiting: Waiting, durations: Durations): Outlook {
   const { policy } = pool;
   const known = state.requests.of(waiting.id);
   const line = lineOf(state, pool, waiting);
@@ -100,7 +100,7 @@ function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting, dur
   };
 }
 
-type Judged = Pick<Standing, "outlook" | "code" | "facts"> & { readonly nextTry?: number };
+type Judged = Pick<Outlook, "outlook" | "code" | "facts"> & { readonly nextTry?: number };
 
 /** What the pool would do, with the same plan as `allocate` makes; nothing is changed by it. */
 function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled: boolean): Judged {
@@ -118,7 +118,7 @@ function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled:
 
 /** A plan as an answer. Unlike `allocate` it also has to say that others stand before the request. */
 function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan: Plan): Judged {
-  const waits = (code: VerdictCode, facts: Standing["facts"], nextTry?: number): Judged => ({
+  const waits = (code: VerdictCode, facts: Outlook["facts"], nextTry?: number): Judged => ({
     outlook: "waits",
     code,
     facts,
