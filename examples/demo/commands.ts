@@ -16,6 +16,12 @@ export interface Granted {
   }[];
 }
 
+/** The fields of `nodeyard list --leases --json` that the demo uses. */
+interface Listed {
+  readonly id: string;
+  readonly state: string;
+}
+
 /** Runs the command line as a person would, and shows the command. Rejects if it fails. */
 export class Commands {
   readonly #machine: Machine;
@@ -37,23 +43,24 @@ export class Commands {
     return granted;
   }
 
-  /** A killed demo still has its leases, as it should; the next one needs the hosts. */
-  async releaseLeftovers(): Promise<void> {
+  /**
+   * Releases what this demo has, or one that was killed: the next one needs the hosts. Leases that a person has released, or that have
+   * expired, are passed over.
+   */
+  async releaseAll(): Promise<void> {
     const ids = existsSync(this.#leases) ? readFileSync(this.#leases, "utf8").split("\n") : [];
-    for (const id of ids.filter((line) => line !== "")) await this.release([id]).catch(() => {});
+    const listed = JSON.parse(await this.#run(["list", "--leases", "--json"], () => {})) as readonly Listed[];
+    const held = listed.filter(({ id, state }) => ids.includes(id) && state !== "released");
+    if (held.length > 0) await this.#run(["release", ...held.map(({ id }) => id)]);
     rmSync(this.#leases, { force: true });
-  }
-
-  async release(leases: readonly string[]): Promise<void> {
-    await this.#run(["release", ...leases]);
   }
 
   async show(...words: readonly string[]): Promise<void> {
     this.#say(await this.#run(words));
   }
 
-  async #run(words: readonly string[]): Promise<string> {
-    this.#say(`\n$ nodeyard ${words.join(" ")}\n`);
+  async #run(words: readonly string[], say = this.#say): Promise<string> {
+    say(`\n$ nodeyard ${words.join(" ")}\n`);
     let output = "";
     let errors = "";
     const io: Io = {
@@ -62,7 +69,7 @@ export class Commands {
       },
       err: (text) => {
         errors += text;
-        this.#say(text);
+        say(text);
       },
       isTerminal: false,
       ask: async () => undefined,

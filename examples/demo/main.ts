@@ -72,7 +72,7 @@ async function demo(): Promise<number> {
   say(`Nodeyard is up on ${stateFolder}: an embedded tree, the launcher, ${config}\n`);
 
   const commands = new Commands(machine, stateFolder, say);
-  await commands.releaseLeftovers();
+  await commands.releaseAll();
   const granted: Granted[] = [];
   let login = "";
   const tour = async () => {
@@ -96,7 +96,7 @@ async function demo(): Promise<number> {
     return stay(machine, login);
   }
 
-  await commands.release(granted.map(({ lease }) => lease));
+  await commands.releaseAll();
   const ids = granted.flatMap(({ nodes }) => nodes.map(({ id }) => id));
   await untilReturned(stateFolder, machine, ids);
   say(`all ${ids.length} nodes are returned\n`);
@@ -114,7 +114,7 @@ async function demo(): Promise<number> {
       async close(graceMs) {
         if (!isLost) {
           say("\nreturning the nodes and stopping\n");
-          await commands.release(granted.map(({ lease }) => lease)).catch(() => {});
+          await commands.releaseAll().catch(() => {});
         }
         await up?.close(graceMs);
         up = undefined;

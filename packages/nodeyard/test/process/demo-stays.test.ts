@@ -96,12 +96,17 @@ test("a second one in the folder is refused, and touches nothing of the first, w
   const again = demo();
   await again.up;
   expect(again.text.out).not.toContain("was edited");
-  await stopped(again);
+  expect(again.text.out).not.toContain("nodeyard release");
+  again.child.kill("SIGKILL");
+  await again.ended;
   const edited = `${readFileSync(file, "utf8")}# mine\n`;
   writeFileSync(file, edited);
   const third = demo();
   await third.up;
   expect(third.text.out).toContain("was edited, and is used as it is");
+  // What was killed has left its leases, and what was stopped has not.
+  expect(third.text.out).toMatch(/\$ nodeyard release [\da-f]{12}\n/);
+  expect([again, third].map(({ text }) => text.out).join()).not.toContain("there is no lease");
   await stopped(third);
   expect(readFileSync(file, "utf8")).toBe(edited);
 });
