@@ -64,7 +64,8 @@ interface Label {
 
 function Create() {
   const { data: labels, error } = useLoad("labels", () => list<Label>("/v1/labels?fields=label"));
-  const [key] = useState(() => crypto.getRandomValues(new Uint32Array(4)).join("-"));
+  // By what is asked for. No hash of it: browsers have `crypto.subtle` on TLS and loopback only.
+  const [keys] = useState(() => new Map<string, string>());
   const tenants = session.value?.tenants.filter((tenant) => tenant !== "*") ?? [];
   const create = async (fields: FormData) => {
     const wanted = Array.from({ length: Number(fields.get("count")) }, () => String(fields.get("label")));
@@ -75,9 +76,10 @@ function Create() {
       ...(tenant !== null && tenant !== "" && { tenant }),
     };
     // The key makes a repetition safe: a second click, or a retry after a lost reply, gets the same lease.
-    const lease = await call<LeaseRow>("POST", "/v1/leases", body, {
-      "idempotency-key": `${key}.${JSON.stringify(body)}`,
-    });
+    const text = JSON.stringify(body);
+    const key = keys.get(text) ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
+    keys.set(text, key);
+    const lease = await call<LeaseRow>("POST", "/v1/leases", body, { "idempotency-key": key });
     go(hrefOf("leases", lease.id));
   };
   return (
