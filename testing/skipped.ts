@@ -28,6 +28,15 @@ export function requireTools(tests: string, ...tools: readonly string[]): string
   return missing.length === 0 ? undefined : skip(`${tests} need ${missing.join(", ")}`, ...missing);
 }
 
+/** Throws unless all of the tools are there, with the command that installs the others. `work`: what needs them. */
+export function demandTools(work: string, ...tools: readonly string[]): void {
+  const missing = tools.filter((tool) => !isThere(tool));
+  if (missing.length > 0)
+    throw new Error(
+      `${work} needs ${missing.join(", ")}. Run: ${installation([...new Set(missing.map(packageOf))])}`,
+    );
+}
+
 /** As `requireTools`, for what only root may do. */
 export function requireRoot(): string | undefined {
   return process.getuid?.() === 0 ? undefined : skip("tests of what only root may do need root");

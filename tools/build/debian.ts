@@ -27,7 +27,7 @@ const DOCUMENTS = ["README.md", "docs/how-to/install.md", "docs/how-to/alerts.md
 
 /**
  * Builds the Debian packages of `packaging/debian` from built packages, the versions in package-lock.json, and this Node. Returns the files
- * in `folder`. Throws when debhelper is missing or fails, which it says itself. `version`: of the packages.
+ * in `folder`. Throws when debhelper fails, which it says itself. `version`: of the packages.
  */
 export async function debianPackages(
   root: string,

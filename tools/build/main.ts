@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { demandTools } from "../../testing/skipped.ts";
 import { build } from "./build.ts";
 import { bundle, verifyBundle } from "./bundle.ts";
 import { debianPackages } from "./debian.ts";
@@ -32,6 +33,9 @@ try {
     verifyBundle(await bundle(root, values.bundle), tmpdir());
     process.exit(0);
   }
+  // First: the build takes minutes.
+  if (values.deb !== undefined) demandTools("--deb", "dpkg-buildpackage", "dh");
+  if (values.oci !== undefined) demandTools("--oci", "mmdebstrap");
   const dists = await build(root);
   console.log(`built ${dists.map((dist) => relative(root, dist)).join(", ")}`);
   const programs = await bundle(root, join(root, "packages/sliver/dist/bundle"));

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { NOTES, requireTools, skip, skippedText } from "../../testing/skipped.ts";
+import { demandTools, NOTES, requireTools, skip, skippedText } from "../../testing/skipped.ts";
 
 /** A run of tests that is no run of CI, and whose PATH has no programs. */
 function emptyMachine(): () => string {
@@ -48,4 +48,11 @@ test("CI fails instead", () => {
 test("a tool that no package is known for is a mistake of the test", () => {
   emptyMachine();
   expect(() => requireTools("tests", "no-such-tool")).toThrow("testing/packages.txt does not say");
+});
+
+test("work that cannot go on without a tool ends at once, with the command that installs it", () => {
+  emptyMachine();
+  const work = () => demandTools("--deb", "dpkg-buildpackage", "dh", "/bin/sh");
+  expect(work).toThrow(/^--deb needs dpkg-buildpackage, dh\. Run: .* dpkg-dev debhelper$/);
+  expect(() => demandTools("--deb", "/bin/sh")).not.toThrow();
 });

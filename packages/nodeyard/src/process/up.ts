@@ -37,6 +37,8 @@ export interface UpOptions {
 export interface Up {
   /** Where clients find the tree: `unix:/path`, `host:port`. */
   readonly addresses: readonly string[];
+  /** One that the configuration had at the start, as an example; undefined: it had none. */
+  readonly label: string | undefined;
   /** Resolves when the tree cannot be written any more: only a restart helps then. */
   readonly failed: Promise<ProcessError>;
   /** Reads the configuration and certificates again. Never rejects. */
@@ -131,6 +133,7 @@ export async function startUp(
   }
   return {
     addresses: opened.server.addresses,
+    label: config.labels.keys().next().value,
     failed,
     async reload() {
       await opened.watch?.check(true);

@@ -44,21 +44,28 @@ export function defineUp(command: Command, session: Session): void {
     const listen = tcpOf(options);
     return run(session, options, { configured: "named", socket: true }, async (wish, log, stopping) => {
       const running = await startUp({ ...wish, ...(listen && { listen }) }, session.machine, log, stopping);
-      const { addresses } = running;
-      await showPage(session);
-      return { running, facts: { state: wish.stateFolder, addresses }, text: "Nodeyard is up" };
+      const { addresses, label } = running;
+      const facts = { state: wish.stateFolder, addresses };
+      return { running, facts, text: "Nodeyard is up", after: () => showNext(session, label) };
     });
   });
 }
 
 /**
- * Prints the page's address with a one-time link, on a terminal only: a log would keep the link. No page is no reason to stop:
- * without a TCP address there is none.
+ * Prints what to type next, and the page's address with a one-time link, on a terminal only: a log would keep the link. No page is no reason
+ * to stop: without a TCP address there is none. `label`: one that the configuration has, if it has any.
  */
-async function showPage(session: Session): Promise<void> {
-  if (!session.io.isTerminal) return;
-  const link = await linkOf(stateOf(session), session.machine.hostname).catch(() => undefined);
-  if (link !== undefined) session.io.out(`The page, by a link that is good once: ${link.url}\n`);
+async function showNext(session: Session, label = "LABEL"): Promise<void> {
+  const { io, machine, options } = session;
+  if (!io.isTerminal) return;
+  const nodeyard = `nodeyard${options().state === undefined ? "" : ` --state ${stateOf(session)}`}`;
+  const link = await linkOf(stateOf(session), machine.hostname).catch(() => undefined);
+  io.out(`\nIn another terminal:
+  get a node         ${nodeyard} request ${label} --wait
+  give it back       ${nodeyard} release LEASE
+  see all nodes      ${nodeyard} list
+  see what is wrong  ${nodeyard} doctor
+${link === undefined ? "" : `The page, by a link that is good once: ${link.url}\n`}Ctrl-C stops it.\n`);
 }
 
 /** `nodeyard launcher`: on ZooKeeper, or as a client of a Nodeyard on the same state folder. */
@@ -99,7 +106,7 @@ export function defineBuilder(command: Command, session: Session): void {
 type DaemonWish = Pick<Parameters<typeof startLauncher>[0], "stateFolder" | "files" | "front">;
 
 /**
- * Runs a daemon until it is stopped, and logs `text` when it is up. Rejects with CommandFailed unless it ended in good order, and
+ * Runs a daemon until it is stopped, and logs `text` when it is up; `after` follows it. Rejects with CommandFailed unless it ended in good order, and
  * with the error of the start. A start that a signal aborts is a stop in good order.
  */
 async function run(
@@ -110,7 +117,12 @@ async function run(
     wish: DaemonWish,
     log: ProcessLog,
     stopping: AbortSignal,
-  ) => Promise<{ readonly running: Stoppable; readonly facts: object; readonly text: string }>,
+  ) => Promise<{
+    readonly running: Stoppable;
+    readonly facts: object;
+    readonly text: string;
+    readonly after?: () => Promise<void>;
+  }>,
 ): Promise<void> {
   // First: a pid file of a process that runs ends the command before anything is opened.
   const old = oldDaemon(session, options);
@@ -120,8 +132,11 @@ async function run(
     const front = frontWish(options, unless);
     const wish = { stateFolder: stateOf(session), files: filesOf(session), ...(front && { front }) };
     const exitCode = await untilStopped(session.machine, log, async (stopping) => {
-      const { running, facts, text } = await start(wish, log, stopping);
-      if (!stopping.aborted) log.info(facts, text);
+      const { running, facts, text, after } = await start(wish, log, stopping);
+      if (stopping.aborted) return running;
+      log.info(facts, text);
+      await log.flush();
+      await after?.();
       return running;
       // The log writes in the background; without this the lines that say why a daemon ended could be lost.
     }).finally(() => log.flush());
