@@ -1,4 +1,5 @@
 import { matchesGlob } from "node:path";
+import { counted } from "@nodeyard/runtime";
 import { type Suite, TURNS } from "./suite.ts";
 import { EVERYWHERE } from "./suites.ts";
 
@@ -49,6 +50,8 @@ function reasonToRun(suite: Suite, { commits, changed }: Situation): string | un
 function reasonToWait({ turn }: Suite, { commits, changed }: Situation): string {
   const since = typeof changed === "string" ? "" : ` since ${changed.since}`;
   const wait =
-    turn === undefined ? "" : `; its turn in ${(turn - (commits % TURNS) + TURNS) % TURNS} commits`;
+    turn === undefined
+      ? ""
+      : `; its turn in ${counted((turn - (commits % TURNS) + TURNS) % TURNS, "commit")}`;
   return `nothing that it covers changed${since}${wait}`;
 }

@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { counted } from "@nodeyard/runtime";
 import { patient } from "../../testing/patience.ts";
 import { type Choice, choose } from "./choose.ts";
 import { recordWhole, situationOf } from "./history.ts";
@@ -141,7 +142,7 @@ function conclude(ended: readonly Ended[], leftOut: readonly Choice[]): void {
     `${ended.length - failed.length} passed`,
     `${failed.length} failed`,
     `${leftOut.length} left out`,
-    `${unsure.length} tests passed at the second try`,
+    `${counted(unsure.length, "test")} passed at the second try`,
   ];
   console.log(`${counts.join(", ")}, in ${minutes(seconds)}`);
   process.exitCode = failed.length === 0 && ended.length + leftOut.length === SUITES.length ? 0 : 1;

@@ -35,3 +35,4 @@ export {
   withBoot,
 } from "./trial.ts";
 export { TimeStandsStill, VirtualClock } from "./virtual-clock.ts";
+export { choices, counted, nearest } from "./words.ts";

@@ -1,3 +1,4 @@
+import { nearest } from "@nodeyard/runtime";
 import { z } from "zod";
 
 /**
@@ -146,28 +147,4 @@ function hasOddKeys(mapping: object): boolean {
 function unknownKeys(found: readonly string[], known: readonly string[]): string {
   const hint = found.length === 1 ? nearest(found[0] as string, known) : undefined;
   return hint === undefined ? "is not a key here" : `is not a key here; did you mean ${hint}?`;
-}
-
-/** The most similar name in `known`, if at most a third of the letters of `name` differ. */
-export function nearest(name: string, known: Iterable<string>): string | undefined {
-  let best: string | undefined;
-  let least = Math.floor(name.length / 3) + 1;
-  for (const candidate of known) {
-    const far = distance(name, candidate);
-    if (far < least) [best, least] = [candidate, far];
-  }
-  return best;
-}
-
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const swap = row[j - 1]! + Number(a[i - 1] !== b[j - 1]);
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, swap));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

@@ -1,3 +1,4 @@
+import { counted } from "@nodeyard/runtime";
 import type { Explanation } from "../operations/index.ts";
 import { factRow, sinceText, tryText, UNKNOWN_REASON } from "./story-values.ts";
 
@@ -24,7 +25,7 @@ function buildText(
     ...(formats.length === 0 ? [] : [formats.join(" and ")]),
     ...(builder === null ? [] : [`by ${builder}`]),
     ...(trial === null ? [] : [trial === "on-trial" ? "on trial" : "rolled back: nothing is launched of it"]),
-    ...(nodes === 0 ? [] : [`${nodes} ${nodes === 1 ? "node boots" : "nodes boot"} from it`]),
+    ...(nodes === 0 ? [] : [`${counted(nodes, "node boots", "nodes boot")} from it`]),
   ];
   const rest = facts.length === 0 ? "" : `, ${facts.join(", ")}`;
   return [

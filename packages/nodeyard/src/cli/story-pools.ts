@@ -1,4 +1,5 @@
 import { span } from "@nodeyard/client/steps";
+import { counted } from "@nodeyard/runtime";
 import type { Explanation } from "../operations/index.ts";
 import { factRow, sinceText, tryText, UNKNOWN_REASON } from "./story-values.ts";
 
@@ -15,7 +16,7 @@ export function poolsText(pools: readonly PoolLine[], shown: Wait, now: number, 
     ...concerned.flatMap((line) => poolText(line, shown, members > 1, now, columns)),
     ...(lacking === 0
       ? []
-      : [`  ${lacking} other ${lacking === 1 ? "pool does" : "pools do"} not offer what it wants`]),
+      : [`  ${counted(lacking, "other pool does", "other pools do")} not offer what it wants`]),
   ];
 }
 
@@ -59,10 +60,6 @@ export function estimateText({ launches, uses, ...seconds }: NonNullable<Explana
     ...(basis.length === 0 ? [] : [`from ${basis.join(" and ")} seen lately`]),
   ];
   return `in ${likely}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`;
-}
-
-function counted(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** Breaks at spaces; a word that is longer than a line keeps its own. */

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join } from "node:path/posix";
-import { type DriverConfig, isMapping, nearest } from "@nodeyard/driver";
+import { type DriverConfig, isMapping } from "@nodeyard/driver";
+import { nearest } from "@nodeyard/runtime";
 import type { Path } from "./findings.ts";
 import type { DriverRegistry, UninstalledDriver } from "./types.ts";
 

@@ -1,4 +1,4 @@
-import { messageOf } from "@nodeyard/runtime";
+import { counted, messageOf } from "@nodeyard/runtime";
 import { readSigningKeys, sliverPaths } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
 import { type Config, formatFinding, readConfig, validateConfig } from "../../config/index.ts";
@@ -107,7 +107,7 @@ async function lookAtMachine(
   // A line each: who looks for one thing finds it.
   for (const one of wrong) await look(one.kind, () => Promise.reject(new Error(standingText(one))));
   if (wrong.length === 0)
-    await look("standings", async () => `${standings.length} things, none needs attention`);
+    await look("standings", async () => `${counted(standings.length, "thing")}, none needs attention`);
   if (isRight)
     await look(
       "clouds",
@@ -240,8 +240,7 @@ async function clock({ tree, clock }: OperationHandles): Promise<string> {
 async function launchers({ tree }: OperationHandles): Promise<string> {
   const pools = await registeredPools(tree);
   const hosts = new Set(pools.map(({ hostname }) => hostname));
-  if (pools.length > 0)
-    return `${pools.length === 1 ? "1 pool" : `${pools.length} pools`} on ${[...hosts].sort().join(", ")}`;
+  if (pools.length > 0) return `${counted(pools.length, "pool")} on ${[...hosts].sort().join(", ")}`;
   throw new Error("no launcher has registered a pool, so every request waits: start one, or see its log");
 }
 
@@ -264,6 +263,6 @@ async function clouds(session: Session, handles: OperationHandles): Promise<stri
     );
   }
   const differences =
-    found.length === 0 ? "" : `; ${found.length} differences with the records: nodeyard leaks`;
-  return `${config.providers.length} providers${differences}`;
+    found.length === 0 ? "" : `; ${counted(found.length, "difference")} with the records: nodeyard leaks`;
+  return `${counted(config.providers.length, "provider")}${differences}`;
 }

@@ -1,3 +1,4 @@
+import { counted } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import { plain } from "../../listing/index.ts";
 import { parseImage } from "../arguments.ts";
@@ -49,7 +50,7 @@ async function erase(
   if (json === true) printJson(io, { provider, uploads, nodes, kept });
   else
     io.out(
-      `erased ${uploads} uploads and ${nodes.length} nodes of ${plain(provider)}; its cloud still has them\n`,
+      `erased ${counted(uploads, "upload")} and ${counted(nodes.length, "node")} of ${plain(provider)}; its cloud still has them\n`,
     );
   if (kept.length === 0) return;
   io.err(`nodeyard: kept nodes that are locked: ${kept.join(", ")}; --force erases them, too\n`);

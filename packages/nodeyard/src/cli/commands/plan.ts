@@ -1,3 +1,4 @@
+import { counted } from "@nodeyard/runtime";
 import { type Command, InvalidArgumentError } from "commander";
 import { plain, renderTable } from "../../listing/index.ts";
 import { compare, DemandBook, type PlanRow, type Played, play } from "../../planning/index.ts";
@@ -66,7 +67,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
     // Lines of JSON, which `--demand` reads again.
     const all = [...demand.requests, ...demand.nodes];
     writePrivate(options.record, all.map((line) => `${JSON.stringify(line)}\n`).join(""));
-    session.io.err(`${demand.requests.length} requests written to ${options.record}\n`);
+    session.io.err(`${counted(demand.requests.length, "request")} written to ${options.record}\n`);
   }
   if (config === undefined) return;
   const files = filesOf(session);

@@ -8,6 +8,7 @@ import {
   type StandingFact,
   standingFact,
 } from "@nodeyard/model";
+import { counted } from "@nodeyard/runtime";
 import type { StandingCode } from "../../operations/index.ts";
 import type { View } from "../../view/index.ts";
 import type { LauncherConfig } from "../options.ts";
@@ -80,7 +81,7 @@ function providerFact(served: Served, next: Served | undefined, stranded: readon
   return fact("provider", name, "good", "provider.served", { labels });
 }
 
-const are = (nodes: number) => (nodes === 1 ? "1 node is" : `${nodes} nodes are`);
+const are = (nodes: number) => counted(nodes, "node is", "nodes are");
 
 /** Labels that an open provider cannot serve, or only in a part of its zones. */
 function labelFacts(
