@@ -26,13 +26,23 @@ export interface Agreement {
   agree(peer: Uint8Array): Uint8Array;
 }
 
-/** A key exchange method of RFC 4253, 5656, 8268 or 8731. */
+/** A group of a classic Diffie-Hellman exchange; both numbers are big-endian. */
+export interface DhGroup {
+  readonly prime: Uint8Array;
+  readonly generator: Uint8Array;
+}
+
+/** A key exchange method of RFC 4253, 4419, 5656, 8268 or 8731, or a hybrid with ML-KEM. */
 export interface ExchangeMethod {
   readonly name: string;
   readonly hash: "sha1" | "sha256" | "sha384" | "sha512";
-  /** Encoding of public values: `mpint` for the classic groups, `string` for the curves. */
+  /** Encoding of public values: `mpint` for the classic groups, `string` for the curves and hybrids. */
   readonly encoding: "mpint" | "string";
-  start(): Agreement;
+  /** Encoding of the shared secret in the exchange hash: `string` for hybrids, whose secret is a hash. */
+  readonly secretEncoding: "mpint" | "string";
+  /** The server chooses the group (RFC 4419). `start` is then called with it, and throws when the group is out of bounds. */
+  readonly asksForGroup: boolean;
+  start(group?: DhGroup): Agreement;
 }
 
 /** What to scan. */

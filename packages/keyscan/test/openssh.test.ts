@@ -46,12 +46,17 @@ describe.skipIf(requireSshd())("against a real sshd with every key type", () => 
 
   test.each([
     "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
     "ecdh-sha2-nistp256",
     "ecdh-sha2-nistp384",
     "ecdh-sha2-nistp521",
     "diffie-hellman-group14-sha256",
     "diffie-hellman-group16-sha512",
+    "diffie-hellman-group18-sha512",
+    "diffie-hellman-group-exchange-sha256",
+    "diffie-hellman-group-exchange-sha1",
     "diffie-hellman-group14-sha1",
+    "diffie-hellman-group1-sha1",
   ])("reads the keys of a server that only knows %s", async (method) => {
     const strict = await startSshd({ config: [`KexAlgorithms ${method}`] });
     try {

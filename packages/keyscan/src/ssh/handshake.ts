@@ -1,14 +1,19 @@
 import { createHash } from "node:crypto";
-import type { ExchangeMethod, Wire } from "../contract.ts";
+import type { DhGroup, ExchangeMethod, Wire } from "../contract.ts";
 import { NoCommonAlgorithmError, ScanProtocolError } from "../errors.ts";
 import { Fields, mpint, nameList, string, uint32 } from "./bytes.ts";
 import { checkProof, type KeyType } from "./proof.ts";
 import { Transport } from "./transport.ts";
 
-/** Numbers of messages (RFC 4253, 12). 30 and 31 are the same for the classic groups and the curves. */
 const KEXINIT = 20;
-const EXCHANGE_INIT = 30;
-const EXCHANGE_REPLY = 31;
+/** Numbers of the client's value and the server's reply (RFC 4253, 12; RFC 5656, 7.1), and those after a question for a group. */
+const EXCHANGE = { init: 30, reply: 31 };
+const GROUP_EXCHANGE = { init: 32, reply: 33 };
+/** The question for a group, and its answer (RFC 4419, 5). */
+const GROUP_REQUEST = 34;
+const GROUP_REPLY = 31;
+/** Bits of a prime: least, preferred, most. The least is what old appliances have, the most what OpenSSH accepts. */
+const GROUP_BITS = [1024, 2048, 8192] as const;
 /** Random bytes after the number of a KEXINIT (RFC 4253, 7.1). They are not looked at. */
 const COOKIE_BYTES = 16;
 
@@ -57,36 +62,58 @@ export async function readHostKey(greeting: Greeting, type: KeyType, secrets: Se
   }
   const ours = ourKexinit(greeting, method.name, type, secrets.cookie());
   transport.send(ours);
-  const encode = method.encoding === "mpint" ? mpint : string;
-  const agreement = method.start();
-  const publicValue = encode(agreement.publicValue);
-  transport.send(Buffer.concat([Buffer.from([EXCHANGE_INIT]), publicValue]));
+  const asked = method.asksForGroup ? await askForGroup(transport) : undefined;
+  const encoders = { mpint, string };
+  const agreement = serversHalf(() => method.start(asked?.group));
+  const publicValue = encoders[method.encoding](agreement.publicValue);
+  const numbers = asked === undefined ? EXCHANGE : GROUP_EXCHANGE;
+  transport.send(Buffer.concat([Buffer.from([numbers.init]), publicValue]));
 
-  const reply = await transport.receive();
-  if (reply[0] !== EXCHANGE_REPLY) {
-    throw new ScanProtocolError(`the server answered the key exchange with SSH message ${reply[0]}`);
-  }
-  const fields = new Fields(reply.subarray(1));
+  const fields = await answer(transport, numbers.reply);
   const [key, peer, signature] = [fields.string(), fields.string(), fields.string()];
-  // The exchange hash (RFC 4253, 8; RFC 5656, 4): versions, both KEXINITs, key, both public values, shared secret.
+  // The exchange hash (RFC 4253, 8; RFC 4419, 3; RFC 5656, 4): versions, both KEXINITs, key, group, both public values, shared secret.
   const hash = createHash(method.hash)
     .update(string(transport.clientVersion))
     .update(string(greeting.serverVersion))
     .update(string(ours))
     .update(string(greeting.kexinit))
     .update(string(key))
+    .update(asked?.hashed ?? "")
     .update(publicValue)
     .update(string(peer))
-    .update(mpint(sharedSecret(agreement.agree, peer)))
+    .update(encoders[method.secretEncoding](serversHalf(() => agreement.agree(peer))))
     .digest();
   checkProof(type, key, signature, hash);
   return `${type.name} ${key.toString("base64")}`;
 }
 
-/** The shared secret. A value that is no point of the curve, or out of range, is an error of the server. */
-function sharedSecret(agree: (peer: Uint8Array) => Uint8Array, peer: Buffer): Uint8Array {
+/** The group that the server chooses, and what the exchange hash covers of question and answer. */
+async function askForGroup(
+  transport: Transport,
+): Promise<{ readonly group: DhGroup; readonly hashed: Buffer }> {
+  const question = Buffer.concat(GROUP_BITS.map(uint32));
+  transport.send(Buffer.concat([Buffer.from([GROUP_REQUEST]), question]));
+  const fields = await answer(transport, GROUP_REPLY);
+  const [prime, generator] = [fields.string(), fields.string()];
+  return {
+    group: { prime, generator },
+    hashed: Buffer.concat([question, string(prime), string(generator)]),
+  };
+}
+
+/** The fields of the next message, which must have this number. */
+async function answer(transport: Transport, number: number): Promise<Fields> {
+  const reply = await transport.receive();
+  if (reply[0] !== number) {
+    throw new ScanProtocolError(`the server answered the key exchange with SSH message ${reply[0]}`);
+  }
+  return new Fields(reply.subarray(1));
+}
+
+/** Runs a step on what the server sent. A value that is no point of the curve, or out of range, is an error of the server. */
+function serversHalf<T>(step: () => T): T {
   try {
-    return agree(peer);
+    return step();
   } catch (error) {
     throw new ScanProtocolError("the server's half of the key exchange is not valid", { cause: error });
   }
