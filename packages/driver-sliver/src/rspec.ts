@@ -60,9 +60,13 @@ const amounts = {
   "net-cap": amount("Traffic at most.", { scale: 1000, unit: "kbit/s", shown: "1000000" }),
   connections: amount("Connections at most; 0: 4,096.", { shown: "0" }),
   "io-read": amount("Reading from its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
-  "io-write": amount("Writing to its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
+  "io-write": amount("Not enforced: every sync of the machine would wait for writes that wait at a cap.", {
+    scale: 1024,
+    unit: "KiB/s",
+    shown: "0",
+  }),
   "io-read-ops": amount("Reads from its disk at most; 0: no cap.", { unit: "operations/s", shown: "0" }),
-  "io-write-ops": amount("Writes to its disk at most; 0: no cap.", { unit: "operations/s", shown: "0" }),
+  "io-write-ops": amount("Not enforced, as io-write.", { unit: "operations/s", shown: "0" }),
   "io-weight": amount(
     "Part of the disk's time while other slivers want it too, 1 to 1000; 100 is usual, 200 twice as much.",
     { shown: "100" },
@@ -96,6 +100,15 @@ export const sliverKeys = {
         "memory-guarantee",
         `is ${memoryGuarantee / 1024} with memory ${memoryCap / 1024}: a guarantee cannot exceed the cap; lower it, or raise memory`,
       );
+    for (const [key, name] of [
+      ["io-write", "ioWrite"],
+      ["io-write-ops", "ioWriteOps"],
+    ] as const)
+      if ((all[name] ?? 0) > 0)
+        at.warn(
+          key,
+          "is without effect: every sync of the machine would wait for writes that wait at a cap; use io-weight",
+        );
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
   }),
   image: text("Image of its root, by a name of the machine's or a digest; for the back end `container`.", {
@@ -166,9 +179,6 @@ export function readKeys(lines: readonly string[], at: Reader): readonly string[
 /** The key `lend`: whether idle slivers lend their caps. */
 export function readLend(lend: "none" | "idle", rspec: Amounts, at: Reader): boolean {
   if (lend === "idle" && LENT.every((name) => (rspec[name] ?? 0) === 0))
-    at.warn(
-      "lend",
-      "is without effect: caps are lent, and there are none; add cpu-cap, net-cap, io-read or io-write",
-    );
+    at.warn("lend", "is without effect: caps are lent, and there are none; add cpu-cap, net-cap or io-read");
   return lend === "idle";
 }

@@ -4,7 +4,7 @@ import type { Loan, Rspec } from "@nodeyard/sliver-protocol";
  * What policy lends: caps, which would be unused while their sliver is idle. Unused shares and guarantees are available to others without a
  * loan.
  */
-export const LENT = ["cpuCap", "netCap", "ioRead", "ioWrite"] as const;
+export const LENT = ["cpuCap", "netCap", "ioRead"] as const;
 
 export type Lent = (typeof LENT)[number];
 
@@ -25,7 +25,6 @@ const KEPT: Readonly<Record<Lent, number>> = {
   cpuCap: 10,
   netCap: 8_000,
   ioRead: 1_048_576,
-  ioWrite: 1_048_576,
 };
 
 /** An idle sliver keeps this part (one tenth) of its caps, so that it can still answer checks and wake up. */

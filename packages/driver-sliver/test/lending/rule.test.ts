@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LENT, loansOf, type Party, surplusOf } from "../../src/lending/index.ts";
 
-const SCALE = { cpuCap: 1, netCap: 1_000, ioRead: 1_048_576, ioWrite: 1_048_576 } as const;
+const SCALE = { cpuCap: 1, netCap: 1_000, ioRead: 1_048_576 } as const;
 
 const rspec: fc.Arbitrary<Partial<Rspec>> = fc
   .record({

@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../testing/patience.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
-import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
+import { begin, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 /** All of it is gone so soon after the end, milliseconds. */
 const GONE = 30_000;
@@ -46,8 +48,21 @@ describe.skipIf(whyNot() !== undefined)("the end of a hostile sliver", () => {
 
   test("root inside makes no groups where it could freeze or slow down what others wait for", async () => {
     await nesting([1]);
-    const script = `for c in freezer blkio; do mkdir -p /tmp/$c; mount -t cgroup -o $c x /tmp/$c && mkdir /tmp/$c/x && echo through; done 2>/dev/null; echo done`;
-    expect(await inSliver(real, 1, script, "root")).toBe("done");
+    const script = `for c in freezer blkio; do mkdir -p /tmp/$c; mount -t cgroup -o $c x /tmp/$c && mkdir /tmp/$c/x && echo through; done 2>/dev/null
+      cd /sys/fs/cgroup; grep -w io cgroup.controllers; echo +io > cgroup.subtree_control; mkdir x && ls x/io.max; echo done`;
+    const said = await inSliver(real, 1, `(${script}) 2>/dev/null`, "root");
+    expect(said).toBe("done");
+  });
+
+  test("whose reads wait at a limit comes: its limits are lifted first", async () => {
+    const [hostile] = configsOf(real.key, { 1: { ioRead: 4_096 } });
+    await bringUp(backEnd, [hostile!]);
+    const read = `dd if=/dev/zero of=/tmp/f bs=1M count=40 conv=fsync 2>/dev/null
+      for i in $(seq 40); do dd if=/tmp/f of=/dev/null bs=1M count=1 skip=$((i - 1)) iflag=direct 2>/dev/null & done; sleep 1; echo reads; wait`;
+    const attack = begin(real, 1, read);
+    await once(attack.stdout!, "data", { signal: AbortSignal.timeout(patient(30_000)) });
+    await backEnd.destroy(hostile!, AbortSignal.timeout(GONE));
+    attack.kill();
   });
 
   test("one that removed its interface is configured, says so, and has it again after its next start", async () => {

@@ -60,14 +60,13 @@ function oldName(controller: Controller, version: 1 | 2): string {
   return controller === "io" && version === 1 ? "blkio" : controller;
 }
 
-/** Controllers of v1 in which a sliver with `nesting` makes no groups: it could freeze processes there for ever, and slow down writes of its own
- * for which the commits of all slivers wait. Engines of containers need neither. */
+/** Controllers without which a sliver with `nesting` makes its groups: it could freeze processes there for ever, and slow down writes of its own
+ * for which every sync of the machine waits. Engines of containers need neither. */
 export const KEPT = ["io", "freezer"] as const satisfies readonly Controller[];
 
-/** Mounts of those. */
-export function keptHierarchies({ controllers }: CgroupLayout): readonly string[] {
-  const found = KEPT.map((name) => controllers.get(name));
-  return [...new Set(found.flatMap((one) => (one?.version === 1 ? [one.mount] : [])))];
+/** The hierarchies of those. v2 freezes without a controller, and an end thaws the whole tree there. */
+export function keptHierarchies({ controllers }: CgroupLayout): readonly Hierarchy[] {
+  return [...new Set(KEPT.flatMap((name) => controllers.get(name) ?? []))];
 }
 
 /** A value for a file. */
@@ -112,10 +111,30 @@ const TCP_PART = 1 / 16;
 /** Limits of io: the resource, its key in `io.max` of v2, and its file of v1 without the ends that all have. 0 is none. */
 const IO_LIMITS = [
   { resource: "ioRead", key: "rbps", old: "read_bps" },
-  { resource: "ioWrite", key: "wbps", old: "write_bps" },
   { resource: "ioReadOps", key: "riops", old: "read_iops" },
-  { resource: "ioWriteOps", key: "wiops", old: "write_iops" },
 ] as const;
+/**
+ * Limits that are not set. `sync` of anybody on the machine waits for all writes, also for those that wait at a limit, whatever file system
+ * they are of (docs/design/sliver-isolation.md).
+ */
+const IO_UNLIMITED = ["ioWrite", "ioWriteOps"] as const;
+/** What lifts all limits of io, also of writes, which earlier versions set. */
+const LIFTED = {
+  1: ["read_bps", "read_iops", "write_bps", "write_iops"].map((old) => [`blkio.throttle.${old}_device`, "0"]),
+  2: [["io.max", "rbps=max riops=max wbps=max wiops=max"]],
+} as const;
+
+/** The writes that lift each limit of io that a group has on a device; `read` gives the content of a file of the group. */
+export async function liftingWrites(
+  version: 1 | 2,
+  read: (file: string) => Promise<string | undefined>,
+): Promise<readonly { readonly file: string; readonly value: string }[]> {
+  const all = LIFTED[version].map(async ([file, value]) => {
+    const devices = ((await read(file!)) ?? "").matchAll(/^(\d+:\d+) /gm);
+    return [...devices].map(([, device]) => ({ file: file!, value: `${device} ${value}` }));
+  });
+  return (await Promise.all(all)).flat();
+}
 
 /** Files for the weight of io: of bfq in both versions, of iocost in v2, and of kernels before 5.0 in v1. All take 1 (or 10) to 1000. */
 const IO_WEIGHTS = { 1: ["blkio.bfq.weight", "blkio.weight"], 2: ["io.bfq.weight", "io.weight"] } as const;
@@ -251,14 +270,25 @@ function pids({ effective }: LimitInput, version: Version, all: number): LimitWr
 
 function io(input: LimitInput, version: Version, device: PoolDevice | undefined): LimitWrites {
   const { effective } = input;
-  const limited = IO_LIMITS.map(({ resource }) => resource).filter((name) => effective[name] > 0);
-  const asked = [...limited, ...(asksForWeight(input) ? ["ioWeight"] : [])].join(", ");
-  if (version === undefined) return asked === "" ? NOTHING : lacks(asked, "io");
-  if (device === undefined)
-    return asked === "" ? NOTHING : cannot(`${asked}: the pool is on no block device of its own`);
-  const { number, weighs } = device;
+  const asks = (name: (typeof IO_LIMITS)[number]["resource"] | (typeof IO_UNLIMITED)[number]) =>
+    effective[name] > 0;
+  const unlimited = IO_UNLIMITED.filter(asks).join(", ");
   const unenforced =
-    asksForWeight(input) && !weighs ? ["ioWeight: the kernel has no bfq, which weighs io of groups"] : [];
+    unlimited === ""
+      ? []
+      : [`${unlimited}: every sync of the machine would wait for writes that wait at a limit`];
+  const limited = IO_LIMITS.map(({ resource }) => resource).filter(asks);
+  const asked = [...limited, ...(asksForWeight(input) ? ["ioWeight"] : [])].join(", ");
+  if (version === undefined || device === undefined) {
+    const why =
+      version === undefined
+        ? "this machine has no io controller"
+        : "the pool is on no block device of its own";
+    return { writes: [], unenforced: [...unenforced, ...(asked === "" ? [] : [`${asked}: ${why}`])] };
+  }
+  const { number, weighs } = device;
+  if (asksForWeight(input) && !weighs)
+    unenforced.push("ioWeight: the kernel has no bfq, which weighs io of groups");
   const [low, high] = WEIGHTS;
   const weight = Math.min(high, Math.max(low, effective.ioWeight));
   const weights = IO_WEIGHTS[version].map(
@@ -266,8 +296,7 @@ function io(input: LimitInput, version: Version, device: PoolDevice | undefined)
   );
   if (version === 2) {
     const max = IO_LIMITS.map(({ resource, key }) => `${key}=${effective[resource] || "max"}`).join(" ");
-    const { writes } = done("io", { "io.max": `${number} ${max}` });
-    return { writes: [...writes, ...weights], unenforced };
+    return { writes: [...done("io", { "io.max": `${number} ${max}` }).writes, ...weights], unenforced };
   }
   const { writes } = done(
     "io",
@@ -278,16 +307,7 @@ function io(input: LimitInput, version: Version, device: PoolDevice | undefined)
       ]),
     ),
   );
-  const buffered = limited.filter((name) => name === "ioWrite" || name === "ioWriteOps").join(", ");
-  return {
-    writes: [...writes.map((one) => ({ ...one, below: true as const })), ...weights],
-    unenforced: [
-      ...(buffered === ""
-        ? []
-        : [`${buffered}: cgroup v1 limits direct and synced writes, not buffered ones`]),
-      ...unenforced,
-    ],
-  };
+  return { writes: [...writes.map((one) => ({ ...one, below: true as const })), ...weights], unenforced };
 }
 
 const NOTHING: LimitWrites = { writes: [], unenforced: [] };

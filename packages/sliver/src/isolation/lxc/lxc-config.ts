@@ -1,4 +1,5 @@
 import { UnsafeTextError } from "../../errors.ts";
+import type { Hierarchy } from "../cgroups/limits.ts";
 import { GATEWAY } from "../network/edge/network.ts";
 import { GATEWAY6 } from "../network/shape.ts";
 import { IDS, type Names } from "./names.ts";
@@ -39,8 +40,8 @@ export interface LxcConfig {
   readonly console: string;
   /** Path of its control groups, below the mount of every hierarchy. */
   readonly group: string;
-  /** Mounts of hierarchies of v1 in which it makes no groups. */
-  readonly kept: readonly string[];
+  /** Hierarchies of v1 in which it makes no groups, and the v2 whose controller of io stays above its groups. */
+  readonly kept: readonly Hierarchy[];
   readonly nodes: readonly DeviceNode[];
   readonly devices: "v1" | "v2" | "none";
   /** Whether it sees the limits of its own groups, which language runtimes read; only with v2. */
@@ -151,12 +152,7 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.cgroup.dir.container", `${group}/payload`],
     ["lxc.cgroup.dir.monitor.pivot", `${group}/pivot`],
   ];
-  // LXC gives all of the sliver's groups to its root. This is done before the first process.
-  if (config.nesting && config.kept.length > 0)
-    entries.push([
-      "lxc.hook.start-host",
-      `/bin/chown 0:0 ${config.kept.map((mount) => safePath(`${mount}/${group}/payload`)).join(" ")}`,
-    ]);
+  if (config.nesting && config.kept.length > 0) entries.push(["lxc.hook.start-host", keepCommand(config)]);
   if (config.devices !== "none") {
     const key = config.devices === "v1" ? "lxc.cgroup.devices" : "lxc.cgroup2.devices";
     entries.push([`${key}.deny`, "a"], [`${key}.allow`, "c *:* m"]);
@@ -185,6 +181,17 @@ function lockCommand({ folder, seen, binds }: LxcConfig): string {
   ];
   // LXC executes the first word of a hook, so it must be a shell.
   return `/bin/sh -c '${mounts.join(" && ")}'`;
+}
+
+/** LXC gives all of the sliver's groups to its root, and all controllers to them. Some are taken back before the first process. */
+function keepCommand({ kept, group }: LxcConfig): string {
+  const of = (mount: string, file: string) => safePath(`${mount}/${group}/${file}`);
+  const commands = kept.map(({ version, mount }) =>
+    version === 1
+      ? `/bin/chown 0:0 ${of(mount, "payload")}`
+      : `echo -io >${of(mount, "cgroup.subtree_control")}`,
+  );
+  return `/bin/sh -c '${commands.join(" && ")}'`;
 }
 
 function mount(from: string, to: string, type: string, options: string): string {

@@ -113,6 +113,7 @@ export async function launch(
   } else {
     if ((await cgroups.list()).includes(mark)) {
       // Left by an interrupted start, or by a sliver that ended by itself. A start makes its groups first.
+      await cgroups.lift(mark);
       await cgroups.kill(mark, signal);
       await network.disconnect(names, signal);
       await keepKills(machine, mark);

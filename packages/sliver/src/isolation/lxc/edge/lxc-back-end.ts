@@ -306,6 +306,7 @@ export class LxcBackEnd implements BackEnd {
   async #end({ index, incarnation }: SliverRef, signal: AbortSignal): Promise<void> {
     const { cgroups, network } = this.#machine;
     const name = markName({ index, incarnation });
+    await cgroups.lift(name);
     // LXC's own process ends after the processes that it started. It is killed only if it does not.
     await cgroups.kill(name, signal, "payload");
     await cgroups.emptied(name, MONITOR_LIMIT, signal);
