@@ -81,7 +81,7 @@ export async function open(
   });
   const create = (nodeId = ID) => run((context) => provider.create(order(nodeId), context));
   const remove = (nodeId = ID) => run((context) => provider.remove(tagOf(nodeId), context));
-  return { provider, label: one, create, remove };
+  return { provider, config, label: one, create, remove };
 }
 
 export const tagOf = (nodeId: string): Tag => ({

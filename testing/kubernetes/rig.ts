@@ -52,7 +52,8 @@ export function compile(
   labels: readonly Readonly<Record<string, unknown>>[],
   { provider = {}, pool = {} }: { readonly provider?: object; readonly pool?: object } = {},
 ): KubeProviderConfig {
-  const raw = { name: "kube", context: "test", pools: [{ name: "main", labels, ...pool }], ...provider };
+  const fixed = { name: "kube", context: "test", "schedule-timeout": 2 };
+  const raw = { ...fixed, pools: [{ name: "main", labels, ...pool }], ...provider };
   const report = ({ path, message }: { path: readonly unknown[]; message: string }) => {
     throw new Error(`${path.join(".")}: ${message}`);
   };
@@ -61,9 +62,9 @@ export function compile(
 }
 
 /** The driver, on a host whose kubeconfig is `kubeconfig`. */
-export function driverOn(kind: Kind, kubeconfig: string, roomMs = 1_500): Driver<KubeProviderConfig> {
+export function driverOn(kind: Kind, kubeconfig: string): Driver<KubeProviderConfig> {
   const env = { KUBECONFIG: kubeconfig };
-  const host: KubeHost = { ...thisHost, files: { ...thisHost.files, env }, roomMs };
+  const host: KubeHost = { ...thisHost, files: { ...thisHost.files, env } };
   return createKubernetesDrivers(host)[KINDS.indexOf(kind)]!;
 }
 

@@ -24,8 +24,6 @@ export interface KubeHost {
   readonly files: KubeFiles;
   /** Opens the connections to an API server. */
   connect(route: Route): Transport;
-  /** Milliseconds that a pod may be unschedulable before its launch fails. Default: 15 s. */
-  readonly roomMs?: number;
 }
 
 /** What a cluster needs of the process. The handles of the provider that opens it first are used for all that share it. */

@@ -127,6 +127,12 @@ const providerTable = {
   )
     .as("tokenMs")
     .accepted(OURS),
+  "schedule-timeout": seconds(
+    "How long the cluster's scheduler may refuse a pod before its launch ends for lack of capacity: an autoscaler or a new disk may come late.",
+    { default: 300 },
+  )
+    .as("roomMs")
+    .accepted(OURS),
   ...limits,
   "max-resources": amounts("Limits of resources by name."),
 };

@@ -33,6 +33,8 @@ export interface KubeProviderOwn {
   readonly context: string | null;
   /** Lifetime of a job's token, milliseconds. 0: the token of a secret, which does not expire. */
   readonly tokenMs: number;
+  /** How long the cluster's scheduler may refuse a pod, milliseconds. */
+  readonly roomMs: number;
 }
 
 /** Pool settings that only these drivers read. */
@@ -58,20 +60,21 @@ export interface KubeLabelOwn {
 /** A provider of these drivers, as it is compiled from `nodepool.yaml`. */
 export type KubeProviderConfig = ProviderConfig<KubeProviderOwn, KubePoolOwn, KubeLabelOwn>;
 
-/** Milliseconds until a pod must be ready, as in Nodepool. The namespace and token before it take up to half a minute. */
+/** Milliseconds until a pod for which there is room must be ready, as in Nodepool. */
 export const POD_MS = 300_000;
-/** Time limit of a whole launch, milliseconds. */
-const LAUNCH_MS = POD_MS + 60_000;
+/** Milliseconds of a launch beside the pod: the namespace before it and the token after it take up to half a minute. */
+const BESIDE_MS = 60_000;
 
 /** Makes the compiled provider. `kind` decides which labels are pods; everything else is alike for the three drivers. */
 function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadContext): KubeProviderConfig {
   const { name, maxServers, maxProjects, maxPods } = provider;
   const problem = labelValueProblem(name);
   if (problem !== undefined) provider.at.error("name", problem);
+  const roomMs = Math.max(0, provider.roomMs);
   const most = maxProjects ?? maxPods ?? maxServers ?? Number.POSITIVE_INFINITY;
   return {
     // The configuration has no key for the launch timeout of these drivers.
-    ...commonOf({ ...provider, launchTimeoutMs: LAUNCH_MS, bootTimeoutMs: 60_000 }),
+    ...commonOf({ ...provider, launchTimeoutMs: roomMs + POD_MS + BESIDE_MS, bootTimeoutMs: 60_000 }),
     pools: compilePools(
       provider,
       (pool): Pick<PoolConfig<KubePoolOwn, KubeLabelOwn>, "labels" | "own" | "limits"> => ({
@@ -110,7 +113,7 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
         }),
       }),
     ),
-    own: { context: provider.context, tokenMs: Math.max(0, provider.tokenMs) },
+    own: { context: provider.context, tokenMs: Math.max(0, provider.tokenMs), roomMs },
   };
 }
 

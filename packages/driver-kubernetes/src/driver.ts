@@ -7,9 +7,6 @@ import type { Site } from "./site.ts";
 
 type KubeDriver = Driver<KubeProviderConfig>;
 
-/** Default of `KubeHost.roomMs`: autoscalers write their event some seconds after the scheduler's refusal. */
-const ROOM_MS = 15_000;
-
 /** The drivers `kubernetes`, `openshift` and `openshiftpods`, in this order, on a given host. */
 export function createKubernetesDrivers(host: KubeHost): readonly [KubeDriver, KubeDriver, KubeDriver] {
   // One for all three drivers, so that providers with one context share its connection and watches whatever their driver is.
@@ -29,7 +26,7 @@ export function createKubernetesDrivers(host: KubeHost): readonly [KubeDriver, K
         onFailure: (path, error) =>
           log.info({ path, error: messageOf(error) }, `the watch of ${path} failed; it begins again`),
       });
-      return kubeProvider(name, compiled, context, { lease, roomMs: host.roomMs ?? ROOM_MS });
+      return kubeProvider(name, compiled, context, lease);
     },
   });
   return [

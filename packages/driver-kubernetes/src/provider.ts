@@ -14,12 +14,12 @@ import type { Site } from "./site.ts";
 export async function kubeProvider(
   kind: Site["kind"],
   config: KubeProviderConfig,
-  { clock, random, log, installation, remark = () => {} }: DriverContext,
-  { lease, roomMs }: { readonly lease: Share<Cluster>; readonly roomMs: number },
+  { clock, random, log, installation, purpose, remark = () => {} }: DriverContext,
+  lease: Share<Cluster>,
 ): Promise<Provider> {
   const cluster = lease.account;
   const access = new JobAccess(cluster.connection, { clock, random });
-  const site: Site = { kind, config, cluster, access, installation, clock, random, log, remark, roomMs };
+  const site: Site = { kind, config, cluster, access, installation, clock, random, log, remark, purpose };
   const nodes = kind === "openshiftpods" ? sharedNodes(site) : isolatedNodes(site);
   const provider = provide(
     config.name,

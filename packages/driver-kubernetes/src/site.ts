@@ -17,6 +17,5 @@ export interface Site {
   readonly log: Log;
   /** Takes what `explain` shows of a node. */
   readonly remark: NonNullable<DriverContext["remark"]>;
-  /** Milliseconds that a pod may be unschedulable before its launch fails. */
-  readonly roomMs: number;
+  readonly purpose: DriverContext["purpose"];
 }

@@ -27,12 +27,48 @@ test("a pod for which there is no room fails with the scheduler's last words", a
       }),
   } as unknown as ObjectWatch<Pod>;
   const connection = { get: async () => ({ items: [] }) } as unknown as Connection;
-  const place = { namespace: "ci", name: "a" };
-  const ready = podReady({ connection, watch, clock, roomMs: 15_000 }, place, new AbortController().signal);
+  const tag = { installation: "i", provider: "kube", pool: "ci", nodeId: "0000000001" };
+  const remarks: string[] = [];
+  const remark = (_: object, text: string) => void remarks.push(text);
+  const site = { cluster: { connection }, clock, config: { own: { roomMs: 300_000 } }, remark };
+  const place = { tag, namespace: "ci", name: "a" };
+  const ready = podReady(site, watch, place, new AbortController().signal);
   const failed = expect(ready).rejects.toMatchObject({
     kind: "capacity",
     message: expect.stringContaining("Insufficient cpu"),
   });
-  await clock.advance(15_000);
+  // The first words are told while it waits: an autoscaler may be late.
+  await clock.advance(299_000);
+  expect(remarks).toEqual([expect.stringContaining("1 node is new")]);
+  await clock.advance(1_000);
   await failed;
+});
+
+test("a pod whose room comes late is waited for, and then has its whole time to become ready", async () => {
+  const clock = new VirtualClock();
+  let show: (pod: Pod) => void = () => {};
+  let pod = refused("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims");
+  const watch = {
+    get: () => pod,
+    wait: (_: object, judge: (pod: Pod) => Pod | undefined, signal: AbortSignal) =>
+      new Promise<Pod>((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+        show = (next) => {
+          pod = next;
+          const found = judge(next);
+          if (found !== undefined) resolve(found);
+        };
+        show(pod);
+      }),
+  } as unknown as ObjectWatch<Pod>;
+  const connection = { get: async () => ({ items: [] }) } as unknown as Connection;
+  const tag = { installation: "i", provider: "kube", pool: "ci", nodeId: "0000000001" };
+  const site = { cluster: { connection }, clock, config: { own: { roomMs: 300_000 } }, remark: () => {} };
+  const ready = podReady(site, watch, { tag, namespace: "ci", name: "a" }, new AbortController().signal);
+  await clock.advance(280_000);
+  show({ ...pod, status: { phase: "Pending", conditions: [] } });
+  await clock.advance(290_000);
+  const conditions = [{ type: "Ready", status: "True" }];
+  show({ ...pod, status: { phase: "Running", conditions } } as Pod);
+  await expect(ready).resolves.toMatchObject({ status: { phase: "Running" } });
 });

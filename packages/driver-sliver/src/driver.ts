@@ -19,8 +19,8 @@ export interface HostAccess {
 }
 
 /**
- * The driver, over the given access to machines and files. `open` rejects when a machine belongs to another writer or when none
- * answers; one that is offline is opened by the first change that it gets.
+ * The driver, over the given access to machines and files. `open` rejects when no machine can be used; one that is offline is
+ * opened by the first change that it gets, and one that belongs to another writer is left out.
  */
 export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<SliverProviderConfig> {
   return {

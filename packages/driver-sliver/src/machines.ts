@@ -33,7 +33,8 @@ export async function machineOf(
   const late = () => new DriverError("timeout", `machine ${host.name} did not answer within ${ANSWER_MS} ms`);
   using limit = deadline(clock, ANSWER_MS, late, signal);
   try {
-    return shown(await abortable(host.status(limit.signal), limit.signal), installation);
+    const report = await abortable(host.status(limit.signal), limit.signal);
+    return shown(report, installation, host.taken(report)?.message);
   } catch (error) {
     signal.throwIfAborted();
     return { name: host.name, error: messageOf(error), capacity: {}, guaranteed: {}, slivers: [] };
@@ -41,11 +42,11 @@ export async function machineOf(
 }
 
 /** The free part of the machine is no sliver, so it counts for nothing. */
-function shown(report: NodeReport, installation: string): SliverMachine {
+function shown(report: NodeReport, installation: string, leftAlone: string | undefined): SliverMachine {
   const made = report.slivers.filter(({ name }) => name !== FREE);
   return {
     name: report.node,
-    error: report.trouble?.message ?? null,
+    error: leftAlone ?? report.trouble?.message ?? null,
     capacity: capacityOf(report),
     guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, one) => add(sum, promised(one)), {}),
     remarks: updatesOf(report),

@@ -102,15 +102,27 @@ export class SliverHost {
 
   /** Rejects when the machine has another node id, or belongs to another writer. */
   async open(signal: AbortSignal): Promise<NodeReport> {
-    const report = await this.status(signal);
-    const { name, epoch, keys, client, writer: ours = WRITER } = this.#options;
-    const { appliedEpoch, writer } = report;
-    if (writer !== undefined && writer !== ours && appliedEpoch >= epoch)
-      throw new SliverOwnedError(name, writer, appliedEpoch, { writer: ours, epoch });
-    if (appliedEpoch > epoch) throw new SliverFencedError(name, epoch, appliedEpoch, writer);
+    const report = await this.usable(signal);
+    const { keys, client } = this.#options;
     await deliverKeys(client, keys, report, signal);
     this.#keysKnown = true;
     return report;
+  }
+
+  /** The present report of a machine that takes our documents. Rejects as `open`, but writes nothing. */
+  async usable(signal: AbortSignal): Promise<NodeReport> {
+    const report = await this.status(signal);
+    const taken = this.taken(report);
+    if (taken !== undefined) throw taken;
+    return report;
+  }
+
+  /** Why the machine takes no document of ours: another writer has it. */
+  taken({ appliedEpoch, writer }: NodeReport): SliverOwnedError | SliverFencedError | undefined {
+    const { name, epoch, writer: ours = WRITER } = this.#options;
+    if (writer !== undefined && writer !== ours && appliedEpoch >= epoch)
+      return new SliverOwnedError(name, writer, appliedEpoch, { writer: ours, epoch });
+    return appliedEpoch > epoch ? new SliverFencedError(name, epoch, appliedEpoch, writer) : undefined;
   }
 
   /** The present report. Throws "configuration" when another machine answers at the address. */

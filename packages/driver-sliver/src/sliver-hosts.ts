@@ -1,5 +1,10 @@
 import { DriverError, exceeded, type Log, messageOf, type Resources } from "@nodeyard/driver";
-import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
+import {
+  type NodeReport,
+  SliverFencedError,
+  SliverOwnedError,
+  SliverUnreachableError,
+} from "@nodeyard/sliver-protocol";
 import { capacityOf, freeShare, limitsFor, together } from "./amounts.ts";
 import type { Place } from "./names.ts";
 import { Placing } from "./placing.ts";
@@ -31,7 +36,7 @@ export class SliverHosts {
     this.#log = log;
   }
 
-  /** Resolves with the machines that answer. Rejects when one of them must not be used, or when none answers. */
+  /** Resolves with the machines that can be used. Rejects when there is none, or when one is not the machine that the file names. */
   open(signal: AbortSignal): Promise<readonly Seen[]> {
     return this.#answering((host) => host.open(signal), signal);
   }
@@ -60,12 +65,12 @@ export class SliverHosts {
     return undefined;
   }
 
-  /** Reports of the machines that answer; at least one. */
+  /** Reports of the machines that can be used; at least one. */
   seen(signal: AbortSignal): Promise<readonly Seen[]> {
-    return this.#answering((host) => host.status(signal), signal);
+    return this.#answering((host) => host.usable(signal), signal);
   }
 
-  /** The sum of what the answering machines can guarantee. */
+  /** The sum of what the usable machines can guarantee. */
   async capacity(signal: AbortSignal): Promise<Resources> {
     const seen = await this.seen(signal);
     return together(seen.map(({ report }) => capacityOf(report)));
@@ -107,7 +112,10 @@ export class SliverHosts {
     return { host, placed: this.#placing.add(host.name, name, need) };
   }
 
-  /** Asks all machines. Only one that cannot be reached is left out; any other error is for an operator to correct. */
+  /**
+   * Asks all machines. One that cannot be reached, or that belongs to another writer, is left out, and the others serve. Any other error
+   * is for an operator to correct.
+   */
   async #answering(ask: (host: SliverHost) => Promise<NodeReport>, signal: AbortSignal): Promise<Seen[]> {
     const seen: Seen[] = [];
     const failures: unknown[] = [];
@@ -115,9 +123,12 @@ export class SliverHosts {
       try {
         seen.push({ host, report: await ask(host) });
       } catch (error) {
-        if (signal.aborted || !(error instanceof SliverUnreachableError)) throw error;
-        failures.push(error);
-        this.#log.warn({ machine: host.name, error: messageOf(error) }, "the machine does not answer");
+        const isTaken = error instanceof SliverOwnedError || error instanceof SliverFencedError;
+        if (signal.aborted || !(isTaken || error instanceof SliverUnreachableError)) throw error;
+        failures[isTaken ? "unshift" : "push"](error);
+        const facts = { machine: host.name, error: messageOf(error) };
+        if (isTaken) this.#log.error(facts, "the machine is another writer's; the others serve");
+        else this.#log.warn(facts, "the machine does not answer");
       }
     };
     await Promise.all(this.all.map(one));

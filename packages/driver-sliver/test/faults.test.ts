@@ -115,6 +115,29 @@ describe("slivers of two machines", () => {
     expect((await provider.list(never)).map(({ tag }) => tag?.nodeId).sort()).toEqual(ids(4));
   });
 
+  test("another writer's machine is left out with its reason, and the others serve", async () => {
+    const taken = new Machine("taken", "memory", {}, one);
+    await taken.start();
+    try {
+      await taken.change((slivers) => slivers.clear(), { writer: "metastatic:slots", epoch: 1 });
+      const warnings: string[] = [];
+      const machines = [taken, two].map(({ name, socket }) => ({ name, socket }));
+      const { create, remove, provider } = await opened({}, warnings, { machines });
+      expect(warnings).toEqual(["the machine is another writer's; the others serve"]);
+      for (const id of ids(3)) expect((await create(id)).hostId).toBe("two");
+      expect((await provider.list(never)).map(({ tag }) => tag?.nodeId).sort()).toEqual(ids(3));
+      expect(await provider.quota(never)).toMatchObject({ millicores: CAPACITY.cpu });
+      const shown = await provider.offers!.slivers!.machines(never);
+      expect(shown.map(({ name, error }) => [name, error])).toEqual([
+        ["taken", expect.stringMatching(/is written by metastatic:slots/)],
+        ["two", null],
+      ]);
+      for (const id of ids(3)) await remove(id);
+    } finally {
+      await taken.stop();
+    }
+  });
+
   test("another writer's machine is refused when opened, in one line, until the epoch is higher", async () => {
     const metastatic = { writer: "metastatic:slots", epoch: 1 };
     await one.kill();

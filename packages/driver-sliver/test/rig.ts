@@ -26,7 +26,7 @@ const LABEL = {
 
 export function contextOf(installation: string, warnings: string[] = []): DriverContext {
   const warn = (_: object, text: string) => void warnings.push(text);
-  const log = { debug() {}, info() {}, warn, error() {} };
+  const log = { debug() {}, info() {}, warn, error: warn };
   const scan = driverScanner(createScanner({ clock: systemClock }));
   return { clock: systemClock, random: systemRandom, log, scan, installation };
 }

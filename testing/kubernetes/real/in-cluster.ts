@@ -62,6 +62,7 @@ providers:
     fake: {images: {folder: /var/lib/nodeyard/cloud, formats: [raw]}}
   - name: kube
     driver: kubernetes
+    schedule-timeout: 20
     pools:
       - name: main
         max-servers: 15

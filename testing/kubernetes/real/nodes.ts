@@ -427,6 +427,71 @@ describe("openshiftpods", () => {
     await remove();
   });
 
+  test("a pool whose project is missing, or is not for the launcher, is left out, and the others serve", async () => {
+    await site.project("main");
+    await site.project("closed");
+    const pools = ["main", "closed", "nope"].map((name) => ({ name, labels: [SHARED] }));
+    const admin = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "admin" };
+    const grant = (project: string) =>
+      site.api("POST", `${RBAC}/namespaces/${project}/rolebindings`, {
+        metadata: { name: "launcher" },
+        roleRef: admin,
+        subjects: [{ kind: "User", name: "launcher" }],
+      });
+    const only = (name: string, user: "admin" | "launcher") =>
+      failure(open("openshiftpods", SHARED, { pool: { name } }, user));
+    expect(await only("nope", "admin")).toMatchObject({
+      kind: "configuration",
+      message: expect.stringContaining("there is no project nope"),
+    });
+    // The right to the only project is missing: the provider waits for it.
+    expect((await only("main", "launcher")).kind).toBe("access");
+    await grant("main");
+    const { provider, create, remove, config } = await open(
+      "openshiftpods",
+      SHARED,
+      { provider: { pools } },
+      "launcher",
+    );
+    const [, closed, nope] = config.pools.map(({ labels }) => labels.get("small")!);
+    await create();
+    expect((await provider.list(signal)).map(({ tag }) => tag?.nodeId)).toEqual([ID]);
+    for (const label of [closed!, nope!])
+      expect(await failure(provider.need(label, signal))).toMatchObject({
+        kind: "configuration",
+        message: expect.stringMatching(/pool (closed|nope): .*(closed|nope)/),
+      });
+    await grant("closed");
+    await site.until("the right counts", async () =>
+      provider.need(closed!, signal).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await remove();
+  });
+
+  test("pods of others that have ended take nothing of a quota, and one with a scope is the server's to judge", async () => {
+    await site.project("main");
+    await quota({ pods: "3" });
+    const spec = { containers: [{ name: "c", image: "i" }], restartPolicy: "Never" };
+    const pods = "/api/v1/namespaces/main/pods";
+    await site.api("POST", pods, { metadata: { name: "done", annotations: { behaviour: "ends" } }, spec });
+    await site.until("the pod has ended", async () => {
+      const { status } = await site.api<{ status?: { phase?: string } }>("GET", `${pods}/done`);
+      return status?.phase === "Failed";
+    });
+    await site.api("POST", "/api/v1/namespaces/main/resourcequotas", {
+      metadata: { name: "scoped" },
+      spec: { hard: { pods: "0" }, scopes: ["Terminating"] },
+    });
+    const { provider, create } = await open("openshiftpods", SHARED);
+    expect(await provider.quota(signal)).toEqual({ instances: 3 });
+    const theirs = (await provider.list(signal)).filter(({ tag }) => tag === null);
+    expect(theirs).toMatchObject([{ id: "main-done", resources: {} }]);
+    for (const id of ["0000000001", "0000000002", "0000000003"]) await create(id);
+  });
+
   test("a ResourceQuota is the provider's quota, a LimitRange what unsized pods need; beyond it is quota (check 34)", async () => {
     await site.project("main");
     await site.api("POST", "/api/v1/namespaces/main/limitranges", {

@@ -60,10 +60,8 @@ export function isolatedNodes(site: Site): Nodes {
       try {
         // Without the note `podReady` would take the pod for a deleted one, because the watch may show it only later.
         seen.watch.note(await claimPod(site, order, name, signal));
-        yield { step: "boot", deadlineMs: POD_MS + CALL_MS };
-        const { connection } = site.cluster;
-        const handles = { connection, watch: seen.watch, clock: site.clock, roomMs: site.roomMs };
-        pod = await podReady(handles, { namespace: name, name: label.name }, signal);
+        yield { step: "boot", deadlineMs: site.config.own.roomMs + POD_MS + CALL_MS };
+        pod = await podReady(site, seen.watch, { tag: order.tag, namespace: name, name: label.name }, signal);
       } finally {
         seen.release();
       }

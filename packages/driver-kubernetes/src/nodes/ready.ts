@@ -1,32 +1,37 @@
-import { type Clock, DriverError, type DriverErrorKind, deadline, messageOf } from "@nodeyard/driver";
+import { DriverError, type DriverErrorKind, deadline, messageOf, type Tag } from "@nodeyard/driver";
 import type { Connection, ObjectWatch, Pod } from "../client/index.ts";
 import { POD_MS } from "../config.ts";
+import type { Site } from "../site.ts";
 
-/** Where a pod is, as its path in the API. */
-export interface PodPlace {
+/** The pod of a node, by its path in the API. */
+interface PodPlace {
+  readonly tag: Tag;
   readonly namespace: string;
   readonly name: string;
 }
 
-interface ReadyHandles {
-  readonly connection: Connection;
-  readonly watch: ObjectWatch<Pod>;
-  readonly clock: Clock;
-  /** Milliseconds that a pod may be unschedulable before its launch fails: an autoscaler reports with a delay that it adds a node. */
-  readonly roomMs: number;
-}
+/** What of a provider's parts is used here; the scheduler's words while a pod waits for room are remarked on its node. */
+type ReadySite = Pick<Site, "clock" | "remark"> & {
+  readonly cluster: { readonly connection: Connection };
+  readonly config: { readonly own: { readonly roomMs: number } };
+};
 
 /**
  * Resolves to the pod when the watch shows it ready. Rejects with a DriverError when it will not become ready:
  *
- * "capacity" when the scheduler refuses it for `roomMs` and no autoscaler adds a node; "configuration" when only a change of the label
- * can help; "transient" when another attempt may succeed; "not-found" when it was deleted; "timeout" after POD_MS, with the pod's phase
- * and its last two warnings. The caller's abort rejects with the signal's reason. The pod must be in the watch before the call (`note`).
+ * "capacity" when the scheduler refuses it for `roomMs`, with its last words; "configuration" when only a change of the label can help;
+ * "transient" when another attempt may succeed; "not-found" when it was deleted; "timeout" when it has room and is not ready after POD_MS,
+ * with its phase and its last two warnings. The caller's abort rejects with the signal's reason. The pod must be in the watch before the
+ * call (`note`).
  */
-export async function podReady(handles: ReadyHandles, place: PodPlace, signal: AbortSignal): Promise<Pod> {
-  const { watch, clock, roomMs } = handles;
+export async function podReady(
+  { cluster: { connection }, clock, config, remark }: ReadySite,
+  watch: ObjectWatch<Pod>,
+  place: PodPlace,
+  signal: AbortSignal,
+): Promise<Pod> {
+  const { roomMs } = config.own;
   const late = () => new DriverError("timeout", `pod ${nameOf(place)} is not ready after ${POD_MS / 1000} s`);
-  using limit = deadline(clock, POD_MS, late, signal);
   // A pod that was deleted is judged by its last state, which has the reason of an eviction.
   const judge = (wanted: (pod: Pod) => boolean) => (pod: Pod | undefined, last: Pod | undefined) => {
     const latest = pod ?? last;
@@ -36,8 +41,9 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
     return wanted(pod) ? pod : undefined;
   };
   try {
-    // Each turn waits for ready or refused, and gives a refused pod `roomMs`. After that only an autoscaler's event lets it wait longer.
+    // Each turn waits for ready or refused, and gives a refused pod `roomMs`.
     for (;;) {
+      using limit = deadline(clock, POD_MS, late, signal);
       const pod = await watch.wait(
         place,
         judge((one) => isReady(one) || isRefused(one)),
@@ -46,41 +52,25 @@ export async function podReady(handles: ReadyHandles, place: PodPlace, signal: A
       if (isReady(pod)) return pod;
       // The scheduler tries again and again, and only its last words are true now.
       let latest = pod;
-      using patience = deadline(clock, roomMs, () => NO_ROOM, limit.signal);
-      try {
-        await watch.wait(
-          place,
-          judge((one) => {
-            latest = one;
-            return !isRefused(one);
-          }),
-          patience.signal,
-        );
-        continue;
-      } catch (error) {
-        if (error !== NO_ROOM) throw error;
-      }
-      // Events are read once here, because the pod's status does not say that an autoscaler acts.
-      const events = await eventsOf(handles.connection, place, limit.signal);
-      if (!events.some(({ reason }) => SCALES.has(reason)))
-        throw new DriverError("capacity", `pod ${nameOf(place)} cannot be scheduled: ${refusalOf(latest)}`);
+      remark(place.tag, `the cluster's scheduler had no room at first: ${refusalOf(latest)}`);
+      const noRoom = () =>
+        new DriverError("capacity", `pod ${nameOf(place)} cannot be scheduled: ${refusalOf(latest)}`);
+      using patience = deadline(clock, roomMs, noRoom, signal);
       await watch.wait(
         place,
-        judge((one) => !isRefused(one)),
-        limit.signal,
+        judge((one) => {
+          latest = one;
+          return !isRefused(one);
+        }),
+        patience.signal,
       );
     }
   } catch (error) {
     // Only the limit of this function is explained. The caller's signal may abort with a timeout too, that of its step.
     if (!(error instanceof DriverError && error.kind === "timeout") || signal.aborted) throw error;
-    throw await explained(handles, place, error, signal);
+    throw await explained(connection, watch, place, error, signal);
   }
 }
-
-/** Marks the end of `roomMs`; compared by identity. */
-const NO_ROOM = new Error("no room");
-/** Event reasons of autoscalers that add a node for a pod: Cluster Autoscaler, Karpenter. */
-const SCALES: ReadonlySet<string> = new Set(["TriggeredScaleUp", "Nominated"]);
 
 function nameOf({ namespace, name }: PodPlace): string {
   return `${namespace}/${name}`;
@@ -191,7 +181,8 @@ async function eventsOf(
 
 /** The timeout error with the pod's warnings, such as a volume that cannot be mounted or a network that is not ready. */
 async function explained(
-  { connection, watch }: ReadyHandles,
+  connection: Connection,
+  watch: ObjectWatch<Pod>,
   place: PodPlace,
   error: DriverError,
   signal: AbortSignal,

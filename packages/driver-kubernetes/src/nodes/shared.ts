@@ -27,7 +27,11 @@ import type { Nodes } from "./types.ts";
 
 /** The fields of a ResourceQuota that are read. */
 interface ResourceQuota extends KubeObject {
-  readonly spec?: { readonly hard?: Readonly<Record<string, string>> };
+  readonly spec?: {
+    readonly hard?: Readonly<Record<string, string>>;
+    readonly scopes?: readonly string[];
+    readonly scopeSelector?: object;
+  };
 }
 /** The fields of a LimitRange that are read. */
 interface LimitRange extends KubeObject {
@@ -49,6 +53,8 @@ export function sharedNodes(site: Site): Nodes {
   /** Projects in which the launcher may not create job credentials, with the reason. Their jobs get the launcher's own. */
   const handsOn = new Map<string, string>();
   const pools = site.config.pools.map(({ name }) => name);
+  /** Projects that could not be read since the provider opened, with the reason: each is its pool's fault, and the others serve. */
+  const closed = new Map<string, unknown>();
 
   /** The watch of a project's pods, which all its nodes share. After a failure the next call tries again. */
   function pods(project: string, signal: AbortSignal): Promise<Seen> {
@@ -57,6 +63,8 @@ export function sharedNodes(site: Site): Nodes {
     known.catch(() => seen.delete(project));
     return known;
   }
+
+  const entered = () => pools.filter((project) => !closed.has(project));
 
   const pathOf = (project: string) => `/api/v1/namespaces/${project}/pods`;
 
@@ -98,10 +106,9 @@ export function sharedNodes(site: Site): Nodes {
     const made = yield* mine.claim(order, [start, second], idOf, signal);
     const { name } = made.metadata;
 
-    yield { step: "boot", deadlineMs: POD_MS + CALL_MS };
+    yield { step: "boot", deadlineMs: site.config.own.roomMs + POD_MS + CALL_MS };
     const { watch } = await pods(tag.pool, signal);
-    const handles = { connection, watch, clock: site.clock, roomMs: site.roomMs };
-    const pod = await podReady(handles, { namespace: tag.pool, name }, signal);
+    const pod = await podReady(site, watch, { tag, namespace: tag.pool, name }, signal);
 
     yield { step: "token", deadlineMs: CALL_MS };
     const port = await portFor(pod, signal);
@@ -160,13 +167,13 @@ export function sharedNodes(site: Site): Nodes {
    * the quota.
    */
   async function list(signal: AbortSignal): Promise<readonly Resource[]> {
-    const all = await Promise.all(pools.map((project) => nodesIn(project).all(signal)));
+    const all = await Promise.all(entered().map((project) => nodesIn(project).all(signal)));
     return all.flat().map((pod): Resource => {
       const { tag, resources } = aboutOf(pod);
       const { name, namespace = "", deletionTimestamp } = pod.metadata;
       // A pod that is being deleted leaves the list by itself.
       const ended = hasEnded(pod) && deletionTimestamp === undefined;
-      const amounts = tag === null ? { ...containerAmounts(pod.spec.containers), instances: 1 } : resources;
+      const amounts = tag === null ? used(pod) : resources;
       return {
         type: "instance",
         id: `${namespace}-${name}`,
@@ -180,15 +187,32 @@ export function sharedNodes(site: Site): Nodes {
   /** The sum of the projects' quotas, for those amounts that every project limits. */
   async function quota(signal: AbortSignal): Promise<Resources> {
     const projects = await Promise.all(
-      pools.map(async (project) => {
+      entered().map(async (project) => {
         const path = `/api/v1/namespaces/${project}/resourcequotas`;
         const { items } = await optional(connection.get<List<ResourceQuota>>({ path, signal }));
-        return items.map(({ spec }) => quotaAmounts(spec?.hard ?? {})).reduce(strictest, {});
+        // What a scope counts is the server's to say: it answers "exceeded quota" then.
+        const whole = items.filter(({ spec }) => !spec?.scopes?.length && spec?.scopeSelector === undefined);
+        return whole.map(({ spec }) => quotaAmounts(spec?.hard ?? {})).reduce(strictest, {});
       }),
     );
     // Each pool has its own project, so only a limit that all projects have limits the provider.
     const [head, ...rest] = projects;
     return rest.reduce((sum, one) => common(sum, one), head ?? {});
+  }
+
+  /** Begins to look at a project. Rejects when it is missing or cannot be read (`isClosed`), or is not known to be. */
+  async function enter(project: string, signal: AbortSignal): Promise<void> {
+    try {
+      await connection.get({ path: `/api/v1/namespaces/${project}`, signal });
+    } catch (error) {
+      if (!(error instanceof KubeError && (error.status === 403 || error.status === 404))) throw error;
+      // Whoever may list pods everywhere gets an empty list of a project that does not exist.
+      if (error.status === 404) throw new DriverError("configuration", `there is no project ${project}`);
+    }
+    await pods(project, signal);
+    closed.delete(project);
+    const refusal = await site.access.refusal(project, signal);
+    if (refusal !== undefined) say(project, new Error(refusal));
   }
 
   /** Amounts that the project's LimitRange adds to a container without amounts of its own. */
@@ -211,6 +235,11 @@ export function sharedNodes(site: Site): Nodes {
     const pool = site.config.pools.find(({ labels }) => labels.get(label.name) === label) as
       | PoolConfig<KubePoolOwn>
       | undefined;
+    if (pool !== undefined && closed.has(pool.name))
+      await enter(pool.name, signal).catch((error: unknown) => {
+        const why = `pool ${pool.name}: ${messageOf(error)}`;
+        throw isClosed(error) ? new DriverError("configuration", why, { cause: error }) : error;
+      });
     if (pool === undefined || !pool.own.unsized.has(label.name)) return label.own.amounts;
     const known = ranges.get(pool.name) ?? defaults(pool.name, signal);
     ranges.set(pool.name, known);
@@ -245,14 +274,16 @@ export function sharedNodes(site: Site): Nodes {
       return tokenMs === 0 || age < tokenMs / 4 ? undefined : portFor(pod, signal);
     },
     /**
-     * Lists each project's pods once, which proves that the projects exist and can be read. Missing rights for job credentials only warn.
+     * Lists each project's pods once, which proves that the projects exist and can be read. Rejects when none can, or when one cannot that
+     * is only looked at: a list without it would be incomplete. Missing rights for job credentials only warn.
      */
     async open(signal) {
-      for (const project of pools) {
-        await pods(project, signal);
-        const refusal = await site.access.refusal(project, signal);
-        if (refusal !== undefined) say(project, new Error(refusal));
-      }
+      for (const project of pools)
+        await enter(project, signal).catch((error: unknown) => {
+          if (!isClosed(error) || site.purpose === "look") throw error;
+          closed.set(project, error);
+        });
+      if (closed.size === pools.length) for (const error of closed.values()) throw error;
     },
     // A watch whose first list failed has been released by `#seen`.
     close() {
@@ -264,6 +295,20 @@ export function sharedNodes(site: Site): Nodes {
 /** The name of the pod in a stored id; null for an id of another form. */
 function podName({ pool }: Tag, id: ExternalId | null): string | null {
   return typeof id === "string" && id.startsWith(`${pool}-`) ? id.slice(pool.length + 1) : null;
+}
+
+/** Whether an error says that a project is missing or cannot be read. */
+function isClosed(error: unknown): boolean {
+  return (
+    (error instanceof KubeError && error.status === 403) ||
+    (error instanceof DriverError && error.kind === "configuration")
+  );
+}
+
+/** What a pod of others takes of the quota: nothing when it has ended, as the server counts. */
+function used({ spec, status }: Pod): Resources {
+  if (status?.phase === "Succeeded" || status?.phase === "Failed") return {};
+  return { ...containerAmounts(spec.containers), instances: 1 };
 }
 
 /** The smaller limit of each amount. */
