@@ -1,4 +1,4 @@
-import { encodeLease, leasePath, paths } from "@nodeyard/model";
+import { encodeLease, LEASES, leasePath, paths } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { askForNodes, readLease, releaseLease } from "../../src/operations/index.ts";
@@ -186,8 +186,8 @@ describe("leases", () => {
     const config = launcherConfig([fakeProvider()]);
     await world.start("a", config);
     await world.start("b", config);
-    // B hears nothing of the lease before its next comparison.
-    world.losesEvent = (client) => client === "b" && world.children(paths.requests).length === 0;
+    // B hears nothing of the lease before its next comparison. First of its request, then, when that is over, of its node.
+    world.losesEvent = (client, path) => client === "b" && path.startsWith(`${LEASES}/`);
     const asked = await world.settle(
       askForNodes(inWorld(world), { labels: ["small"], owner: "me", forMs: 600_000 }),
     );

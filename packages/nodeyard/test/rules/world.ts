@@ -60,7 +60,7 @@ export class World {
   /** Asked for each call of a launcher. */
   fault: (call: CallInfo) => Fault = () => undefined;
   /** Whether an event for this client never arrives; the next comparison with the tree makes up for it. */
-  losesEvent: (client: string) => boolean = () => false;
+  losesEvent: (client: string, path: string) => boolean = () => false;
   readonly members: Member[] = [];
   readonly #second: boolean;
 
@@ -73,7 +73,7 @@ export class World {
       random: seededRandom(before === undefined ? 1 : 101),
       latencyMs: [1, 4],
       faults: (call) => (call.client === "other" ? undefined : this.fault(call)),
-      losesEvent: (client) => this.losesEvent(client),
+      losesEvent: (client, path) => this.losesEvent(client, path),
     });
     this.cloud =
       before?.cloud ??

@@ -23,7 +23,7 @@ export interface MemoryTreeOptions {
   /** Called for every call when it is sent; returns the fault that the call suffers. */
   readonly faults?: (call: CallInfo) => Fault;
   /** Called for every event to a client; true drops the event. ZooKeeper never does that, but a broken proxy may. */
-  readonly losesEvent?: (client: string) => boolean;
+  readonly losesEvent?: (client: string, path: string) => boolean;
   /**
    * Servers that apply commits later than the leader. Each new connection goes to a different server, whose reads and events the client
    * then sees. A session never sees an older state than one of its replies showed, its own writes included; a write whose reply was lost
@@ -103,7 +103,7 @@ export function createMemoryTree(options: MemoryTreeOptions): MemoryCluster {
         choose: (count) => (count < 2 ? 0 : Math.floor(count * random.float())),
         latency: latencyMs && span(latencyMs, random),
         fault: options.faults ?? (() => undefined),
-        losesEvent: () => options.losesEvent?.(name) ?? false,
+        losesEvent: (path) => options.losesEvent?.(name, path) ?? false,
       });
       return new ClientTree(name, port, { clock: own, random, resyncSpreadMs: connect.resyncSpreadMs ?? 0 });
     },

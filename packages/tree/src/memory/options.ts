@@ -27,7 +27,7 @@ export interface MemoryPortOptions {
   /** Asked once for each call, when it is sent. */
   readonly fault: (call: CallInfo) => Fault;
   /** Called for every event before it is sent; true drops the event although the connection stands. */
-  readonly losesEvent: () => boolean;
+  readonly losesEvent: (path: string) => boolean;
 }
 
 /** A watch of a client. */

@@ -385,7 +385,7 @@ export class MemoryPort implements Port {
     watching.stop?.();
     watching.stop = this.#replica.onEvent((event) => {
       if (event.path !== root && !event.path.startsWith(prefix)) return;
-      if (!this.#options.losesEvent()) this.#tell(() => onEvent(event));
+      if (!this.#options.losesEvent(event.path)) this.#tell(() => onEvent(event));
     });
   }
 
