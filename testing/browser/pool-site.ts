@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Machine } from "../slivers/index.ts";
 import { freePort } from "../zookeeper/index.ts";
+import { writeLastDay } from "./last-day.ts";
 import { Daemon, run } from "./program.ts";
 
 /** What a test does through REST v1, besides the page. */
@@ -14,19 +17,25 @@ export const MIN_READY = 2;
 
 /**
  * A real `nodeyard up` with a pool in every state that people look at: nodes that are ready, being made, failing and held, leases,
- * requests that wait, images that are built, are not, and fail. Browsers reach it at one address over all its restarts.
+ * requests that wait, images that are built, are not, and fail, slivers that lend, and a day that went before. Browsers reach it at one
+ * address over all its restarts.
  */
 export class PoolSite implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "nodeyard-browser-"));
   readonly #state = join(this.folder, "state");
   readonly #config = join(this.folder, "nodepool.yaml");
   readonly #cloud = join(this.folder, "cloud");
+  readonly #token = join(this.folder, "webapp-token");
   readonly #port: number;
+  /** A real sliver manager whose slivers are in its memory. */
+  readonly #machine = new Machine("rack-7");
   #up: Daemon | undefined;
 
   static async start(): Promise<PoolSite> {
     const site = new PoolSite(await freePort());
     try {
+      await writeLastDay(site.#state);
+      await site.#machine.start();
       await site.startUp();
       return site;
     } catch (error) {
@@ -38,6 +47,8 @@ export class PoolSite implements AsyncDisposable {
   private constructor(port: number) {
     this.#port = port;
     mkdirSync(this.#cloud);
+    mkdirSync(this.#state, { mode: 0o700 });
+    writeFileSync(this.#token, `${randomUUID()}\n`, { mode: 0o600 });
     writeFileSync(this.#config, this.#configuration());
   }
 
@@ -52,6 +63,8 @@ export class PoolSite implements AsyncDisposable {
 
   async startUp(): Promise<void> {
     const words = ["--state", this.#state, "-c", this.#config, "up", "--webapp", `127.0.0.1:${this.#port}`];
+    // Slivers of this machine could reach a listener that asks for none.
+    words.push("--webapp-token", this.#token);
     this.#up = await Daemon.start(words, "Nodeyard is up");
   }
 
@@ -85,6 +98,7 @@ export class PoolSite implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop("SIGKILL");
+    await this.#machine.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -117,6 +131,7 @@ labels:
   - {name: debian-large}
   - {name: arm-board}
   - {name: gpu}
+  - {name: slice, min-ready: 1}
 diskimages:
   - {name: debian-trixie, build-command: [${builds}], username: zuul}
   - {name: centos-stream, build-command: [${fails}], username: zuul}
@@ -143,6 +158,14 @@ providers:
     fake: {latency: {}, faults: {create-fails: -1}}
     ${cloudImages}
     ${pool(4, ["gpu"])}
+  - name: rack
+    driver: sliver
+    machines: [{name: ${this.#machine.name}, socket: ${this.#machine.socket}}]
+    signing-keys: ${this.#machine.keysFile}
+    pools:
+      - name: main
+        max-servers: 6
+        labels: [{name: slice, cpu-guarantee: 1000, cpu-cap: 2000, memory-guarantee: 512, disk: 2048, lend: idle, host-key-checking: false}]
 `;
   }
 }

@@ -22,6 +22,7 @@ export async function seed(call: Call): Promise<Seeded> {
   const granted = await lease("debian-small", "debian-large");
   const launching = await lease("arm-board", "arm-board", "arm-board");
   await lease("gpu");
+  const sliced = await lease("slice", "slice");
   const building = async () => (await rows("/v1/nodes?state=building&label=arm-board")).length;
   await until("all boards are being made", async () => (await building()) === SLOW_NODES);
   const waiting = await lease("arm-board");
@@ -29,10 +30,11 @@ export async function seed(call: Call): Promise<Seeded> {
   const unused = async () =>
     (await rows("/v1/nodes?state=ready&label=debian-small")).filter((one) => one.allocated_to === null);
   const replaced = () => until("nodes are ready again", async () => (await unused()).length === MIN_READY);
-  await until(
-    "nodes are delivered",
-    async () => (await rows(`/v1/leases?id=${granted}`))[0]?.state === "granted",
-  );
+  for (const id of [granted, sliced])
+    await until(
+      "nodes are delivered",
+      async () => (await rows(`/v1/leases?id=${id}`))[0]?.state === "granted",
+    );
   await replaced();
   const held = String((await unused())[0]!.id);
   await call(`/v1/nodes/${held}/hold`, { why: HELD_FOR, for_seconds: 86_400 });

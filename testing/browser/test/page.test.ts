@@ -137,6 +137,24 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     expect(watched.faults).toEqual([]);
   });
 
+  test("slivers have the colours of their nodes' states, and say who lends what to which node", async () => {
+    await using watched = await visit(browser, site, operator, "slivers");
+    const { page } = watched;
+    const machine = page.getByRole("region", { name: "rack-7" });
+    await machine.locator(".cards > li").first().waitFor();
+    const colours = (of: string, property: string) =>
+      page.evaluate<readonly string[]>(
+        `[...document.querySelectorAll("${of}")].map((one) => getComputedStyle(one).getPropertyValue("${property}"))`,
+      );
+    const drawn = await colours(".amounts > li:first-child .bar > span", "background-color");
+    expect(drawn).toEqual(await colours(".cards > li .state > span", "color"));
+    expect(new Set(drawn).size).toBe(2);
+    const lent = machine.getByText(/^↳ lends cpu cap 0.5 CPU to \d{10}$/).first();
+    expect(await lent.getByRole("link").getAttribute("href")).toMatch(/^#\/nodes\/\d{10}$/);
+    expect(await machine.getByText("cpu share 32").first().isVisible()).toBe(false);
+    expect(watched.faults).toEqual([]);
+  });
+
   test("a configuration is checked and planned with before it is put into place", async () => {
     await using watched = await visit(browser, site, operator, "plan");
     const { page } = watched;

@@ -14,6 +14,8 @@ const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = 
   running: ["●", "good"],
   online: ["●", "good"],
   "in-use": ["▲", "busy"],
+  busy: ["▲", "busy"],
+  idle: ["○", "wait"],
   used: ["△", "quiet"],
   building: ["◐", "work"],
   testing: ["◐", "work"],

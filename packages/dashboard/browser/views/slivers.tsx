@@ -2,9 +2,9 @@ import { call } from "../data/api.ts";
 import { amountText, resourceText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { Machines } from "../data/rows.ts";
-import { versions } from "../data/state.ts";
+import { row, versions } from "../data/state.ts";
 import { part } from "../ui/amounts.tsx";
-import { Problem, Section } from "../ui/pieces.tsx";
+import { Link, Problem, Section, State, toneOf } from "../ui/pieces.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 
 type Machine = Machines["items"][number];
@@ -31,47 +31,53 @@ export function SliversView() {
       </header>
       <Problem error={error} />
       {data?.items.length === 0 && (
-        <p class="dim">No provider that this process serves has machines of slivers.</p>
+        <p class="dim">
+          No machine is divided into slivers here. One that is enrolled (<code>nodeyard sliverd install</code>
+          ) and named by a provider of the driver <code>sliver</code> is shown with what it guarantees to
+          whom.
+        </p>
       )}
       {data?.items.map((machine) => (
         <Section
           key={machine.id}
-          title={machine.id}
-          aside={<a href={hrefOf("providers", machine.provider)}>Provider</a>}
+          title={machine.machine}
+          aside={<a href={hrefOf("providers", machine.provider)}>Provider {machine.provider}</a>}
         >
           <MachineCard machine={machine} />
         </Section>
       ))}
-      {data?.unknown.map(({ provider, why }) => (
-        <p key={provider} class="dim">
-          {provider}: {why}
+      {[...Map.groupBy(data?.unknown ?? [], ({ why }) => why)].map(([why, providers]) => (
+        <p key={why} class="dim">
+          {providers.map(({ provider }) => provider).join(", ")}: {why}
         </p>
       ))}
     </>
   );
 }
 
-/** Tones of slivers in the picture. They repeat when there are more slivers. */
-const TONES = ["busy", "good", "work", "wait", "held"];
-
-function MachineCard({ machine: { error, capacity, guaranteed, slivers } }: { readonly machine: Machine }) {
+function MachineCard({
+  machine: { error, remarks, capacity, guaranteed, slivers },
+}: {
+  readonly machine: Machine;
+}) {
   const named = slivers.filter(({ use }) => use !== "free");
-  const toneOf = (name: string) =>
-    TONES[named.findIndex((one) => one.name === name) % TONES.length] ?? "quiet";
   return (
     <div class="stack">
       <Problem error={error ?? undefined} />
+      {remarks.map((remark) => (
+        <p key={remark}>{remark}</p>
+      ))}
       <ul class="amounts">
         {Object.entries(capacity).map(([resource, whole]) => (
           <li key={resource}>
             <span>{resourceText(resource)}</span>
             <span class="bar tall" aria-hidden="true">
-              {named.map(({ name, use, guarantees }) => (
+              {named.map((sliver) => (
                 <span
-                  key={name}
-                  class={`${toneOf(name)} ${use}`}
-                  style={{ width: part(guarantees[resource] ?? 0, whole) }}
-                  title={`${name}: ${amountText(resource, guarantees[resource] ?? 0)}`}
+                  key={sliver.name}
+                  class={toneOf(stateOf(sliver))}
+                  style={{ width: part(sliver.guarantees[resource] ?? 0, whole) }}
+                  title={`${sliver.node ?? sliver.name}: ${amountText(resource, sliver.guarantees[resource] ?? 0)}`}
                 />
               ))}
             </span>
@@ -83,48 +89,62 @@ function MachineCard({ machine: { error, capacity, guaranteed, slivers } }: { re
       </ul>
       <ul class="cards">
         {slivers.map((sliver) => (
-          <SliverLine key={sliver.name} sliver={sliver} tone={toneOf(sliver.name)} />
+          <SliverLine key={sliver.name} sliver={sliver} of={named} />
         ))}
       </ul>
     </div>
   );
 }
 
-const USES = { busy: "▲ busy", idle: "○ idle", free: "◇ not given out" } as const;
+/** The state of its node, which has its colour everywhere; of a sliver that is no node, whether it is used. */
+function stateOf({ node, use }: Sliver): string {
+  return (node === null ? undefined : row("node", node)?.state) ?? use;
+}
 
-function SliverLine({ sliver, tone }: { readonly sliver: Sliver; readonly tone: string }) {
-  const { name, node, use, phase, doing, error, rspec, effective, loans } = sliver;
-  const amounts = Object.entries(effective).map(([resource, amount]) => {
-    const own = rspec[resource] ?? 0;
-    const text = (one: number) => amountText(resource, one);
-    const moved = `${amount > own ? "borrowed" : "lent"} ${text(Math.abs(amount - own))}`;
-    return `${resourceText(resource)} ${text(amount)}${amount === own ? "" : ` (${text(own)} and ${moved})`}`;
-  });
+function SliverLine({ sliver, of }: { readonly sliver: Sliver; readonly of: readonly Sliver[] }) {
+  const { name, node, use, phase, doing, error, remarks, guarantees, rspec, effective, loans } = sliver;
+  const amount = (resource: string, one: number) => `${resourceText(resource)} ${amountText(resource, one)}`;
+  const promised = Object.entries(guarantees).filter(
+    ([resource, one]) => resource !== "instances" && one > 0,
+  );
+  const label = node === null ? undefined : row("node", node)?.label.join(", ");
+  const borrowed = Object.entries(effective).filter(([resource, now]) => now > (rspec[resource] ?? 0));
+  const called = (sliverName: string) => {
+    const other = of.find((one) => one.name === sliverName)?.node;
+    return other == null ? sliverName : <Link view="nodes" id={other} />;
+  };
   return (
     <li>
       <p>
-        <span class={`tone ${tone}`} aria-hidden="true">
-          ▇
-        </span>{" "}
-        <strong>{use === "free" ? "Free part" : name}</strong> {USES[use]}
-        {node !== null && (
-          <>
-            {" "}
-            <a class="id" href={hrefOf("nodes", node)}>
-              {node}
-            </a>
-          </>
-        )}{" "}
-        <span class="dim">{[use === "free" ? "" : phase, doing].filter(Boolean).join(", ")}</span>
+        <State state={stateOf(sliver)} />{" "}
+        {node === null ? use === "free" ? "Free part" : name : <Link view="nodes" id={node} />}{" "}
+        <span class="dim">
+          {[label, ...promised.map(([resource, one]) => amount(resource, one)), doing]
+            .filter(Boolean)
+            .join(", ")}
+        </span>
       </p>
-      {amounts.length > 0 && <p class="dim">{amounts.join(", ")}</p>}
-      {loans.map(({ to, resource, amount, refused }) => (
+      {borrowed.map(([resource, now]) => (
+        <p key={resource}>↰ borrows {amount(resource, now - (rspec[resource] ?? 0))}</p>
+      ))}
+      {loans.map(({ to, resource, amount: lent, refused }) => (
         <p key={`${to} ${resource}`} class={refused === null ? "" : "dim"}>
-          ⤷ lends {amountText(resource, amount)} ({resourceText(resource)}) to {to}
+          ↳ lends {amount(resource, lent)} to {called(to)}
           {refused !== null && `: refused, ${refused}`}
         </p>
       ))}
+      {remarks.map((remark) => (
+        <p key={remark}>{remark}</p>
+      ))}
       <Problem error={error ?? undefined} />
+      <details>
+        <summary>Details</summary>
+        <p class="dim">
+          {[`sliver ${name}`, phase, ...Object.entries(effective).map(([key, one]) => amount(key, one))].join(
+            ", ",
+          )}
+        </p>
+      </details>
     </li>
   );
 }
