@@ -1,3 +1,4 @@
+import { choices } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import type { Row } from "../listing/index.ts";
 import type { Backend } from "./backend/index.ts";
@@ -32,7 +33,7 @@ export function addFilters(command: Command, names: readonly Filter[], states: r
       option.argParser((value: string, before: readonly string[] = []) => {
         if (name === "state" && !states.includes(value))
           throw new UsageError(
-            `--state ${JSON.stringify(value)} is not a state here; states: ${states.join(", ")}`,
+            `--state ${JSON.stringify(value)} is not a state here; ${choices(value, states)}`,
           );
         return [...before, value];
       }),
@@ -84,6 +85,6 @@ async function demandName(
   if (known.has(value)) return;
   throw new CommandError(
     `cli.no_${name}`,
-    `no launcher has a ${name} ${JSON.stringify(value)}, and nothing in this list has it; known: ${[...known].sort().join(", ") || "none"}`,
+    `no launcher has a ${name} ${JSON.stringify(value)}, and nothing in this list has it; ${choices(value, known)}`,
   );
 }

@@ -56,7 +56,8 @@ Beside Zuul, on the ZooKeeper of the old configuration file:
   $ nodeyard -c /etc/nodepool/nodepool.yaml launcher
 
 Where commands look for the tree: the ZooKeeper of -c FILE; else the Nodeyard that runs on --state DIR
-(NODEYARD_STATE; /var/lib/nodeyard for root, else ~/.local/state/nodeyard).
+(NODEYARD_STATE; /var/lib/nodeyard for root, else ~/.local/state/nodeyard); else the ZooKeeper of the default
+configuration (/etc/nodeyard/nodepool.yaml, else /etc/nodepool/nodepool.yaml).
 Without a tree: the API at NODEYARD_URL (http://HOST:PORT, https://HOST, or the path of an http.sock), with the token in NODEYARD_TOKEN or
 in the file NODEYARD_TOKEN_FILE. -c and --state come before it.`;
 

@@ -1,25 +1,37 @@
-import { openConfig } from "../process/index.ts";
+import { choices } from "@nodeyard/runtime";
+import { ConfigRefused, openConfig } from "../process/index.ts";
 import { CommandError } from "./errors.ts";
 import { filesOf, type Session } from "./session.ts";
 
-/**
- * What the configuration says of an image; undefined when none is named with `-c`: the default file is not read for it. Throws
- * CommandError when it has no such image.
- */
-export async function configuredImage(session: Session, image: string) {
+/** The configuration that `-c` names; undefined: none, or one that cannot be loaded, which the opening of the tree warns of. */
+async function namedConfig(session: Session) {
   if (session.options().config === undefined) return undefined;
-  const { config } = await openConfig(filesOf(session), session.machine);
-  const found = config.builder.images.get(image);
-  if (found !== undefined) return found;
-  throw new CommandError(
-    "cli.no_diskimage",
-    `the configuration builds no diskimage ${image}; it builds: ${[...config.builder.images.keys()].join(", ")}`,
+  return openConfig(filesOf(session), session.machine).then(
+    ({ config }) => config,
+    (error: unknown) => {
+      if (error instanceof ConfigRefused) return undefined;
+      throw error;
+    },
   );
 }
 
-/** Without a configuration the tree must have the image, so that a misspelt name is not accepted. Throws CommandError. */
-export function demandKnown(session: Session, known: boolean, image: string): void {
-  if (known || session.options().config !== undefined) return;
+/**
+ * What the configuration says of an image; undefined when none can be read that `-c` names: the default file is not read for it. Throws
+ * CommandError when it has no such image.
+ */
+export async function configuredImage(session: Session, image: string) {
+  const config = await namedConfig(session);
+  const found = config?.builder.images.get(image);
+  if (config === undefined || found !== undefined) return found;
+  throw new CommandError(
+    "cli.no_diskimage",
+    `the configuration builds no diskimage ${image}; ${choices(image, config.builder.images.keys())}`,
+  );
+}
+
+/** What neither a configuration nor the tree has is a misspelt name, and is not accepted. Throws CommandError. */
+export function demandKnown(isKnown: boolean, image: string): void {
+  if (isKnown) return;
   throw new CommandError(
     "cli.no_diskimage",
     `the tree has no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
@@ -33,13 +45,10 @@ export async function demandProvider(
   provider: string,
 ): Promise<void> {
   const known = new Set(await providers());
-  if (session.options().config !== undefined) {
-    const { config } = await openConfig(filesOf(session), session.machine);
-    for (const { name } of config.providers) known.add(name);
-  }
+  for (const { name } of (await namedConfig(session))?.providers ?? []) known.add(name);
   if (known.has(provider)) return;
   throw new CommandError(
     "cli.no_provider",
-    `no launcher serves a provider ${JSON.stringify(provider)}, and no node or upload has it; known: ${[...known].join(", ") || "none"}`,
+    `no launcher serves a provider ${JSON.stringify(provider)}, and no node or upload has it; ${choices(provider, known)}`,
   );
 }

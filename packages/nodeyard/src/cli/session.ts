@@ -1,7 +1,7 @@
 import type { DriverRegistry } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { OperationHandles } from "../operations/index.ts";
-import { type ConfigFiles, DEFAULT_CONFIG, openTree, readText, type TreeLocation } from "../process/index.ts";
+import { type ConfigFiles, defaultConfig, openTree, readText, type TreeLocation } from "../process/index.ts";
 import type { LogFormat } from "../telemetry/index.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { patiently } from "./patience.ts";
@@ -54,9 +54,9 @@ export function personOf({ machine }: Session): string {
   return `${machine.user}@${machine.hostname}`;
 }
 
-/** The configuration to run by: `-c`, else where Nodepool's launcher keeps it. Neither file need exist. */
+/** The configuration to run by: `-c`, else the default one. Neither file need exist. */
 export function filesOf({ options }: Session): ConfigFiles {
-  const { config = DEFAULT_CONFIG, secure } = options();
+  const { config = defaultConfig(), secure } = options();
   return secure === undefined ? { path: config } : { path: config, securePath: secure };
 }
 
@@ -91,9 +91,13 @@ function needsTree(): CommandError {
   );
 }
 
+/** Command lines that have said that the configuration is broken. */
+const warned = new WeakSet<Session>();
+
 /**
  * Runs `command` with a connection to the tree, and closes it in any case. `drivers`: for the check of a configuration with `-c`.
- * Rejects with CommandError where NODEYARD_URL names an API, with ProcessError where no tree answers within ten seconds.
+ * Rejects with CommandError where NODEYARD_URL names an API, with ProcessError where no tree answers within ten seconds. A configuration with
+ * mistakes is a warning, unless what it says of the tree cannot be read.
  */
 export async function withTree<T>(
   session: Session,
@@ -103,7 +107,12 @@ export async function withTree<T>(
   const { machine } = session;
   const { clock, random } = machine;
   if (addressOf(session) !== undefined) throw needsTree();
-  const tree = await openTree(placeOf(session), machine, drivers);
+  const onBroken = (why: string) => {
+    if (warned.has(session)) return;
+    warned.add(session);
+    session.io.err(`nodeyard: ${why}; no launcher can load the file, and this command needs only its tree\n`);
+  };
+  const tree = await openTree({ ...placeOf(session), onBroken }, machine, drivers);
   try {
     return await command({ tree, clock, random });
   } finally {

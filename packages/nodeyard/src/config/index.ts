@@ -10,7 +10,7 @@ export {
 } from "./edge/read.ts";
 export { ConfigWatch, type WatchOptions } from "./edge/watch.ts";
 export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
-export { withProviders } from "./split.ts";
+export { withProviders, zookeeperPart } from "./split.ts";
 export { type LabelSettings, secure as secureFileSection, top as configurationSection } from "./table.ts";
 export {
   type BuilderSettings,

@@ -30,6 +30,23 @@ export function withProviders(
   return isDeepStrictEqual({ ...before, providers }, { ...after }) ? rest : undefined;
 }
 
+/**
+ * The text with only the keys of ZooKeeper, each in its line: of a file with mistakes elsewhere, for a command that needs the tree alone.
+ * Undefined where such a key stands in another form, as in braces.
+ */
+export function zookeeperPart(text: string): string | undefined {
+  let isWanted = false;
+  let isWhole = true;
+  const lines = text.split("\n").map((line) => {
+    // Anything else goes on below the key before it: an indented line, an item of a list, a comment.
+    if (!/^(\s|-|#|$)/.test(line)) isWanted = /^zookeeper-[a-z]+\s*:/.test(line);
+    if (!isWanted && /^[^#]*zookeeper-(servers|tls)/.test(line)) isWhole = false;
+    return isWanted ? line : "";
+  });
+  const part = lines.join("\n");
+  return !isWhole ? undefined : part.trim() === "" ? "{}" : part;
+}
+
 /** The line of the dash of an item, or of the comments above it; lines are counted from 1. */
 function firstLineOf(line: number, column: number, lines: readonly string[]): number {
   const at = (number: number) => lines[number - 1] ?? "";

@@ -29,7 +29,7 @@ export {
   uninstalledDrivers,
   validatorDrivers,
 } from "./open-config.ts";
-export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
+export { CONFIG_PLACES, defaultConfig, openTree, type TreeLocation } from "./open-tree.ts";
 export type { Answers, SurveyOf } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";
 export type { Up, UpOptions } from "./up.ts";

@@ -9,6 +9,8 @@ import {
   formatFinding,
   loadConfig,
   readConfig,
+  type ZookeeperConfig,
+  zookeeperPart,
 } from "../config/index.ts";
 import type { LauncherConfig } from "../launcher/index.ts";
 import type { Machine } from "../machine/index.ts";
@@ -40,6 +42,31 @@ export async function openConfig(
   const { config, findings } = loadConfig(read.input);
   if (config === undefined) throw new ConfigRefused(findings);
   return { config, warnings: findings };
+}
+
+/**
+ * The ZooKeeper that a configuration names. With `onBroken` it is also read of a file that no launcher can load, if its own keys are right:
+ * `onBroken` is then given the first error. Rejects with ConfigRefused.
+ */
+export async function zookeeperOf(
+  files: ConfigFiles,
+  machine: Pick<Machine, "env">,
+  drivers: DriverRegistry,
+  onBroken?: (why: string) => void,
+): Promise<ZookeeperConfig> {
+  try {
+    return (await openConfig(files, machine, drivers)).config.zookeeper;
+  } catch (error) {
+    if (onBroken === undefined || !(error instanceof ConfigRefused)) throw error;
+    const read = await readConfig(files, { ...machine, drivers });
+    if ("unreadable" in read) throw error;
+    const [text, secureText] = [read.input.text, read.input.secureText ?? "{}"].map(zookeeperPart);
+    if (text === undefined || secureText === undefined) throw error;
+    const { config, findings } = loadConfig({ ...read.input, text, secureText });
+    if (config === undefined) throw new ConfigRefused(findings);
+    onBroken(error.message);
+    return config.zookeeper;
+  }
 }
 
 /** Drivers for processes that launch nothing: a driver that is not installed is accepted, so that a command works on any machine. */

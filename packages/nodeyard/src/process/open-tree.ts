@@ -17,8 +17,14 @@ import type { Log } from "../telemetry/index.ts";
 import { fileExists, isSocket, readText } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
 
-/** Where Nodepool's launcher keeps its file. */
-export const DEFAULT_CONFIG = "/etc/nodepool/nodepool.yaml";
+/** Where a configuration is looked for that nobody names: the first that there is counts. The second place is Nodepool's. */
+export const CONFIG_PLACES = ["/etc/nodeyard/nodepool.yaml", "/etc/nodepool/nodepool.yaml"] as const;
+
+/** The configuration to use where none is named; the first place where there is none. */
+export function defaultConfig(exists: (path: string) => boolean = fileExists): string {
+  return CONFIG_PLACES.find(exists) ?? CONFIG_PLACES[0];
+}
+
 /** A person waits: a tree that does not answer within this is not there. Milliseconds. */
 const CONNECT_MS = 10_000;
 
@@ -28,11 +34,13 @@ export interface TreeLocation {
   readonly stateFolder: string;
   /** A configuration that was named: its ZooKeeper is used when it has one. */
   readonly files?: ConfigFiles;
+  /** Is told the first error of a configuration that cannot be loaded, though the tree can be found by it; absent: that rejects. */
+  readonly onBroken?: (why: string) => void;
 }
 
 /**
  * Opens the tree that the user means: the ZooKeeper of the named configuration, else the Nodeyard that runs on the state folder, else
- * the ZooKeeper of Nodepool's default configuration file. One client reaches all of them. `drivers`: the drivers that the process has
+ * the ZooKeeper of the default configuration. One client reaches all of them. `drivers`: the drivers that the process has
  * loaded; without it, missing drivers are accepted. `log` gets a line for each write.
  */
 export async function openTree(
@@ -42,13 +50,13 @@ export async function openTree(
   log?: Log,
 ): Promise<Tree> {
   const socket = socketPath(place.stateFolder);
-  const files =
-    place.files ?? (isSocket(socket) || !fileExists(DEFAULT_CONFIG) ? undefined : { path: DEFAULT_CONFIG });
+  const path = defaultConfig();
+  const files = place.files ?? (isSocket(socket) || !fileExists(path) ? undefined : { path });
   if (files !== undefined) {
     // Schema, YAML and drivers are loaded where a configuration is read, and a command on a tree beside it reads none.
-    const { openConfig, anyDriver } = await import("./open-config.ts");
-    const { config } = await openConfig(files, machine, drivers ?? anyDriver());
-    if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine, log);
+    const { zookeeperOf, anyDriver } = await import("./open-config.ts");
+    const zookeeper = await zookeeperOf(files, machine, drivers ?? anyDriver(), place.onBroken);
+    if (zookeeper.servers.length > 0) return connectZooKeeper(zookeeper, machine, log);
   }
   return connectEmbedded(place.stateFolder, machine, log);
 }

@@ -36,7 +36,7 @@ test("doctor: what works is ok, and what does not says what to do; top: what the
     tree: { ok: true },
     clock: { ok: true, text: expect.stringMatching(/ s (behind|ahead of) the tree's$/) },
     launchers: { ok: true, text: expect.stringMatching(/^1 pool on /) },
-    clouds: { ok: true, text: "1 providers" },
+    clouds: { ok: true, text: "1 provider" },
   });
   const { out } = await site.run("-c", site.config, "doctor");
   expect(out).toMatch(/^ok {5}configuration {2}\S+nodepool\.yaml\n/);

@@ -51,7 +51,7 @@ test("what a real Nodeyard served is read back from its journal, and played on a
   await up.kill("SIGTERM");
 
   const { code, err } = await site.run("plan", "--record", at("demand.jsonl"));
-  expect([code, err]).toEqual([0, `1 requests written to ${at("demand.jsonl")}\n`]);
+  expect([code, err]).toEqual([0, `1 request written to ${at("demand.jsonl")}\n`]);
   const [request, ...nodes] = records("demand.jsonl");
   expect(request).toMatchObject({
     request: expect.stringMatching(/^\d+-\d+$/),

@@ -92,7 +92,9 @@ describe("a Nodeyard of one process, and its clients", () => {
   test("info of an unknown provider fails, and names the known ones", async () => {
     const { code, err, out } = await site.run("info", "fake-clout");
     expect([code, out]).toEqual([1, ""]);
-    expect(err).toMatch(/^nodeyard: no launcher serves a provider "fake-clout".* known: fake-cloud\n$/);
+    expect(err).toMatch(
+      /^nodeyard: no launcher serves a provider "fake-clout".*; did you mean fake-cloud\? known: fake-cloud\n$/,
+    );
   });
 
   test("lists are filtered, ages are seconds in JSON, and an unknown name is an error instead of an empty list", async () => {
@@ -105,9 +107,13 @@ describe("a Nodeyard of one process, and its clients", () => {
       { id: lease, age: expect.any(Number), time_left: expect.any(Number) },
     ]);
     for (const [words, code, text] of [
-      [["--state", "radey"], 2, "is not a state here; states: "],
+      [["--state", "radey"], 2, "is not a state here; did you mean ready? known: "],
       [["--provider", "fake-clout"], 1, 'no launcher serves a provider "fake-clout"'],
-      [["--pool", "mian"], 1, 'no launcher has a pool "mian", and nothing in this list has it; known: main'],
+      [
+        ["--pool", "mian"],
+        1,
+        'no launcher has a pool "mian", and nothing in this list has it; did you mean main? known: main',
+      ],
       [["--label", "smal"], 1, "known: large, small"],
       [["--leases", "--pool", "main"], 2, "cannot be used with option"],
     ] as const) {
@@ -177,7 +183,7 @@ describe("a Nodeyard of one process, and its clients", () => {
   });
 });
 
-test("a start at a terminal prints a link to the page; a start with a log does not", async () => {
+test("a start at a terminal prints what to type next and a link to the page; a start with a log does not", async () => {
   const site = new Site(fakeConfig());
   const words = ["--state", site.state, "-c", site.config, "up", "--webapp", "127.0.0.1:0"];
   // script (1) gives it a terminal of its own, copies what is printed there, and passes SIGTERM on.
@@ -185,6 +191,7 @@ test("a start at a terminal prints a link to the page; a start with a log does n
   const atTerminal = new Running(words, {}, terminal);
   try {
     await expect.poll(() => atTerminal.out).toMatch(/^The page, .*: http:\/\/127\.0\.0\.1:\d+\/#ticket=/m);
+    expect(atTerminal.out).toContain(`nodeyard --state ${site.state} request small --wait`);
   } finally {
     await atTerminal.kill("SIGTERM");
   }

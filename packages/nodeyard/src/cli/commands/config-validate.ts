@@ -16,7 +16,7 @@ import { plain } from "../../listing/index.ts";
 import { type MoveSurvey, surveyMove } from "../../operations/index.ts";
 import {
   anyDriver,
-  DEFAULT_CONFIG,
+  defaultConfig,
   fileExists,
   makeStateFolder,
   validatorDrivers,
@@ -75,7 +75,7 @@ async function validate(
   { strict = false, files, json = false, migration = false, tree, split }: ValidateOptions,
 ): Promise<void> {
   const { io, machine, options } = session;
-  const path = options().config ?? DEFAULT_CONFIG;
+  const path = options().config ?? defaultConfig();
   const say = (level: string, text: string) =>
     io.err(`${timestamp(machine.clock.now())} ${level} ${LOGGER}: ${plain(text)}\n`);
   say("INFO", `validating ${path}`);

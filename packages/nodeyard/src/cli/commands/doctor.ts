@@ -7,10 +7,11 @@ import { type OperationHandles, readStandings, registeredPools } from "../../ope
 import {
   anyDriver,
   askSocket,
+  CONFIG_PLACES,
   canListen,
   connectsTo,
-  DEFAULT_CONFIG,
   Drivers,
+  defaultConfig,
   examineCertificates,
   fileExists,
   freeSpace,
@@ -79,7 +80,13 @@ async function lookAtMachine(
   look: (check: string, at: Look) => Promise<boolean>,
 ): Promise<void> {
   const state = stateOf(session);
-  const hasConfig = placeOf(session).files !== undefined || fileExists(DEFAULT_CONFIG);
+  const isNamed = placeOf(session).files !== undefined;
+  const hasConfig = isNamed || fileExists(defaultConfig());
+  if (!isNamed)
+    await look(
+      "config place",
+      async () => `${CONFIG_PLACES.map(statusOf).join(", then ")}; -c names another`,
+    );
   // Clouds are asked by this configuration, so only when it can be loaded as a whole.
   const isRight = hasConfig && (await look("configuration", () => configuration(session)));
   if (fileExists(state)) await look("disk", () => disk(state));
@@ -113,6 +120,11 @@ async function lookAtMachine(
       "clouds",
       inTree((handles) => clouds(session, handles)),
     );
+}
+
+/** A place of configurations, and whether the file there counts. */
+function statusOf(path: string): string {
+  return `${path} (${!fileExists(path) ? "not there" : path === defaultConfig() ? "used" : "not used"})`;
 }
 
 /** Strict: warnings of the validator are errors of a launcher that is to load the file. The first is shown, the rest counted. */

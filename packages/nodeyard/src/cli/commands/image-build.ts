@@ -36,7 +36,9 @@ export function defineImageBuild(command: Command, session: Session): void {
           "cli.diskimage_paused",
           `diskimage ${image} is paused by its configuration; remove "pause: true" there`,
         );
-      await withBackend(session, (backend) => ask(session, backend, image, options));
+      await withBackend(session, (backend) =>
+        ask(session, backend, image, options, configured !== undefined),
+      );
     });
 }
 
@@ -46,10 +48,11 @@ async function ask(
   backend: Backend,
   image: string,
   { wait = false, timeout, json }: BuildOptions,
+  isConfigured: boolean,
 ): Promise<void> {
   const { io } = session;
   const known = await backend.image(image);
-  demandKnown(session, known !== undefined, image);
+  demandKnown(isConfigured || known !== undefined, image);
   const paused = known?.paused === true;
   // Nothing to wait for: refused before a request is left behind that would start a build at the end of the pause.
   if (paused && wait) throw imagePaused(image, "nothing was requested");

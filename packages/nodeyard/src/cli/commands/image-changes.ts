@@ -38,9 +38,9 @@ function pausing(command: Command, session: Session, paused: boolean): void {
     .option("--json", "an object on stdout: image, paused")
     .action(async (image: string, { json }: JsonOption) => {
       // Rejects when a configuration was named that does not have it.
-      await configuredImage(session, image);
+      const configured = await configuredImage(session, image);
       await withBackend(session, async (backend) => {
-        demandKnown(session, (await backend.image(image)) !== undefined, image);
+        demandKnown((configured ?? (await backend.image(image))) !== undefined, image);
         await backend.pauseImage(image, paused);
       });
       if (json === true) printJson(session.io, { image, paused });
