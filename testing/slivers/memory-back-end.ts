@@ -73,6 +73,13 @@ export class MemoryBackEnd implements BackEnd {
     return this.stays;
   }
 
+  /** What `counting` reports. */
+  miscounts = false;
+
+  counting(): boolean {
+    return this.miscounts;
+  }
+
   trials(): ReturnType<ImageTrials["report"]> {
     return this.versions?.report() ?? [];
   }

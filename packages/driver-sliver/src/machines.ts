@@ -49,7 +49,8 @@ function shown(report: NodeReport, installation: string, leftAlone: string | und
     error: leftAlone ?? report.trouble?.message ?? null,
     capacity: capacityOf(report),
     guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, one) => add(sum, promised(one)), {}),
-    remarks: updatesOf(report),
+    remarks: [...faultsOf(report), ...updatesOf(report)],
+    faults: { counting: report.counting === true, waitingThreads: report.waitingThreads ?? 0 },
     slivers: report.slivers.map((sliver) => sliverOf(sliver, installation)),
   };
 }
@@ -107,6 +108,23 @@ export function remarksOf({
     ...(limit > 0 && disk > NEARLY_FULL * limit
       ? [`its disk (${Math.floor(limit)} MiB) is nearly full: it uses ${Math.floor(disk)} MiB`]
       : []),
+  ];
+}
+
+/** Faults of a machine, one line each. */
+export function faultsOf({
+  counting,
+  waitingThreads = 0,
+}: Pick<NodeReport, "counting" | "waitingThreads">): readonly string[] {
+  return [
+    ...(counting === true
+      ? ["its disk limits do not hold until btrfs has counted again, and it makes no sliver meanwhile"]
+      : []),
+    ...(waitingThreads === 0
+      ? []
+      : [
+          `${waitingThreads} operations of its sliverd on files have waited for half a minute: send it SIGUSR2, and see dmesg`,
+        ]),
   ];
 }
 

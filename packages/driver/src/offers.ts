@@ -48,8 +48,15 @@ export interface SliverMachine {
   /** The most that it can guarantee, and what it guarantees now; names as in the provider's quota. */
   readonly capacity: Resources;
   readonly guaranteed: Resources;
-  /** Facts about the machine, for operators: updates of its images that are tried. Absent: none. */
+  /** Facts about the machine, for operators: updates of its images that are tried, faults. Absent: none. */
   readonly remarks?: readonly string[];
+  /** Faults of the machine, as its sliver manager reports them. Absent: it does not answer. */
+  readonly faults?: {
+    /** Disk limits do not hold until its file system has counted again what slivers use. */
+    readonly counting: boolean;
+    /** Operations on files that have waited for half a minute. */
+    readonly waitingThreads: number;
+  };
   /** Contains an entry for the unassigned rest (`use` "free") while a sliver borrows from it. */
   readonly slivers: readonly {
     readonly name: string;

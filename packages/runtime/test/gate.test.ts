@@ -34,3 +34,21 @@ test("so many at once, the rest in order, and a failure gives its turn back", as
   ]);
   expect(await gate.run(async () => "later")).toBe("later");
 });
+
+test("work that goes ahead begins before work that has waited for longer", async () => {
+  const gate = new Gate(1);
+  const begun: string[] = [];
+  const end = Promise.withResolvers<void>();
+  const work = (name: string, ahead: boolean) =>
+    gate.run(async () => void begun.push(name), undefined, ahead);
+  const first = gate.run(() => end.promise);
+  const rest = [
+    work("waits", false),
+    work("ahead", true),
+    work("waits, too", false),
+    work("ahead, too", true),
+  ];
+  end.resolve();
+  await Promise.all([first, ...rest]);
+  expect(begun).toEqual(["ahead", "ahead, too", "waits", "waits, too"]);
+});

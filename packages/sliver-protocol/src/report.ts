@@ -137,6 +137,12 @@ export interface NodeReport {
   readonly slivers: readonly SliverReport[];
   /** Why the manager cannot examine its machine, and the number of failed tries in a row. Slivers are not changed meanwhile. */
   readonly trouble?: { readonly message: string; readonly attempts: number };
+  /** Disk limits do not hold until its file system has counted again what slivers use; no sliver is made meanwhile. Absent: they hold. */
+  readonly counting?: true;
+  /**
+   * Operations of the manager on files that have waited for half a minute: each takes one of the few threads for them. Absent: none.
+   */
+  readonly waitingThreads?: number;
   /** Why the last document was not carried out: it would end most slivers without saying that this is intended. */
   readonly withheld?: string;
   /** Names of slivers on the machine that are in no record. They are being ended, unless the store was lost. */

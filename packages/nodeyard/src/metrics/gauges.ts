@@ -94,6 +94,16 @@ export const gaugeNames = {
     "provider",
     "machine",
   ),
+  sliver_machine_counting: gauge(
+    "1 while disk limits of a machine do not hold, because its file system has lost count and counts again",
+    "provider",
+    "machine",
+  ),
+  sliver_machine_waiting_threads: gauge(
+    "Operations of its sliver manager on files that have waited for half a minute",
+    "provider",
+    "machine",
+  ),
   sliver_memory_bytes: sliver("Memory that a sliver has now"),
   sliver_memory_peak_bytes: sliver("The most that it had since its start"),
   sliver_memory_kills: sliver("Processes that the kernel killed because its memory was full"),

@@ -7,6 +7,8 @@ export interface SliverUses {
     readonly name: string;
     /** Why it did not answer; null: it did. */
     readonly error: string | null;
+    /** What is wrong with it; absent when it does not answer. */
+    readonly faults?: { readonly counting: boolean; readonly waitingThreads: number };
     readonly slivers: readonly {
       readonly name: string;
       /** Id of the node that the sliver is; null: of none of this installation. */
@@ -44,6 +46,12 @@ export function sliverGauges(providers: readonly SliverUses[]): readonly Gauge[]
   return providers.flatMap(({ provider, machines }) =>
     machines.flatMap((machine) => [
       gaugeOf("sliver_machine_up", machine.error === null ? 1 : 0, provider, machine.name),
+      ...(machine.faults === undefined
+        ? []
+        : [
+            gaugeOf("sliver_machine_counting", machine.faults.counting ? 1 : 0, provider, machine.name),
+            gaugeOf("sliver_machine_waiting_threads", machine.faults.waitingThreads, provider, machine.name),
+          ]),
       ...machine.slivers.flatMap(({ name, node, usage }) =>
         Object.entries(FIGURES).flatMap(([key, [figure, divisor, ...last]]) => {
           const value = usage[key];

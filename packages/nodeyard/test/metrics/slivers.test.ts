@@ -4,12 +4,19 @@ import { sliverGauges } from "../../src/metrics/index.ts";
 test("what slivers use: in seconds, bytes and parts of one, by provider, machine, sliver and node", () => {
   const usage = { memory: 4096, memoryKills: 2, cpu: 1500, ioWritten: 512, ioPressure: 25 };
   const machines = [
-    { name: "big-0", error: null, slivers: [{ name: "s42", node: "0000000042", usage }] },
+    {
+      name: "big-0",
+      error: null,
+      faults: { counting: true, waitingThreads: 2 },
+      slivers: [{ name: "s42", node: "0000000042", usage }],
+    },
     { name: "big-1", error: "no answer", slivers: [] },
   ];
   const sliver = { provider: "lab", machine: "big-0", sliver: "s42", node: "0000000042" };
   expect(sliverGauges([{ provider: "lab", machines }])).toEqual([
     { name: "sliver_machine_up", labels: { provider: "lab", machine: "big-0" }, value: 1 },
+    { name: "sliver_machine_counting", labels: { provider: "lab", machine: "big-0" }, value: 1 },
+    { name: "sliver_machine_waiting_threads", labels: { provider: "lab", machine: "big-0" }, value: 2 },
     { name: "sliver_memory_bytes", labels: sliver, value: 4096 },
     { name: "sliver_memory_kills", labels: sliver, value: 2 },
     { name: "sliver_cpu_seconds", labels: sliver, value: 1.5 },

@@ -7,6 +7,8 @@ const BURST = 100;
 const PER_SECOND = 10;
 /** This many bytes of a body count as one more call, because reading and parsing them costs as much. */
 const BYTES = 16_384;
+/** A change costs as much as this many calls more. */
+const CHANGE = 19;
 /** After this many milliseconds, refusals are written as one line of the audit log. */
 const PERIOD = 10_000;
 /** Refusals within a period that count as a flood. Each still costs the daemon an accepted connection, and often an answer. */
@@ -47,6 +49,14 @@ export class CallBudget {
     this.#left.set(key, { calls: enough ? left - cost : left, at });
     if (!enough) this.refuse(caller);
     return enough;
+  }
+
+  /**
+   * Charges what a change by a sliver costs beside its call: a write to the disk, a look at the whole machine. One of a node's controller,
+   * which acts for many, is a call like others.
+   */
+  spendChange(caller: Caller): boolean {
+    return caller.role !== "sliver" || this.spend(caller, CHANGE);
   }
 
   /** Counts a refusal for another reason. */

@@ -77,6 +77,7 @@ const JSON_CODEC: Codec = {
   text: messageOf,
 };
 
-function plain(status: number, body: string): ApiResponse {
+/** An answer of HTTP alone. */
+export function plain(status: number, body: string): ApiResponse {
   return { status, type: "text/plain; charset=utf-8", body };
 }

@@ -75,6 +75,8 @@ export interface Method {
   readonly params: readonly string[];
   /** Description, for Help. */
   readonly doc: string;
+  /** It changes a sliver: the change is written to the disk, and the whole machine is looked at. */
+  readonly changes?: true;
   readonly run?: (context: Context, params: readonly unknown[]) => unknown;
   /** For methods on one sliver, whose name is their first argument; `params` are the other arguments. */
   readonly about?: (context: Context, record: SliverRecord, params: readonly unknown[]) => unknown;

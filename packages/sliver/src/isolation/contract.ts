@@ -47,6 +47,8 @@ export interface BackEnd {
    * and limits that do not hold on the machine for now. Absent: there never is anything.
    */
   remains?(): readonly string[];
+  /** Whether disk limits do not hold, as of the last look. Absent: slivers have none. */
+  counting?(): boolean;
   /** New versions of images that are tried, or were tried last. Absent: slivers have no images, or no version is tried. */
   trials?(): readonly ImageTrial[];
   /**

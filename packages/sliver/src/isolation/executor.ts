@@ -126,7 +126,7 @@ export class Executor {
   async #step(task: Task, step: StepKind): Promise<readonly string[] | undefined> {
     this.#note(task, "waiting");
     let work: Promise<readonly string[] | undefined> | undefined;
-    await this.#gates[step].run(async () => {
+    const perform = async () => {
       const limit = DEADLINES[step];
       this.#note(task, step, limit);
       const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
@@ -136,7 +136,9 @@ export class Executor {
       const place = deadline(this.#clock, PLACES[step] ?? limit, late, signal);
       await abortable(work, place.signal).catch(() => undefined);
       place.cancel();
-    });
+    };
+    // A client waits for a sliver that is made; one that ended by itself may do so again and again.
+    await this.#gates[step].run(perform, undefined, task.steps.includes("create"));
     return await work;
   }
 

@@ -19,8 +19,9 @@ import type { BackEnd } from "../isolation/contract.ts";
 import { Executor, type Outcome } from "../isolation/executor.ts";
 import type { Store } from "../store/store.ts";
 import { type Change, Mutations } from "./mutations.ts";
-import { Retries, SpacedStarts } from "./pauses.ts";
+import { Restarts, Retries, SpacedStarts } from "./pauses.ts";
 import { spansOf } from "./traces.ts";
+import { LongOperations } from "./waits.ts";
 
 /** Log of the manager. A message is one line. */
 export interface ManagerLog {
@@ -46,6 +47,8 @@ export interface ManagerOptions {
   readonly heartbeat?: number;
   /** Milliseconds between the starts of slivers at the first sync; 0 means no pause. (PlanetLab's NodeManager: option `-s`, 3 s.) */
   readonly startSpacing?: number;
+  /** Operations on files that are under way in this process. Absent: not counted. */
+  readonly fileOperations?: () => number;
 }
 
 /** Milliseconds. */
@@ -83,6 +86,8 @@ export class Manager {
   /** The same since the look that the last result is based on: the result may be out of date for these. */
   readonly #unsure = new Set<number>();
   readonly #starts: SpacedStarts;
+  readonly #restarts: Restarts;
+  readonly #long = new LongOperations();
   /** By incarnation, oldest first. */
   readonly #killed = new Map<number, KilledSliver>();
   /** Called after each sync. */
@@ -116,6 +121,7 @@ export class Manager {
     this.failures = new Retries(clock, options.random);
     this.#mutations = new Mutations(options.state, (state) => options.store.save(state));
     this.#starts = new SpacedStarts(options.startSpacing ?? 0);
+    this.#restarts = new Restarts(clock, options.random);
     this.#executor = new Executor(options.backEnd, clock);
     this.#time = trustFirst(clock.now(), clock.monotonic(), options.state);
     if (this.clockSuspect) options.log.error(CLOCK_JUMPED);
@@ -198,6 +204,11 @@ export class Manager {
     return [...this.#killed.values()];
   }
 
+  /** Operations on files that have waited for half a minute. Each holds one of this process's few threads for files. */
+  get waitingThreads(): number {
+    return this.#long.count(this.options.clock.monotonic());
+  }
+
   /** Grows with each inspection of the machine, also with a failed one. */
   get sequence(): number {
     return this.#sequence;
@@ -240,6 +251,7 @@ export class Manager {
   /** Rejects when the machine cannot be inspected or the state not be stored; then nothing was begun. */
   async #syncOnce(): Promise<void> {
     const { clock, machine } = this.options;
+    this.#long.see(this.options.fileOperations?.() ?? 0, clock.monotonic());
     this.#touched.clear();
     for (const incarnation of this.#executor.busy.keys()) this.#touched.add(incarnation);
     const observed = await this.#inspect();
@@ -272,6 +284,7 @@ export class Manager {
     // A state that lasts until second n is over at the next look after it.
     this.#wake = Math.min(
       this.#starts.next,
+      this.#restarts.next(result.tasks.map(({ incarnation }) => incarnation)),
       result.tasks.some((task) => this.#isEarly(task)) ? this.#spareDue : Number.POSITIVE_INFINITY,
       nextLook(this.#time, clock.monotonic()),
       monotonicAt(this.#time, result.nextEnd) + 1,
@@ -319,7 +332,7 @@ export class Manager {
 
   #submit(tasks: readonly Task[]): void {
     const submitted = new Set<number>();
-    let open = tasks.filter((task) => !this.#rests(task));
+    let open = tasks.filter((task) => !this.#rests(task)).flatMap((task) => this.#calmed(task));
     // Tasks that give resources back go first. A task that waits for a resting one is submitted by a later sync.
     for (let before = -1; before !== open.length; ) {
       before = open.length;
@@ -336,6 +349,13 @@ export class Manager {
   /** A spare whose making would take processors from slivers that were just asked for. Its removal is never early. */
   #isEarly({ name, config }: Task): boolean {
     return isSpare(name) && config !== undefined && this.options.clock.monotonic() < this.#spareDue;
+  }
+
+  /** Without its start, where that comes too soon after others; what it gives back to others does not wait. */
+  #calmed(task: Task): Task[] {
+    if (task.steps.includes("create") || !this.#restarts.rests(task.incarnation)) return [task];
+    const steps = task.steps.filter((step) => step !== "start");
+    return steps.length === 0 ? [] : [{ ...task, steps }];
   }
 
   /** Whether a planned task must wait: for a later look, for the pause after a failure, or for its turn at the first start. */
@@ -360,6 +380,7 @@ export class Manager {
     const taken = isSpare(was) && !isSpare(task.name);
     this.#trace(outcome, taken);
     this.failures.note(outcome);
+    this.#restarts.note(outcome);
     if (unenforced !== undefined) this.#unenforced.set(task.incarnation, unenforced);
     const { log } = this.options;
     if (error !== undefined) log.error(`${failedStep ?? "wait"} of ${task.name}: ${messageOf(error)}`);
@@ -386,6 +407,7 @@ export class Manager {
     const { records, spares } = result.state;
     for (const { local } of [...records.values(), ...spares]) alive.add(local.incarnation);
     this.failures.prune(alive);
+    this.#restarts.prune(alive);
     for (const incarnation of this.#unenforced.keys())
       if (!alive.has(incarnation)) this.#unenforced.delete(incarnation);
   }

@@ -69,6 +69,53 @@ export class Retries {
   }
 }
 
+/** Two starts of a sliver with less than this between them count as one after the other, milliseconds. */
+const CALM = 600_000;
+/** The longest pause before a start of a sliver that ended by itself. */
+const LONGEST_REST = 60_000;
+
+/**
+ * Pauses before a sliver that was started again, and has ended, is started once more: one that ends by itself must not have the machine's
+ * places for starts all the time. Times are monotonic milliseconds.
+ */
+export class Restarts {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #starts = new Map<
+    number,
+    { readonly count: number; readonly at: number; readonly rests: number }
+  >();
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  note({ task, ran }: Outcome): void {
+    if (task.steps.includes("create") || !ran.some(({ step }) => step === "start")) return;
+    const at = this.#clock.monotonic();
+    const last = this.#starts.get(task.incarnation);
+    const count = last !== undefined && at - last.at < CALM ? last.count + 1 : 0;
+    const pause = count === 0 ? 0 : backoff(this.#random, count - 1, BASE, LONGEST_REST);
+    this.#starts.set(task.incarnation, { count, at, rests: at + pause });
+  }
+
+  rests(incarnation: number): boolean {
+    return (this.#starts.get(incarnation)?.rests ?? 0) > this.#clock.monotonic();
+  }
+
+  /** When the next pause of these incarnations is over; Infinity when none rests. */
+  next(incarnations: Iterable<number>): number {
+    const resting = [...incarnations].filter((one) => this.rests(one));
+    return Math.min(...resting.map((one) => this.#starts.get(one)!.rests));
+  }
+
+  prune(alive: ReadonlySet<number>): void {
+    for (const incarnation of this.#starts.keys())
+      if (!alive.has(incarnation)) this.#starts.delete(incarnation);
+  }
+}
+
 /**
  * Delays of starts at the first sync after a boot: all slivers are stopped, and starting them at once would overload the machine.
  * Times are monotonic milliseconds.

@@ -31,6 +31,8 @@ export function reportOf(manager: Manager): NodeReport {
     refused: state.refused,
     slivers: slivers.map((record) => sliverReport(manager, record)),
     ...(manager.trouble === undefined ? {} : { trouble: manager.trouble }),
+    ...(options.backEnd.counting?.() === true ? { counting: true as const } : {}),
+    ...(manager.waitingThreads === 0 ? {} : { waitingThreads: manager.waitingThreads }),
     ...(manager.withheld === undefined ? {} : { withheld: manager.withheld.message }),
     unlisted: unlisted(manager),
     ...(state.spares.length === 0 ? {} : { spares: state.spares.map((one) => spareReport(manager, one)) }),
@@ -180,6 +182,9 @@ export function dumpOf(manager: Manager, now: number): readonly string[] {
       : [`dump: cannot inspect the machine: ${trouble.message} (${trouble.attempts} tries)`]),
     ...[...busy.values()].slice(0, MOST).map((one) => busyLine(one, now)),
     ...failing.slice(0, MOST),
+    ...(manager.waitingThreads === 0
+      ? []
+      : [`dump: ${manager.waitingThreads} operations on files have waited for more than half a minute`]),
     ...(remains.length === 0
       ? []
       : [`dump: ${remains.length} things of the machine are not right yet: ${remains[0]}`]),

@@ -99,6 +99,22 @@ describe("what slivers may ask over their sockets", () => {
     expect(read).toHaveLength(BURST + Math.floor(BURST / 9));
   });
 
+  test("a change costs a sliver as much as twenty calls, so that it makes one every two seconds in the long run", async () => {
+    const body = JSON.stringify({ method: "SetLoans", params: ["ada", []] });
+    const change = (caller: Caller) =>
+      answerOf(
+        connect(path(caller)),
+        `POST /json HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+    const all: number[] = [];
+    for (let call = 0; call < 7; call++) all.push(await change(ada));
+    expect(all).toEqual([200, 200, 200, 200, 429, 429, 429]);
+    for (let call = 0; call < 7; call++) expect(await change(ROOT)).toBe(200);
+    await clock.advance(2_000);
+    expect([await change(ada), await change(ada)]).toEqual([200, 429]);
+    expect(await change(bob)).toBe(200);
+  });
+
   test("a sliver has eight connections, and its use of them leaves those of others alone", async () => {
     const idle = Array.from({ length: 8 }, () => connect(path(ada)));
     await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));

@@ -38,9 +38,11 @@ describe.skipIf(whyNot() !== undefined)("disk limits that the kernel no longer c
     expect(lost()).toBe("1");
     await expect(backEnd.create(three!, signal)).rejects.toThrow(/disk limits in .* do not hold/);
     expect(backEnd.remains()[0]).toMatch(/disk limits in .* do not hold/);
+    expect(backEnd.counting()).toBe(true);
     await expect.poll(lost, POLLED).toBe("0");
     writeFileSync(file("drop_subtree_threshold"), "8");
     await bringUp(backEnd, [three!]);
     expect(backEnd.remains()).toEqual([]);
+    expect(backEnd.counting()).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dumpOf } from "../../src/manager/report.ts";
+import { dumpOf, reportOf } from "../../src/manager/report.ts";
 import { Rig } from "./rig.ts";
 
 test("the dump names a step that hangs, for how long and until when, and what fails; a quiet node has nothing to name", async () => {
@@ -34,4 +34,28 @@ test("the dump names a step that hangs, for how long and until when, and what fa
   expect(dumpOf(quiet.manager, quiet.clock.monotonic())[1]).toBe(
     "dump: 2 things of the machine are not right yet: quota group 0/267: busy",
   );
+});
+
+test("operations on files that wait, and disk limits that do not hold, are in the report and in the dump", async () => {
+  let underWay = 0;
+  const rig = new Rig({ fileOperations: () => underWay });
+  await rig.start();
+  await rig.list(1, "ada");
+  underWay = 3;
+  await rig.pass(20_000);
+  expect(reportOf(rig.manager)).not.toHaveProperty("waitingThreads");
+  expect(reportOf(rig.manager)).not.toHaveProperty("counting");
+  // One of three ends, and others come.
+  underWay = 2;
+  await rig.pass(10_000);
+  underWay = 5;
+  rig.machine.miscounts = true;
+  await rig.pass(20_000);
+  expect(reportOf(rig.manager)).toMatchObject({ waitingThreads: 2, counting: true });
+  expect(dumpOf(rig.manager, rig.clock.monotonic())).toContainEqual(
+    "dump: 2 operations on files have waited for more than half a minute",
+  );
+  underWay = 0;
+  await rig.pass(10_000);
+  expect(reportOf(rig.manager)).not.toHaveProperty("waitingThreads");
 });

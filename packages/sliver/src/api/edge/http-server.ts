@@ -3,7 +3,8 @@ import { isIPv4, isIPv6, Server, type Socket } from "node:net";
 import { type Caller, isTrusted } from "../../core/permit.ts";
 import { NotLoopbackError } from "../../errors.ts";
 import type { CallBudget } from "../call-budget.ts";
-import type { Handler } from "../handler.ts";
+import { type Handler, plain } from "../handler.ts";
+import { METHODS } from "../methods/index.ts";
 import { type Conversation, serveHttp } from "./http.ts";
 import type { Reader } from "./reader/reader.ts";
 
@@ -91,6 +92,8 @@ function conversation(
     },
     answer: async (request, authorization) => {
       const caller = callerOf(authorization);
+      const changes = METHODS.get(request.call?.method ?? "")?.changes === true;
+      if (changes && !budget.spendChange(caller)) return plain(429, "too many changes; wait some seconds\n");
       const response = await handler(request, caller);
       if (response.status !== 200) budget.refuse(caller);
       return response;

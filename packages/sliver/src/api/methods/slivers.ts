@@ -24,18 +24,21 @@ export const SLIVER_METHODS = {
     since: "r0",
     params: ["sliver_name"],
     doc: "create a delegated sliver.",
+    changes: true,
     about: (context, record) => setDesired(context, record, true),
   },
   Destroy: {
     since: "r0",
     params: ["sliver_name"],
     doc: "destroy a delegated sliver; its record stays.",
+    changes: true,
     about: (context, record) => setDesired(context, record, false),
   },
   Start: {
     since: "r0",
     params: ["sliver_name"],
     doc: "start the sliver and run its start scripts.",
+    changes: true,
     about: (context, record) => {
       const { incarnation, desired } = record.local;
       // A delegated sliver is started only after Create; one that is on the machine may be started whatever its record says.
@@ -50,6 +53,7 @@ export const SLIVER_METHODS = {
     since: "r0",
     params: ["sliver_name"],
     doc: "kill all processes of the sliver.",
+    changes: true,
     about: (context, record) =>
       change(context, record, (state) => withLocal(state, record.name, { stopped: true })),
   },
@@ -57,6 +61,7 @@ export const SLIVER_METHODS = {
     since: "v2",
     params: ["sliver_name"],
     doc: "stop, destroy, create and start the sliver.",
+    changes: true,
     about: (context, record) =>
       change(context, record, (state) => renewed(state, record.name, { desired: true })),
   },
@@ -82,6 +87,7 @@ export const SLIVER_METHODS = {
     since: "r0",
     params: ["sliver_name", "loans"],
     doc: "replace the sliver's list of loans, [recipient, resource, amount] each.",
+    changes: true,
     about: async (context, record, [value]) => {
       const { dialect, caller, manager } = context;
       const { name, generation } = record;

@@ -94,6 +94,7 @@ export async function startDaemon(
     ...(trace === undefined ? {} : { trace }),
     heartbeat: config.heartbeatSeconds * 1000,
     startSpacing: config.startSpacingSeconds * 1000,
+    fileOperations,
   });
   undo.defer(() => manager.close());
 
@@ -149,6 +150,11 @@ export async function startDaemon(
   for (const source of sources) source.start();
   const kept = undo.move();
   return { manager, close: () => kept.disposeAsync() };
+}
+
+/** Operations on files that are under way in this process, and wait for one of its threads or have one. */
+function fileOperations(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind.startsWith("FSReq")).length;
 }
 
 /** The stored state, with the key set of the configuration where that is newer. */

@@ -67,6 +67,10 @@ export class LxcBackEnd implements BackEnd {
       : stuck;
   }
 
+  counting(): boolean {
+    return this.#machine.pool.miscounts;
+  }
+
   trials(): readonly ImageTrial[] {
     return this.#machine.images.names.trials?.report() ?? [];
   }
