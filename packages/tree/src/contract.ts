@@ -81,6 +81,8 @@ export interface Session {
    * plus two thirds of the session timeout (rule 1). Infinity when the tree cannot lose a session by itself.
    */
   readonly trustedUntil: number;
+  /** Why it is not connected; absent: it is, or nobody knows. */
+  readonly cause?: Error;
 }
 
 /** A report of a feed: a znode exists (`put`) or was deleted, events may have been missed (`gap`), everything is reported (`synced`). */

@@ -128,6 +128,19 @@ export class AuthFailed extends ZooKeeperError {
   }
 }
 
+/**
+ * The server closes each connection of this client, because its newest change is older than one that the client has seen: its data was lost, or
+ * restored from a copy. The client tries on, since the data may come back; otherwise only a new client can connect.
+ */
+export class DataLost extends ZooKeeperError {
+  constructor(place: string, theirs: bigint, seen: bigint) {
+    super(
+      "zookeeper.data_lost",
+      `${place}: its newest change is 0x${theirs.toString(16)}, and this client has seen 0x${seen.toString(16)}: its data was lost, or restored from a copy`,
+    );
+  }
+}
+
 /** No reply arrived before the operation's deadline. A write that was sent may have been applied (see `outcome`). */
 export class DeadlineExceeded extends ZooKeeperError {
   constructor(ms: number, details: ErrorDetails = {}) {

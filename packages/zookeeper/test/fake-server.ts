@@ -56,8 +56,8 @@ export class FakeServer implements Connector {
   readonly endpoints: Endpoint[] = [];
   readonly connects: wire.ConnectRequest[] = [];
   readonly received: ReceivedRequest[] = [];
-  /** How a handshake is answered; undefined refuses the connection. */
-  welcome: ((request: wire.ConnectRequest) => wire.ConnectResponse) | undefined = () => ({
+  /** How a handshake is answered, if at all; undefined refuses the connection. */
+  welcome: ((request: wire.ConnectRequest) => wire.ConnectResponse | undefined) | undefined = () => ({
     protocolVersion: 0,
     timeOut: 9_000,
     sessionId: 7n,

@@ -199,7 +199,7 @@ describe("time", () => {
     zk.onStatus(() => trusted.push(zk.session.lastAnsweredSentAt));
     const { welcome } = server;
     server.welcome = (request) => ({
-      ...welcome!(request),
+      ...welcome!(request)!,
       timeOut: request.sessionId === 0n ? 9_000 : 0,
       sessionId: request.sessionId === 0n ? 8n : 0n,
     });

@@ -2,6 +2,7 @@ import { type Clock, messageOf } from "@nodeyard/runtime";
 import {
   attachEmbeddedTree,
   connectZooKeeperTree,
+  type Session,
   socketPath,
   type Tree,
   type WriteEnded,
@@ -132,15 +133,36 @@ async function connect(
  */
 function noteOutages(tree: Tree, servers: string, clock: Clock, log: Log): void {
   let since: number | undefined;
-  tree.onSession(({ state }) => {
+  let isLost = false;
+  tree.onSession((session) => {
+    const { state } = session;
     if (state === "suspended" && since === undefined) {
       since = clock.monotonic();
-      log.warn({ servers }, "lost the connection to ZooKeeper; will retry until it is back");
+      log.warn(
+        { servers },
+        `lost the connection to ZooKeeper; will retry until it is back${whyAway(session)}`,
+      );
+    } else if (!isLost && isDataLost(session)) {
+      log.error({ servers }, `ZooKeeper is back, and cannot be used${whyAway(session)}`);
     } else if (state === "connected" && since !== undefined) {
       log.info({ servers, ms: Math.round(clock.monotonic() - since) }, "connected to ZooKeeper again");
       since = undefined;
     }
+    isLost = isDataLost(session);
   });
+}
+
+/** Why the tree is away, to be put behind what follows from it; with the remedy where it does not come back by itself. */
+export function whyAway(session: Session): string {
+  const { cause } = session;
+  if (cause === undefined) return "";
+  const remedy =
+    'start it with its data; or go on as "Restore a backup of ZooKeeper" in docs/how-to/upgrade-and-go-back.md says, and restart all launchers, builders and Zuul';
+  return `: ${messageOf(cause)}${isDataLost(session) ? `: ${remedy}` : ""}`;
+}
+
+function isDataLost({ cause }: Session): boolean {
+  return (cause as { readonly code?: unknown } | undefined)?.code === "zookeeper.data_lost";
 }
 
 /** Read once: renewed files count from the next start. */

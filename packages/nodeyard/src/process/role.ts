@@ -8,6 +8,7 @@ import type { BuildLogPart, BuildLogRange, LauncherUse, ProviderMachines } from 
 import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
+import { whyAway } from "./open-tree.ts";
 import type { Answers, SurveyOf } from "./surveys.ts";
 
 /** What a role is started with: the process has opened it, and closes it after the role. A role opens only its own files. */
@@ -62,8 +63,10 @@ export interface Role {
 
 /** Whether the process may act on the tree now: the session is connected, and has been confirmed within its time. */
 export function treeReadiness({ tree, machine }: Pick<RoleParts, "tree" | "machine">): Readiness {
-  const { state, trustedUntil } = tree.session();
-  if (state !== "connected") return { ready: false, why: `the connection with the tree is ${state}` };
+  const session = tree.session();
+  const { state, trustedUntil } = session;
+  if (state !== "connected")
+    return { ready: false, why: `the connection with the tree is ${state}${whyAway(session)}` };
   const trusted = machine.clock.monotonic() < trustedUntil;
   return { ready: trusted, why: trusted ? "" : "the tree has not answered for too long" };
 }

@@ -153,3 +153,39 @@ test("a command gives up on a ZooKeeper that is not there, with one line", async
     await site.close();
   }
 });
+
+test.skipIf(requireZooKeeper())(
+  "a ZooKeeper that comes back empty is named with the remedy, in the log of launcher and builder, /ready and doctor",
+  async () => {
+    const full = await startZooKeeper();
+    const extra = `zookeeper-servers:\n  - {host: ${full.host}, port: ${full.port}}\nzookeeper-timeout: 4.0\n`;
+    const site = new Site("");
+    site.write(`${fakeConfig({ extra, minReady: 1 })}images-dir: ${site.folder}\n`);
+    const launcher = site.start("-c", site.config, "launcher", "--webapp", "127.0.0.1:0");
+    const builder = site.start("-c", site.config, "builder");
+    let empty: ZooKeeperServer | undefined;
+    try {
+      await launcher.printed("the launcher runs");
+      await builder.printed("the builder runs");
+      await full.kill();
+      empty = await startZooKeeper({ port: full.plainPort });
+      for (const daemon of [launcher, builder]) {
+        await daemon.printed("ZooKeeper is back, and cannot be used");
+        expect(daemon.err).toMatch(/its data was lost, or restored from a copy: start it with its data; or/);
+        expect(daemon.err.match(/cannot be used/g)).toHaveLength(1);
+      }
+      const { code, out } = await site.run("-c", site.config, "doctor");
+      expect(code).toBe(1);
+      expect(out).toMatch(
+        /^WRONG {2}process .*its data was lost, .*restart all launchers, builders and Zuul/m,
+      );
+      await empty.stop();
+      await full.restart();
+      await launcher.printed("connected to ZooKeeper again");
+    } finally {
+      await site.close();
+      await empty?.stop();
+      await full.stop();
+    }
+  },
+);

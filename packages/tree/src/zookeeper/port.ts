@@ -32,12 +32,14 @@ export class ZooKeeperPort implements Port {
   readonly #source: ClientSource;
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #offset = new ClockOffset();
+  #cause: Error | undefined;
 
   constructor(client: ZooKeeper, clock: Clock, maxRequestBytes: number) {
     this.#client = client;
     this.#clock = clock;
     this.capabilities = { shared: true, durable: true, maxRequestBytes };
-    client.onStatus(() => {
+    client.onStatus(({ cause }) => {
+      this.#cause = cause;
       const session = this.session();
       for (const tell of [...this.#listeners]) tell(session);
     });
@@ -57,6 +59,7 @@ export class ZooKeeperPort implements Port {
       epoch,
       state,
       trustedUntil: over ? Number.NEGATIVE_INFINITY : lastAnsweredSentAt + TRUST * timeoutMs,
+      ...(this.#cause && { cause: this.#cause }),
     };
   }
 

@@ -81,6 +81,17 @@ export class Connection {
     return this.channel.answeredSentAt;
   }
 
+  /** The server was asked for a session and has not answered. */
+  get unanswered(): boolean {
+    return this.#asked && this.#heartbeat === undefined;
+  }
+
+  /** HOST:PORT, with the address if that is another. */
+  get place(): string {
+    const { host, port, address } = this.#endpoint;
+    return host === address ? `${host}:${port}` : `${host}:${port} (${address})`;
+  }
+
   /** Sends credentials to the server. `done` receives the error with which the server refused them, or undefined. */
   authenticate(info: AuthInfo, done: AuthCallback): void {
     const auth = typeof info.auth === "string" ? Buffer.from(info.auth) : info.auth;
@@ -200,7 +211,7 @@ export class Connection {
 
   /** A server closes the connection without a reply when it is behind the client's zxid, has too many connections, or has no quorum. */
   #howClosed(): string {
-    return this.#asked && this.#heartbeat === undefined
+    return this.unanswered
       ? "the connection was closed with the request for a session unanswered"
       : "the connection was closed";
   }
@@ -208,9 +219,7 @@ export class Connection {
   /** An error that names the server. */
   #lost(why: string, cause?: Error): ZooKeeperError {
     if (cause instanceof ZooKeeperError) return cause;
-    const { host, port, address } = this.#endpoint;
-    const place = host === address ? `${host}:${port}` : `${host}:${port} (${address})`;
     const because = cause === undefined ? "" : `: ${cause.message}`;
-    return new ZooKeeperError("zookeeper.disconnected", `${place}: ${why}${because}`, { cause });
+    return new ZooKeeperError("zookeeper.disconnected", `${this.place}: ${why}${because}`, { cause });
   }
 }

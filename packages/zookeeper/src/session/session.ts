@@ -4,6 +4,7 @@ import {
   AuthFailed,
   Closed,
   ConnectionLost,
+  DataLost,
   DeadlineExceeded,
   SessionExpired,
   ZooKeeperError,
@@ -23,6 +24,7 @@ import { WatchRegistry } from "./watch-registry.ts";
 
 /** What a client without a session sends in place of a password. */
 const NO_PASSWORD: Uint8Array = new Uint8Array(16);
+const GOODBYE = { type: OpCode.closeSession } as const;
 /** Longest wait for the answer to a closeSession (milliseconds). */
 const CLOSE_LIMIT = 5_000;
 
@@ -69,6 +71,13 @@ export class Session implements SessionInfo {
   #lastZxid = 0n;
   /** Of earlier connections: monotonic milliseconds at which the last answered request was sent. */
   #answeredSentAt = Number.NEGATIVE_INFINITY;
+  /** Since when no server has answered the request to continue the session, monotonic milliseconds; undefined: the last one did. */
+  #refusedSince: number | undefined;
+  /** The connection that compares the servers' data with what this client has seen. */
+  #comparing: Connection | undefined;
+  /** Whether the last attempt compared, and what it found wrong. */
+  #compared = false;
+  #dataLost: DataLost | undefined;
   /** Set once `close` was called. */
   #closing: { readonly done: () => void; readonly promise: Promise<void> } | undefined;
 
@@ -79,8 +88,11 @@ export class Session implements SessionInfo {
     this.#auth = [...settings.auth];
     this.queue = new RequestQueue(settings, () => this.epoch);
     this.#dialer = new Dialer(target.hosts, settings, {
-      attempt: (endpoint, limitMs, done) => this.#attempt(endpoint, limitMs, done),
-      failed: (error) => this.#post(error),
+      attempt: (endpoint, limitMs, done) =>
+        this.#shouldCompare()
+          ? this.#compare(endpoint, limitMs, done)
+          : this.#attempt(endpoint, limitMs, done),
+      failed: (error) => this.#post(this.#dataLost ?? error),
     });
     this.board = new StatusBoard(this.#status(false));
   }
@@ -173,8 +185,7 @@ export class Session implements SessionInfo {
     const limit = Math.min(CLOSE_LIMIT, this.timeoutMs);
     const timer: Timer = this.#settings.clock.setTimer(limit, () => this.#finish());
     const end = () => this.#finish();
-    const goodbye = { type: OpCode.closeSession } as const;
-    connection.channel.send(new Pending(goodbye, end, Number.POSITIVE_INFINITY, limit, ANY_EPOCH));
+    connection.channel.send(new Pending(GOODBYE, end, Number.POSITIVE_INFINITY, limit, ANY_EPOCH));
     return promise.finally(() => timer.cancel());
   }
 
@@ -197,11 +208,51 @@ export class Session implements SessionInfo {
       event: (event, zxid) => this.#event(event, zxid),
       room: () => this.queue.pump(),
       over: (cause) => {
+        if (connection.unanswered && this.#rejoinable)
+          this.#refusedSince ??= this.#settings.clock.monotonic();
         this.#over(cause, ready, expired);
         done({ cause, ready, expired });
       },
     });
     this.#connection = connection;
+  }
+
+  /** A server that is behind this client, is overloaded or has no quorum closes the connection without a word: a comparison tells the first. */
+  #shouldCompare(): boolean {
+    const refusedMs = this.#settings.clock.monotonic() - (this.#refusedSince ?? Number.POSITIVE_INFINITY);
+    this.#compared = refusedMs > this.timeoutMs && !this.#compared;
+    return this.#compared;
+  }
+
+  /**
+   * Makes another session and ends it at once. The end is a write, so the server that answers has applied all changes before it; when its zxid is
+   * below what this client has seen nevertheless, these changes are gone for good.
+   */
+  #compare(endpoint: Endpoint, limitMs: number, done: (outcome: DialOutcome) => void): void {
+    const fresh = { ...this.#connectRequest(), lastZxidSeen: 0n, sessionId: 0n, passwd: NO_PASSWORD };
+    const connection = new Connection(endpoint, limitMs, this.#settings, this.chroot, this.#auth, this.sums, {
+      connectRequest: () => fresh,
+      welcomed: () => undefined,
+      ready: () => {
+        const end = () => {
+          const { place, channel } = connection;
+          const isBehind = channel.lastZxid < this.#lastZxid;
+          this.#dataLost = isBehind ? new DataLost(place, channel.lastZxid, this.#lastZxid) : undefined;
+          if (!isBehind) this.#refusedSince = undefined;
+          connection.end(
+            this.#dataLost ?? new ZooKeeperError("zookeeper.disconnected", `${place}: compared`),
+          );
+        };
+        connection.channel.send(new Pending(GOODBYE, end, Number.POSITIVE_INFINITY, 0, ANY_EPOCH));
+      },
+      event: () => {},
+      room: () => {},
+      over: (cause) => {
+        this.#comparing = undefined;
+        done({ cause, ready: false, expired: false });
+      },
+    });
+    this.#comparing = connection;
   }
 
   /** Asks to continue the session, or for a new one. */
@@ -218,6 +269,8 @@ export class Session implements SessionInfo {
 
   /** Takes the server's answer. Returns an error when the session has expired or the server is not acceptable. */
   #welcomed(response: ConnectResponse): Error | undefined {
+    this.#refusedSince = undefined;
+    this.#dataLost = undefined;
     if (response.timeOut <= 0) return new SessionExpired({ op: "connect" });
     if (response.readOnly && !this.#settings.allowReadOnly) {
       return new ZooKeeperError(
@@ -305,6 +358,7 @@ export class Session implements SessionInfo {
     // Requests fail before the listeners learn of the end, and the connection goes last: closing it sends what was written.
     this.queue.close(cause);
     connection?.close();
+    this.#comparing?.close();
     this.watches.expire();
     this.#post(cause ?? new Closed({ op: "session" }));
     this.#closing?.done();
