@@ -4,7 +4,6 @@ import {
   AuthFailed,
   Closed,
   ConnectionLost,
-  DataLost,
   DeadlineExceeded,
   SessionExpired,
   ZooKeeperError,
@@ -12,8 +11,9 @@ import {
 import { stripChroot } from "../paths.ts";
 import type { AuthInfo, Endpoint, OpOptions, SessionInfo, SessionState, Status, Timer } from "../types.ts";
 import type { ConnectRequest, ConnectResponse, WatcherEvent } from "../wire/messages.ts";
-import { OpCode, Xid } from "../wire/op-code.ts";
+import { Xid } from "../wire/op-code.ts";
 import type { Sums } from "./channel.ts";
+import { Comparison, GOODBYE, NO_PASSWORD } from "./comparison.ts";
 import { Connection } from "./connection.ts";
 import { Dialer, type DialOutcome } from "./dialer.ts";
 import { ANY_EPOCH, Pending } from "./pending.ts";
@@ -22,9 +22,6 @@ import type { Settings } from "./settings.ts";
 import { StatusBoard } from "./status-board.ts";
 import { WatchRegistry } from "./watch-registry.ts";
 
-/** What a client without a session sends in place of a password. */
-const NO_PASSWORD: Uint8Array = new Uint8Array(16);
-const GOODBYE = { type: OpCode.closeSession } as const;
 /** Longest wait for the answer to a closeSession (milliseconds). */
 const CLOSE_LIMIT = 5_000;
 
@@ -71,13 +68,7 @@ export class Session implements SessionInfo {
   #lastZxid = 0n;
   /** Of earlier connections: monotonic milliseconds at which the last answered request was sent. */
   #answeredSentAt = Number.NEGATIVE_INFINITY;
-  /** Since when no server has answered the request to continue the session, monotonic milliseconds; undefined: the last one did. */
-  #refusedSince: number | undefined;
-  /** The connection that compares the servers' data with what this client has seen. */
-  #comparing: Connection | undefined;
-  /** Whether the last attempt compared, and what it found wrong. */
-  #compared = false;
-  #dataLost: DataLost | undefined;
+  readonly #comparison: Comparison;
   /** Set once `close` was called. */
   #closing: { readonly done: () => void; readonly promise: Promise<void> } | undefined;
 
@@ -89,11 +80,16 @@ export class Session implements SessionInfo {
     this.queue = new RequestQueue(settings, () => this.epoch);
     this.#dialer = new Dialer(target.hosts, settings, {
       attempt: (endpoint, limitMs, done) =>
-        this.#shouldCompare()
-          ? this.#compare(endpoint, limitMs, done)
+        this.#comparison.isDue(this.timeoutMs)
+          ? this.#comparison.begin(endpoint, limitMs, this.#lastZxid, done)
           : this.#attempt(endpoint, limitMs, done),
-      failed: (error) => this.#post(this.#dataLost ?? error),
+      failed: (error) => this.#post(this.#comparison.found ?? error),
     });
+    this.#comparison = new Comparison(
+      settings,
+      (limits, callbacks) =>
+        new Connection(...limits, settings, this.chroot, this.#auth, this.sums, callbacks),
+    );
     this.board = new StatusBoard(this.#status(false));
   }
 
@@ -208,51 +204,12 @@ export class Session implements SessionInfo {
       event: (event, zxid) => this.#event(event, zxid),
       room: () => this.queue.pump(),
       over: (cause) => {
-        if (connection.unanswered && this.#rejoinable)
-          this.#refusedSince ??= this.#settings.clock.monotonic();
+        if (connection.unanswered && this.#rejoinable) this.#comparison.refused();
         this.#over(cause, ready, expired);
         done({ cause, ready, expired });
       },
     });
     this.#connection = connection;
-  }
-
-  /** A server that is behind this client, is overloaded or has no quorum closes the connection without a word: a comparison tells the first. */
-  #shouldCompare(): boolean {
-    const refusedMs = this.#settings.clock.monotonic() - (this.#refusedSince ?? Number.POSITIVE_INFINITY);
-    this.#compared = refusedMs > this.timeoutMs && !this.#compared;
-    return this.#compared;
-  }
-
-  /**
-   * Makes another session and ends it at once. The end is a write, so the server that answers has applied all changes before it; when its zxid is
-   * below what this client has seen nevertheless, these changes are gone for good.
-   */
-  #compare(endpoint: Endpoint, limitMs: number, done: (outcome: DialOutcome) => void): void {
-    const fresh = { ...this.#connectRequest(), lastZxidSeen: 0n, sessionId: 0n, passwd: NO_PASSWORD };
-    const connection = new Connection(endpoint, limitMs, this.#settings, this.chroot, this.#auth, this.sums, {
-      connectRequest: () => fresh,
-      welcomed: () => undefined,
-      ready: () => {
-        const end = () => {
-          const { place, channel } = connection;
-          const isBehind = channel.lastZxid < this.#lastZxid;
-          this.#dataLost = isBehind ? new DataLost(place, channel.lastZxid, this.#lastZxid) : undefined;
-          if (!isBehind) this.#refusedSince = undefined;
-          connection.end(
-            this.#dataLost ?? new ZooKeeperError("zookeeper.disconnected", `${place}: compared`),
-          );
-        };
-        connection.channel.send(new Pending(GOODBYE, end, Number.POSITIVE_INFINITY, 0, ANY_EPOCH));
-      },
-      event: () => {},
-      room: () => {},
-      over: (cause) => {
-        this.#comparing = undefined;
-        done({ cause, ready: false, expired: false });
-      },
-    });
-    this.#comparing = connection;
   }
 
   /** Asks to continue the session, or for a new one. */
@@ -269,8 +226,7 @@ export class Session implements SessionInfo {
 
   /** Takes the server's answer. Returns an error when the session has expired or the server is not acceptable. */
   #welcomed(response: ConnectResponse): Error | undefined {
-    this.#refusedSince = undefined;
-    this.#dataLost = undefined;
+    this.#comparison.forget();
     if (response.timeOut <= 0) return new SessionExpired({ op: "connect" });
     if (response.readOnly && !this.#settings.allowReadOnly) {
       return new ZooKeeperError(
@@ -358,7 +314,7 @@ export class Session implements SessionInfo {
     // Requests fail before the listeners learn of the end, and the connection goes last: closing it sends what was written.
     this.queue.close(cause);
     connection?.close();
-    this.#comparing?.close();
+    this.#comparison.close();
     this.watches.expire();
     this.#post(cause ?? new Closed({ op: "session" }));
     this.#closing?.done();
