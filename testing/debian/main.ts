@@ -26,6 +26,8 @@ const INSTALLED = [
   "/usr/share/nodeyard/monitoring/nodeyard.rules.yaml",
   "/usr/share/nodeyard/monitoring/nodeyard.dashboard.json",
   "/usr/share/doc/nodeyard/alerts.md.gz",
+  "/usr/share/doc/nodeyard/html/docs/README.html",
+  "$(nodeyard docs install)",
 ];
 /** A build that needs what a build gets: namespaces of its own, with the processes in them, as root of them. */
 const BUILD = "test $$ -lt 20 && test -d /proc/1 && test $(id -u) = 0 && echo image >$DIB_IMAGE_FILENAME.raw";

@@ -16,11 +16,12 @@ import { manualPages, type Pages, sliverHostPages } from "../generate/manual.ts"
 import { writeCode } from "./code.ts";
 import { builtManifest } from "./manifest.ts";
 import { readPackages, type SourcePackage } from "./packages.ts";
+import { npm } from "./release.ts";
 import { rewriteRequires, rewriteTypes } from "./specifiers.ts";
 
 /**
  * Builds every package of the workspace into its `dist`, which is a package of its own: JavaScript and declarations below
- * `src` (so that relative paths, that of package.json too, mean the same), README, licence, manual pages, and a package.json that
+ * `src` (so that relative paths, that of package.json too, mean the same), README, licence, manual pages, the site, and a package.json that
  * points at them. Returns the folders. Rejects when something does not compile.
  */
 export async function build(root: string): Promise<string[]> {
@@ -83,6 +84,7 @@ async function assemble(
     return name.endsWith(".cjs") ? rewriteRequires : "as is";
   });
   if (source.folder === "dashboard") await writePage(join(dist, "page"));
+  if (source.folder === "nodeyard") writeSite(root, join(dist, "site"));
   for (const name of ["README.md", "LICENSE"]) {
     const file = [join(source.path, name), join(root, name)].find((path) => existsSync(path));
     if (file !== undefined) copyFileSync(file, join(dist, name));
@@ -102,6 +104,11 @@ async function writePage(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const { path, bytes } of await readPage())
     writeFileSync(join(folder, path === "/" ? "index.html" : basename(path)), bytes);
+}
+
+/** The documentation, where `nodeyard docs` of the built package finds it. Throws when Sphinx is missing or finds a fault in a page. */
+function writeSite(root: string, folder: string): void {
+  npm(root, "run", "--silent", "site", "--", folder);
 }
 
 function makeExecutable(path: string): void {

@@ -98,6 +98,7 @@ export function copyProgram(root: string, target: string): void {
     const unread = link ? UNREAD_OURS : UNREAD_FILES;
     const filter = (file: string) => {
       const name = relative(from, file);
+      if (link && /^site(\/|$)/.test(name)) return true;
       return !UNREAD_TOP.test(name) && (name === "" || !unread.test(basename(name)));
     };
     cpSync(from, join(target, path), { recursive: true, filter });

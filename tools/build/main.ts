@@ -34,6 +34,7 @@ try {
     process.exit(0);
   }
   // First: the build takes minutes.
+  demandTools("npm run build", "sphinx-build");
   if (values.deb !== undefined) demandTools("--deb", "dpkg-buildpackage", "dh");
   if (values.oci !== undefined) demandTools("--oci", "mmdebstrap");
   const dists = await build(root);

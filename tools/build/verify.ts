@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { PackageJson } from "./packages.ts";
 import { scriptOf } from "./page.ts";
 import { npm, pack } from "./release.ts";
@@ -21,6 +21,7 @@ export function verify(dists: readonly string[], page?: string): string[] {
       ...(manifest.name === "@nodeyard/dashboard" ? readsPage(folder) : []),
       ...runPrograms(folder, manifest),
       ...manualPages(folder, manifest),
+      ...(manifest.name === "nodeyard" ? findsDocs(folder) : []),
     ]);
     if (page === undefined) return tried;
     const home = join(folder, "home");
@@ -98,6 +99,18 @@ function manualPages(
     if (!existsSync(link)) throw new Error(`${name} has no manual page ${link}`);
   }
   return man.length === 0 ? [] : [`${man.length} manual pages of ${name}`];
+}
+
+/** The site comes with the program, with the sources that its pages link to. */
+function findsDocs(folder: string): string[] {
+  const page = execute(folder, folder, [join(folder, "bin/nodeyard"), "docs", "install"]).trim();
+  const links = [...readFileSync(page, "utf8").matchAll(/href="(\.\.[^"#]*)/g)].map(([, link]) =>
+    join(dirname(page), link!),
+  );
+  const broken = links.filter((link) => !existsSync(link));
+  if (!page.endsWith(".html") || broken.length > 0)
+    throw new Error(`${page} links to ${broken.join(", ") || "itself only"}`);
+  return ["nodeyard docs"];
 }
 
 /** Runs a program with the installed ones and those of the system in PATH, and nothing else of this process's environment. */

@@ -102,6 +102,6 @@ export function kindOfFault(fault: AwsFault): DriverErrorKind {
 function remedyOf({ code }: AwsFault): string {
   if (CREDENTIAL.test(code)) return "; check the credentials of the provider's profile";
   return PERMISSION.test(code)
-    ? "; compare the policy of the credential with docs/how-to/connect-aws.md"
+    ? '; compare the policy of the credential with that of "nodeyard docs connect-aws"'
     : "";
 }

@@ -209,6 +209,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/plan.ts")).definePlan,
   },
   {
+    name: "docs",
+    summary: "print where the documentation of this version is on this machine, or a page of it",
+    load: async () => (await import("./commands/docs.ts")).defineDocs,
+  },
+  {
     name: "completion",
     summary: "print the script that lets a shell complete commands and options",
     load: async () => (await import("./commands/completion.ts")).defineCompletion,

@@ -28,7 +28,7 @@ export function migrationReport(
     section("To change before a launcher of Nodeyard loads the file", errors),
     section("Keys in use that do something else", byMeaning(differences)),
     ...treeSections(survey),
-    "How to move step by step: docs/how-to/replace-a-python-launcher.md. What differs whatever the file says: docs/design/differences.md.\n",
+    'How to move step by step: "nodeyard docs replace-a-python-launcher". What differs whatever the file says: "nodeyard docs differences".\n',
   ].join("\n");
 }
 

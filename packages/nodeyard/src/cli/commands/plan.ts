@@ -120,7 +120,7 @@ function demandOf(session: Session, { since, days, demand: files }: PlanOptions)
   const where = files === undefined ? journal : files.join(", ");
   throw new CommandError(
     "cli.no_demand",
-    `there is no request in ${where}${since === undefined ? "" : " since then"}; see docs/how-to/plan-a-change.md`,
+    `there is no request in ${where}${since === undefined ? "" : " since then"}; see "nodeyard docs plan-a-change"`,
   );
 }
 
