@@ -63,7 +63,7 @@ describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", () =
       return (await backEnd.configure(config!, signal)).unenforced.filter((line) => line.startsWith("io"));
     };
     await bringUp(backEnd, configsOf(real.key, { 2: { ioReadOps: OPERATIONS, ioWeight: 300 } }));
-    const device = (await real.machine().pool.device(false))!;
+    const device = (await real.machine().pool.device())!;
     const direct = `dd if=/dev/zero of=/tmp/f bs=4k count=${READS} oflag=sync 2>/dev/null; dd if=/tmp/f of=/dev/null bs=4k iflag=direct 2>&1`;
     const took = async () =>
       Number(/, ([\d.e-]+) s,/.exec(await inSliver(real, 2, direct))?.[1] ?? Number.NaN);

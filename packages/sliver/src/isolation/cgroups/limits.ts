@@ -142,7 +142,7 @@ const USUAL_WEIGHT = 100;
 const WEIGHTS = [10, 1000] as const;
 
 /** Whether slivers' parts of the disk's time differ from the usual one, which needs a scheduler that weighs. */
-export function asksForWeight({ effective }: Pick<SliverConfig, "effective">): boolean {
+function asksForWeight({ effective }: Pick<SliverConfig, "effective">): boolean {
   return effective.ioWeight !== USUAL_WEIGHT;
 }
 

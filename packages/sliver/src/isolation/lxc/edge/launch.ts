@@ -4,7 +4,7 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { CommandError, MachineError } from "../../../errors.ts";
 import { PARENT } from "../../cgroups/edge/cgroups.ts";
-import { asksForWeight, keptHierarchies, type LimitWrites, limitWrites } from "../../cgroups/limits.ts";
+import { keptHierarchies, type LimitWrites, limitWrites } from "../../cgroups/limits.ts";
 import { together, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import { type Bind, lxcConfig } from "../lxc-config.ts";
@@ -69,13 +69,13 @@ async function cacheBinds(
   );
 }
 
-/** The limits of a sliver on this machine, whose disk is made to weigh when one of them is a weight. */
+/** The limits of a sliver on this machine. */
 export async function limitsOf(
   { cgroups, pool, options, tasks }: SliverMachine,
   config: SliverConfig,
 ): Promise<LimitWrites> {
   const { memory, weight } = options;
-  return limitWrites(config, cgroups.layout, await pool.device(asksForWeight(config)), {
+  return limitWrites(config, cgroups.layout, await pool.device(), {
     memory,
     weight,
     tasks,

@@ -54,6 +54,9 @@ export class Pool {
     }
     const info = await stat(this.folder);
     if (info.uid !== 0 || (info.mode & 0o077) !== 0) await run(["chmod", "700", this.folder], { signal });
+    // Not the usual scheduler of a loop device, which serves who asks most.
+    const device = await this.device();
+    if (device !== undefined) await schedule(device.number, "bfq");
     await run(["btrfs", "quota", "enable", this.folder], { signal });
     const threshold = await this.#quotaFile("drop_subtree_threshold");
     if (threshold !== undefined) await writeFile(threshold, ALWAYS_COUNT).catch(() => undefined);
@@ -88,7 +91,7 @@ export class Pool {
     if (this.#file === undefined) await this.groups.hurry(signal);
     await this.groups.stop();
     // The loop device stays when the pool goes, so what was changed is changed back.
-    const device = await this.device(false);
+    const device = await this.device();
     if (device?.weighs) await schedule(device.number, "none");
     if (device !== undefined) await run(["umount", this.folder], { signal });
   }
@@ -123,14 +126,12 @@ export class Pool {
     return false;
   }
 
-  /** The device that only the pool uses; `weigh`: it is given a scheduler that weighs. Undefined when the pool shares its device. */
-  async device(weigh: boolean): Promise<PoolDevice | undefined> {
+  /** The device that only the pool uses. Undefined when the pool shares its device. */
+  async device(): Promise<PoolDevice | undefined> {
     const source = this.#file === undefined ? undefined : await this.#source();
     if (source === undefined) return undefined;
     const { rdev } = await stat(source);
     const number = deviceNumber(rdev).join(":");
-    // Not the usual scheduler of a loop device: it costs some of the disk's speed.
-    if (weigh) await schedule(number, "bfq");
     return { number, weighs: (await scheduler(number)) === "bfq" };
   }
 
