@@ -65,7 +65,10 @@ function idOf({ kind, name }: Pick<StandingFact, "kind" | "name">): string {
 
 /** What several members, or several facts of one, say of one thing. */
 function merged(facts: readonly Stated[]): Standing {
-  const [worst] = facts.toSorted((a, b) => severity(a.state) - severity(b.state));
+  // Of members that say the same, one that knows the cause.
+  const [worst] = facts.toSorted(
+    (a, b) => severity(a.state) - severity(b.state) || Number(a.cause === null) - Number(b.cause === null),
+  );
   const { member: _member, labels, ...fact } = worst!;
   const members = facts.filter((one) => one.state === fact.state).map(({ member }) => member);
   return {
@@ -100,7 +103,10 @@ function memberFact({ kind, hostname, state: own }: ComponentRecord): readonly S
 
 /** Pools of launchers that report nothing, such as Nodepool's: they are registered, so they serve. */
 function poolFacts(pools: readonly ComponentRecord[], stated: readonly Stated[]): readonly Stated[] {
-  const reporters = new Set(stated.map(({ member }) => member));
+  // A builder's report, of the same host, says nothing of them.
+  const reporters = new Set(
+    stated.filter(({ kind }) => kind !== "image" && kind !== "builder").map(({ member }) => member),
+  );
   return pools
     .filter(({ providerName, hostname }) => providerName !== null && !reporters.has(hostname))
     .map(({ providerName, hostname, supportedLabels: labels }) =>

@@ -19,6 +19,7 @@ import {
   openInstallation,
   Registration,
   retryInterrupted,
+  StandingReporter,
 } from "../coordination/index.ts";
 import { type Counters, Live, type LiveWork, type Log } from "../telemetry/index.ts";
 import { type NodeEntry, View } from "../view/index.ts";
@@ -30,6 +31,7 @@ import { sweepFiles } from "./control/local-files.ts";
 import { imageOutlooks } from "./control/outlook.ts";
 import { type Progress, ProgressTable } from "./control/progress.ts";
 import { ImageProviders } from "./control/providers.ts";
+import { builderFacts, recallFailures } from "./control/report.ts";
 import { SourceTable } from "./control/sources.ts";
 import { Workers } from "./control/workers.ts";
 import { readBuildLog, untilLogGrows } from "./edge/build-log.ts";
@@ -79,6 +81,7 @@ export class Builder {
   readonly #providers: ImageProviders;
   readonly #workers: Workers;
   readonly #answerer: Answerer;
+  readonly #reporter: StandingReporter;
   readonly #context: BuilderContext;
   readonly #stop = new AbortController();
   /** Callers of `buildLog` that wait for more. */
@@ -92,6 +95,7 @@ export class Builder {
   #began = false;
   /** Uploads that are deleted when the last node that booted from them is gone. */
   #awaited: ReadonlySet<string> = new Set();
+  readonly #putOff = (key: string) => this.#workers.putOff(key);
   #unlisten: () => void = () => {};
 
   /** Starts a builder and resolves when it works. Rejects when the tree or the disk cannot be used. */
@@ -113,10 +117,11 @@ export class Builder {
     this.#registration = new Registration({ tree, clock, random, log }, identity.hostname);
     const live = new Live(clock);
     this.#providers = new ImageProviders(
-      { clock, random, log, counters, live, installation },
+      { tree, clock, random, log, counters, live, installation },
       options.scan,
       options.driverOf,
       () => this.#workers.turn(),
+      () => this.#reporter.wake(),
     );
     const config = () => this.#config.builder;
     this.#context = {
@@ -131,6 +136,7 @@ export class Builder {
       disk,
       progress: new ProgressTable(clock),
       sources: new SourceTable(disk, log, config),
+      failures: new Map(),
       installation,
       builderId,
       fqdn: identity.fqdn,
@@ -143,7 +149,18 @@ export class Builder {
       this.#context,
       { kind: "builder", prefix: "builder-", ...identity },
       this.#registration,
-      { renewed: () => this.#workers.turn() },
+      {
+        renewed: () => {
+          this.#workers.turn();
+          this.#reporter.wake();
+        },
+      },
+    );
+    const { hostname } = identity;
+    this.#reporter = new StandingReporter(
+      this.#context,
+      { name: () => this.#membership.name, hostname },
+      () => builderFacts(this.#context, hostname, this.#providers.closed, this.#putOff, this.stuck()),
     );
     this.#sweep = new Controller(this.#context, {
       name: "builds, uploads and files that go",
@@ -173,7 +190,10 @@ export class Builder {
     this.#workers = new Workers(this.#context, {
       ...this.workers,
       signal: this.#stop.signal,
-      onEnd: () => this.#sweep.wake(SOON_MS),
+      onEnd: () => {
+        this.#sweep.wake(SOON_MS);
+        this.#reporter.wake();
+      },
     });
   }
 
@@ -222,6 +242,7 @@ export class Builder {
     this.#config = config;
     await this.#providers.apply(this.#relevant());
     this.#workers.turn();
+    this.#reporter.wake();
     this.#sweep.wake(SOON_MS);
   }
 
@@ -230,7 +251,12 @@ export class Builder {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort(new Error("the builder is stopping"));
     this.#membership.stop();
-    const ended = [this.#workers.drain(), this.#sweep.close(), this.#leakSweep.close()];
+    const ended = [
+      this.#workers.drain(),
+      this.#sweep.close(),
+      this.#leakSweep.close(),
+      this.#reporter.close(),
+    ];
     await settledWithin(this.#options.clock, graceMs, Promise.all(ended));
     await this.#membership.leave();
     await this.#providers.close();
@@ -252,17 +278,22 @@ export class Builder {
     if (this.#options.view === undefined) await this.view.start();
     this.#unlisten = this.view.onEvent((event) => {
       this.#answerer.onEvent(event);
-      if (event.type === "image") this.#workers.changed(event.image);
-      else if (event.type === "complete") this.#workers.turn();
+      if (event.type === "image") {
+        this.#workers.changed(event.image);
+        this.#reporter.wake();
+      }
+      if (event.type === "complete") this.#workers.turn();
       if (event.type === "node" && event.after === undefined && this.#isAwaited(event.before))
         this.#sweep.wake(SOON_MS);
       const isTrialReport = event.type === "own" && canaryImage(event.path) !== undefined;
       if (isTrialReport || event.type === "image" || event.type === "complete") this.#sweep.wake(SOON_MS);
     });
     await this.#membership.begin();
+    this.#reporter.start();
     await this.#providers.apply(this.#relevant());
     // Before any new work: the sweep settles the records of builds and uploads that a former process left.
     await this.#sweep.look();
+    await recallFailures(this.#context);
     this.#workers.open();
     this.#leakSweep.wake();
     this.#began = true;
@@ -293,8 +324,7 @@ export class Builder {
       ...(part !== undefined && { log: part }),
     };
     if (image === undefined) return testimony;
-    const putOff = (key: string) => this.#workers.putOff(key);
-    return { ...testimony, imageStandings: await imageOutlooks(this.#context, image, putOff) };
+    return { ...testimony, imageStandings: await imageOutlooks(this.#context, image, this.#putOff) };
   }
 
   /** Whether the deletion of an upload waits for this node. */

@@ -42,7 +42,8 @@ function builderText(
 ): string {
   const who = several ? member : host;
   const what = work === "build" ? "build" : `upload to ${provider}`;
-  const row = factRow(facts, now);
+  const { last_lines: _, ...others } = facts;
+  const row = factRow(others, now);
   const at = tryText(next_try, now);
   const next = at && `; next try ${at}`;
   return `  ${who}, ${what}: ${meaning ?? UNKNOWN_REASON} (${code})${row === "" ? "" : `: ${row}`}${next}`;

@@ -10,6 +10,9 @@ export const UNKNOWN_REASON = "a reason that this release does not know";
 /** One line per fact that says something; `now` is tree time, milliseconds. */
 export function factLines(facts: Readonly<Record<string, unknown>>, now: number): string[] {
   return Object.entries(facts).flatMap(([key, value]) => {
+    // Of a log: each line as it stands there.
+    if (key === "last_lines" && Array.isArray(value))
+      return ["  its last lines:", ...value.map((line) => `    ${line}`)];
     const text = valueText(key, value, now);
     return text === "" ? [] : [`  ${key.replaceAll("_", " ").padEnd(15)} ${text}`];
   });

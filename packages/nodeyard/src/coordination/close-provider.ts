@@ -11,6 +11,12 @@ export function observeApi(counters: Counters, provider: string): NonNullable<Dr
     counters.time("provider.api_call", ms, { provider, operation, result });
 }
 
+/** Why an opening failed. A time limit alone is no cause: the last request without an answer says what the far end, or the way to it, said. */
+export function openingError(error: unknown, lastTry: string | undefined): string {
+  const isLate = /provider_silent$/.test(String((error as { readonly code?: unknown }).code));
+  return isLate && lastTry !== undefined ? `${lastTry} (${messageOf(error)})` : messageOf(error);
+}
+
 /**
  * Closes a driver or provider. A driver may come from a third party: when its `close` fails or does not end in time, that is logged
  * and the caller continues (rule 8). Never rejects.

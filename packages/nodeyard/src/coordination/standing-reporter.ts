@@ -3,6 +3,7 @@ import {
   STANDINGS,
   type StandingFact,
   type StandingState,
+  standingFact,
   standingPath,
 } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
@@ -16,6 +17,15 @@ const GATHER_MS = 250;
 const RESYNC_MS = 60_000;
 /** Bytes for which a reporter rests a millisecond: a large report is written less often, so that all of them cost the tree little. */
 const BYTES_PER_MS = 32;
+
+/** A member that runs, and does not do all of its work: why. Nothing where it does. */
+export function notReady(
+  kind: "launcher" | "builder",
+  hostname: string,
+  cause: string | undefined,
+): readonly StandingFact[] {
+  return cause === undefined ? [] : [standingFact(kind, hostname, "degraded", "member.not-ready", { cause })];
+}
 
 /**
  * Reports how the things that this member looks after stand, in an ephemeral record that every process with a view follows: each change

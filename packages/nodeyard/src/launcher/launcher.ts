@@ -4,6 +4,7 @@ import { Answerer, type ProviderUse } from "../asking/index.ts";
 import {
   Controller,
   Membership,
+  notReady,
   openInstallation,
   retryInterrupted,
   StandingReporter,
@@ -27,6 +28,9 @@ import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
 
 /** Slow resync of everything that events drive, milliseconds. */
 const SWEEP_MS = 60_000;
+
+const CLOCK_JUMPED =
+  "this machine's clock and the tree's differ more than before: nothing is deleted because of its age until three looks agree";
 
 /** Answers node requests: view -> scheduler -> tasks -> tree, with everything that keeps that true over time. */
 export class Launcher {
@@ -81,9 +85,14 @@ export class Launcher {
     this.#sweeps = this.#makeSweeps();
     const { tree, clock, log, identity } = options;
     const member = { name: () => this.#membership.name, hostname: identity.hostname };
-    this.#reporter = new StandingReporter(this.#parts.handles, member, () =>
-      this.#parts.serving.facts(this.#config),
-    );
+    this.#reporter = new StandingReporter(this.#parts.handles, member, () => [
+      ...this.#parts.serving.facts(this.#config),
+      ...notReady(
+        "launcher",
+        identity.hostname,
+        this.stuck() ?? (this.clockTrusted ? undefined : CLOCK_JUMPED),
+      ),
+    ]);
     this.#answerer = new Answerer({
       tree,
       clock,

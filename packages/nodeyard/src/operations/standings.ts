@@ -67,6 +67,11 @@ export const standingTexts = {
     "It is tried again with growing pauses, a minute at most.",
     "Repair the host or its network, or correct its name, port or host-key in nodepool.yaml.",
   ],
+  "host.claimed": [
+    "It answers, and nodes of another provider have it",
+    "It is registered when these nodes are gone.",
+    "Remove it from one of the two providers.",
+  ],
   "label.offered": ["It can be served"],
   "label.opening": ["What serves it is being opened", "It is offered as soon as that is open."],
   "label.unserved": [
@@ -104,7 +109,12 @@ export const standingTexts = {
   "image.build-failed": [
     "Its last build failed",
     "It is built again with growing pauses.",
-    "Correct what the log names; then: nodeyard image-build NAME",
+    "Correct what the end of its log says: nodeyard explain image NAME. Then: nodeyard image-build NAME",
+  ],
+  "image.put-off": [
+    "It is due, and cannot be built",
+    "It is tried again each minute.",
+    "Correct what the cause names; of a full disk: free space in images-dir.",
   ],
   "image.upload-failed": [
     "An upload of it failed",
@@ -121,6 +131,11 @@ export const standingTexts = {
     "No builder has it in its configuration, or says so",
     "Builders delete the builds of images that none of them has.",
     "Add it to the diskimages of a builder's configuration, or delete it: nodeyard dib-image-delete",
+  ],
+  "builder.provider-closed": [
+    "It cannot open a provider, so it uploads nothing there",
+    "It is tried again with growing pauses, a minute at most.",
+    "Correct what the cause names, on this builder's machine.",
   ],
   "member.runs": ["It runs"],
   "member.stopped": ["It has announced that it stops"],
@@ -151,7 +166,7 @@ export function textsOf({ code, name }: Pick<Standing, "code" | "name">) {
     ? standingTexts[code as StandingCode]
     : [];
   const [meaning = "a reason that this release does not know", next = "", remedy = ""] = known;
-  return { meaning, next, remedy: remedy.replace("NAME", name) };
+  return { meaning, next, remedy: remedy.replaceAll("NAME", name) };
 }
 
 /** How everything stands, read from the tree itself, for commands; processes with a view have it there. */

@@ -114,7 +114,7 @@ export const journalEvents = {
 export const imageEvents = {
   "build.started": info("Build started", "image", "build", "cause", "formats"),
   "build.ready": info("Build ready", "image", "build", "ms"),
-  "build.failed": error("Build failed", "image", "build", "ms", "why"),
+  "build.failed": error("Build failed", "image", "build", "ms", "why", "last_lines"),
   "build.given-up": warn("The build was given up", "build", "error"),
   "build.aborted": error("The build was aborted", "build", "error"),
   "build.abandoned": warn("Marked a build as failed: its builder is gone", "image", "build"),

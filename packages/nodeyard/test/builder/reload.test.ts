@@ -4,7 +4,7 @@ import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ImageProviders } from "../../src/builder/control/providers.ts";
 import { Counters, Live, memoryLog } from "../../src/telemetry/index.ts";
-import { type Host, makeHost } from "./rig.ts";
+import { type Host, makeHost, openTree } from "./rig.ts";
 
 let host: Host;
 
@@ -29,11 +29,13 @@ test("a reload leaves a provider open that has not changed, and opens one again 
     },
   };
   const handles = { clock: systemClock, random: systemRandom, log: memoryLog(), counters: new Counters() };
+  await using tree = await openTree(host);
   const scan = { scan: () => Promise.reject(new Error("nothing to scan here")) };
   const providers = new ImageProviders(
-    { ...handles, live: new Live(systemClock), installation: "i" },
+    { ...handles, tree, live: new Live(systemClock), installation: "i" },
     scan,
     async () => counting,
+    () => {},
     () => {},
   );
   const read = () => host.config("  - {name: small}", "{name: small}").providers;

@@ -100,6 +100,7 @@ export async function startBuilder(
   host: Host,
   config: BuilderConfig,
   disk = new HostDisk(host.images, probeIsolation()),
+  around = (driver: Driver): Driver => driver,
 ) {
   const log = memoryLog();
   const counters = new Counters();
@@ -112,7 +113,7 @@ export async function startBuilder(
     counters,
     disk,
     identity: { hostname: "host", fqdn: "host.example", version: "0.0.0" },
-    driverOf: async () => fakeDriver as unknown as Driver,
+    driverOf: async () => around(fakeDriver as unknown as Driver),
     config,
   });
   return { builder, log, counters };
@@ -144,8 +145,8 @@ export function oneBuilder() {
     get tree(): EmbeddedTree {
       return tree;
     },
-    async start(config: BuilderConfig, disk?: HostDisk) {
-      const started = await startBuilder(tree, host, config, disk);
+    async start(config: BuilderConfig, disk?: HostDisk, around?: (driver: Driver) => Driver) {
+      const started = await startBuilder(tree, host, config, disk, around);
       builder = started.builder;
       return started;
     },

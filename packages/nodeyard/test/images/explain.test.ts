@@ -66,13 +66,18 @@ test("a pause holds a request, and both are explained; without a builder that is
 });
 
 test("a failing image says how often, since when and when it is tried again", async () => {
-  site = new ImageSite("exit 3");
+  site = new ImageSite("echo 'no mirror answers'; exit 3");
   const own = site;
   const up = await site.up();
   await up.printed("build failed");
   await until(async () => (await explained(own)).state === "failing", "the record says so", up);
   const story = await explained(site);
   expect(story.waits_for).toMatchObject({ code: "image.back-off", facts: { failures: 1 } });
+  const end = {
+    log: expect.stringMatching(/^\/.*\/small-\w+\.log$/),
+    last_lines: ["no mirror answers", "Exit code: 3"],
+  };
+  expect(story.waits_for?.facts).toMatchObject(end);
   expect(story.image.builders).toMatchObject([
     { work: "build", code: "image.back-off", next_try: expect.stringMatching(/^20\d\d-/) },
     { work: "upload", code: "upload.no-build" },
@@ -80,6 +85,11 @@ test("a failing image says how often, since when and when it is tried again", as
   const { out } = await site.run("explain", "image", "small");
   expect(out).toContain("It waits: Its last builds failed");
   expect(out).toContain("Next try: 20");
+  expect(out).toMatch(
+    /\n {2}log +\/.*\/small-\w+\.log\n {2}its last lines:\n {4}no mirror answers\n {4}Exit code: 3\n/,
+  );
+  const { out: diagnosis } = await site.run("doctor");
+  expect(diagnosis).toMatch(/^WRONG {2}image .*small is failing: .*which ends: no mirror answers/m);
 });
 
 test("an unknown name, and a word that is no name", async () => {

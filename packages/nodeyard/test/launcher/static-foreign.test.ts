@@ -98,6 +98,12 @@ test("a host of two launchers' files is registered by one of them at a time, who
   expect(loser.log.lines.map(({ facts }) => String((facts as { why?: unknown }).why))).toContainEqual(
     expect.stringMatching(/^provider lab2? has nodes of the same host, port and user; remove it from one/),
   );
+  const [claimed] = loser.launcher.view.standings.list().filter(({ code }) => code === "host.claimed");
+  expect(claimed).toMatchObject({
+    kind: "host",
+    state: "failing",
+    cause: expect.stringMatching(/^provider lab2? has/),
+  });
   // Each use registers it anew, in the same provider.
   for (let round = 0; round < 3; round++) {
     const [node] = hosts(world);

@@ -10,6 +10,7 @@ import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
 import { buildChoice } from "./choices.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
+import { endOfLog } from "./progress.ts";
 import {
   BUSY_MS,
   createUnder,
@@ -246,12 +247,15 @@ async function finish(
   const { username, pythonPath, shellType } = image;
   const about = { image: image.name, build: record.id, ms };
   if (failure === undefined) {
+    context.failures.delete(image.name);
     await beginTrial(context, image, record.id);
     await record.write({ state: "ready", username, pythonPath, shellType });
     logEvent(log, { event: "build.ready", ...about });
     return;
   }
-  logEvent(log, { event: "build.failed", ...about, why: failure });
+  context.failures.set(image.name, { build: record.id, why: failure });
+  const { lines = [] } = (await endOfLog(context, image.name, record.id)) ?? {};
+  logEvent(log, { event: "build.failed", ...about, why: failure, last_lines: lines });
   await disk.remove(baseName(image.name, record.id));
   await record.write({ state: "failed", username, pythonPath, shellType });
 }

@@ -31,6 +31,8 @@ export interface BuilderContext {
   readonly disk: Disk;
   readonly progress: ProgressTable;
   readonly sources: SourceTable;
+  /** Why the last build of an image here failed, by image; and its last upload, by `<image>/<provider>`. Absent: it did not. */
+  readonly failures: Map<string, { readonly build: string; readonly why: string }>;
   /** UUID of the installation, which tags of images in clouds carry. */
   readonly installation: string;
   /** UUID of this host's `images-dir`: by it a build is known to have its files here, whatever the host is called. */

@@ -4,7 +4,7 @@ import type { BuildCode, UploadCode } from "../../operations/index.ts";
 import { failuresInARow, newestFirst, timeOf } from "../core/when.ts";
 import { buildChoice, uploadChoice } from "./choices.ts";
 import type { BuilderContext } from "./context.ts";
-import type { Progress } from "./progress.ts";
+import { endOfLog, type Progress } from "./progress.ts";
 
 /** Work that is due and was put off, by image or by image and provider. */
 export interface PutOff {
@@ -28,7 +28,12 @@ export async function imageOutlooks(
 ): Promise<ImageOutlook[]> {
   const { settings, disk } = context;
   const now = treeNow(context);
-  const build = stand("build", image, null, buildSaid(context, image, putOff(image), now));
+  const build = stand(
+    "build",
+    image,
+    null,
+    await withLog(context, image, buildSaid(context, image, putOff(image), now)),
+  );
   if (!settings.images.has(image)) return [build];
   const local = await disk.list();
   const listing = [...settings.uploads].filter(([, { images }]) => images.has(image));
@@ -38,6 +43,19 @@ export async function imageOutlooks(
     return stand("upload", image, provider, said);
   });
   return [build, ...uploads];
+}
+
+/** Of builds that failed: the log of the newest, if it is here, and how it ends. */
+async function withLog(
+  context: BuilderContext,
+  image: string,
+  said: Said<BuildCode>,
+): Promise<Said<BuildCode>> {
+  const [failed] = failuresInARow(context.view.images.builds(image).values(), treeNow(context));
+  const end = failed && (await endOfLog(context, image, failed.id));
+  return end === undefined
+    ? said
+    : { ...said, facts: { ...said.facts, log: end.log, last_lines: end.lines } };
 }
 
 function stand(

@@ -1,5 +1,10 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { ImageWork } from "../../asking/index.ts";
+import { logPath } from "../core/files.ts";
+import type { BuilderContext } from "./context.ts";
+
+/** Of a log of a build that failed, for people. */
+const [LAST_LINES, MOST_CHARACTERS] = [10, 300] as const;
 
 /**
  * How far a build or an upload is: since its start, its rate the mean over the whole time. Rates that change, as of a build, make
@@ -59,8 +64,26 @@ export class ProgressTable {
  * at most.
  */
 export function phaseIn(tail: string): string {
+  return saidIn(tail).at(-1)?.slice(0, 120) ?? "running";
+}
+
+/** The lines of a log that say something, without time stamps. */
+function saidIn(tail: string): readonly string[] {
   const lines = tail.split(/[\r\n]+/).map((line) => line.replace(/^\d{4}-\d\d-\d\d [\d:.,]+ \| /, "").trim());
   // A shell that traces itself says how, not what.
-  const said = lines.findLast((line) => line !== "" && !/^\++ /.test(line));
-  return said?.slice(0, 120) ?? "running";
+  return lines.filter((line) => line !== "" && !/^\++ /.test(line));
+}
+
+/** Where the log of a build is on this host, and the last lines of it that say something; undefined: it is not here. */
+export async function endOfLog(
+  { disk, settings }: Pick<BuilderContext, "disk" | "settings">,
+  image: string,
+  build: string,
+): Promise<{ readonly log: string; readonly lines: readonly string[] } | undefined> {
+  const log = logPath(settings.logDir, image, build);
+  // The first line that was read may be cut.
+  const lines = saidIn(await disk.tail(log))
+    .slice(-LAST_LINES)
+    .map((line) => line.replace(/\p{Cc}/gu, " ").slice(0, MOST_CHARACTERS));
+  return lines.length === 0 ? undefined : { log, lines };
 }

@@ -1,19 +1,30 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { backoff, inTime, messageOf } from "@nodeyard/runtime";
-import { closeQuietly, KeyedController, observeApi } from "../../coordination/index.ts";
+import { treeNow } from "@nodeyard/tree";
+import { closeQuietly, KeyedController, observeApi, openingError } from "../../coordination/index.ts";
 import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
 /** For a driver to open a provider, milliseconds. */
 const OPEN_MS = 60_000;
 
-type Handles = Pick<BuilderContext, "clock" | "random" | "log" | "counters" | "live" | "installation">;
+type Handles = Pick<
+  BuilderContext,
+  "tree" | "clock" | "random" | "log" | "counters" | "live" | "installation"
+>;
 
 /** What it was opened with. `config` may be of an earlier reload that had the same. */
 interface Opened extends ImageProvider {
   readonly config: ProviderConfig;
   readonly provider: Provider;
+}
+
+/** Why a provider could not be opened: since when, and when it is tried again; tree time, milliseconds. */
+export interface ClosedImageProvider {
+  readonly since: number;
+  readonly error: string;
+  readonly nextTry: number;
 }
 
 /**
@@ -23,12 +34,18 @@ interface Opened extends ImageProvider {
 export class ImageProviders {
   /** What the context shows; `#opened` has the same with what is needed to close it. */
   readonly open = new Map<string, ImageProvider>();
+  /** Those that could not be opened. */
+  readonly closed = new Map<string, ClosedImageProvider>();
   readonly #opened = new Map<string, Opened>();
   readonly #handles: Handles;
   readonly #scan: Scanner;
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
+  /** Called when a provider could not be opened. */
+  readonly #onStanding: () => void;
   readonly #controllers: KeyedController;
+  /** By provider: why the last request of the opening that is under way had no answer. */
+  readonly #lastTry = new Map<string, string>();
   #wanted: ReadonlyMap<string, ProviderConfig> = new Map();
   #closed = false;
 
@@ -37,19 +54,23 @@ export class ImageProviders {
     scan: Scanner,
     driverOf: (name: string) => Promise<Driver>,
     onChange: () => void,
+    onStanding: () => void,
   ) {
     this.#handles = handles;
     this.#scan = scan;
     this.#driverOf = driverOf;
     this.#onChange = onChange;
+    this.#onStanding = onStanding;
     this.#controllers = new KeyedController(handles, (name) => ({
       name: `image provider ${name}`,
       site: "builder/control/providers.ts",
       reconcile: () => this.#open(name).then(() => undefined),
       failed: (error, attempt) => {
-        const facts = { provider: name, attempt, error: messageOf(error) };
-        handles.log.warn(facts, "cannot open a provider; will retry");
-        return backoff(handles.random, attempt, 1_000, 60_000);
+        const pause = backoff(handles.random, attempt, 1_000, 60_000);
+        const cause = openingError(error, this.#lastTry.get(name));
+        handles.log.warn({ provider: name, attempt, error: cause }, "cannot open a provider; will retry");
+        this.#noteClosed(name, cause, pause);
+        return pause;
       },
     }));
   }
@@ -60,6 +81,7 @@ export class ImageProviders {
    */
   async apply(configs: readonly ProviderConfig[]): Promise<void> {
     this.#wanted = new Map(configs.map((config) => [config.name, config]));
+    for (const name of this.closed.keys()) if (!this.#wanted.has(name)) this.closed.delete(name);
     for (const [name, { config, provider }] of this.#opened) {
       if (isDeepStrictEqual(this.#wanted.get(name), config)) continue;
       this.#opened.delete(name);
@@ -88,7 +110,15 @@ export class ImageProviders {
     const config = this.#wanted.get(name);
     if (config === undefined || this.#opened.has(name)) return;
     const driver = await this.#driverOf(config.driver);
-    const observe = observeApi(counters, name);
+    const timed = observeApi(counters, name);
+    this.#lastTry.delete(name);
+    const observe: typeof timed = (call) => {
+      timed(call);
+      if (call.error === undefined || this.open.has(name)) return;
+      // Shown at once: the driver may try again for a minute.
+      this.#lastTry.set(name, messageOf(call.error));
+      this.#noteClosed(name, messageOf(call.error), 0);
+    };
     const context = { clock, random, log, scan: this.#scan, installation, observe, purpose: "look" } as const;
     const opening = driver.open(config, context);
     const late = () =>
@@ -106,6 +136,14 @@ export class ImageProviders {
     const opened = { name, store, list, config, provider };
     this.#opened.set(name, opened);
     this.open.set(name, opened);
+    this.closed.delete(name);
     this.#onChange();
+  }
+
+  #noteClosed(name: string, error: string, pauseMs: number): void {
+    const now = Math.round(treeNow(this.#handles));
+    const { since = now } = this.closed.get(name) ?? {};
+    this.closed.set(name, { since, error, nextTry: now + Math.round(pauseMs) });
+    this.#onStanding();
   }
 }

@@ -171,10 +171,12 @@ async function carryOut(
     });
     await runHook(context, job, { externalId, file: file.path, page: work.page }, signal);
     await record.write({ state: "ready", externalId, externalName: order.name, format });
+    context.failures.delete(`${job.image}/${provider.name}`);
     logEvent(log, { event: "upload.ready", ...about, external_id: externalId, ms: took() });
     return "ready";
   } catch (error) {
     if (error instanceof FenceLost || error instanceof TreeError) throw error;
+    context.failures.set(`${job.image}/${provider.name}`, { build: job.build, why: messageOf(error) });
     logEvent(log, { event: "upload.failed", ...about, ms: took(), error: messageOf(error) });
     // The image is removed before the record says `failed`, so that a failed record never hides an image that costs money.
     const externalId = await discard(context, job, record, tag, signal);

@@ -8,6 +8,11 @@ export function baseName(image: string, build: string): string {
   return `${image}-${build}`;
 }
 
+/** Where the log of a build is. */
+export function logPath(folder: string, image: string, build: string): string {
+  return `${folder}/${baseName(image, build)}.log`;
+}
+
 /**
  * Names that one build may have left: an image in some format, its sums, the folder of its manifest. The intent, which proves
  * whose they are, is not among them.

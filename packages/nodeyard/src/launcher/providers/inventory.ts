@@ -3,6 +3,7 @@ import { encodeNode, firstLine, newNode, paths, type StandingFact, standingFact 
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { treeSeconds } from "@nodeyard/tree";
 import { Controller, Election, withRoot } from "../../coordination/index.ts";
+import type { StandingCode } from "../../operations/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { lockNode, takeOut } from "../nodes/node-lock.ts";
@@ -31,10 +32,16 @@ export class InventoryKeeper {
   readonly #controller: Controller;
   /** Called when a host answers, or no longer does. */
   readonly #onChange: () => void;
-  /** Hosts that did not answer, by key: why, since when (tree time), and not before `at` again. */
+  /** Hosts that cannot be registered, by key: why, since when (tree time), and not before `at` again. */
   readonly #silent = new Map<
     string,
-    { readonly at: number; readonly attempt: number; readonly why: string; readonly since: number }
+    {
+      readonly at: number;
+      readonly attempt: number;
+      readonly code: StandingCode;
+      readonly why: string;
+      readonly since: number;
+    }
   >();
   /** Keys of the hosts that lack a record, as compared last; undefined: another launcher leads, or nothing was compared yet. */
   #lacking: ReadonlySet<string> | undefined;
@@ -97,8 +104,8 @@ export class InventoryKeeper {
       if (!lacking.has(key)) return standingFact("host", name, "good", "host.registered", about);
       if (silent === undefined) return standingFact("host", name, "unknown", "host.waiting", about);
       const nextTry = Math.round(ages.now() + Math.max(0, silent.at - clock.monotonic()));
-      const { since } = silent;
-      return standingFact("host", name, "failing", "host.silent", {
+      const { since, code } = silent;
+      return standingFact("host", name, "failing", code, {
         ...about,
         since,
         cause: firstLine(silent.why),
@@ -220,6 +227,7 @@ export class InventoryKeeper {
         return this.#putOff(
           item,
           `provider ${claim.heldBy} has nodes of the same host, port and user; remove it from one of the two`,
+          "host.claimed",
         );
       this.#silent.delete(item.key);
       const record = newNode(
@@ -256,13 +264,13 @@ export class InventoryKeeper {
   }
 
   /** The host is not offered now, and is asked again after a pause. */
-  #putOff(item: InventoryItem, why: string): void {
+  #putOff(item: InventoryItem, why: string, code: StandingCode = "host.silent"): void {
     const context = this.#context;
     const before = this.#silent.get(item.key);
     const attempt = (before?.attempt ?? -1) + 1;
     const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);
     const since = before?.since ?? Math.round(context.ages.now());
-    this.#silent.set(item.key, { at: context.clock.monotonic() + pause, attempt, why, since });
+    this.#silent.set(item.key, { at: context.clock.monotonic() + pause, attempt, why, code, since });
     this.#onChange();
     context.log.warn(
       { provider: this.#open.config.name, host: item.key, why, retryMs: Math.round(pause) },

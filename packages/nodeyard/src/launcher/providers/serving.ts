@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Driver, Price, ProviderConfig, SlotSettings } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
-import { Controller, closeQuietly, type Registration } from "../../coordination/index.ts";
+import { Controller, closeQuietly, openingError, type Registration } from "../../coordination/index.ts";
 import { isElsewhere, type Policy } from "../../scheduler/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { ASK_MS, FAILING_MS, factsPause, refreshFacts } from "./facts.ts";
@@ -350,10 +350,7 @@ export class Serving {
     // The time of the first failure in a row, which `explain` shows.
     const since = served.failing?.since ?? now;
     const code = open === undefined ? closedCode(error) : "provider.failing";
-    // A time limit alone is no cause: the far end said it, or the way to it.
-    const isLate = (error as { code?: unknown }).code === "launcher.provider_silent";
-    const cause =
-      isLate && served.lastTry !== undefined ? `${served.lastTry} (${messageOf(error)})` : messageOf(error);
+    const cause = openingError(error, served.lastTry);
     served.failing = { code, since, error: cause, nextTry: now + Math.round(pause) };
     this.#context.onStanding();
     const facts = { provider: config.name, error: cause, retryMs: Math.round(pause) };
