@@ -3,7 +3,7 @@ import { Command, CommanderError, Option } from "commander";
 import { type Machine, VERSION } from "../machine/index.ts";
 import { COMMANDS } from "./commands.ts";
 import { type Described, describe } from "./described.ts";
-import { CommandFailed, EXIT_CODES, exitCodeOf } from "./errors.ts";
+import { CommandFailed, EXIT_CODES, exitCodeOf, UsageError } from "./errors.ts";
 import type { GlobalOptions, Io, Session } from "./session.ts";
 
 /**
@@ -161,6 +161,7 @@ async function createProgram(
   };
   program.hook("preAction", async (_, command) => {
     inherited.from(command);
+    refuseIdle(command);
     const { logLevel } = inner.options();
     // Commands without a log check it, too: a misspelt level must not pass in one and be refused in another.
     if (logLevel !== undefined) (await import("./log.ts")).levelsOf(logLevel);
@@ -185,6 +186,16 @@ async function createProgram(
     inherited.add(command);
   }
   return program;
+}
+
+/** Throws UsageError for an option without effect: one whose help begins with "with --OTHER", where that is not given. */
+function refuseIdle(command: Command): void {
+  const isGiven = (option: Option) => command.getOptionValueSource(option.attributeName()) === "cli";
+  for (const option of command.options.filter(isGiven)) {
+    const other = /^with (--[a-z-]+)/.exec(option.description)?.[1];
+    if (other === undefined || command.options.some((one) => one.long === other && isGiven(one))) continue;
+    throw new UsageError(`${option.long} has no effect without ${other}: add that, or leave it out`);
+  }
 }
 
 /** Commander's words in one line, with where to look. */

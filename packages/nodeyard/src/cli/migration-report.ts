@@ -18,7 +18,9 @@ export function migrationReport(
         : [],
     );
   const errors = findings.flatMap(({ source, severity, line, path, message }) =>
-    source === "load" || severity === "error" ? [`line ${line}: ${path}: ${message}`] : [],
+    source === "load" || source === "machine" || severity === "error"
+      ? [`line ${line}: ${path}: ${message}`]
+      : [],
   );
   return [
     `# From Nodepool to Nodeyard: ${plain(file)}\n`,

@@ -86,7 +86,7 @@ export interface Finding {
   readonly severity: "error" | "warning";
   /**
    * syntax: no value could be read. schema: the validator. load: the loader. effect: accepted by
-   * both, and without effect, or not as it is written. machine: a file that this machine lacks.
+   * both, and without effect, or not as it is written. machine: a file or driver that this machine lacks.
    * difference: right, and not as in Nodepool; only where it is asked for.
    */
   readonly source: "syntax" | "schema" | "load" | "effect" | "machine" | "difference";

@@ -17,8 +17,8 @@ export interface ValidationResult {
 }
 
 /**
- * `config-validate` (docs/contract/config.md, "Validator and loader"): the validator decides. What only the loader rejects is a
- * warning, unless `strict` is set: then it is an error, and so are keys without effect. The secure file is not read.
+ * `config-validate` (docs/contract/config.md, "Validator and loader"): what the validator or the loader rejects is an error. With `strict` so
+ * are keys without effect, and what this machine lacks. The secure file is not read.
  */
 export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): ValidationResult {
   // Without the secure file: where a file is validated, its credentials need not be.
@@ -27,7 +27,8 @@ export function validateConfig(input: ConfigInput & { readonly strict?: boolean 
   const isDifference = ({ source }: Finding) => source === "difference";
   const judgements = main.findings.all.filter((finding) => !isDifference(finding));
   const findings = judgements.map((finding): Finding => {
-    if (finding.source === "syntax" || finding.source === "schema") return finding;
+    // Another machine may have what is missing here: a driver, or a file.
+    if (finding.source !== "machine" && finding.source !== "effect") return finding;
     const fails = input.strict === true && (finding.severity === "error" || finding.source === "effect");
     return { ...finding, severity: fails ? "error" : "warning" };
   });
@@ -45,9 +46,11 @@ export function validateConfig(input: ConfigInput & { readonly strict?: boolean 
     exitCode: failed ? 1 : 0,
     findings: sorted(withoutEchoes(findings)),
     // Files that this machine lacks do not count: the launcher's may have them.
-    isLoadable: main.findings.all.every(
-      ({ severity, source }) => severity !== "error" || source === "schema" || source === "machine",
-    ),
+    isLoadable:
+      providers.every(({ isServed }) => isServed) &&
+      main.findings.all.every(
+        ({ severity, source }) => severity !== "error" || source === "schema" || source === "machine",
+      ),
     providers,
     differences: sorted(main.findings.all.filter(isDifference)),
     lostLabels: [...labelsOf(false)].filter((label) => !kept.has(label)),

@@ -160,7 +160,9 @@ describe("config-validate", () => {
     expect(err).toMatch(
       /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO nodepool\.cmd\.config_validator: validating .*nodepool\.yaml\n/,
     );
-    expect(err).toMatch(/config_validator: providers with an installed driver: .*\(fake\)\n.*: valid\n$/);
+    const [, verdict, providers] = err.split("\n");
+    expect(verdict).toMatch(/ INFO \S+: valid: a launcher loads it; 0 errors, 0 warnings, 0 hints$/);
+    expect(providers).toMatch(/config_validator: providers with an installed driver: .*\(fake\)$/);
   });
   test("every error of a bad file: 1", async () => {
     site.write(`${fakeConfig()}    bogus: 1\nunheard-of: 2\n`);
@@ -170,16 +172,20 @@ describe("config-validate", () => {
     expect(err).toContain("unheard-of");
     expect(err).toContain("bogus");
   });
-  test("what keeps a launcher from loading it fails only with --strict", async () => {
-    site.write(fakeConfig().replace("  - {name: large, min-ready: 0}\n", ""));
-    expect((await validate()).code).toBe(0);
-    expect((await validate()).err).toContain(" WARNING ");
-    expect((await validate()).err).toMatch(
-      /: valid for Nodepool's validator, but no launcher here can load it;.*\n$/,
+  test("what no launcher can load: 1, with the verdict first, then errors, warnings and hints", async () => {
+    const text = fakeConfig().replace("  - {name: large, min-ready: 0}\n", "");
+    site.write(
+      `zookeeper-servers: [{host: a}]\n${text.replace("cloud: memory", "cloud: memory\n    nodepool-id: x")}`,
     );
-    const strict = await validate("--strict");
-    expect(strict.code).toBe(1);
-    expect(strict.err).toMatch(/: not valid: \d+ errors?\n$/);
+    const { code, err } = await validate();
+    expect(code).toBe(1);
+    const lines = err.split("\n").map((line) => line.replace(/^\S+ \S+ (\w+) \S+: /, "$1 "));
+    expect(lines[1]).toBe("ERROR not valid: no launcher can load it; 1 error, 1 warning, 1 hint");
+    expect(lines.slice(2, 5)).toEqual([
+      expect.stringMatching(/^ERROR .*names label large/),
+      expect.stringMatching(/^WARNING .*plain TCP/),
+      expect.stringMatching(/^INFO hint: .*nodepool-id: has no effect/),
+    ]);
   });
   test("what it comes to, for programs: providers without a driver, and the labels that go with them", async () => {
     site.write(`${fakeConfig().replace("labels:\n", "labels:\n  - {name: cloudy, min-ready: 0}\n")}
@@ -201,7 +207,7 @@ describe("config-validate", () => {
         { name: "ec2", driver: "ibmvpc", installed: false, labels: ["cloudy", "large"] },
       ],
       lost_labels: ["cloudy"],
-      findings: [{ severity: "warning", source: "load", path: expect.stringContaining('"ec2": driver') }],
+      findings: [{ severity: "warning", source: "machine", path: expect.stringContaining('"ec2": driver') }],
     });
   });
   test("--migration: what can move, what stays, and what does something else, with its lines", async () => {
@@ -210,7 +216,7 @@ describe("config-validate", () => {
   - {name: ec2, driver: ibmvpc, vpc: v, region: r, priority: 7, pools: [{name: p, max-servers: 2, labels: [{name: cloudy, profile: x}]}]}
 `);
     const { code, out } = await validate("--migration");
-    expect(code).toBe(0);
+    expect(code).toBe(1);
     const [, move, stay, lost, change, differ] = out.split("\n## ");
     expect(move).toMatch(/^Providers that can move\n\n- fake-cloud \(fake\), labels small, large\n$/);
     expect(stay).toContain("- ec2 (ibmvpc), labels cloudy\n");

@@ -143,14 +143,23 @@ describe("kubernetes, openshift and openshiftpods", () => {
     ["openshiftpods", { label: "name: a, type: pod, image: i" }, "type: is accepted"],
     ["openshift", { provider: "context: c, max-servers: 1" }, "max-servers: is accepted"],
     ["kubernetes", { provider: "token-lifetime: 0" }, "token-lifetime: is a key of Nodeyard"],
-    // What no cluster would take, and neither launcher could work with.
-    ["kubernetes", { pool: "name: Main" }, "name: is Main"],
-    ["kubernetes", { label: "name: a_b, type: pod, image: i" }, "name: is a_b"],
   ])("%s accepts %j with a warning", (driver, changes, message) => {
     const lines = verdict(file(driver, changes)).filter((line) => line.includes(message));
     expect(lines).toEqual([expect.stringMatching(/^warning /)]);
     expect(exitCode(file(driver, changes))).toBe(0);
   });
+
+  it.each([
+    ["kubernetes", { pool: "name: Main" }, "name: is Main"],
+    ["kubernetes", { label: "name: a_b, type: pod, image: i" }, "name: is a_b"],
+  ])(
+    "%s refuses %j, which no cluster would take, though Nodepool's validator does not",
+    (driver, changes, message) => {
+      const lines = verdict(file(driver, changes)).filter((line) => line.includes(message));
+      expect(lines).toEqual([expect.stringMatching(/^error /)]);
+      expect(exitCode(file(driver, changes))).toBe(0);
+    },
+  );
 
   it("a limit of the label, else the pool's, else what is requested (check 28)", () => {
     const resources = (changes: Readonly<Record<string, string>>) =>

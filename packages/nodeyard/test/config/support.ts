@@ -35,13 +35,18 @@ export const drivers: DriverRegistry = {
 
 type Env = Readonly<Record<string, string>>;
 
-/** Exit code of config-validate. */
+/** Exit code of config-validate with `strict`; without it that of Nodepool's, which reads few references. */
 export function exitCode(
   text: string,
   options: { readonly env?: Env; readonly strict?: boolean } = {},
 ): number {
   const { env = {}, strict = false } = options;
-  return validateConfig({ text, path: "n.yaml", env, drivers, strict }).exitCode;
+  const judged = validateConfig({ text, path: "n.yaml", env, drivers, strict });
+  if (strict) return judged.exitCode;
+  const fails = judged.findings.some(
+    ({ severity, source }) => severity === "error" && (source === "syntax" || source === "schema"),
+  );
+  return fails ? 1 : 0;
 }
 
 export function verdict(text: string, strict = false, lookAt?: ConfigInput["lookAt"]): string[] {

@@ -40,6 +40,6 @@ test("what it refuses is said once, with its exit code", async () => {
   const usage = await new Running(["sliverd", "run", "--dry-run"]).ended;
   expect(usage).toMatchObject({
     code: 2,
-    err: expect.stringContaining("--dry-run works only with --dismantle"),
+    err: expect.stringContaining("--dry-run has no effect without --dismantle"),
   });
 });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { messageOf } from "@nodeyard/runtime";
+import { counted, messageOf } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import {
   type ConfigInput,
@@ -42,12 +42,12 @@ interface ValidateOptions {
   readonly split?: string;
 }
 
-/** `nodeyard config-validate`: exit code 0 or 1 as of Nodepool's command, so that it can stand in the same gates. */
+/** `nodeyard config-validate`: exit code 0 or 1, so that it can stand in the gates of Nodepool's command. */
 export function defineConfigValidate(command: Command, session: Session): void {
   command
     .option(
       "--strict",
-      "also fail for what keeps a launcher from loading the file, for keys without effect, and for files that this machine lacks",
+      "also fail for keys without effect, and for files and drivers that this machine lacks",
     )
     .option(
       "--no-files",
@@ -97,7 +97,10 @@ async function validate(
           migration,
           lookAt: strict && files ? pathProblem : undefined,
         });
-  for (const finding of result.findings) say(levelOf(finding), formatFinding(finding));
+  say(result.exitCode === 0 ? "INFO" : "ERROR", verdictOf(result));
+  for (const kind of KINDS)
+    for (const finding of result.findings.filter((one) => kindOf(one) === kind))
+      say(LEVELS[kind], `${kind === "hint" ? "hint: " : ""}${formatFinding(finding)}`);
   for (const line of summaryOf(result)) say("INFO", line);
   const survey = migration && tree && "input" in read ? await surveyOf(session, read.input, result) : null;
   if (json) printJson(io, { ...jsonOf(path, result), ...treeJson(survey) });
@@ -164,12 +167,17 @@ function splitInto(folder: string, input: ConfigInput, { providers }: Validation
   return parts.map(({ path }) => path);
 }
 
-function levelOf({ severity }: Finding): string {
-  return severity === "error" ? "ERROR" : "WARNING";
+/** Kinds of findings, worst first. A hint is of what changes nothing, such as a key without effect. */
+const KINDS = ["error", "warning", "hint"] as const;
+type Kind = (typeof KINDS)[number];
+const LEVELS: Readonly<Record<Kind, string>> = { error: "ERROR", warning: "WARNING", hint: "INFO" };
+
+function kindOf({ severity, source }: Finding): Kind {
+  return severity === "warning" && source === "effect" ? "hint" : severity;
 }
 
-/** Lines after the findings: what can be served here, what cannot, and the verdict. */
-function summaryOf({ exitCode, findings, isLoadable, providers, lostLabels }: ValidationResult): string[] {
+/** Lines after the findings: what can be served here, and what cannot. */
+function summaryOf({ providers, lostLabels }: ValidationResult): string[] {
   const list = (isServed: boolean) =>
     providers.flatMap(({ name, driver, ...of }) => (of.isServed === isServed ? [`${name} (${driver})`] : []));
   const [served, unserved] = [list(true), list(false)];
@@ -177,16 +185,19 @@ function summaryOf({ exitCode, findings, isLoadable, providers, lostLabels }: Va
     ...(served.length > 0 ? [`providers with an installed driver: ${served.join(", ")}`] : []),
     ...(unserved.length > 0 ? [`providers whose driver is not installed: ${unserved.join(", ")}`] : []),
     ...(lostLabels.length > 0 ? [`labels that only those offer: ${lostLabels.join(", ")}`] : []),
-    verdictOf(exitCode, findings, isLoadable),
   ];
 }
 
-/** The last line, for people: what the exit code says, and whether a launcher could load the file. */
-function verdictOf(exitCode: number, findings: readonly Finding[], isLoadable: boolean): string {
-  const errors = count(findings, "error");
-  if (exitCode !== 0) return `not valid: ${errors} ${errors === 1 ? "error" : "errors"}`;
-  if (isLoadable) return "valid";
-  return "valid for Nodepool's validator, but no launcher here can load it; --strict fails for that";
+/** The first line, for people: what the exit code says, whether a launcher can load the file, and what follows. */
+function verdictOf({ exitCode, findings, isLoadable, providers }: ValidationResult): string {
+  const lacksDrivers = providers.some(({ isServed }) => !isServed);
+  const loads = isLoadable
+    ? "a launcher loads it"
+    : exitCode === 0 && lacksDrivers
+      ? "only a launcher that has all of its drivers loads it"
+      : "no launcher can load it";
+  const counts = KINDS.map((kind) => counted(count(findings, kind), kind)).join(", ");
+  return `${exitCode === 0 ? "valid" : "not valid"}: ${loads}; ${counts}`;
 }
 
 /** Keys are never renamed. File, severity and source of differences are left out: all have the same. */
@@ -198,6 +209,7 @@ function jsonOf(file: string, result: ValidationResult) {
     loadable: isLoadable,
     errors: count(findings, "error"),
     warnings: count(findings, "warning"),
+    hints: count(findings, "hint"),
     providers: providers.map(({ isServed, ...provider }) => ({ ...provider, installed: isServed })),
     lost_labels: lostLabels,
     findings,
@@ -205,8 +217,8 @@ function jsonOf(file: string, result: ValidationResult) {
   };
 }
 
-function count(findings: readonly Finding[], severity: Finding["severity"]): number {
-  return findings.filter((finding) => finding.severity === severity).length;
+function count(findings: readonly Finding[], kind: Kind): number {
+  return findings.filter((finding) => kindOf(finding) === kind).length;
 }
 
 /** Local time as Python's logging writes it: `2026-01-31 10:00:00,123`. */

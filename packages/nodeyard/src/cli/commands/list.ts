@@ -101,6 +101,9 @@ export function defineList(command: Command, session: Session): void {
       new Option(`--${name}`, `list how ${what} stand: why something is wrong, and what to do`).conflicts([
         "detail",
         "leases",
+        // Rows of standings have neither.
+        "pool",
+        "label",
         ...Object.keys(STANDINGS).filter((other) => other !== name),
       ]),
     );

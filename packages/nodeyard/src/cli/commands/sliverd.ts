@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { runSliverd } from "../../process/index.ts";
-import { CommandFailed, UsageError } from "../errors.ts";
+import { CommandFailed } from "../errors.ts";
 import type { Session } from "../session.ts";
 import { addSliverdHosts } from "./sliverd-hosts.ts";
 import { addSliverdKeys } from "./sliverd-keys.ts";
@@ -53,10 +53,6 @@ function addRun(sliverd: Command): void {
     .option("--dry-run", "with --dismantle: only list what it would remove")
     .option("--json", "with --dismantle: print JSON")
     .action(async (file: string, { dismantle, dryRun, json }: RunOptions) => {
-      if (dismantle !== true && (dryRun === true || json === true))
-        throw new UsageError(
-          `${dryRun === true ? "--dry-run" : "--json"} works only with --dismantle: add that, or leave it out`,
-        );
       const words = ["--config", file];
       if (dismantle === true) words.push("--dismantle");
       if (dryRun === true) words.push("--dry-run");

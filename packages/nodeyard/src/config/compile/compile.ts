@@ -35,7 +35,8 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
       diskimages: images,
       drivers,
       file: main.findings.file,
-      report: (severity, path, message) => main.findings.add(severity, "load", path, message),
+      report: (severity, path, message, source = "load") =>
+        main.findings.add(severity, source, path, message),
     }),
     maxHoldAgeMs,
     failedLaunchesPerHour,

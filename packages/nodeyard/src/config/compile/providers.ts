@@ -12,7 +12,8 @@ export interface ProviderFacts {
   readonly drivers: DriverRegistry;
   /** Path of the configuration. */
   readonly file: string;
-  report(severity: "error" | "warning", path: Path, message: string): void;
+  /** `machine`: another installation may load it. */
+  report(severity: "error" | "warning", path: Path, message: string, source?: "load" | "machine"): void;
 }
 
 /** Providers in the order of the file, each compiled by its driver. A provider with errors is left out; its findings are reported. */
@@ -44,7 +45,7 @@ function compileOne(
   const error = (path: Path, message: string) => facts.report("error", path, message);
   const resolved = resolveProvider(raw, index, facts.drivers, facts.file, {
     both: error,
-    load: error,
+    load: (path, message) => facts.report("error", path, message, "machine"),
     warn: (path, message) => facts.report("warning", path, message),
   });
   if (resolved === undefined) return [];
