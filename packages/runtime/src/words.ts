@@ -26,14 +26,19 @@ export function choices(name: string, known: Iterable<string>): string {
   return `${hint === undefined ? "" : `did you mean ${hint}? `}known: ${listed}${more}`;
 }
 
+/** Letters to add, remove or replace, and neighbours to exchange. */
 function distance(a: string, b: string): number {
+  let before: readonly number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const swap = row[j - 1]! + Number(a[i - 1] !== b[j - 1]);
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, swap));
+      const isExchange = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const exchange = isExchange ? before[j - 2]! + 1 : swap;
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, swap, exchange));
     }
+    before = row;
     row = next;
   }
   return row[b.length]!;

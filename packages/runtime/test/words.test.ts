@@ -9,6 +9,10 @@ test("one thing is singular", () => {
 test("a name that is not known gets the most similar one, and those that there are", () => {
   const known = ["ubuntu-noble", "debian", "debian", "arm-board"];
   expect(nearest("debain", known)).toBe("debian");
+  expect(["radey", "reay", "redy", "deady", "none"].map((name) => nearest(name, ["ready"]))).toEqual([
+    ...Array(4).fill("ready"),
+    undefined,
+  ]);
   expect(choices("debain", known)).toBe("did you mean debian? known: arm-board, debian, ubuntu-noble");
   expect(choices("windows", known)).toBe("known: arm-board, debian, ubuntu-noble");
   expect(choices("debian", [])).toBe("known: none");

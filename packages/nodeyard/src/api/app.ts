@@ -76,7 +76,11 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     const url = request.routeOptions.url ?? "";
     if (request.visibility !== "nothing" || HEALTH.has(url) || PAGE_PATHS.has(url)) return;
     reply.header("www-authenticate", "Bearer");
-    return fail(request, reply, 401, "send the token of this listener: Authorization: Bearer TOKEN");
+    const isWrong = request.headers.authorization !== undefined;
+    const what = isWrong
+      ? "that is not the token of this listener: send it as"
+      : "send the token of this listener:";
+    return fail(request, reply, 401, `${what} Authorization: Bearer TOKEN`);
   });
   app.setNotFoundHandler((request, reply) => fail(request, reply, 404, "The resource could not be found."));
   app.setErrorHandler((error, request, reply) => {

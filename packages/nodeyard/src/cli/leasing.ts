@@ -1,5 +1,5 @@
 import type { Lease } from "@nodeyard/model";
-import { abortable, deadline, messageOf } from "@nodeyard/runtime";
+import { abortable, choices, deadline, messageOf } from "@nodeyard/runtime";
 import { plain } from "../listing/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { LeaseProgress } from "../operations/index.ts";
@@ -80,15 +80,36 @@ export async function awaitNodes(
   try {
     return await granted(timeout, (state) => progress.show(state));
   } catch (error) {
+    // Asked while the request still waits.
+    const why = error instanceof TimedOut ? await reasonOf(session, backend, lease) : undefined;
     // Any other end is the lease's own: there is nothing left to release.
     const isGivenUp = error instanceof TimedOut || error instanceof Interrupted;
     if (isGivenUp && keep !== true) await giveBack(session, backend, lease);
     else if (isGivenUp)
       io.err(`lease ${lease.id} continues; release it with: nodeyard release ${lease.id}\n`);
+    if (why !== undefined && error instanceof Error)
+      throw new TimedOut(`${error.message}: ${why}`, { cause: error });
     throw error;
   } finally {
     unwatch();
   }
+}
+
+/** What a lease waits for, as `explain` says it; undefined where nobody says so as soon as a person would expect. */
+async function reasonOf({ machine }: Session, backend: Backend, { id }: Lease): Promise<string | undefined> {
+  const asked = patiently(machine.clock, backend.explain({ kind: "lease", id }));
+  const found = await asked.catch(() => undefined);
+  return found?.explanation?.waits_for?.meaning;
+}
+
+/** Labels that no pool offers now, each with the most similar one and those that there are; empty: all are offered. */
+export async function unknownLabels(backend: Backend, labels: readonly string[]): Promise<string> {
+  const offered = new Set((await backend.pools()).flatMap((pool) => pool.labels));
+  const unknown = [...new Set(labels)].filter((label) => !offered.has(label));
+  const [first] = unknown;
+  return first === undefined
+    ? ""
+    : `no pool offers ${plain(unknown.join(", "))}; ${plain(choices(first, offered))}`;
 }
 
 /**
@@ -150,9 +171,10 @@ async function arrival(
     if (ended.state === "granted") return ended;
     // A failed lease is kept in the tree until it expires, for who asks why; this command has said why.
     await backend.release(lease.id);
+    const unknown = await unknownLabels(backend, lease.labels);
     throw new CommandError(
       "cli.declined",
-      `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard explain ${lease.request ?? lease.id}" says why`,
+      `lease ${lease.id} failed: ${unknown || `every pool declined ${labelsText(lease.labels)}`}; "nodeyard explain ${lease.request ?? lease.id}" says why`,
     );
   } finally {
     await patiently(machine.clock, following.close()).catch(() => {});

@@ -1,5 +1,7 @@
 import { choices } from "@nodeyard/runtime";
+import { plain } from "../listing/index.ts";
 import { ConfigRefused, openConfig } from "../process/index.ts";
+import type { Backend } from "./backend/index.ts";
 import { CommandError } from "./errors.ts";
 import { filesOf, type Session } from "./session.ts";
 
@@ -30,11 +32,22 @@ export async function configuredImage(session: Session, image: string) {
 }
 
 /** What neither a configuration nor the tree has is a misspelt name, and is not accepted. Throws CommandError. */
-export function demandKnown(isKnown: boolean, image: string): void {
+export async function demandKnown(backend: Backend, isKnown: boolean, image: string): Promise<void> {
   if (isKnown) return;
   throw new CommandError(
     "cli.no_diskimage",
-    `the tree has no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
+    `the tree has no diskimage ${image}; ${await knownImages(backend, image)}; -c FILE names the configuration of a new one`,
+  );
+}
+
+/** For an error: the diskimage of the tree whose name is most similar, and all of them. */
+export async function knownImages(backend: Backend, image: string): Promise<string> {
+  const { rows } = await backend.list("images", "seconds");
+  return plain(
+    choices(
+      image,
+      rows.map((row) => String(row.image)),
+    ),
   );
 }
 

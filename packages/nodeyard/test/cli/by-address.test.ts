@@ -360,7 +360,7 @@ describe("by a token over TCP", () => {
     expect(await done(admin, "token", "list")).toBe(await done(byTree, "token", "list"));
     await done(admin, "token", "revoke", "new");
     expect((await run({ NODEYARD_URL: url, NODEYARD_TOKEN: made.token }, "list")).err).toContain(
-      "send a token",
+      "the token is not known here, has expired or was revoked",
     );
   });
 });

@@ -110,7 +110,7 @@ describe("explain, on a Nodeyard of one process", () => {
     await site.run("release", all.lease);
     const none = await site.run("explain", "debian-12");
     expect([none.code, none.out]).toEqual([1, ""]);
-    expect(none.err).toMatch(/no pool offers a label "debian-12"/);
+    expect(none.err).toMatch(/no pool offers debian-12; known: /);
   });
 
   test("an unknown id, and a word that is no id", async () => {

@@ -69,18 +69,39 @@ describe("a Nodeyard of one process, and its clients", () => {
     expect((await site.run("release", out.trim())).code).toBe(0);
   });
 
-  test("a label that no pool has fails with that reason", async () => {
-    const { code, err, out } = await site.run("request", "nothing-like-it", "--wait");
+  test("a label that no pool has fails with that reason, and the labels that there are", async () => {
+    const { code, err, out } = await site.run("request", "smlal", "--wait");
     expect([code, out]).toEqual([1, ""]);
-    expect(err).toMatch(/nodeyard: lease [0-9a-f]{12} failed: every pool declined nothing-like-it;/);
+    expect(err).toMatch(
+      /nodeyard: lease [0-9a-f]{12} failed: no pool offers smlal; did you mean small\? known: large, small;/,
+    );
+    const unknown = await site.run("explain", "smlal");
+    expect(unknown.err).toMatch(
+      /^nodeyard: no pool offers smlal; did you mean small\? known: large, small; /,
+    );
+  });
+
+  test("an option without effect where it stands is an error of the command line", async () => {
+    for (const [words, said] of [
+      [["request", "small", "--keep"], "--keep has no effect without --wait"],
+      [["request", "small", "--timeout", "1s"], "--timeout has no effect without --wait"],
+      [["config-validate", "--no-files"], "--no-files has no effect without --strict"],
+      [["config-validate", "--no-tree"], "--no-tree has no effect without --migration"],
+      [["list", "--hosts", "--pool", "main"], "cannot be used with option"],
+    ] as const) {
+      const { code, out, err } = await site.run(...words);
+      expect([words, code, out]).toEqual([words, 2, ""]);
+      expect(err).toContain(said);
+    }
   });
 
   test("so it does without --wait, and its lease says why, also when it is gone", async () => {
     const { code, err, out } = await site.run("request", "nothing-like-it");
     expect([code, out]).toEqual([1, ""]);
-    const [, lease] = /^nodeyard: lease ([0-9a-f]{12}) failed: every pool declined nothing-like-it;/.exec(
-      err,
-    )!;
+    const [, lease] =
+      /^nodeyard: lease ([0-9a-f]{12}) failed: no pool offers nothing-like-it; known: large, small;/.exec(
+        err,
+      )!;
     const why = async () => {
       const { out } = await site.run("explain", lease!);
       return out;
@@ -138,7 +159,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     const { code, err } = await site.run("request", "small:5", "--wait", "--timeout", "1s");
     expect(code).toBe(124);
     expect(err).toMatch(
-      /\nreleased [0-9a-f]{12}\nnodeyard: the nodes of lease \w+ were not ready within 1 s \(--timeout\)\n$/,
+      /\nreleased [0-9a-f]{12}\nnodeyard: the nodes of lease \w+ were not ready within 1 s \(--timeout\): The pool's limit is used up\n$/,
     );
     await site.run("release", first.lease);
   });

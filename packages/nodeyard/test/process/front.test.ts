@@ -87,12 +87,12 @@ test("issuers of tokens count from the reload on that names them, and no longer 
     const { text } = await ask(addresses[0]!, "/v1/me", { headers: { authorization: "Bearer a.b.c" } });
     return JSON.parse(text).code;
   };
-  expect(await code()).toBe("api.no_token");
+  expect(await code()).toBe("api.bad_token");
   const oidc = [{ name: "sso", issuer: "https://sso.example", audience: "x", nameClaim: "sub", grants: [] }];
   opened.reconfigured({ ...config(), webapp: { oidc } } as unknown as Config);
   expect(await code()).toBe("api.bad_jwt");
   opened.reconfigured(config());
-  expect(await code()).toBe("api.no_token");
+  expect(await code()).toBe("api.bad_token");
 });
 
 describe("a process that has only begun", () => {

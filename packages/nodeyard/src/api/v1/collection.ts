@@ -1,10 +1,11 @@
 import type { ApiRole } from "@nodeyard/model";
-import { sleep } from "@nodeyard/runtime";
+import { choices, sleep } from "@nodeyard/runtime";
 import { z } from "zod";
 import { pick, type Row } from "../../listing/index.ts";
-import { seesAll } from "./principal.ts";
+import { seesAll, seesLabel } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, type Route, route } from "./route.ts";
+import { poolsIn } from "./rows.ts";
 
 /**
  * Things of one kind, as a list with filters, an order and pages, and one by one. The single source of two routes and their
@@ -103,12 +104,57 @@ const ROWS_PER_CALL = 500;
 async function passing(collection: Collection, call: Call, query: Query): Promise<readonly Row[]> {
   const found: Row[] = [];
   let count = 0;
+  const filters = checkable(collection, call, query);
   for (const row of await collection.rows(call)) {
+    for (const { name, known } of filters) for (const value of [row[name]].flat()) known.add(String(value));
     if (collection.filters.every((name) => passes(row[name], query[name]))) found.push(row);
     if (++count % AT_ONCE === 0) await sleep(call.parts.clock, 0);
   }
   call.charge(Math.floor(count / ROWS_PER_CALL));
+  // An empty value stands for rows without one.
+  for (const { name, known } of filters)
+    for (const value of String(query[name]).split(","))
+      if (value !== "" && !known.has(value))
+        throw new ApiError(
+          400,
+          "api.unknown_value",
+          `${name}: there is no ${JSON.stringify(value)} here; ${choices(value, known)}`,
+        );
   return found;
+}
+
+/** A filter whose values can be judged, and those known so far; all that rows have are known, too. */
+interface Checkable {
+  readonly name: string;
+  readonly known: Set<string>;
+}
+
+/**
+ * Filters of a query by states, kinds, providers, pools and labels: a value that does not exist is an error, because an empty list would look
+ * like "none left". Ids and names of clients come and go, and so are not judged; nor are providers and pools for a caller that sees only its own.
+ */
+function checkable({ filters, row }: Collection, call: Call, query: Query): readonly Checkable[] {
+  const { known, principal } = call;
+  const names = (of: string): Iterable<string> | undefined => {
+    const pools = poolsIn(known.view).map(({ record }) => record);
+    if (of === "label" || of === "labels")
+      return pools.flatMap(({ supportedLabels }) =>
+        supportedLabels.filter((one) => seesLabel(principal, one)),
+      );
+    if (!seesAll(principal)) return undefined;
+    if (of === "pool") return pools.map(({ name }) => name ?? "");
+    if (of !== "provider") return undefined;
+    const stated = known.view.standings
+      .list()
+      .map(({ kind, name, provider }) => (kind === of ? name : provider));
+    return [...pools.map(({ providerName }) => providerName), ...stated].filter((one) => one != null);
+  };
+  return filters.flatMap((name) => {
+    if (query[name] === undefined) return [];
+    const schema = row.shape[name];
+    const values = schema instanceof z.ZodEnum ? schema.options.map(String) : names(name);
+    return values === undefined ? [] : [{ name, known: new Set(values) }];
+  });
 }
 
 /** One page. Pages are cut by value and key, not by number, so that items that come or go between two pages do not shift the others. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Claim } from "@nodeyard/model";
 import { issueText, messageOf } from "@nodeyard/runtime";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { z } from "zod";
+import { z } from "zod";
 import { treeNow } from "../../operations/index.ts";
 import { GZIP_HEADER, packed, takesGzip } from "../gzip.ts";
 import type { AppParts } from "../known.ts";
@@ -120,7 +120,8 @@ function admit(request: FastifyRequest, { rates }: Around, refused: unknown): vo
   if (refused !== undefined) throw refused;
   if (principal === undefined) {
     if (routeOptions.config.v1?.access === "open") return;
-    throw noToken();
+    // Where only a cookie counts, no token was looked at.
+    throw noToken(routeOptions.config.v1?.access === "cookie" ? undefined : request.headers.authorization);
   }
   // A browser sends the cookie with whatever a page makes it send.
   const isByCookie = claim === undefined && session !== undefined;
@@ -215,7 +216,7 @@ function streamOf(request: FastifyRequest, reply: FastifyReply, { admission }: A
 function entryOf(request: FastifyRequest, reply: FastifyReply, { parts, admission }: Around): Entry {
   const { claim, session } = request;
   return {
-    ...{ claim, session },
+    ...{ claim, session, shown: request.headers.authorization },
     standing: (other) => admission.standing(other),
     enter(by, text, expires) {
       // The audit notes who logged in; the call itself may have been without a credential.
@@ -241,11 +242,22 @@ function callOf(route: Route, request: FastifyRequest, { parts, rates }: Around)
     charge: (calls) => request.claim !== BY_SOCKET && rates.charge(principal.name, calls),
     params: checked("path", route.params, request.params),
     query: checked("query", route.query, request.query),
-    body: checked("body", route.body, request.body),
+    body: checked("body", route.body, bodyOf(route, request)),
     key: typeof key === "string" ? key : undefined,
     known: demand(parts.sources.known()),
     parts,
   };
+}
+
+/** Throws ApiError where there is no body, and the route needs one: a schema would only say that something is undefined. */
+function bodyOf({ body: schema }: Route, { body }: FastifyRequest): unknown {
+  if (body != null || schema === undefined || schema.safeParse(body).success) return body ?? undefined;
+  const keys = schema instanceof z.ZodObject ? Object.keys(schema.shape).join(", ") : "the fields";
+  throw new ApiError(
+    400,
+    "api.bad_request",
+    `there is no body: send a JSON object with ${keys}, and Content-Type: application/json; see ${V1}/openapi.json`,
+  );
 }
 
 /** The value as the schema has it, with defaults. Throws ApiError with the first five faults. */

@@ -1,5 +1,6 @@
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import { z } from "zod";
+import { bearerOf } from "../http/caller.ts";
 
 /**
  * A call that cannot be answered as it was made; `code` and message are the caller's to read, so they name nothing that it may
@@ -22,12 +23,21 @@ export function notFound(what: string): ApiError {
   return new ApiError(404, "api.not_found", `there is no ${what} that this client may see`);
 }
 
-/** The caller presented no valid credentials. */
-export function noToken(): ApiError {
+/** The caller presented no valid credentials. `shown`: its header `Authorization`. */
+export function noToken(shown: string | undefined): ApiError {
+  const make = '"nodeyard token create" makes one';
+  if (shown === undefined)
+    return new ApiError(401, "api.no_token", `send a token: Authorization: Bearer TOKEN; ${make}`);
+  if (bearerOf(shown) === "")
+    return new ApiError(
+      401,
+      "api.bad_token",
+      "the header Authorization has no token: send Bearer TOKEN in it",
+    );
   return new ApiError(
     401,
-    "api.no_token",
-    'send a token: Authorization: Bearer TOKEN; "nodeyard token create" makes one',
+    "api.bad_token",
+    `the token is not known here, has expired or was revoked: "nodeyard token list" shows those that there are, ${make}`,
   );
 }
 
@@ -87,6 +97,12 @@ const STATUSES: Readonly<Record<string, number>> = {
   "api.issuer_away": 503,
 };
 
+/** What is wrong with a body that was not read, by status. */
+const BODY_FAULTS: Readonly<Record<number, string>> = {
+  413: "the body is longer than this route reads, which is 64 KiB for all but an import of image data: ask for less at once",
+  415: "the body is of another type than this route reads: send JSON, with the header Content-Type: application/json",
+};
+
 /** The problem for an expected error; undefined for others, whose text goes to the log only. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ApiError) return problem(error.status, error.code, error.message);
@@ -97,7 +113,11 @@ export function problemOf(error: unknown): Problem | undefined {
   }
   // Fastify's own: a body that is no JSON, too long, or of another type.
   if (statusCode !== undefined && statusCode < 500)
-    return problem(TITLES[statusCode] === undefined ? 400 : statusCode, "api.bad_request", messageOf(error));
+    return problem(
+      TITLES[statusCode] === undefined ? 400 : statusCode,
+      "api.bad_request",
+      BODY_FAULTS[statusCode] ?? `${messageOf(error)}: send a body that is JSON`,
+    );
   return undefined;
 }
 

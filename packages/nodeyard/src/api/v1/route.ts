@@ -36,6 +36,8 @@ export interface Entry {
   readonly claim: Claim | undefined;
   /** What its cookie names. */
   readonly session: Session | undefined;
+  /** The header `Authorization`. */
+  readonly shown: string | undefined;
   /** Lets it in by a cookie with this text until then, tree time in milliseconds; the audit has it by this claim. */
   enter(claim: Claim, text: string, expires: number): void;
   /** The right that the claim has now; undefined: none any more. */

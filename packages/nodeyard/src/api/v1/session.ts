@@ -59,7 +59,7 @@ export const sessionRoutes: readonly Route[] = [
     handle: async ({ body, known }, _, entry) => {
       const { handles } = known;
       const claim = body?.ticket === undefined ? entry.claim : await spend(body.ticket, known, entry);
-      if (claim === undefined) throw noToken();
+      if (claim === undefined) throw noToken(entry.shown);
       const { text, login } = await createLogin(handles, "session", claim, loginsIn(known));
       // End the browser's former session, so that a cookie planted by somebody else cannot be used after the log-in.
       if (entry.session !== undefined) await endLogin(handles, entry.session.id);

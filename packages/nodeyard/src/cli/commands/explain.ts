@@ -1,9 +1,11 @@
 import type { Command } from "commander";
 import type { Explained } from "../../operations/index.ts";
 import { parseSubject } from "../arguments.ts";
-import { withBackend } from "../backend/index.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError } from "../errors.ts";
+import { unknownLabels } from "../leasing.ts";
 import { printJson } from "../listing.ts";
+import { knownImages } from "../names.ts";
 import type { Session } from "../session.ts";
 import { storyText } from "../story.ts";
 
@@ -25,7 +27,8 @@ export function defineExplain(command: Command, session: Session): void {
       const subject = parseSubject(words);
       return withBackend(session, async (backend) => {
         const { explanation, silent, journal } = await backend.explain(subject);
-        if (explanation === undefined) throw nothingKnown(subject, journal, unanswered(silent));
+        if (explanation === undefined)
+          throw await nothingKnown(backend, subject, journal, unanswered(silent));
         const { io } = session;
         const now = backend.now();
         if (json === true) printJson(io, explanation);
@@ -35,17 +38,22 @@ export function defineExplain(command: Command, session: Session): void {
 }
 
 /** For a name that nobody knows: it says who was asked, since a launcher that did not answer may know it. */
-function nothingKnown({ kind, id }: Explained, journal: string, silent: string): CommandError {
+async function nothingKnown(
+  backend: Backend,
+  { kind, id }: Explained,
+  journal: string,
+  silent: string,
+): Promise<CommandError> {
   switch (kind) {
     case "label":
       return new CommandError(
         "cli.nothing_known",
-        `no pool offers a label ${JSON.stringify(id)}, and no node or request has it${silent}; see "nodeyard info PROVIDER", or for a diskimage "nodeyard explain image ${id}"`,
+        `${await unknownLabels(backend, [id])}; no node or request has it${silent}; for a diskimage: nodeyard explain image ${id}`,
       );
     case "image":
       return new CommandError(
         "cli.nothing_known",
-        `the tree has no diskimage ${JSON.stringify(id)}, and no builder that answered has it configured${silent}; see "nodeyard image-status"`,
+        `the tree has no diskimage ${JSON.stringify(id)}, and no builder that answered has it configured${silent}; ${await knownImages(backend, id)}`,
       );
     default:
       return new CommandError(

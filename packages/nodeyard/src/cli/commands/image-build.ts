@@ -52,7 +52,7 @@ async function ask(
 ): Promise<void> {
   const { io } = session;
   const known = await backend.image(image);
-  demandKnown(isConfigured || known !== undefined, image);
+  await demandKnown(backend, isConfigured || known !== undefined, image);
   const paused = known?.paused === true;
   // Nothing to wait for: refused before a request is left behind that would start a build at the end of the pause.
   if (paused && wait) throw imagePaused(image, "nothing was requested");

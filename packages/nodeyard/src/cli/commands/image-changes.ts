@@ -40,7 +40,7 @@ function pausing(command: Command, session: Session, paused: boolean): void {
       // Rejects when a configuration was named that does not have it.
       const configured = await configuredImage(session, image);
       await withBackend(session, async (backend) => {
-        demandKnown((configured ?? (await backend.image(image))) !== undefined, image);
+        await demandKnown(backend, (configured ?? (await backend.image(image))) !== undefined, image);
         await backend.pauseImage(image, paused);
       });
       if (json === true) printJson(session.io, { image, paused });

@@ -5,7 +5,7 @@ import { accessRow, plain } from "../../listing/index.ts";
 import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
 import { type Backend, withBackend } from "../backend/index.ts";
 import { CommandError, Interrupted, TimedOut } from "../errors.ts";
-import { type Asked, askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
+import { type Asked, askAndUse, awaitNodes, giveBack, type LeaseOptions, unknownLabels } from "../leasing.ts";
 import { printJson } from "../listing.ts";
 import { sshLine } from "../rows.ts";
 import type { Session } from "../session.ts";
@@ -22,8 +22,11 @@ const HOUR_MS = 3_600_000;
 /** Launchers decline a label that no pool offers within this time, milliseconds. */
 const DECLINE_MS = 5_000;
 
-/** Options of `request`, `run` and `shell`, which lease nodes. Times are milliseconds when they are parsed. */
-export function addLeaseOptions(command: Command): Command {
+/**
+ * Options of `request`, `run` and `shell`, which lease nodes. Times are milliseconds when they are parsed. `beside`: what `--timeout` has an
+ * effect with, as the begin of its help.
+ */
+export function addLeaseOptions(command: Command, beside = ""): Command {
   return command
     .addOption(
       new Option("--for <duration>", "how long you may keep them, waiting included (90s, 10m, 1h30m, 2d)")
@@ -37,14 +40,14 @@ export function addLeaseOptions(command: Command): Command {
     )
     .option(
       "--timeout <duration>",
-      "wait no longer for the nodes, exit code 124; default: the lease",
+      `${beside}wait no longer for the nodes, exit code 124; default: the lease`,
       parseDuration,
     );
 }
 
 /** `nodeyard request`: without `--wait` it prints the lease's id and ends; the nodes come, or the lease expires. */
 export function defineRequest(command: Command, session: Session): void {
-  addLeaseOptions(command)
+  addLeaseOptions(command, "with --wait: ")
     .argument("<label...>", "LABEL or LABEL:N, for instance ubuntu-noble:2 arm-board")
     .option("--wait", "wait for the nodes and show progress; Ctrl-C cancels the request")
     .option("--keep", "with --wait: Ctrl-C only stops waiting")
@@ -86,20 +89,17 @@ async function request(
 /** Waits until launchers had the time to decline a label that no pool offers. Rejects when they decline. */
 async function unlessDeclined(session: Session, backend: Backend, { lease, granted }: Asked): Promise<void> {
   // A label that some pool offers is not waited for: that request will be served in its turn.
-  const offered = new Set((await backend.pools()).flatMap(({ labels }) => labels));
-  const unknown = [...new Set(lease.labels)].filter((label) => !offered.has(label));
-  if (unknown.length === 0) return;
+  const unknown = await unknownLabels(backend, lease.labels);
+  if (unknown === "") return;
   try {
     // Without any pool nobody could decline.
-    if (offered.size > 0) await granted(DECLINE_MS);
+    if ((await backend.pools()).length > 0) await granted(DECLINE_MS);
   } catch (error) {
     // The caller has not seen the id of the lease, so it could not release it.
     if (error instanceof Interrupted) await giveBack(session, backend, lease);
     if (!(error instanceof TimedOut)) throw error;
   }
-  session.io.err(
-    `nodeyard: no launcher offers ${plain(unknown.join(", "))} now; lease ${lease.id} waits for one\n`,
-  );
+  session.io.err(`nodeyard: ${unknown}; lease ${lease.id} waits for a pool that does\n`);
 }
 
 /** The nodes with the line that logs in to each. Rejects when their records cannot be read; the caller then gives the lease back. */

@@ -118,7 +118,7 @@ describe("lists", () => {
       { id: ids[3], tenant: "red" },
       { id: ids[4], tenant: "blue" },
     ]);
-    expect((await get<Page>("/v1/nodes?label=nobody")).items).toEqual([]);
+    expect((await get<Page>("/v1/nodes?label=large")).items).toEqual([]);
     expect((await get<Page>("/v1/requests?labels=nowhere&tenant=red")).items).toMatchObject([
       { requestor: "red-zuul" },
     ]);
@@ -137,6 +137,11 @@ describe("lists", () => {
     ["/v1/nodes?sort=nonsense", "query.sort"],
     ["/v1/nodes?nonsense=1", "nonsense"],
     ["/v1/nodes?state=a&state=b", "query.state"],
+    ["/v1/nodes?state=hold,redy", 'state: there is no "redy" here; did you mean ready? known: '],
+    ["/v1/nodes?provider=elsewere", 'provider: there is no "elsewere" here; did you mean elsewhere? known: '],
+    ["/v1/nodes?label=amr", 'label: there is no "amr" here; did you mean arm? known: '],
+    ["/v1/requests?labels=nowehre", "did you mean nowhere?"],
+    ["/v1/standings?kind=hots", "did you mean host?"],
     ["/v1/nodes?cursor=nonsense", "cursor"],
     ["/v1/nodes?fields=id,nonsense", "nonsense"],
   ])("refuse %s, and name it", async (path, named) => {

@@ -109,6 +109,46 @@ async function callByCookie({ method, path }: { method: string; path: string }, 
 }
 
 describe("rights", () => {
+  test("a wrong token is answered as such, and none as none", async () => {
+    const said = async (headers: Record<string, string>) => {
+      const { status, text } = await ask(site.url, "/v1/me", { headers });
+      const { code, detail } = JSON.parse(text);
+      return [status, code, detail];
+    };
+    expect(await said({})).toEqual([401, "api.no_token", expect.stringMatching(/^send a token: /)]);
+    for (const wrong of ["x", `nyt_nobody_${"0".repeat(64)}`])
+      expect(await said({ authorization: `Bearer ${wrong}` })).toEqual([
+        401,
+        "api.bad_token",
+        expect.stringContaining("is not known here, has expired or was revoked"),
+      ]);
+    const [, , scheme] = await said({ authorization: "Basic eDp5" });
+    expect(scheme).toBe("the header Authorization has no token: send Bearer TOKEN in it");
+  });
+
+  test("a body that is missing, of another type or too long is answered with what is expected", async () => {
+    const said = async (body: string | undefined, type?: string) => {
+      const headers = {
+        ...bearer(tokens.operator!).headers,
+        ...(type !== undefined && { "content-type": type }),
+      };
+      const { status, text } = await ask(site.url, "/v1/leases", {
+        method: "POST",
+        headers,
+        ...(body !== undefined && { body }),
+      });
+      return `${status} ${JSON.parse(text).detail}`;
+    };
+    const json = "application/json";
+    expect(await said(undefined)).toMatch(
+      /^400 there is no body: send a JSON object with labels, for_seconds, /,
+    );
+    expect(await said("", json)).toMatch(/^400 .*JSON/);
+    expect(await said("{", json)).toMatch(/^400 .*JSON/);
+    expect(await said("labels=a", "text/plain")).toMatch(/^415 .*Content-Type: application\/json$/);
+    expect(await said(JSON.stringify({ labels: ["x".repeat(70_000)] }), json)).toMatch(/^413 .*64 KiB/);
+  });
+
   test("the table has every route, and no other", () => {
     expect(ROUTES.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(RIGHTS).sort());
   });
