@@ -9,7 +9,7 @@ test("one thing is singular", () => {
 test("a name that is not known gets the most similar one, and those that there are", () => {
   const known = ["ubuntu-noble", "debian", "debian", "arm-board"];
   expect(nearest("debain", known)).toBe("debian");
-  expect(["radey", "reay", "redy", "deady", "none"].map((name) => nearest(name, ["ready"]))).toEqual([
+  expect(["raedy", "reay", "redy", "deady", "none"].map((name) => nearest(name, ["ready"]))).toEqual([
     ...Array(4).fill("ready"),
     undefined,
   ]);

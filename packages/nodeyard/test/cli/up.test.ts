@@ -128,7 +128,7 @@ describe("a Nodeyard of one process, and its clients", () => {
       { id: lease, age: expect.any(Number), time_left: expect.any(Number) },
     ]);
     for (const [words, code, text] of [
-      [["--state", "radey"], 2, "is not a state here; did you mean ready? known: "],
+      [["--state", "raedy"], 2, "is not a state here; did you mean ready? known: "],
       [["--provider", "fake-clout"], 1, 'no launcher serves a provider "fake-clout"'],
       [
         ["--pool", "mian"],
