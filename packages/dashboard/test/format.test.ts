@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   amountText,
-  factText,
+  countsOf,
   knownHosts,
-  labelsText,
+  partsOf,
   quoted,
   resourceText,
   size,
@@ -27,7 +27,10 @@ test("times, sizes and labels are short", () => {
   ]);
   expect([0.028, 1.25, 75].map(took)).toEqual(["28 ms", "1.3 s", "1 min"]);
   expect([5, 1_500, 20 * 1_024 ** 3].map(size)).toEqual(["5 B", "1.5 KiB", "20 GiB"]);
-  expect(labelsText(["a", "b", "a"])).toBe("a × 2, b");
+  expect([...countsOf(["a", "b", "a"])]).toEqual([
+    ["a", 2],
+    ["b", 1],
+  ]);
 });
 
 test("amounts have their units", () => {
@@ -64,11 +67,29 @@ test("amounts have their units", () => {
   ]);
 });
 
-test("facts are texts, and many of them are the ends", () => {
-  expect(factText({ cores: 4, zone: "az1", off: null })).toBe("cores 4 az1");
-  expect(factText([..."abcdefghij"])).toBe("a, b … j (10 in all)");
-  expect(factText(false)).toBe("no");
-  expect(factText(null)).toBe("");
+test("ids and times are found in texts, and numbers are not taken for ids", () => {
+  const text =
+    "Lease caeb0f3ff0e9 of request 200-0000000042 has node 0000000007. It ends at 2026-11-29T05:11:57.236Z, or now";
+  expect(partsOf(text)).toEqual([
+    { text: "Lease " },
+    { view: "leases", id: "caeb0f3ff0e9" },
+    { text: " of request " },
+    { view: "requests", id: "200-0000000042" },
+    { text: " has node " },
+    { view: "nodes", id: "0000000007" },
+    { text: ". It ends " },
+    { at: "2026-11-29T05:11:57.236Z" },
+    { text: ", or now" },
+  ]);
+  expect(partsOf("Nodeyard:lease:69a92239085a")[1]).toEqual({ view: "leases", id: "69a92239085a" });
+  for (const none of [
+    "debian-trixie-0795926035",
+    "1795926035",
+    "0123456789.5",
+    "caeb0f3ff0e9",
+    "a-200-0000000042",
+  ])
+    expect(partsOf(none)).toEqual([{ text: none }]);
 });
 
 describe("the line to log in", () => {

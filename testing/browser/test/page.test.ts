@@ -131,7 +131,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     const steps = page.getByRole("region", { name: "Time line" }).getByRole("listitem");
     await steps.first().waitFor();
     expect(await steps.count()).toBeGreaterThan(2);
-    await page.getByText("Show the last lines").click();
+    await page.getByText("Console: the last lines").click();
     const end = page.getByRole("log", { name: `Console of node ${node}` });
     await expect.poll(() => end.textContent()).toContain("login:");
     expect(watched.faults).toEqual([]);
@@ -152,6 +152,56 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     const lent = machine.getByText(/^↳ lends cpu cap 0.5 CPU to \d{10}$/).first();
     expect(await lent.getByRole("link").getAttribute("href")).toMatch(/^#\/nodes\/\d{10}$/);
     expect(await machine.getByText("cpu share 32").first().isVisible()).toBe(false);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("each id and name on a page leads to its own page, and a fact stands once", async () => {
+    await using watched = await visit(browser, site, operator, `leases/${seeded.granted}`);
+    const { page } = watched;
+    const main = page.getByRole("main");
+    const [granted] = await listed(call, `/v1/leases?id=${seeded.granted}`);
+    const { nodes, request } = granted as unknown as { nodes: readonly string[]; request: string };
+    const follow = async (name: string, title: string) => {
+      await main.getByRole("link", { name, exact: true }).first().click();
+      await heading(page, title).waitFor();
+    };
+    await follow(request, `Request ${request}`);
+    await follow(seeded.granted, `Lease ${seeded.granted}`);
+    await follow(nodes[0]!, `Node ${nodes[0]}`);
+    await follow("east", "Provider east");
+    await follow("debian-trixie", "Image debian-trixie");
+    await page.goBack();
+    await follow("debian-small", "Label debian-small");
+    const [waiting] = await listed(call, `/v1/leases?id=${seeded.waiting}`);
+    await page.goto(`/#/requests/${waiting!.request}`);
+    await page.getByText(/^It waits: /).waitFor();
+    const text = (await main.textContent())!;
+    const reason = (await page.getByText(/^It waits: /).textContent())!.replace("It waits: ", "");
+    expect(text.split(reason)).toHaveLength(2);
+    expect(text).not.toMatch(/\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d/);
+    const times = main.locator("time");
+    expect(await times.first().getAttribute("title")).toMatch(/\d\d?:\d\d:\d\d/);
+    expect(watched.faults).toEqual([]);
+  });
+
+  test("the search finds a part of a name, address or comment, and what several have in common", async () => {
+    await using watched = await visit(browser, site, operator);
+    const { page } = watched;
+    const search = async (text: string) => {
+      await page.getByRole("searchbox").first().fill(text);
+      await page.getByRole("searchbox").first().press("Enter");
+    };
+    await search("4711");
+    await heading(page, `Node ${seeded.held}`).waitFor();
+    await search("TRIXIE");
+    await heading(page, "Image debian-trixie").waitFor();
+    await search("lab");
+    await heading(page, "Provider lab").waitFor();
+    await search("debian-");
+    await page.getByRole("region", { name: "Labels with “debian-”" }).getByText("debian-large").waitFor();
+    await page.getByRole("region", { name: "Nodes with “debian-”" }).getByText(seeded.held).waitFor();
+    await search("nothing of the kind");
+    await page.getByText("Nothing here is called nothing of the kind").waitFor();
     expect(watched.faults).toEqual([]);
   });
 
@@ -229,7 +279,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     await dialog.getByRole("button", { name: "Request nodes" }).click();
     await heading(page, /^Lease /).waitFor();
     const id = (await heading(page, /^Lease /).textContent())!.split(" ")[1]!;
-    const ssh = page.getByRole("region", { name: "Log in" }).getByText(/^ssh /);
+    const ssh = page.getByRole("list", { name: "Log in" }).getByText(/^ssh /);
     await ssh.waitFor();
     const { items } = await call<{ items: { interface_ip: string; username: string }[] }>(
       `/v1/leases/${id}/nodes`,

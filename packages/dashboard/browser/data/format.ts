@@ -44,42 +44,46 @@ export function msOf(iso: string | null | undefined): number {
   return iso == null ? Number.NaN : Date.parse(iso);
 }
 
-/** "fake-small × 3, fake-large". */
-export function labelsText(labels: readonly string[]): string {
+/** How often each label is wanted. */
+export function countsOf(labels: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
-  return [...counts].map(([label, count]) => (count === 1 ? label : `${label} × ${count}`)).join(", ");
+  return counts;
 }
 
-const MANY = 8;
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+/** A part of a text: words, something with a view of its own, or a moment in ISO 8601. */
+export type Part =
+  | { readonly text: string }
+  | { readonly view: string; readonly id: string }
+  | { readonly at: string };
 
-/** A fact of `explain` as text, "" for an empty one. Of a long list it has the first and last value and the count. */
-export function factText(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (Array.isArray(value)) {
-    const texts = value.map(factText);
-    if (texts.length <= MANY) return texts.join(", ");
-    return `${texts[0]}, ${texts[1]} … ${texts.at(-1)} (${texts.length} in all)`;
+/** Ids have a form; those of leases could be any number in hexadecimal, so the word must stand before them. A node's begins with zeros. */
+const PARTS =
+  /(?<![\w-])(?:(?<requests>\d{3}-\d{10})|(?<nodes>0\d{9}))(?![\w-]|\.\d)|(?<=[Ll]ease[ :])(?<leases>[0-9a-f]{12})(?!\w)|(?:\bat )?(?<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/g;
+
+/** Finds ids and times in a text of the program. */
+export function partsOf(text: string): readonly Part[] {
+  const parts: Part[] = [];
+  let from = 0;
+  for (const { index, 0: found, groups = {} } of text.matchAll(PARTS)) {
+    if (index > from) parts.push({ text: text.slice(from, index) });
+    const { at, ...views } = groups;
+    const [view = ""] = Object.keys(views).filter((one) => views[one] !== undefined);
+    parts.push(at === undefined ? { view, id: found } : { at });
+    from = index + found.length;
   }
-  if (typeof value === "string" && MOMENT.test(value)) return new Date(value).toLocaleString();
-  if (typeof value !== "object") return String(value);
-  return Object.entries(value)
-    .map(([key, each]) => {
-      const text = factText(each);
-      return typeof each === "number" || typeof each === "boolean" ? `${key} ${text}` : text;
-    })
-    .filter((text) => text !== "")
-    .join(" ");
+  if (from < text.length) parts.push({ text: text.slice(from) });
+  return parts;
 }
 
-/** Time of day, with the date when it is another day than `now`'s. */
-export function clockText(iso: string, now: number): string {
-  const at = new Date(iso);
-  const time = at.toLocaleTimeString([], { hour12: false });
-  const isToday = at.toDateString() === new Date(now).toDateString();
-  return isToday ? time : `${at.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
+const LOCAL: Readonly<Record<string, string>> = {
+  socket: "local commands",
+  listener: "the token of the web interface",
+};
+
+/** The caller of the API for people: the names of tokens and of people are their own. */
+export function whoText(name: string): string {
+  return LOCAL[name] ?? name;
 }
 
 /** Quotes a word for a POSIX shell if necessary. The text may come from any record, so it must not contain commands. */

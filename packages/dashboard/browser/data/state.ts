@@ -58,3 +58,44 @@ export function rows<K extends Kind>(kind: K): readonly Rows[K][] {
   void versions[kind].value;
   return [...tables[kind].values()];
 }
+
+/** How many requests wait for nodes of a label. */
+export function waitingFor(label: string): number {
+  const counts = requestsByLabel.of(label);
+  return (counts.get("requested") ?? 0) + (counts.get("pending") ?? 0);
+}
+
+/** Names of all labels that a pool offers, a node has or a request wants, sorted. */
+export function labelNames(): readonly string[] {
+  const offered = rows("pool").flatMap(({ labels }) => labels);
+  return sorted([...offered, ...nodesByLabel.groups.keys(), ...requestsByLabel.groups.keys()]);
+}
+
+/** Names of all providers with a pool or a node, sorted. */
+export function providerNames(): readonly string[] {
+  return sorted([...rows("pool").map(({ provider }) => provider ?? ""), ...nodesByProvider.groups.keys()]);
+}
+
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].filter((name) => name !== "").sort();
+}
+
+/** Texts by which rows are found, by the filters of their lists and by the search. */
+export const texts = {
+  node: (node: Rows["node"]) => [
+    ...[node.id, node.provider, node.pool, node.tenant, node.comment, node.allocated_to, node.hostname],
+    ...[node.interface_ip, node.public_ipv4, node.private_ipv4, node.ipv6, node.hold_job, ...node.label],
+    typeof node.server_id === "string" ? node.server_id : undefined,
+  ],
+  request: ({ id, requestor, lease, tenant, labels }: Rows["request"]) => [
+    ...[id, requestor, lease, tenant, ...labels],
+  ],
+  lease: ({ id, owner, request, tenant, labels, nodes }: Rows["lease"]) => [
+    ...[id, owner, request, tenant, ...labels, ...nodes],
+  ],
+} as const;
+
+/** Whether one of the texts contains the wanted one, whatever the case. */
+export function matches(wanted: string, all: readonly (string | null | undefined)[]): boolean {
+  return all.some((one) => one?.toLowerCase().includes(wanted.toLowerCase()) === true);
+}

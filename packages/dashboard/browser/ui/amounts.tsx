@@ -9,7 +9,16 @@ export type Used = Readonly<
 >;
 
 /** How much of each limit is used. Resources without a limit are left out. */
-export function Amounts({ title, amounts }: { readonly title: string; readonly amounts: Used }) {
+export function Amounts({
+  title,
+  amounts,
+  names = {},
+}: {
+  readonly title: string;
+  readonly amounts: Used;
+  /** Names of limits, where they have other ones than the resources. */
+  readonly names?: Readonly<Record<string, string>>;
+}) {
   const limited = Object.entries(amounts).flatMap(([resource, { limit, used, used_by_others: others }]) =>
     limit === null ? [] : [{ resource, limit, used, others: others ?? 0 }],
   );
@@ -20,7 +29,7 @@ export function Amounts({ title, amounts }: { readonly title: string; readonly a
       <ul class="amounts">
         {limited.map(({ resource, limit, used, others }) => (
           <li key={resource}>
-            <span>{resourceText(resource)}</span>
+            <span>{names[resource] ?? resourceText(resource)}</span>
             <span class="bar" aria-hidden="true">
               {used > 0 && (
                 <span class={used + others >= limit ? "bad" : "busy"} style={{ width: part(used, limit) }} />
@@ -29,7 +38,7 @@ export function Amounts({ title, amounts }: { readonly title: string; readonly a
             </span>
             <span>
               {amountText(resource, used)} of {amountText(resource, limit)}
-              {others > 0 && <span class="dim"> and {amountText(resource, others)} of others</span>}
+              {others > 0 && <span class="dim">, and {amountText(resource, others)} by others</span>}
             </span>
           </li>
         ))}

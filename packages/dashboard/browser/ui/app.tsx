@@ -1,6 +1,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { logOut, mayOperate, resumeSession, seesEverything, session } from "../data/api.ts";
+import { whoText } from "../data/format.ts";
 import { address, go, hrefOf } from "../data/route.ts";
 import { type Connection, connection, follow, unfollow } from "../data/stream.ts";
 import { nextTheme, theme } from "../data/theme.ts";
@@ -147,8 +148,8 @@ function Search() {
           id="search"
           name="q"
           type="search"
-          aria-label="Why is this slow? Id of a request, node or lease, or a label"
-          placeholder="Why is this slow?  id, address or label"
+          aria-label="Why is this slow? An id, address or name, or a part of one"
+          placeholder="Why is this slow?  id, address, name"
           autocomplete="off"
           spellcheck={false}
         />
@@ -182,7 +183,7 @@ function Who() {
         {theme.value === "auto" ? "◑ auto" : theme.value === "light" ? "○ light" : "● dark"}
       </button>
       <span class="dim name" title={`role ${session.value?.role}`}>
-        {session.value?.name}
+        {whoText(session.value?.name ?? "")}
       </span>
       <button type="button" class="small" onClick={() => logOut().catch(setError)}>
         Log out

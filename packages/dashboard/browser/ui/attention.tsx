@@ -1,7 +1,8 @@
 import { hrefOf } from "../data/route.ts";
 import type { Rows } from "../data/rows.ts";
 import { rows } from "../data/state.ts";
-import { Age, Section, State } from "./pieces.tsx";
+import { Prose } from "./facts.tsx";
+import { Age, Section, State, When } from "./pieces.tsx";
 
 type Row = Rows["standing"];
 
@@ -48,13 +49,12 @@ export function StandingLine({ row }: { readonly row: Row }) {
           <Age at={since} />
         </span>
       )}
-      <span class="grow">
-        {meaning}
-        {cause === undefined ? "." : `: ${cause}.`} {remedy || next}
+      <span class="grow long">
+        <Prose text={`${meaning}${cause === undefined ? "." : `: ${cause}.`} ${remedy || next}`} />
         {next_try !== undefined && (
           <span class="dim">
             {" "}
-            Next try in <Age at={next_try} ahead />.
+            Next try: <When at={next_try} />.
           </span>
         )}
       </span>

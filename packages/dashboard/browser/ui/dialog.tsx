@@ -71,7 +71,7 @@ function Dialog({
   );
 }
 
-/** A choice of durations; the value is in seconds. */
+/** A choice of durations; the value is in seconds. 0: a hold without an end of its own. */
 export function Duration({
   name,
   label,
@@ -87,9 +87,11 @@ export function Duration({
       <select name={name}>
         {hours.map((hour) => (
           <option key={hour} value={hour * 3_600}>
-            {hour < 24
-              ? `${hour} ${hour === 1 ? "hour" : "hours"}`
-              : `${hour / 24} ${hour === 24 ? "day" : "days"}`}
+            {hour === 0
+              ? "until it is released, at most max-hold-age"
+              : hour < 24
+                ? `${hour} ${hour === 1 ? "hour" : "hours"}`
+                : `${hour / 24} ${hour === 24 ? "day" : "days"}`}
           </option>
         ))}
       </select>

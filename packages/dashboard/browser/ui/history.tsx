@@ -47,7 +47,7 @@ export function History({ of = {} }: { readonly of?: Readonly<Record<string, str
       <Problem error={error} />
       {points.length < 2 ? (
         <p class="dim">
-          {data === undefined ? "" : "There is nothing to draw yet: a point is kept every five minutes."}
+          {data === undefined ? "" : "The lines begin here within ten minutes: a point is kept every five."}
         </p>
       ) : (
         <Chart points={points} />
@@ -84,7 +84,7 @@ function Chart({ points }: { readonly points: readonly Point[] }) {
           cursor: { show: false },
           scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.1)] } },
           axes: [
-            { ...axis, values: (_, splits) => splits.map(clockOf) },
+            { ...axis, size: 28, values: (_, splits) => splits.map(clockOf) },
             { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000] },
           ],
           series: [

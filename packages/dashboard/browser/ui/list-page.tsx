@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { address, refine } from "../data/route.ts";
 import type { Kind, Rows } from "../data/rows.ts";
-import { tables, versions } from "../data/state.ts";
+import { matches, tables, texts, versions } from "../data/state.ts";
 import { type Column, VirtualList } from "./virtual-list.tsx";
 
 interface Props<K extends Kind> {
@@ -10,22 +10,22 @@ interface Props<K extends Kind> {
   readonly columns: readonly Column<Rows[K]>[];
   /** States that the filter offers. */
   readonly states: readonly string[];
-  /** Texts that the filter searches. */
-  readonly texts: (row: Rows[K], id: string) => readonly (string | null | undefined)[];
+  /** Where rows come from, for a list without any. */
+  readonly source: ComponentChildren;
   readonly sort: string;
   readonly children?: ComponentChildren;
 }
 
 /** A list of all rows of a kind. The filter is part of the address, so that it can be linked. */
 export function ListPage<K extends Kind & ("node" | "request" | "lease")>(props: Props<K>) {
-  const { title, kind, columns, states, texts, children } = props;
+  const { title, kind, columns, states, source, children } = props;
   const { query } = address.value;
-  const text = (query.get("q") ?? "").toLowerCase();
+  const text = query.get("q") ?? "";
+  const textsOf = texts[kind] as (row: Rows[K]) => readonly string[];
   const state = query.get("state") ?? "";
   const sort = query.get("sort") ?? props.sort;
   const keeps = (row: Rows[K]) =>
-    (state === "" || row.state === state) &&
-    (text === "" || texts(row, row.id).some((one) => one?.toLowerCase().includes(text) === true));
+    (state === "" || row.state === state) && (text === "" || matches(text, textsOf(row)));
   return (
     <div class="list-page">
       <header>
@@ -38,7 +38,7 @@ export function ListPage<K extends Kind & ("node" | "request" | "lease")>(props:
             <input
               type="search"
               placeholder="Filter"
-              value={query.get("q") ?? ""}
+              value={text}
               onInput={({ currentTarget }) => refine({ q: currentTarget.value })}
             />
           </label>
@@ -65,9 +65,7 @@ export function ListPage<K extends Kind & ("node" | "request" | "lease")>(props:
         filter={JSON.stringify([text, state])}
         sort={sort}
         onSort={(wanted) => refine({ sort: wanted })}
-        empty={
-          text === "" && state === "" ? `There are no ${title.toLowerCase()}.` : "Nothing matches the filter."
-        }
+        empty={text === "" && state === "" ? source : "Nothing matches the filter."}
       />
     </div>
   );

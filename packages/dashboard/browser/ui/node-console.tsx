@@ -16,7 +16,7 @@ export function NodeConsole({ id }: { readonly id: string }) {
   };
   return (
     <details onToggle={({ currentTarget: { open } }) => open && end === undefined && void look()}>
-      <summary>Show the last lines</summary>
+      <summary>Console: the last lines</summary>
       <Problem error={error} />
       {end?.problem != null && <p class="dim">{end.problem}</p>}
       {end?.cut === true && <p class="dim">The last lines:</p>}
@@ -27,7 +27,7 @@ export function NodeConsole({ id }: { readonly id: string }) {
         </pre>
       )}
       <button type="button" disabled={asking} onClick={() => void look()}>
-        {asking ? "The cloud is asked" : "Look again"}
+        {asking ? "Asking the provider…" : "Look again"}
       </button>
     </details>
   );

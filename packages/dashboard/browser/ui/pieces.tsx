@@ -2,7 +2,7 @@ import { span } from "@nodeyard/client/steps";
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { now } from "../data/clock.ts";
-import { factText, msOf } from "../data/format.ts";
+import { msOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 
 /** Sign and tone of each state. Signs differ in shape, because some users cannot tell the colours apart. */
@@ -66,9 +66,22 @@ export function Age({
   );
 }
 
+/** The moment in a sentence or list of events: "14 s ago", "in 59 min". */
+export function When({ at }: { readonly at: string | null | undefined }) {
+  const ahead = msOf(at) > now.value;
+  return (
+    <span class="when">
+      {ahead && "in "}
+      <Age at={at} ahead={ahead} />
+      {!ahead && !Number.isNaN(msOf(at)) && " ago"}
+    </span>
+  );
+}
+
+/** To what has this id or name. */
 export function Link({ view, id }: { readonly view: string; readonly id: string }) {
   return (
-    <a class="id" href={hrefOf(view, id)}>
+    <a class={/^(nodes|requests|leases)$/.test(view) ? "id" : ""} href={hrefOf(view, id)}>
       {id}
     </a>
   );
@@ -98,27 +111,6 @@ async function copyText(text: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** Facts with their names. False and empty values are left out. */
-export function Facts({ facts }: { readonly facts: Readonly<Record<string, unknown>> }) {
-  const texts = Object.entries(facts).map(([key, value]) => [key.replaceAll("_", " "), value] as const);
-  const shown = texts.filter(([, value]) => value !== false && (isElement(value) || factText(value) !== ""));
-  if (shown.length === 0) return null;
-  return (
-    <dl class="facts">
-      {shown.map(([key, value]) => (
-        <div key={key}>
-          <dt>{key}</dt>
-          <dd>{isElement(value) ? (value as ComponentChildren) : factText(value)}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-function isElement(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "props" in value;
 }
 
 export function Problem({ error }: { readonly error: unknown }) {
@@ -158,7 +150,7 @@ export function StateBar({
 }: {
   readonly counts: ReadonlyMap<string, number>;
   /** Value of the full width; absent: the sum of the counts. */
-  readonly total?: number;
+  readonly total?: number | undefined;
 }) {
   const shown = ORDER.flatMap((state) => {
     const count = counts.get(state) ?? 0;

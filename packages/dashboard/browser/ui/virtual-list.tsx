@@ -29,7 +29,7 @@ interface Props<T> {
   /** Key of a column; "-" in front of it means descending. */
   readonly sort: string;
   readonly onSort: (sort: string) => void;
-  readonly empty: string;
+  readonly empty: ComponentChildren;
 }
 
 const ROW_PX = 34;

@@ -1,6 +1,8 @@
 import type { RowOf } from "@nodeyard/client";
 import { call } from "../data/api.ts";
-import { Age, Problem, Section } from "../ui/pieces.tsx";
+import { whoText } from "../data/format.ts";
+import { Prose } from "../ui/facts.tsx";
+import { Problem, Section, When } from "../ui/pieces.tsx";
 import { useLoad } from "../ui/use.ts";
 
 interface Audit {
@@ -23,8 +25,12 @@ export function AuditView() {
         </button>
       </header>
       <Problem error={error} />
-      <Section title={`The latest calls of this process that change something, at most ${SHOWN}`}>
-        {data?.items.length === 0 && <p class="dim">None yet.</p>}
+      <Section title={`What was changed, or refused, newest first: the last ${SHOWN}`}>
+        {data?.items.length === 0 && (
+          <p class="dim">
+            Nothing yet. Holds, deletions, leases and builds appear here, each with who asked for it and why.
+          </p>
+        )}
         <ul class="lines">
           {data?.items.map(({ id, at, who, role, action, subject, why, status }) => (
             <li key={id}>
@@ -32,14 +38,14 @@ export function AuditView() {
                 <span aria-hidden="true">{status < 400 ? "●" : "✕"}</span>{" "}
                 {status < 400 ? "done" : `refused (${status})`}
               </span>
-              <span class="grow">
-                {action.replaceAll("_", " ")} {subject}
+              <span class="grow long">
+                <Prose text={[action.replaceAll("_", " "), subject].filter(Boolean).join(" ")} />
                 {why !== null && `: ${why}`}
               </span>
               <span class="dim">
-                {who}, {role}
+                {whoText(who)}, {role}
               </span>
-              <Age at={at} />
+              <When at={at} />
             </li>
           ))}
         </ul>

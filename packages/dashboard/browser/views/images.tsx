@@ -21,7 +21,12 @@ export function ImagesView({ id }: { readonly id: string | undefined }) {
           Images <span class="count">{images.length}</span>
         </h1>
       </header>
-      {images.length === 0 && <p class="dim">The tree knows no diskimage.</p>}
+      {images.length === 0 && (
+        <p class="dim">
+          There are no images. Add one under <code>diskimages</code> in nodepool.yaml: a builder builds it,
+          and uploads it to the providers that name it.
+        </p>
+      )}
       <ul class="cards grid">
         {images.map((image) => (
           <Card key={image.image} image={image} />
@@ -53,10 +58,29 @@ function Card({
         {build_requested && <span class="chip">build requested</span>}
       </p>
       <p class="dim">
-        {uploaded_to.length === 0 ? "at no provider" : `at ${uploaded_to.join(", ")}`}
-        {uploading_to.length > 0 && `; being uploaded to ${uploading_to.join(", ")}`}
+        <Providers are="uploaded to" names={uploaded_to} />
+        {uploading_to.length > 0 && (
+          <>
+            ; <Providers are="being uploaded to" names={uploading_to} />
+          </>
+        )}
       </p>
     </li>
+  );
+}
+
+function Providers({ are, names }: { readonly are: string; readonly names: readonly string[] }) {
+  if (names.length === 0) return <>uploaded to no provider</>;
+  return (
+    <>
+      {are}{" "}
+      {names.map((name, index) => (
+        <span key={name}>
+          {index > 0 && ", "}
+          <a href={hrefOf("providers", name)}>{name}</a>
+        </span>
+      ))}
+    </>
   );
 }
 
@@ -68,8 +92,8 @@ function ImageView({ name }: { readonly name: string }) {
         <h1>Image {name}</h1>
         {image !== undefined && mayOperate() && <Actions image={image} />}
       </header>
+      <Story kind="image" id={name} />
       <Work path={`?image=${encodeURIComponent(name)}`} title="Builds" />
-      <Story kind="image" id={name} about />
     </>
   );
 }
@@ -115,19 +139,30 @@ function Work({ path, title }: { readonly path: string; readonly title: string }
   return (
     <Section title={title}>
       <Problem error={error} />
-      {data !== undefined && builds.length === 0 && <p class="dim">None yet.</p>}
+      {data !== undefined && builds.length === 0 && (
+        <p class="dim">
+          Nothing is built yet. A builder builds what is configured, and what “Build” requests.
+        </p>
+      )}
       <ul class="cards">
         {builds.slice(0, all ? undefined : SHOWN).map((build) => (
           <li key={build.id}>
             <h3>
-              {build.id} <State state={build.state} />
+              {path === "" && <a href={hrefOf("images", build.image)}>{build.image}</a>}{" "}
+              <State state={build.state} /> <Age at={build.since} />
             </h3>
             <p class="dim">
-              {build.formats.join(", ")} {build.builder !== null && `by ${build.builder}`}, for{" "}
-              <Age at={build.since} />
+              {[build.formats.join(", "), build.builder !== null && `by ${build.builder}`, build.id]
+                .filter(Boolean)
+                .join(", ")}
             </p>
             <ProgressBar progress={build.progress} what={`build ${build.id}`} />
-            {mayOperate() && <BuildLog id={build.id} />}
+            {mayOperate() && (
+              <BuildLog
+                id={build.id}
+                begins={path !== "" && build === builds[0] && build.state === "failed"}
+              />
+            )}
             <ul class="lines">
               {data?.uploads
                 .filter((upload) => `${upload.image}-${upload.build}` === build.id)
@@ -135,7 +170,7 @@ function Work({ path, title }: { readonly path: string; readonly title: string }
                   <li key={upload.id}>
                     <State state={upload.state} />
                     <span class="grow">
-                      {upload.provider}{" "}
+                      <a href={hrefOf("providers", upload.provider)}>{upload.provider}</a>{" "}
                       {upload.external_name !== null && <code class="dim">{upload.external_name}</code>}
                     </span>
                     <Age at={upload.since} />

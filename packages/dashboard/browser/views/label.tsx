@@ -1,14 +1,15 @@
 import { seesEverything } from "../data/api.ts";
 import { hrefOf } from "../data/route.ts";
-import { nodesByLabel, requestsByLabel, versions } from "../data/state.ts";
+import { nodesByLabel, rows, versions, waitingFor } from "../data/state.ts";
+import { Facts } from "../ui/facts.tsx";
 import { History } from "../ui/history.tsx";
-import { Facts, Section, StateBar } from "../ui/pieces.tsx";
+import { Section, StateBar } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 
 export function LabelView({ id = "" }: { readonly id: string | undefined }) {
   void versions.node.value;
   void versions.request.value;
-  const waiting = requestsByLabel.of(id);
+  const offering = rows("pool").filter(({ labels }) => labels.includes(id));
   return (
     <>
       <header>
@@ -19,16 +20,13 @@ export function LabelView({ id = "" }: { readonly id: string | undefined }) {
         </div>
       </header>
       <Section title="Nodes now">
-        <StateBar counts={nodesByLabel.of(id)} />
-        <Facts
-          facts={{
-            ...Object.fromEntries(nodesByLabel.of(id)),
-            waiting_requests: waiting.get("requested") ?? 0,
-          }}
-        />
+        <div class="stack">
+          <StateBar counts={nodesByLabel.of(id)} />
+          <Facts facts={{ ...Object.fromEntries(nodesByLabel.of(id)), waiting_requests: waitingFor(id) }} />
+        </div>
       </Section>
       {seesEverything() && <History of={{ label: id }} />}
-      <Story kind="label" id={id} about />
+      <Story kind="label" id={id} facts={{ offered_by: offering.map(({ id: pool }) => pool) }} />
     </>
   );
 }

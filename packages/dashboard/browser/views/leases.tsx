@@ -1,13 +1,14 @@
 import type { NodeAccess } from "@nodeyard/client";
 import { useState } from "preact/hooks";
 import { call, list, mayLease, session } from "../data/api.ts";
-import { knownHosts, labelsText, msOf, sshLine } from "../data/format.ts";
+import { knownHosts, msOf, sshLine, whoText } from "../data/format.ts";
 import { address, go, hrefOf, refine } from "../data/route.ts";
 import type { LeaseRow } from "../data/rows.ts";
 import { row } from "../data/state.ts";
 import { Action, Duration } from "../ui/dialog.tsx";
+import { Labels } from "../ui/facts.tsx";
 import { ListPage } from "../ui/list-page.tsx";
-import { Age, Copy, Facts, Link, Problem, Section, State } from "../ui/pieces.tsx";
+import { Age, Copy, Link, Problem, State, When } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 import type { Column } from "../ui/virtual-list.tsx";
@@ -25,9 +26,15 @@ const COLUMNS: readonly Column<LeaseRow>[] = [
     key: "labels",
     title: "Labels",
     value: ({ labels }) => labels.join(),
-    cell: ({ labels }) => labelsText(labels),
+    cell: ({ labels }) => <Labels labels={labels} />,
   },
-  { key: "owner", title: "Owner", wide: true, value: ({ owner }) => owner, cell: ({ owner }) => owner },
+  {
+    key: "owner",
+    title: "Owner",
+    wide: true,
+    value: ({ owner }) => owner,
+    cell: ({ owner }) => <Owner owner={owner} />,
+  },
   {
     key: "tenant",
     title: "Tenant",
@@ -48,7 +55,7 @@ export function LeasesView({ id }: { readonly id: string | undefined }) {
       columns={COLUMNS}
       states={["waiting", "granted", "failed", "released"]}
       sort="-until"
-      texts={({ id: own, owner, tenant, labels, nodes }) => [own, owner, tenant, ...labels, ...nodes]}
+      source="Nobody holds nodes by a lease. “Request nodes” or “nodeyard request LABEL” makes one; a CI by ZooKeeper, such as Zuul, needs none."
     >
       <button type="button" aria-pressed={isMine} onClick={() => refine({ q: isMine ? "" : me })}>
         Mine
@@ -120,31 +127,30 @@ function LeaseView({ id }: { readonly id: string }) {
         <h1>Lease {id}</h1>
         {lease !== undefined && isOpen(lease) && mayLease() && <Actions lease={lease} />}
       </header>
-      {lease === undefined ? (
-        <p class="dim">There is no such lease now; this is what is known of it.</p>
-      ) : (
-        <>
-          <Section title="Lease">
-            <Facts
-              facts={{
-                state: <State state={lease.state} />,
-                labels: labelsText(lease.labels),
-                ends_in: isOpen(lease) && <Age at={lease.until} ahead />,
-                heartbeat:
-                  lease.heartbeat_seconds != null && `every ${lease.heartbeat_seconds} s, or it ends`,
-                owner: lease.owner,
-                tenant: lease.tenant,
-                request: lease.request && <Link view="requests" id={lease.request} />,
-                verdict: lease.verdict,
-              }}
-            />
-          </Section>
-          {lease.nodes.length > 0 && <Nodes lease={lease} />}
-        </>
-      )}
-      <Story kind="lease" id={id} about={lease === undefined} />
+      <Story
+        kind="lease"
+        id={id}
+        facts={
+          lease && {
+            labels: <Labels labels={lease.labels} />,
+            ends: isOpen(lease) && <When at={lease.until} />,
+            heartbeat: lease.heartbeat_seconds != null && `every ${lease.heartbeat_seconds} s, or it ends`,
+            owner: <Owner owner={lease.owner} />,
+            tenant: lease.tenant,
+            request: lease.request,
+            verdict: lease.verdict,
+          }
+        }
+      >
+        {lease !== undefined && lease.nodes.length > 0 && <Nodes lease={lease} />}
+      </Story>
     </>
   );
+}
+
+/** All leases of the owner are one step away. */
+function Owner({ owner }: { readonly owner: string }) {
+  return <a href={hrefOf("leases", undefined, { q: owner })}>{whoText(owner)}</a>;
 }
 
 function isOpen({ state }: LeaseRow): boolean {
@@ -159,9 +165,9 @@ function Nodes({ lease: { id, nodes } }: { readonly lease: LeaseRow }) {
   );
   useChange(nodes.join(), 200, reload);
   return (
-    <Section title="Log in">
+    <>
       <Problem error={error} />
-      <ul class="cards">
+      <ul class="cards" aria-label="Log in">
         {data?.map((node) => {
           const {
             interface_ip: address,
@@ -174,7 +180,7 @@ function Nodes({ lease: { id, nodes } }: { readonly lease: LeaseRow }) {
           return (
             <li key={node.id}>
               <h3>
-                <Link view="nodes" id={node.id} /> {node.label.join(", ")}
+                <Link view="nodes" id={node.id} /> <Labels labels={node.label} />
               </h3>
               {ssh === undefined ? (
                 <p class="dim">Not reached by SSH: {[type, address, port].filter(Boolean).join(" ")}</p>
@@ -194,7 +200,7 @@ function Nodes({ lease: { id, nodes } }: { readonly lease: LeaseRow }) {
           );
         })}
       </ul>
-    </Section>
+    </>
   );
 }
 

@@ -2,11 +2,12 @@ import { call, mayLease, mayOperate } from "../data/api.ts";
 import { knownHosts, msOf, sshLine } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { NodeRow } from "../data/rows.ts";
-import { row } from "../data/state.ts";
+import { row, rows } from "../data/state.ts";
 import { Action, Duration } from "../ui/dialog.tsx";
+import { Labels } from "../ui/facts.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { NodeConsole } from "../ui/node-console.tsx";
-import { Age, Copy, Facts, Link, Section, State } from "../ui/pieces.tsx";
+import { Age, Copy, Link, State } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 import type { Column } from "../ui/virtual-list.tsx";
 
@@ -25,14 +26,14 @@ const COLUMNS: readonly Column<NodeRow>[] = [
     key: "label",
     title: "Label",
     value: ({ label }) => label.join(),
-    cell: ({ label }) => label.join(", "),
+    cell: ({ label }) => <Labels labels={label} />,
   },
   {
     key: "provider",
     title: "Provider",
     wide: true,
     value: ({ provider }) => provider ?? "",
-    cell: ({ provider, pool }) => [provider, pool].filter(Boolean).join(" / "),
+    cell: (node) => <Place node={node} />,
   },
   { key: "address", title: "Address", wide: true, cell: (node) => addressOf(node) ?? "" },
   {
@@ -54,10 +55,11 @@ export function NodesView({ id }: { readonly id: string | undefined }) {
       columns={COLUMNS}
       states={STATES}
       sort="id"
-      texts={(node) => [
-        ...[node.id, node.provider, node.pool, node.tenant, node.comment, node.allocated_to, node.hostname],
-        ...[node.interface_ip, node.public_ipv4, node.private_ipv4, node.ipv6, node.hold_job, ...node.label],
-      ]}
+      source={
+        <>
+          There are no nodes. Requests make them, and <code>min-ready</code> of a label keeps some.
+        </>
+      }
     />
   );
 }
@@ -74,23 +76,52 @@ function NodeView({ id }: { readonly id: string }) {
         <h1>Node {id}</h1>
         {node !== undefined && mayOperate() && <Actions node={node} />}
       </header>
-      {node === undefined ? (
-        <p class="dim">There is no such node now; this is what is known of it.</p>
-      ) : (
-        <Record node={node} />
-      )}
-      {node !== undefined && mayLease() && (
-        <Section title="Console">
-          <NodeConsole id={id} key={id} />
-        </Section>
-      )}
-      <Story kind="node" id={id} about={node === undefined} />
+      <Story kind="node" id={id} facts={node && factsOf(node)}>
+        {node !== undefined && <LogIn node={node} />}
+        {node !== undefined && mayLease() && <NodeConsole id={id} key={id} />}
+      </Story>
     </>
   );
 }
 
-function Actions({ node: { id, state } }: { readonly node: NodeRow }) {
+/** "east / main / az1", with a link to the provider. */
+function Place({
+  node: { provider, pool, az },
+  whole = false,
+}: {
+  readonly node: NodeRow;
+  readonly whole?: boolean;
+}) {
+  if (provider == null) return null;
+  const rest = [pool, whole && az].filter(Boolean).map((part) => ` / ${part}`);
+  return (
+    <>
+      <a href={hrefOf("providers", provider)}>{provider}</a>
+      {rest.join("")}
+    </>
+  );
+}
+
+function factsOf(node: NodeRow): Readonly<Record<string, unknown>> {
+  return {
+    label: node.label,
+    provider: <Place node={node} whole />,
+    request: node.allocated_to,
+    tenant: node.tenant,
+    host: node.hostname,
+    address: addressOf(node),
+    comment: node.comment,
+    hold_job: node.hold_job,
+    backing_node: node.backing_node,
+    not_deleted: node.dead_letter && "its deletion failed too often: a person has to look",
+  };
+}
+
+function Actions({ node: { id, state, provider, allocated_to } }: { readonly node: NodeRow }) {
   const path = `/v1/nodes/${id}`;
+  // Only static providers have hosts.
+  const isHost = rows("standing").some((one) => one.kind === "host" && one.provider === provider);
+  const isFree = state === "ready" && allocated_to == null;
   const canHold = state === "ready" || state === "in-use" || state === "used";
   return (
     <div class="actions">
@@ -99,7 +130,10 @@ function Actions({ node: { id, state } }: { readonly node: NodeRow }) {
           title={`Hold node ${id}`}
           verb="Hold"
           action={(fields) =>
-            call("POST", `${path}/hold`, { why: fields.get("why"), for_seconds: Number(fields.get("for")) })
+            call("POST", `${path}/hold`, {
+              why: fields.get("why"),
+              ...(fields.get("for") !== "0" && { for_seconds: Number(fields.get("for")) }),
+            })
           }
         >
           <p>Nobody else gets the node until the hold ends.</p>
@@ -107,57 +141,40 @@ function Actions({ node: { id, state } }: { readonly node: NodeRow }) {
             Why
             <input name="why" required maxLength={1_000} />
           </label>
-          <Duration name="for" label="For" hours={[8, 1, 24, 72, 168]} />
+          <Duration name="for" label="For" hours={[8, 1, 24, 72, 168, 0]} />
         </Action>
       )}
       {state === "hold" && (
         <Action title={`Release node ${id}`} verb="Release" action={() => call("POST", `${path}/release`)}>
-          <p>The hold ends. The node is deleted, or offered again if it is a static host.</p>
+          <p>The hold ends. {isHost ? "The host is offered again." : "The machine is deleted."}</p>
         </Action>
       )}
       {state !== "deleting" && (
         <Action title={`Delete node ${id}`} verb="Delete" danger action={() => call("DELETE", path)}>
-          <p>A launcher deletes the machine. Its present user loses it.</p>
+          <p>
+            {isFree ? "Nobody uses it. " : "Its present user loses it. "}
+            {isHost
+              ? "The host stays: only its record is deleted, and it is offered again when it answers."
+              : "A launcher deletes the machine."}
+          </p>
         </Action>
       )}
     </div>
   );
 }
 
-function Record({ node }: { readonly node: NodeRow }) {
+function LogIn({ node }: { readonly node: NodeRow }) {
   const address = addressOf(node);
   const ssh = sshLine(address, node.connection_port, node.username, node.connection_type);
   const keys = address === undefined ? "" : knownHosts(address, node.connection_port, node.host_keys);
   return (
     <>
-      <Section title="Node">
-        <Facts
-          facts={{
-            state: <State state={node.state} />,
-            since: <Age at={node.since} />,
-            label: node.label,
-            provider: [node.provider, node.pool, node.az].filter(Boolean).join(" / "),
-            request: node.allocated_to && <Link view="requests" id={node.allocated_to} />,
-            tenant: node.tenant,
-            host: node.hostname,
-            machine: node.server_id,
-            address,
-            launcher: node.launcher,
-            locked: node.locked,
-            comment: node.comment,
-            hold_job: node.hold_job,
-            backing_node: node.backing_node && (
-              <a href={hrefOf("nodes", node.backing_node)}>{node.backing_node}</a>
-            ),
-            not_deleted: node.dead_letter ? "its deletion failed too often: a person has to look" : null,
-          }}
-        />
-        {ssh !== undefined && <Copy text={ssh} what="the SSH command" />}
-      </Section>
+      {ssh !== undefined && <Copy text={ssh} what="the SSH command" />}
       {keys !== "" && (
-        <Section title="Host keys">
+        <details>
+          <summary>Host keys</summary>
           <Copy text={keys} what="the lines for known_hosts" />
-        </Section>
+        </details>
       )}
     </>
   );

@@ -1,13 +1,24 @@
 import { span } from "@nodeyard/client/steps";
 import { seesEverything } from "../data/api.ts";
 import { now } from "../data/clock.ts";
-import { labelsText, msOf } from "../data/format.ts";
+import { msOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { RequestRow } from "../data/rows.ts";
-import { nodesByLabel, nodesByProvider, nodesInAll, requestsByLabel, rows, versions } from "../data/state.ts";
+import {
+  labelNames,
+  nodesByLabel,
+  nodesByProvider,
+  nodesInAll,
+  providerNames,
+  rows,
+  versions,
+  waitingFor,
+} from "../data/state.ts";
 import { NeedsAttention } from "../ui/attention.tsx";
+import { Labels } from "../ui/facts.tsx";
 import { History } from "../ui/history.tsx";
 import { Age, Link, Section, State, StateBar } from "../ui/pieces.tsx";
+import { limitOf, useProviders } from "../ui/use-providers.ts";
 
 /** Number of longest-waiting requests shown. */
 const SHOWN = 8;
@@ -25,7 +36,7 @@ export function Overview() {
         </div>
         <div>
           <Queue />
-          <Groups title="Providers" view="providers" />
+          <Providers />
           <Members />
         </div>
       </div>
@@ -98,7 +109,9 @@ function Queue() {
         {waiting.slice(0, SHOWN).map(({ id, state, labels, created, since }) => (
           <li key={id}>
             <Link view="requests" id={id} /> <State state={state} />
-            <span class="grow">{labelsText(labels)}</span>
+            <span class="grow">
+              <Labels labels={labels} />
+            </span>
             <Age at={created ?? since} />
           </li>
         ))}
@@ -107,20 +120,35 @@ function Queue() {
   );
 }
 
-function Groups({ title, view }: { readonly title: string; readonly view: "labels" | "providers" }) {
+interface GroupsOf {
+  readonly title: string;
+  readonly view: "labels" | "providers";
+  /** How many nodes a group may have. */
+  readonly limits?: ReadonlyMap<string, number>;
+}
+
+function Providers() {
+  const { data } = useProviders();
+  const limits = data?.flatMap((one) => {
+    const limit = limitOf(one);
+    return limit === undefined ? [] : [[one.provider, limit] as const];
+  });
+  return <Groups title="Providers" view="providers" limits={new Map(limits)} />;
+}
+
+function Groups({ title, view, limits = new Map() }: GroupsOf) {
   void versions.node.value;
   void versions.request.value;
   const isLabels = view === "labels";
   const counts = isLabels ? nodesByLabel : nodesByProvider;
-  const names = new Set([...counts.groups.keys(), ...(isLabels ? requestsByLabel.groups.keys() : [])]);
-  for (const { labels, provider } of rows("pool"))
-    for (const name of isLabels ? labels : [provider]) names.add(name ?? "");
-  names.delete("");
-  const sums = new Map([...names].map((name) => [name, sumOf(counts.of(name))]));
+  const names = isLabels ? labelNames() : providerNames();
+  const sums = new Map(names.map((name) => [name, sumOf(counts.of(name))]));
   const most = Math.max(1, ...sums.values());
   return (
     <Section title={title}>
-      {names.size === 0 && <p class="dim">None yet.</p>}
+      {names.length === 0 && (
+        <p class="dim">None yet: they come with the first launcher that has a provider in nodepool.yaml.</p>
+      )}
       <table class="groups">
         <thead>
           <tr>
@@ -140,16 +168,19 @@ function Groups({ title, view }: { readonly title: string; readonly view: "label
           </tr>
         </thead>
         <tbody>
-          {[...names].sort().map((name) => (
+          {names.map((name) => (
             <tr key={name}>
               <th scope="row">
                 <a href={hrefOf(view, name)}>{name}</a>
               </th>
               <td>
-                <StateBar counts={counts.of(name)} total={most} />
+                <StateBar counts={counts.of(name)} total={limits.get(name) ?? most} />
               </td>
               <td class="number">{counts.of(name).get("ready") ?? 0}</td>
-              <td class="number">{sums.get(name)}</td>
+              <td class="number">
+                {sums.get(name)}
+                {limits.has(name) && ` of ${limits.get(name)}`}
+              </td>
               {isLabels && <td class="number">{waitingFor(name)}</td>}
             </tr>
           ))}
@@ -161,11 +192,6 @@ function Groups({ title, view }: { readonly title: string; readonly view: "label
 
 function sumOf(counts: ReadonlyMap<string, number>): number {
   return [...counts.values()].reduce((sum, count) => sum + count, 0);
-}
-
-function waitingFor(label: string): number {
-  const counts = requestsByLabel.of(label);
-  return (counts.get("requested") ?? 0) + (counts.get("pending") ?? 0);
 }
 
 function Members() {

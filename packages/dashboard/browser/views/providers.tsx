@@ -1,49 +1,47 @@
-import { call, list } from "../data/api.ts";
-import { now } from "../data/clock.ts";
-import { clockText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { Provider, Use } from "../data/rows.ts";
 import { nodesByProvider, rows, versions } from "../data/state.ts";
 import { Amounts } from "../ui/amounts.tsx";
 import { isWrong, StandingLine } from "../ui/attention.tsx";
+import { Facts } from "../ui/facts.tsx";
 import { History } from "../ui/history.tsx";
-import { Age, Facts, Problem, Section, State, StateBar } from "../ui/pieces.tsx";
-import { useChange, useLoad } from "../ui/use.ts";
-
-/** Milliseconds after which quotas and breakers are read again when some nodes have changed. They cause no events of their own. */
-const SETTLED_MS = 3_000;
-const SOME_CHANGES = 20;
+import { Link, Problem, Section, State, StateBar, When } from "../ui/pieces.tsx";
+import { limitOf, useProviders } from "../ui/use-providers.ts";
 
 export function ProvidersView({ id }: { readonly id: string | undefined }) {
-  const { data, error, reload } = useLoad(`providers ${id}`, async () =>
-    id === undefined
-      ? list<Provider>("/v1/providers")
-      : [await call<Provider>("GET", `/v1/providers/${encodeURIComponent(id)}`)],
-  );
-  useChange(versions.pool.value, 300, reload);
-  useChange(Math.floor(versions.node.value / SOME_CHANGES), SETTLED_MS, reload);
+  const { data, error } = useProviders(id);
   return (
     <>
       <header>
         <h1>{id === undefined ? "Providers" : `Provider ${id}`}</h1>
-        {id !== undefined && <a href={hrefOf("nodes", undefined, { q: id })}>Its nodes</a>}
       </header>
       <Problem error={error} />
-      {data?.length === 0 && <p class="dim">No launcher serves a provider.</p>}
-      {id !== undefined && <History of={{ provider: id }} />}
+      {data?.length === 0 && (
+        <p class="dim">
+          No launcher serves a provider: add one under <code>providers</code> in nodepool.yaml, and start{" "}
+          <code>nodeyard launcher</code>.
+        </p>
+      )}
       {data?.map((provider) => (
         <Section
           key={provider.provider}
-          title={provider.provider}
+          title={id === undefined ? provider.provider : "Now"}
           aside={
-            id === undefined && (
-              <a href={hrefOf("providers", provider.provider)}>More of {provider.provider}</a>
-            )
+            <a
+              href={
+                id === undefined
+                  ? hrefOf("providers", provider.provider)
+                  : hrefOf("nodes", undefined, { q: id })
+              }
+            >
+              {id === undefined ? `More of ${provider.provider}` : "Its nodes"}
+            </a>
           }
         >
           <ProviderCard provider={provider} whole={id !== undefined} />
         </Section>
       ))}
+      {id !== undefined && <History of={{ provider: id }} />}
     </>
   );
 }
@@ -58,7 +56,7 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
   );
   return (
     <div class="stack">
-      <StateBar counts={nodesByProvider.of(name)} />
+      <StateBar counts={nodesByProvider.of(name)} total={limitOf(provider)} />
       {wrong.length > 0 && (
         <ul class="lines" aria-label="Needs attention">
           {wrong.map((row) => (
@@ -72,15 +70,8 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
         facts={{
           nodes:
             [...nodesByProvider.of(name)].map(([state, count]) => `${count} ${state}`).join(", ") || "none",
-          labels: (
-            <span class="ids">
-              {labels.map((label) => (
-                <a key={label} href={hrefOf("labels", label)}>
-                  {label}
-                </a>
-              ))}
-            </span>
-          ),
+          labels,
+          images: rows("image").flatMap(({ image, uploaded_to: at }) => (at.includes(name) ? [image] : [])),
           pools: (
             <span class="ids">
               {served.map(({ id, pool, state, paused }) => (
@@ -94,38 +85,53 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
       />
       {breakers.map(({ offering, failures, why, opened, until }) => (
         <p key={offering} class="problem">
-          <span aria-hidden="true">✕</span> <strong>{offering}</strong> is not launched since{" "}
-          <Age at={opened} />, after {failures} failures: {why}.
+          <span aria-hidden="true">✕</span> <strong>{offering}</strong> is not launched: closed{" "}
+          <When at={opened} />, after {failures} failures: {why}.
           {until !== null && (
             <>
               {" "}
-              Next try in <Age at={until} ahead />.
+              Next try <When at={until} />.
             </>
           )}
         </p>
       ))}
       {standings.map((standing) => (
-        <UseOf key={standing.launcher} use={standing} errors={whole ? 20 : 3} />
+        <UseOf
+          key={standing.launcher}
+          use={standing}
+          errors={whole ? 20 : 3}
+          isOne={standings.length === 1}
+        />
       ))}
       {unknown.length > 0 && (
         <p class="dim">
-          {whole ? "Did not say how it stands" : "Known to others"}: {unknown.join(", ")}
+          {whole ? "No answer about its use from" : "Its use is known to other launchers:"}{" "}
+          {unknown.join(", ")}
         </p>
       )}
     </div>
   );
 }
 
-function UseOf({ use, errors }: { readonly use: Use; readonly errors: number }) {
+/** Keys of nodepool.yaml that limit a pool. */
+const POOL_KEYS = { instances: "max-servers", cores: "max-cores", ram: "max-ram" };
+
+function UseOf({
+  use,
+  errors,
+  isOne,
+}: {
+  readonly use: Use;
+  readonly errors: number;
+  readonly isOne: boolean;
+}) {
   const { launcher, driver, quota, launching, max_concurrency: most, calls, pools } = use;
   return (
     <div class="stack">
-      <h3>
-        {driver} <span class="dim">as {launcher} sees it</span>
-      </h3>
-      <Amounts title="Quota of the cloud" amounts={quota} />
+      {!isOne && <h3>What launcher {launcher} counts</h3>}
+      <Amounts title="Used of what the provider allows" amounts={quota} />
       {pools.map(({ pool, limits }) => (
-        <Amounts key={pool} title={`Limits of pool ${pool}`} amounts={limits} />
+        <Amounts key={pool} title={`Used of the limits of pool ${pool}`} amounts={limits} names={POOL_KEYS} />
       ))}
       <Facts
         facts={{
@@ -139,14 +145,18 @@ function UseOf({ use, errors }: { readonly use: Use; readonly errors: number }) 
         <ul class="lines" aria-label="Last errors">
           {use.errors.slice(-errors).map(({ at, node, error }) => (
             <li key={`${at} ${node} ${error}`}>
-              <span class="dim">{at === null ? "" : clockText(at, now.peek())}</span>
-              <a class="id" href={hrefOf("nodes", node)}>
-                {node}
-              </a>
-              <span class="grow problem">{error}</span>
+              <When at={at} />
+              <Link view="nodes" id={node} />
+              <span class="grow long problem">{error}</span>
             </li>
           ))}
         </ul>
+      )}
+      {isOne && (
+        <details>
+          <summary>Details</summary>
+          <Facts facts={{ driver, launcher, quota_read: <When at={use.quota_read_at} /> }} />
+        </details>
       )}
     </div>
   );

@@ -1,8 +1,10 @@
-import { labelsText, msOf } from "../data/format.ts";
+import { msOf } from "../data/format.ts";
+import { hrefOf } from "../data/route.ts";
 import type { RequestRow } from "../data/rows.ts";
 import { row } from "../data/state.ts";
+import { Labels, Prose } from "../ui/facts.tsx";
 import { ListPage } from "../ui/list-page.tsx";
-import { Age, Facts, Link, Section, State } from "../ui/pieces.tsx";
+import { Age, Link, State } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 import type { Column } from "../ui/virtual-list.tsx";
 
@@ -19,14 +21,14 @@ const COLUMNS: readonly Column<RequestRow>[] = [
     key: "labels",
     title: "Labels",
     value: ({ labels }) => labels.join(),
-    cell: ({ labels }) => labelsText(labels),
+    cell: ({ labels }) => <Labels labels={labels} />,
   },
   {
     key: "requestor",
     title: "Requestor",
     wide: true,
     value: ({ requestor }) => requestor ?? "",
-    cell: ({ requestor }) => requestor ?? "",
+    cell: ({ requestor }) => <Prose text={requestor ?? ""} />,
   },
   {
     key: "tenant",
@@ -40,7 +42,8 @@ const COLUMNS: readonly Column<RequestRow>[] = [
     title: "Declined by",
     wide: true,
     value: ({ declined_by }) => -declined_by.length,
-    cell: ({ declined_by }) => (declined_by.length === 0 ? "" : `${declined_by.length} pools`),
+    cell: ({ declined_by }) =>
+      declined_by.length === 0 ? "" : `${declined_by.length} ${declined_by.length === 1 ? "pool" : "pools"}`,
   },
 ];
 
@@ -53,7 +56,12 @@ export function RequestsView({ id }: { readonly id: string | undefined }) {
       columns={COLUMNS}
       states={["requested", "pending", "fulfilled", "failed"]}
       sort="id"
-      texts={({ id: own, requestor, tenant, labels }) => [own, requestor, tenant, ...labels]}
+      source={
+        <>
+          No request is open. A CI makes one for each job, a person with <code>nodeyard request LABEL</code>{" "}
+          or under <a href={hrefOf("leases")}>Leases</a>.
+        </>
+      }
     />
   );
 }
@@ -65,32 +73,21 @@ function RequestView({ id }: { readonly id: string }) {
       <header>
         <h1>Request {id}</h1>
       </header>
-      {request === undefined ? (
-        <p class="dim">It is answered, or there is none; this is what is known of it.</p>
-      ) : (
-        <Section title="Request">
-          <Facts
-            facts={{
-              state: <State state={request.state} />,
-              age: <Age at={request.created ?? request.since} />,
-              labels: labelsText(request.labels),
-              nodes: request.nodes.length > 0 && (
-                <span class="ids">
-                  {request.nodes.map((node) => (
-                    <Link key={node} view="nodes" id={node} />
-                  ))}
-                </span>
-              ),
-              requestor: request.requestor,
-              lease: request.lease && <Link view="leases" id={request.lease} />,
-              tenant: request.tenant,
-              relative_priority: request.relative_priority,
-              declined_by: request.declined_by,
-            }}
-          />
-        </Section>
-      )}
-      <Story kind="request" id={id} about={request === undefined} />
+      <Story
+        kind="request"
+        id={id}
+        facts={
+          request && {
+            labels: <Labels labels={request.labels} />,
+            nodes: request.nodes,
+            requestor: request.lease == null && request.requestor,
+            lease: request.lease,
+            tenant: request.tenant,
+            relative_priority: request.relative_priority || null,
+            declined_by: request.declined_by,
+          }
+        }
+      />
     </>
   );
 }

@@ -1,31 +1,60 @@
 import { useEffect } from "preact/hooks";
 import { address, go, hrefOf } from "../data/route.ts";
-import { nodesByLabel, rows, tables, versions } from "../data/state.ts";
+import type { Kind } from "../data/rows.ts";
+import { labelNames, matches, providerNames, rows, tables, texts, versions } from "../data/state.ts";
+import { Link, Section } from "../ui/pieces.tsx";
 
-/** The view for a text from a log, job or chat; undefined when the text has no known form. */
-function targetOf(text: string): string | undefined {
-  if (/^\d{3}-\d{10}$/.test(text)) return hrefOf("requests", text);
-  if (/^\d{1,10}$/.test(text)) return hrefOf("nodes", text.padStart(10, "0"));
-  if (/^[0-9a-f]{12}$/.test(text)) return hrefOf("leases", text);
-  if (tables.image.get(text) !== undefined && !isLabel(text)) return hrefOf("images", text);
-  if (isLabel(text)) return hrefOf("labels", text);
-  for (const node of tables.node.values()) {
-    const { id, hostname, interface_ip, public_ipv4, private_ipv4, ipv6 } = node;
-    if ([hostname, interface_ip, public_ipv4, private_ipv4, ipv6].includes(text)) return hrefOf("nodes", id);
-  }
-  return undefined;
+/** Found things of one view that are shown; the list of the view has the rest. */
+const SHOWN = 10;
+/** Ids that may be those of things that are gone, whose story is still known. */
+const IDS: readonly (readonly [view: string, form: RegExp])[] = [
+  ["requests", /^\d{3}-\d{10}$/],
+  ["nodes", /^\d{1,10}$/],
+  ["leases", /^[0-9a-f]{12}$/i],
+];
+
+interface Found {
+  readonly view: string;
+  readonly ids: readonly string[];
 }
 
-function isLabel(text: string): boolean {
-  return nodesByLabel.groups.has(text) || rows("pool").some(({ labels }) => labels.includes(text));
+/** Everything that has the text in its id, name, address, owner or comment. */
+function search(text: string): readonly Found[] {
+  const among = <K extends Kind & keyof typeof texts>(kind: K) => {
+    const textsOf = texts[kind] as (row: unknown) => readonly string[];
+    return [...tables[kind].values()].flatMap((row) => (matches(text, textsOf(row)) ? [row.id] : []));
+  };
+  const named = (names: readonly string[]) => names.filter((name) => matches(text, [name]));
+  const hosts = rows("standing").flatMap(({ kind, name, provider }) =>
+    kind === "host" && provider != null && matches(text, [name]) ? [provider] : [],
+  );
+  return [
+    { view: "labels", ids: named(labelNames()) },
+    { view: "images", ids: named(rows("image").map(({ image }) => image)) },
+    { view: "providers", ids: [...new Set([...named(providerNames()), ...hosts])] },
+    { view: "requests", ids: among("request") },
+    { view: "leases", ids: among("lease") },
+    { view: "nodes", ids: among("node") },
+  ].filter(({ ids }) => ids.length > 0);
+}
+
+/** The view for an id or a whole name; undefined: there are several, or none. */
+function targetOf(text: string, found: readonly Found[]): string | undefined {
+  const [view, form] = IDS.find(([, one]) => one.test(text)) ?? [];
+  if (view !== undefined && form !== undefined)
+    return hrefOf(view, view === "nodes" ? text.padStart(10, "0") : text.toLowerCase());
+  const exact = found.find(({ ids }) => ids.includes(text));
+  if (exact !== undefined) return hrefOf(exact.view, text);
+  const [only, ...others] = found;
+  return only?.ids.length === 1 && others.length === 0 ? hrefOf(only.view, only.ids[0]) : undefined;
 }
 
 export function WhyView() {
   const text = address.value.query.get("q")?.trim() ?? "";
   // Read so that the view is drawn again when the stream has brought the rows.
-  void versions.node.value;
-  void versions.pool.value;
-  const target = text === "" ? undefined : targetOf(text);
+  for (const kind of ["node", "request", "lease"] as const) void versions[kind].value;
+  const found = text === "" ? [] : search(text);
+  const target = text === "" ? undefined : targetOf(text, found);
   useEffect(() => {
     if (target !== undefined) location.replace(target);
   }, [target]);
@@ -34,7 +63,17 @@ export function WhyView() {
       <header>
         <h1>Why is this slow?</h1>
       </header>
-      {text !== "" && target === undefined && (
+      {found.map(({ view, ids }) => (
+        <Section key={view} title={`${view[0]!.toUpperCase()}${view.slice(1)} with “${text}”`}>
+          <p class="ids">
+            {ids.slice(0, SHOWN).map((id) => (
+              <Link key={id} view={view} id={id} />
+            ))}
+            {ids.length > SHOWN && <a href={hrefOf(view, undefined, { q: text })}>all {ids.length}</a>}
+          </p>
+        </Section>
+      ))}
+      {text !== "" && found.length === 0 && (
         <p role="status">
           Nothing here is called <strong>{text}</strong>.{" "}
           <button type="button" class="small" onClick={() => go(hrefOf("labels", text))}>
@@ -43,9 +82,9 @@ export function WhyView() {
         </p>
       )}
       <p class="dim">
-        Paste the id of a request (<code>200-0000000042</code>), a node (<code>0000000042</code>) or a lease,
-        the address of a node, or the name of a label or image into the field above: press <kbd>/</kbd> to get
-        there.
+        The field above (press <kbd>/</kbd>) finds requests, nodes and leases by id, also those that are gone,
+        by address, owner, tenant or comment, and labels, images, providers and hosts by name. A part is
+        enough.
       </p>
     </>
   );

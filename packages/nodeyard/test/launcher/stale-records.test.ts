@@ -17,6 +17,13 @@ async function record(world: World, fields: object): Promise<string> {
 const gone = (world: World, id: string, limitMs: number) =>
   world.until(`node ${id} is gone`, () => world.node(id) === undefined, limitMs);
 
+/** What `explain` says happens next to a node. */
+async function nextOf(world: World, id: string): Promise<string | undefined> {
+  const handles = { tree: world.other, clock: world.clock, random: seededRandom(1) };
+  const query = queryMembers(handles, () => noHistory("none"));
+  return (await world.settle(explain(handles, { kind: "node", id }, query)))?.next;
+}
+
 describe("held nodes", () => {
   test("go at the shorter of max-hold-age and what the holder said, and never without either", async () => {
     const world = new World();
@@ -30,14 +37,13 @@ describe("held nodes", () => {
     const none = await record(world, { state: "hold" });
     await world.run(0.9 * HOUR);
     for (const id of [own, long, none]) expect(world.node(id)?.state).toBe("hold");
-    const handles = { tree: world.other, clock: world.clock, random: seededRandom(1) };
-    const query = queryMembers(handles, () => noHistory("none"));
-    const next = async (id: string) =>
-      (await world.settle(explain(handles, { kind: "node", id }, query)))?.next;
-    expect(await next(own)).toBe(`It is deleted 3600 s after it was held, or: nodeyard delete ${own}`);
+    const next = (id: string) => nextOf(world, id);
+    const end = (id: string, seconds: number) =>
+      new Date((Number(world.node(id)!.state_time) + seconds) * 1_000).toISOString();
+    expect(await next(own)).toBe(`It is deleted at ${end(own, 3_600)}, or now with: nodeyard delete ${own}`);
     for (const id of [long, none])
       expect(await next(id)).toBe(
-        `It is deleted 7200 s after it was held (max-hold-age), or: nodeyard delete ${id}`,
+        `It is deleted at ${end(id, 7_200)} (max-hold-age), or now with: nodeyard delete ${id}`,
       );
     await gone(world, own, 0.3 * HOUR);
     expect(world.node(long)?.state).toBe("hold");
@@ -49,6 +55,9 @@ describe("held nodes", () => {
     const held = await record(kept, { state: "hold" });
     await kept.run(24 * HOUR);
     expect(kept.node(held)?.state).toBe("hold");
+    expect(await nextOf(kept, held)).toBe(
+      `It is kept without an end, until somebody deletes it: nodeyard delete ${held}`,
+    );
   });
 
   test("a hold under a lock is not ended, whatever its age", async () => {

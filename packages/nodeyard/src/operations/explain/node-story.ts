@@ -270,7 +270,7 @@ function situationOf(
 
 /** A launcher deletes it at its own expiry or at `max-hold-age`, whichever comes first (scheduler/node-due.ts). */
 function heldUntil(
-  { id, comment, holdExpiration }: NodeRecord,
+  { id, comment, holdExpiration, stateTime }: NodeRecord,
   maxHoldMs: number,
   wait: (code: string, meaning: string, facts: Wait["facts"]) => Wait,
 ): Pick<Story, "waits_for" | "next"> {
@@ -278,12 +278,13 @@ function heldUntil(
   const most = maxHoldMs / 1000;
   const until = Math.min(own, most);
   const by = most < own ? " (max-hold-age)" : "";
+  const at = stateTime === null ? `${until} s after it was held` : `at ${isoOf(stateTime + until)}`;
   const facts = { comment, hold_seconds: Number.isFinite(until) ? until : null };
   return {
     waits_for: wait("node.held", "A person or an autohold keeps it", facts),
     next: Number.isFinite(until)
-      ? `It is deleted ${until} s after it was held${by}, or: nodeyard delete ${id}`
-      : `It is kept until max-hold-age, or: nodeyard delete ${id}`,
+      ? `It is deleted ${at}${by}, or now with: nodeyard delete ${id}`
+      : `It is kept without an end, until somebody deletes it: nodeyard delete ${id}`,
   };
 }
 
