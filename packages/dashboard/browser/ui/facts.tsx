@@ -2,7 +2,7 @@ import { span, took } from "@nodeyard/client/steps";
 import type { ComponentChildren } from "preact";
 import { amountText, countsOf, partsOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
-import { row } from "../data/state.ts";
+import { row, rows } from "../data/state.ts";
 import { Link, When } from "./pieces.tsx";
 
 type FactsOf = Readonly<Record<string, unknown>>;
@@ -121,9 +121,17 @@ export function Name({ name, text }: { readonly name: string; readonly text: str
   return <Prose text={text} />;
 }
 
+/** The pool of an id, by its row or as records have it: "host-PoolWorker.provider-pool-digits". */
+function poolOf(text: string) {
+  if (!text.includes("-PoolWorker.")) return row("pool", text);
+  return rows("pool").find(({ launcher, provider, pool }) =>
+    text.startsWith(`${launcher}-PoolWorker.${provider}-${pool}-`),
+  );
+}
+
 /** A text of the program: ids in it are links, its times have the form of all times, and pools have their short names. */
 export function Prose({ text }: { readonly text: string }) {
-  const pool = row("pool", text);
+  const pool = poolOf(text);
   if (pool !== undefined)
     return (
       <a href={hrefOf("providers", pool.provider ?? "")} title={text}>

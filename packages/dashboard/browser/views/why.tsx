@@ -9,7 +9,7 @@ const SHOWN = 10;
 /** Ids that may be those of things that are gone, whose story is still known. */
 const IDS: readonly (readonly [view: string, form: RegExp])[] = [
   ["requests", /^\d{3}-\d{10}$/],
-  ["nodes", /^\d{1,10}$/],
+  ["nodes", /^\d{10}$/],
   ["leases", /^[0-9a-f]{12}$/i],
 ];
 
@@ -40,9 +40,12 @@ function search(text: string): readonly Found[] {
 
 /** The view for an id or a whole name; undefined: there are several, or none. */
 function targetOf(text: string, found: readonly Found[]): string | undefined {
-  const [view, form] = IDS.find(([, one]) => one.test(text)) ?? [];
-  if (view !== undefined && form !== undefined)
-    return hrefOf(view, view === "nodes" ? text.padStart(10, "0") : text.toLowerCase());
+  const [view] = IDS.find(([, one]) => one.test(text)) ?? [];
+  if (view !== undefined) return hrefOf(view, text.toLowerCase());
+  // "42" is node 0000000042, and may be a part of something else.
+  const node = /^\d{1,9}$/.test(text) ? text.padStart(10, "0") : undefined;
+  if (node !== undefined && (found.length === 0 || tables.node.get(node) !== undefined))
+    return hrefOf("nodes", node);
   const exact = found.find(({ ids }) => ids.includes(text));
   if (exact !== undefined) return hrefOf(exact.view, text);
   const [only, ...others] = found;
