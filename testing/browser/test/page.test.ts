@@ -205,6 +205,15 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     expect(watched.faults).toEqual([]);
   });
 
+  test("an image that fails shows how its log ends, and where it is", async () => {
+    await using watched = await visit(browser, site, operator, "images/centos-stream");
+    const { page } = watched;
+    const end = page.getByRole("log", { name: "Last lines of the log" });
+    await expect.poll(() => end.textContent()).toContain("no such package: libfoo2");
+    await page.getByText(/\/build-logs\/centos-stream-\w+\.log$/).waitFor();
+    expect(watched.faults).toEqual([]);
+  });
+
   test("a configuration is checked and planned with before it is put into place", async () => {
     await using watched = await visit(browser, site, operator, "plan");
     const { page } = watched;

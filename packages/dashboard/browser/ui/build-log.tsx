@@ -10,11 +10,11 @@ const WAIT_SECONDS = 20;
 /** Milliseconds between two calls. The server answers at once for a log of another process. */
 const PAUSE_MS = 1_500;
 
-/** The end of a build's log. It is followed while the build runs and the log is open; `begins`: open at first. */
-export function BuildLog({ id, begins }: { readonly id: string; readonly begins: boolean }) {
-  const [open, setOpen] = useState(begins);
+/** The end of a build's log. It is followed while the build runs and the log is open. */
+export function BuildLog({ id }: { readonly id: string }) {
+  const [open, setOpen] = useState(false);
   return (
-    <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>Log</summary>
       {open && <Lines id={id} />}
     </details>

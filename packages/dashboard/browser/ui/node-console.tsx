@@ -1,6 +1,7 @@
 import type { Reply } from "@nodeyard/client";
 import { useState } from "preact/hooks";
 import { call } from "../data/api.ts";
+import { Lines } from "./past.tsx";
 import { Problem } from "./pieces.tsx";
 
 /** The end of a node's console. The cloud is asked when the part is opened, and again by its button. */
@@ -20,12 +21,7 @@ export function NodeConsole({ id }: { readonly id: string }) {
       <Problem error={error} />
       {end?.problem != null && <p class="dim">{end.problem}</p>}
       {end?.cut === true && <p class="dim">The last lines:</p>}
-      {end !== undefined && end.problem === null && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-        <pre class="console" role="log" aria-label={`Console of node ${id}`} tabIndex={0}>
-          {end.lines.join("\n")}
-        </pre>
-      )}
+      {end !== undefined && end.problem === null && <Lines of={`Console of node ${id}`} lines={end.lines} />}
       <button type="button" disabled={asking} onClick={() => void look()}>
         {asking ? "Asking the provider…" : "Look again"}
       </button>

@@ -45,16 +45,21 @@ export function Console({ events }: { readonly events: readonly PastEvent[] }) {
   if (shown.length === 0) return null;
   return (
     <Section title="Console">
-      {shown.map(({ at, facts }) => {
-        const lines = facts.lines;
-        return (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-          <pre key={at} class="console" tabIndex={0}>
-            {Array.isArray(lines) ? lines.join("\n") : String(lines)}
-          </pre>
-        );
-      })}
+      {shown.map(({ at, facts }) => (
+        <Lines key={at} of="Console" lines={facts.lines} />
+      ))}
     </Section>
+  );
+}
+
+/** Lines of another program; nothing when there are none. */
+export function Lines({ of, lines }: { readonly of: string; readonly lines: unknown }) {
+  if (lines == null) return null;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    <pre class="console" role="log" aria-label={of} tabIndex={0}>
+      {Array.isArray(lines) ? lines.join("\n") : String(lines)}
+    </pre>
   );
 }
 

@@ -5,7 +5,7 @@ import { msOf } from "../data/format.ts";
 import type { Kind } from "../data/rows.ts";
 import { row } from "../data/state.ts";
 import { Facts, Name, Prose } from "./facts.tsx";
-import { Console, Events, type PastEvent, Waterfall } from "./past.tsx";
+import { Console, Events, Lines, type PastEvent, Waterfall } from "./past.tsx";
 import { Age, Problem, Section, State, When } from "./pieces.tsx";
 import { useChange, useLoad } from "./use.ts";
 
@@ -167,7 +167,8 @@ function Why({
             <strong>It waits: {wait.meaning ?? wait.code}</strong>{" "}
             {Math.abs(msOf(wait.since) - msOf(since)) > 1_000 && <Age at={wait.since} />}
           </p>
-          <Facts facts={wait.facts} />
+          <Facts facts={{ ...wait.facts, last_lines: null }} />
+          <Lines of="Last lines of the log" lines={wait.facts.last_lines} />
         </>
       )}
       {deciding !== undefined && <PoolText pool={deciding} />}

@@ -157,12 +157,7 @@ function Work({ path, title }: { readonly path: string; readonly title: string }
                 .join(", ")}
             </p>
             <ProgressBar progress={build.progress} what={`build ${build.id}`} />
-            {mayOperate() && (
-              <BuildLog
-                id={build.id}
-                begins={path !== "" && build === builds[0] && build.state === "failed"}
-              />
-            )}
+            {mayOperate() && <BuildLog id={build.id} />}
             <ul class="lines">
               {data?.uploads
                 .filter((upload) => `${upload.image}-${upload.build}` === build.id)
