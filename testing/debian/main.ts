@@ -1,9 +1,10 @@
 /**
- * `npm run test:debian`: builds the Debian packages and installs them as docs/how-to/install.md says, in a Debian whose systemd runs; hands
- * out a node, upgrades while it is in use, runs each unit, removes and purges. Needs root, debhelper, lintian, mmdebstrap and systemd-nspawn.
+ * `npm run test:debian`: builds the Debian packages (`-- FOLDER`: takes those that are in it) and installs them as docs/how-to/install.md says, in a
+ * Debian whose systemd runs; hands out a node, upgrades while it is in use, runs each unit, removes and purges. Needs root, debhelper, lintian,
+ * mmdebstrap and systemd-nspawn.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -50,6 +51,7 @@ const SLIVERD = {
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "nodeyard-debian-"));
 const release = join(folder, "release");
+const given = process.argv[2];
 const root = join(folder, "root");
 let container: Container | undefined;
 const bootstrapped = run("mmdebstrap", ["--variant=minbase", "--include=systemd-sysv", "bookworm", root]);
@@ -57,7 +59,8 @@ const bootstrapped = run("mmdebstrap", ["--variant=minbase", "--include=systemd-
 bootstrapped.catch(() => {});
 try {
   const made = scriptOf(PAGE, "deb").replace("--deb release", `--deb ${join(release, "new")}`);
-  await run("bash", ["-euo", "pipefail", "-c", made], { cwd: ROOT });
+  if (given === undefined) await run("bash", ["-euo", "pipefail", "-c", made], { cwd: ROOT });
+  else cpSync(given, join(release, "new"), { recursive: true });
   const files = readdirSync(join(release, "new")).map((name) => join(release, "new", name));
   for (const file of files) say(`built ${basename(file)}`);
   const linted = lint(files);

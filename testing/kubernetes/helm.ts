@@ -45,9 +45,9 @@ function fetchHelm(): void {
   }
 }
 
-/** Output of helm with these values; throws with what it says when it refuses them. */
-export function runHelm(words: readonly string[], values: unknown): string {
-  const all = [...words, CHART, "--values", "-"];
+/** Output of helm with these values; throws with what it says when it refuses them. `chart`: a folder, or its archive. */
+export function runHelm(words: readonly string[], values: unknown, chart = CHART): string {
+  const all = [...words, chart, "--values", "-"];
   return execFileSync(helm, all, { encoding: "utf8", input: JSON.stringify(values), stdio: "pipe" });
 }
 

@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ociImages } from "../../tools/build/oci.ts";
 import { scriptOf } from "../../tools/build/page.ts";
 import { patient } from "../patience.ts";
 
@@ -23,7 +22,7 @@ const SERVERS = "zookeeper-servers: [{host: 127.0.0.1, port: 2181}]\n";
 const HARDENED = "--read-only --cap-drop all --security-opt no-new-privileges --stop-timeout 30";
 const READY = `/usr/lib/nodeyard/node -e 'fetch("http://127.0.0.1:8005/ready").then((r) => process.exit(r.ok ? 0 : 1))'`;
 
-/** Builds images from the built packages of `root`, and runs them in `folder`. Rejects with the output of what failed. */
+/** Runs the archives of images in `folder`, as the pages of `root` say. Rejects with the output of what failed. */
 export async function checkImages(root: string, folder: string, say: (text: string) => void): Promise<void> {
   const env = {
     ...process.env,
@@ -45,8 +44,6 @@ export async function checkImages(root: string, folder: string, say: (text: stri
   };
 
   const version = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version as string;
-  for (const file of ociImages(root, folder, version, ["nodeyard", "nodeyard-launcher"]))
-    say(`built ${file}`);
   const fake = readFileSync(join(root, "examples/fake.yaml"), "utf8");
   try {
     say("runs everything in one container, and hands out a node");
@@ -84,6 +81,13 @@ export async function checkImages(root: string, folder: string, say: (text: stri
     await run(`until ${request} fake-huge --wait; do sleep 1; done`);
     await run("podman stop launcher");
     await expectStopped("launcher");
+
+    if ((await run("ls")).includes("nodeyard-builder_")) {
+      say("has a builder with diskimage-builder");
+      await run("podman load --input nodeyard-builder_*.oci.tar");
+      await run(`podman run --rm --entrypoint disk-image-create nodeyard-builder:${version} --version`);
+      await run(`podman run --rm ${HARDENED} nodeyard-builder:${version} builder --help`);
+    }
   } catch (error) {
     const logs = "for name in nodeyard tree launcher; do podman logs --tail 40 $name || true; done 2>&1";
     throw new Error(await run(logs).catch(String), { cause: error });

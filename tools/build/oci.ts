@@ -184,7 +184,7 @@ function programLayer(root: string, work: string, epoch: number): string {
 }
 
 /** The same bytes for the same content, independent of the machine and the time. */
-function tarOf(folder: string, members: readonly string[], file: string, epoch: number): string {
+export function tarOf(folder: string, members: readonly string[], file: string, epoch: number): string {
   const same = [
     "--sort=name",
     `--mtime=@${epoch}`,

@@ -4,17 +4,17 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { PackageJson } from "./packages.ts";
 import { scriptOf } from "./page.ts";
-import { npm, pack } from "./release.ts";
+import { npm } from "./release.ts";
 
 /**
- * Packs built packages and has npm install the files globally below an empty folder, where nothing of the checkout can be found. Then
+ * Has npm install packed packages globally below an empty folder, where nothing of the checkout can be found. Then
  * imports every door, asks every program for its version, looks for the manual pages, and runs the shell commands of `page`, when it is given, as its reader would.
  * Returns what was tried; throws with the output of what failed.
  */
-export function verify(dists: readonly string[], page?: string): string[] {
+export function verify(files: readonly string[], page?: string): string[] {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-installed-"));
   try {
-    const manifests = installAll(dists, folder);
+    const manifests = installAll(files, folder);
     copyFileSync(process.execPath, join(folder, "bin/node"), constants.COPYFILE_FICLONE);
     const tried = manifests.flatMap((manifest) => [
       ...importDoors(folder, manifest),
@@ -33,9 +33,8 @@ export function verify(dists: readonly string[], page?: string): string[] {
   }
 }
 
-/** Packs built packages, installs the files globally with `folder` as npm's prefix, and returns their manifests. */
-export function installAll(dists: readonly string[], folder: string): PackageJson[] {
-  const files = pack(dists, join(folder, "files"));
+/** Installs packed packages globally with `folder` as npm's prefix, and returns their manifests. */
+export function installAll(files: readonly string[], folder: string): PackageJson[] {
   npm(
     folder,
     "install",
@@ -49,7 +48,10 @@ export function installAll(dists: readonly string[], folder: string): PackageJso
     ...files,
   );
   mkdirSync(join(folder, "bin"), { recursive: true });
-  return dists.map((dist) => JSON.parse(readFileSync(join(dist, "package.json"), "utf8")));
+  return files.map((file) => {
+    const manifest = execFileSync("tar", ["-xOzf", file, "package/package.json"], { encoding: "utf8" });
+    return JSON.parse(manifest) as PackageJson;
+  });
 }
 
 function importDoors(folder: string, manifest: PackageJson): string[] {

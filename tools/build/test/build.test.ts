@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { build } from "../build.ts";
 import { builtManifest } from "../manifest.ts";
 import { readPackages } from "../packages.ts";
+import { pack } from "../release.ts";
 import { rewriteTypes, rewriteUrls } from "../specifiers.ts";
 import { verify } from "../verify.ts";
 
@@ -82,10 +83,11 @@ describe("build", () => {
     const page = join(root, "page.md");
     const commands = "program --version >said\ntest 1.2.3 = $(cut -d' ' -f1 said)\n";
     writeFileSync(page, `\`\`\`sh run\n${commands}\`\`\`\n`);
+    const files = pack(dists, join(root, "packed"));
     const tried = ["import @test/library", "import program", "program --version"];
-    expect(verify(dists, page)).toEqual([...tried, "the commands of page.md"]);
+    expect(verify(files, page)).toEqual([...tried, "the commands of page.md"]);
     writeFileSync(page, `\`\`\`sh run\n${commands}program | grep nothing\ntrue\n\`\`\`\n`);
-    expect(() => verify(dists, page)).toThrow("Command failed");
+    expect(() => verify(files, page)).toThrow("Command failed");
   });
 
   it("fails with the compiler's message if a package does not compile", async () => {
