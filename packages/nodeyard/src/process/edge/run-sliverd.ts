@@ -32,7 +32,7 @@ export function runSliverd(words: readonly string[]): Promise<number> {
   if (program === undefined)
     throw new ProcessError(
       "process.no_sliverd",
-      "the package @nodeyard/sliver is not installed here: npm install @nodeyard/sliver",
+      'the package @nodeyard/sliver is not installed here: install it from the files of a release ("nodeyard docs install")',
     );
   return runProgram(process.execPath, [...SLIVERD_FLAGS, program, ...words]);
 }
