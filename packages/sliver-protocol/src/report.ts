@@ -14,7 +14,7 @@ export interface LoanStatus extends Loan {
 export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
 
 /**
- * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `disk` (its own data, half a minute old at most), `ioRead`,
+ * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `disk` (its own data), `ioRead`,
  * `ioWritten`. Operations: `ioReadOps`, `ioWriteOps`. Milliseconds: `cpu`, and `throttled` (time in which its CPU cap delayed it). Processes and threads: `pids`, and
  * `pidsRefused`, how often a further one was refused. Percent of the last ten seconds in which a task of it waited: `cpuPressure`,
  * `memoryPressure`, `ioPressure`.
@@ -67,7 +67,7 @@ export interface SliverReport {
   readonly memoryKills?: number;
   /** Digest of the version of its image, if that was on trial when the sliver was made. Absent: it was not. */
   readonly triedVersion?: string;
-  /** Usage some seconds ago. Absent: the sliver does not run, or usage is not measured. */
+  /** Usage, half a minute old at most. Absent: the sliver does not run, or usage is not measured. */
   readonly usage?: SliverUsage;
   /** Why the sliver has less than its amounts say, for operators. Absent: it has all of them. */
   readonly throttled?: string;

@@ -8,7 +8,7 @@ import type { SliverMachine } from "./machine.ts";
 import type { Mark } from "./sliver-folders.ts";
 
 /** Age at which a sliver's usage is read again, milliseconds. */
-const USAGE_AGE = 5_000;
+const USAGE_AGE = 30_000;
 
 /**
  * Finds slivers by what they have on the machine: a folder, a subvolume or control groups. Any of the three is enough, because a crash
@@ -29,7 +29,7 @@ export class Inspection {
 
   /** As of BackEnd's `inspect`; the machine must be prepared. */
   async all(signal: AbortSignal): Promise<readonly Observed[]> {
-    const { folders, subvolumes, cgroups, network } = this.#machine;
+    const { folders, subvolumes, cgroups, network, pool } = this.#machine;
     const found = new Set([
       ...(await folders.list()),
       ...(await subvolumes.list()),
@@ -40,7 +40,7 @@ export class Inspection {
     const [guarded, sent, disks] = await Promise.all([
       network.guarded(signal),
       network.sent(signal),
-      this.#usedDisks(signal),
+      pool.counts(signal).then((right) => (right ? this.#usedDisks(signal) : new Map<string, number>())),
     ]);
     const all: Observed[] = [];
     for (const name of marks) {

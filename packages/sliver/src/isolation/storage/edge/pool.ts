@@ -58,8 +58,9 @@ export class Pool {
     const device = await this.device();
     if (device !== undefined) await schedule(device.number, "bfq");
     await run(["btrfs", "quota", "enable", this.folder], { signal });
-    const threshold = await this.#quotaFile("drop_subtree_threshold");
-    if (threshold !== undefined) await writeFile(threshold, ALWAYS_COUNT).catch(() => undefined);
+    const groups = await this.quotaFolder();
+    if (groups !== undefined)
+      await writeFile(join(groups, "drop_subtree_threshold"), ALWAYS_COUNT).catch(() => undefined);
     await this.groups.resume(signal);
     for (const name of ["slivers", "images"]) await mkdir(join(this.folder, name), { recursive: true });
   }
@@ -116,8 +117,8 @@ export class Pool {
    * A kernel that does not say so (before 6.1), and a pool on a file system of others, count as right.
    */
   async counts(signal: AbortSignal): Promise<boolean> {
-    const file = await this.#quotaFile("inconsistent");
-    const text = file && (await readFile(file, "utf8").catch(() => undefined));
+    const groups = await this.quotaFolder();
+    const text = groups && (await readFile(join(groups, "inconsistent"), "utf8").catch(() => undefined));
     this.miscounts = text?.trim() === "1";
     if (!this.miscounts) return true;
     this.#say(`btrfs has lost count of the disk that slivers use in ${this.folder}: it counts again`);
@@ -179,13 +180,12 @@ export class Pool {
     );
   }
 
-  /** A file of the kernel about the quota groups of a pool of our own. */
-  async #quotaFile(name: string): Promise<string | undefined> {
+  /** The kernel's files about the quota groups of a pool of our own. */
+  async quotaFolder(): Promise<string | undefined> {
     const source = this.#file === undefined ? undefined : await this.#source();
     if (source === undefined) return undefined;
     for (const id of await readdir(SYSTEMS).catch(() => []))
-      if (await exists(join(SYSTEMS, id, "devices", basename(source))))
-        return join(SYSTEMS, id, "qgroups", name);
+      if (await exists(join(SYSTEMS, id, "devices", basename(source)))) return join(SYSTEMS, id, "qgroups");
     return undefined;
   }
 

@@ -1,4 +1,4 @@
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { run } from "../../edge/run.ts";
 import type { QuotaGroups } from "../quota-groups.ts";
@@ -84,6 +84,8 @@ export class Subvolumes {
   readonly #pool: Pool;
   /** KiB, by the sliver's mark. */
   readonly #limits = new Map<string, number>();
+  /** Numbers of subvolumes by mark, which never change. */
+  readonly #ids = new Map<string, number>();
 
   constructor(pool: Pool) {
     this.#pool = pool;
@@ -100,7 +102,7 @@ export class Subvolumes {
   /** Makes a copy of an image, or an empty subvolume, and limits it to `kib` before anything is written to it. */
   async make(mark: string, image: string | undefined, kib: number, signal: AbortSignal): Promise<void> {
     const path = this.path(mark);
-    this.#limits.delete(mark);
+    this.#forget(mark);
     await run(
       image === undefined
         ? ["btrfs", "subvolume", "create", path]
@@ -121,25 +123,37 @@ export class Subvolumes {
 
   /** Bytes of own data (without its image's) by the sliver's mark, as of btrfs's last commit, up to 30 s ago. */
   async used(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
-    const { folder } = this.#pool;
-    if (!(await this.#pool.counts(signal))) return new Map();
-    const [all, text] = await Promise.all([
-      this.#pool.subvolumes(signal),
-      run(["btrfs", "qgroup", "show", "--raw", folder], { signal }),
-    ]);
-    const own = readOwnData(text);
-    return new Map(
-      all.flatMap(({ id, path }) => {
+    const marks = await this.list();
+    // A program for all that the kernel's files do not tell: each start of one costs the daemon more than reading many files.
+    if (marks.some((mark) => !this.#ids.has(mark)))
+      for (const { id, path } of await this.#pool.subvolumes(signal)) {
         const mark = /(?:^|\/)slivers\/([^/]+)$/.exec(path)?.[1];
-        const bytes = own.get(id);
-        return mark === undefined || bytes === undefined ? [] : [[mark, bytes] as const];
-      }),
-    );
+        if (mark !== undefined) this.#ids.set(mark, id);
+      }
+    const folder = await this.#pool.quotaFolder();
+    const own =
+      folder === undefined
+        ? readOwnData(await run(["btrfs", "qgroup", "show", "--raw", this.#pool.folder], { signal }))
+        : undefined;
+    const all = marks.map(async (mark) => {
+      const id = this.#ids.get(mark);
+      if (id === undefined) return [];
+      const file = `${folder}/0_${id}/exclusive`;
+      const bytes =
+        own === undefined ? Number(await readFile(file, "utf8").catch(() => Number.NaN)) : own.get(id);
+      return bytes === undefined || Number.isNaN(bytes) ? [] : [[mark, bytes] as const];
+    });
+    return new Map((await Promise.all(all)).flat());
+  }
+
+  #forget(mark: string): void {
+    this.#limits.delete(mark);
+    this.#ids.delete(mark);
   }
 
   /** A missing subvolume is no error. */
   async remove(mark: string, signal: AbortSignal): Promise<void> {
-    this.#limits.delete(mark);
+    this.#forget(mark);
     await deleteSubvolume(this.path(mark), this.#pool.groups, signal);
   }
 }
