@@ -45,3 +45,19 @@ test("a host that no longer answers when it is to be given is taken out, and giv
   const { nodes } = await world.fulfilled(id, 180_000);
   expect(nodes).not.toContain(before.id);
 });
+
+test("when the last host that answered is gone, its provider is failing at once, and well again when one answers", async () => {
+  const world = new World();
+  const host = board();
+  const { launcher } = await world.start("a", config, { scan: host.scan });
+  await world.until("it is registered", () => world.nodes()[0]);
+  const standing = () => launcher.view.standings.get("provider/lab");
+  await world.until("it is served", () => standing()?.state === "good");
+  host.alive = false;
+  const id = await world.ask();
+  await world.until("it shows", () => standing()?.state === "failing", 30_000);
+  expect(standing()).toMatchObject({ code: "provider.no-hosts", because: expect.stringContaining("board") });
+  host.alive = true;
+  await world.fulfilled(id, 180_000);
+  await world.until("it is well", () => standing()?.state === "good", 120_000);
+});
