@@ -62,7 +62,7 @@ export class AwsAccount implements Account {
 
   constructor({ place, sdk: modules, clock, log, observe }: AccountOptions) {
     this.pace = new CallPace(clock);
-    const aws = new Aws(place, modules, { pace: this.pace, clock, observe });
+    const aws = new Aws(place, modules, { pace: this.pace, clock, log, observe });
     this.aws = aws;
     this.instances = new ListWatch<Instance>({
       clock,

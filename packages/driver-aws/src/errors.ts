@@ -37,6 +37,8 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   "InvalidSnapshot.InUse": "transient",
   VolumeInUse: "transient",
   DependencyViolation: "transient",
+  // Something else answered in the place of AWS.
+  StrangeAnswer: "transient",
   // The credentials are wrong or may not do this.
   AuthFailure: "access",
   UnauthorizedOperation: "access",

@@ -58,21 +58,52 @@ export interface NoticeReader {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Takes why the queue does not work; null: it does. */
+  readonly impaired: (why: string | null) => void;
   /** When it rejects, the notice comes again: from SQS after the queue's visibility timeout. */
   take(notice: Notice): Promise<void>;
 }
 
-/** Reads notices until `stop` aborts. While they cannot be read, changes are still seen by listings, only later. */
+/**
+ * Reads notices until `stop` aborts: from the queue, and from the spot requests where there is none or while it does not work. While neither
+ * can be read, changes are still seen by listings, only later.
+ */
 export async function followNotices(reader: NoticeReader, stop: AbortSignal): Promise<void> {
-  const { queue, clock, random, log } = reader;
+  const { queue, clock, impaired } = reader;
+  let isRead = queue !== null;
   // Only for spot requests, which stay listed. A queue's messages are deleted when they were taken.
   const seen = new Set<string>();
+  const look = async () => {
+    if (!isRead) await lookAtRequests(reader, seen, stop);
+    await sleep(clock, LOOK_MS, stop);
+  };
+  const read = async (url: string) => {
+    try {
+      await readQueue(reader, url, stop);
+    } catch (error) {
+      isRead = false;
+      impaired(`${messageOf(error)}; the spot requests are looked at instead, every ${LOOK_MS / 1_000} s`);
+      throw error;
+    }
+    isRead = true;
+    impaired(null);
+  };
+  await Promise.all([
+    repeated(reader, look, stop),
+    queue !== null && repeated(reader, () => read(queue), stop),
+  ]);
+}
+
+/** Does it again and again, with back-off after failures. Never rejects. */
+async function repeated(
+  { queue, clock, random, log }: NoticeReader,
+  work: () => Promise<void>,
+  stop: AbortSignal,
+): Promise<void> {
   for (let failures = 0; !stop.aborted; ) {
     try {
-      if (queue === null) await lookAtRequests(reader, seen, stop);
-      else await readQueue(reader, queue, stop);
+      await work();
       failures = 0;
-      if (queue === null) await sleep(clock, LOOK_MS, stop);
     } catch (error) {
       if (stop.aborted) return;
       if (failures === 0) log.warn({ queue, error: messageOf(error) }, "cannot read notices; will retry");

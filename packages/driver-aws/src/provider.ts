@@ -112,7 +112,8 @@ export function awsProvider(
     const { clock, random, log } = context;
     const take = (notice: Notice) => takeNotice(shop, context, notice, closed.signal);
     // Never rejects. `closed` ends it.
-    void followNotices({ aws: account.aws, queue, clock, random, log, take }, closed.signal);
+    const impaired = (why: string | null) => context.impaired?.("the notice queue", why);
+    void followNotices({ aws: account.aws, queue, clock, random, log, take, impaired }, closed.signal);
   }
   return { provider, shop };
 }

@@ -50,18 +50,20 @@ describe.skipIf(requireAws())("notices", () => {
     if (!answer.ok) throw new Error(await answer.text());
   }
 
-  async function spot(withQueue: boolean, nodeId: string) {
-    const provider = withQueue ? { "notice-queue": queue } : {};
+  async function spot(notices: string | null, nodeId: string) {
+    const provider = notices === null ? {} : { "notice-queue": notices };
     const config = compile(rig.site, { small: { "use-spot": true } }, { provider });
     const remarks: [Tag, string][] = [];
     const remark = (tag: Tag, text: string) => void remarks.push([tag, text]);
-    const opened = await rig.open(config, contextOf(undefined, { remark }));
+    const said: (string | null)[] = [];
+    const impaired = (part: string, why: string | null) => void said.push(why && `${part}: ${why}`);
+    const opened = await rig.open(config, contextOf(undefined, { remark, impaired }));
     const order = rig.order(config, "small", nodeId);
     const machine = await rig.create(opened, order);
     const { instance } = machine.externalId as { instance: string };
     const handOver = () =>
       opened.offers!.handover!.ready(order.tag, { signal, externalId: machine.externalId });
-    return { provider: opened, order, machine, instance, remarks, handOver };
+    return { provider: opened, order, machine, instance, remarks, impaired: said, handOver };
   }
 
   const isEnded = async ({ provider, instance }: Awaited<ReturnType<typeof spot>>) => {
@@ -71,7 +73,7 @@ describe.skipIf(requireAws())("notices", () => {
   };
 
   test("a spot machine that EC2 takes back is reported at once and gets no new user, also from a launcher that got no notice", async () => {
-    const one = await spot(true, "0000000001");
+    const one = await spot(queue, "0000000001");
     await one.handOver();
     expect(await isEnded(one)).toBe(false);
     await rig.server.interrupt(one.instance, "terminate", 600_000);
@@ -93,7 +95,7 @@ describe.skipIf(requireAws())("notices", () => {
   });
 
   test("without a queue the status of its spot request says it, while it still runs", async () => {
-    const one = await spot(false, "0000000004");
+    const one = await spot(null, "0000000004");
     await one.handOver();
     await rig.server.interrupt(one.instance, "terminate", 600_000);
     await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: patient(60_000) });
@@ -107,7 +109,7 @@ describe.skipIf(requireAws())("notices", () => {
   });
 
   test("without a queue a machine that goes at once is seen when it has gone, and its removal says why", async () => {
-    const one = await spot(false, "0000000002");
+    const one = await spot(null, "0000000002");
     await rig.server.interrupt(one.instance, "terminate", 0);
     await vi.waitFor(async () => expect(await isEnded(one)).toBe(true), { timeout: patient(45_000) });
     await expect(one.handOver()).rejects.toThrow();
@@ -117,10 +119,12 @@ describe.skipIf(requireAws())("notices", () => {
     expect(remarks).toContainEqual(expect.stringContaining("Server.SpotInstanceTermination"));
   });
 
-  test("a queue that is not there costs nothing but time", async () => {
-    const config = compile(rig.site, { small: {} }, { provider: { "notice-queue": `${queue}-none` } });
-    const provider = await rig.open(config);
-    const machine = await rig.create(provider, rig.order(config, "small", "0000000003"));
-    expect(machine.externalId).toMatchObject({ instance: expect.stringMatching(/^i-/) });
+  test("a queue that is not there is said, and the spot requests are looked at in its place", async () => {
+    const one = await spot(`${queue}-none`, "0000000003");
+    await one.handOver();
+    expect(one.impaired.at(-1)).toMatch(/^the notice queue: .*; the spot requests are looked at instead/);
+    await rig.server.interrupt(one.instance, "terminate", 600_000);
+    await vi.waitFor(() => expect(one.remarks).toHaveLength(1), { timeout: patient(60_000) });
+    await rig.remove(one.provider, one.order, one.machine.externalId);
   });
 });

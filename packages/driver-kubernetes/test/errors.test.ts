@@ -1,5 +1,6 @@
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { KubeConfigError, KubeError } from "../src/client/index.ts";
+import { Connection, KubeConfigError, KubeError } from "../src/client/index.ts";
 import { mapError } from "../src/errors.ts";
 
 const answered = (code: number, message: string) =>
@@ -19,3 +20,32 @@ test.each([
   ["a quota", answered(403, 'pods "a" is forbidden: exceeded quota: compute'), "quota"],
   ["a body that is refused", answered(422, "Pod is invalid"), "configuration"],
 ])("%s", (_, error, kind) => expect(mapError(error, "p").kind).toBe(kind));
+
+test.each([200, 403])(
+  "a page with status %i in the API server's place is named with its address and the call",
+  async (status) => {
+    const clock = new VirtualClock();
+    const route = { verify: true, ca: null, cert: null, key: null, serverName: null, proxy: null };
+    const access = { server: "https://api.lab:6443", route, authorization: null, expires: null };
+    const transport = {
+      send: async () => ({ status, text: "<html>log in</html>" }),
+      stream: () => Promise.reject(new Error("nothing is watched")),
+      close: async () => {},
+    };
+    const connection = new Connection({
+      clock,
+      random: seededRandom(1),
+      resolve: async () => access as never,
+      connect: () => transport as never,
+    });
+    const { signal } = new AbortController();
+    const reading = connection.get({ path: "/api/v1/pods", signal });
+    const failed = expect(reading).rejects.toThrow(
+      status === 200
+        ? /GET \/api\/v1\/pods got no answer: https:\/\/api.lab:6443 answered 200 with a page/
+        : /GET https:\/\/api.lab:6443\/api\/v1\/pods was answered 403/,
+    );
+    for (let step = 0; step < 100; step++) await clock.advance(1_000);
+    await failed;
+  },
+);

@@ -1,5 +1,21 @@
-import { type Account, type Clock, type Random, RateLimiter, SharedAccounts } from "@nodeyard/driver";
-import { CloudConfigError, Keystone, Session, type TlsOptions, type Transport } from "./client/index.ts";
+import {
+  type Account,
+  type Clock,
+  Connections,
+  isCertificateError,
+  type Random,
+  RateLimiter,
+  RenewedValue,
+  SharedAccounts,
+} from "@nodeyard/driver";
+import {
+  CloudConfigError,
+  Keystone,
+  type Send,
+  Session,
+  type TlsOptions,
+  type Transport,
+} from "./client/index.ts";
 import type { Cloud } from "./clouds/index.ts";
 
 /** A provider's share of the session of its credential. */
@@ -16,10 +32,14 @@ export interface LeaseOrder {
   readonly cloud: Cloud;
   /** Reads the cloud's entry again; called for each login. */
   readonly reread: () => Cloud;
-  readonly tls: TlsOptions;
+  /** Reads its certificate files again; called each minute, and when a certificate could not be verified. */
+  readonly tls: () => TlsOptions;
   /** The provider's own limit: least time between two calls, milliseconds; null for none. */
   readonly intervalMs: number | null;
 }
+
+/** Time limit of reading certificate files, milliseconds. */
+const LOAD_MS = 60_000;
 
 interface Customer extends Account {
   readonly session: Session;
@@ -48,8 +68,22 @@ export class Credentials {
   }
 
   #open({ clock, random, reread, tls, cloud }: LeaseOrder): Customer {
-    const transport = this.#connect(tls);
-    const { send } = transport;
+    const connections = new Connections(this.#connect);
+    const certificates = new RenewedValue({
+      clock,
+      load: async () => tls(),
+      endOf: () => null,
+      loadMs: LOAD_MS,
+      late: () => new CloudConfigError(`cloud ${cloud.name}: its certificates were not read in time`),
+    });
+    const send: Send = async (request) => {
+      try {
+        return await connections.of(await certificates.get()).send(request);
+      } catch (error) {
+        if (isCertificateError(error)) certificates.refused();
+        throw error;
+      }
+    };
     const keystone = new Keystone({ send, clock, credential: () => reread().credential });
     // `SharedAccounts` sets the interval right after this, and again whenever a provider comes or goes.
     const limiter = new RateLimiter({ clock, intervalMs: 0 });
@@ -58,17 +92,19 @@ export class Credentials {
       session,
       limit: (intervalMs) => limiter.configure(intervalMs),
       async close() {
-        session.close(new CloudConfigError(`cloud ${cloud.name} is not used any more`));
-        await transport.close();
+        const closed = new CloudConfigError(`cloud ${cloud.name} is not used any more`);
+        session.close(closed);
+        certificates.close(closed);
+        await connections.close();
       },
     };
   }
 }
 
 /** Identifies the customer that has the quota and the rate limit. Secrets are left out: a changed secret is still the same customer. */
-function keyOf({ cloud, tls }: LeaseOrder): string {
+function keyOf({ cloud }: LeaseOrder): string {
   const { password, token, application_credential_secret, ...rest } = cloud.credential.values;
   const who = Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));
-  // TLS options are part of it, because connections are made with them.
-  return JSON.stringify([cloud.credential.type, who, tls, token === undefined ? "" : "token"]);
+  // The places of certificates are part of it, because connections are made with them.
+  return JSON.stringify([cloud.credential.type, who, cloud.tls, token === undefined ? "" : "token"]);
 }

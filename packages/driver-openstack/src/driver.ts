@@ -12,7 +12,7 @@ import { openstackProvider } from "./provider.ts";
 export interface OpenstackHost {
   /** Where clouds.yaml, certificates and OS_* variables are read. */
   readonly around: CloudConfigPaths;
-  /** Opens the connections of one credential. Called once per credential, with the contents of its certificate files at that time. */
+  /** Opens the connections of one credential, anew when the contents of its certificate files have changed. */
   connect(tls: TlsOptions): Transport;
   readonly openFile: OpenFile;
   /** Whether this host has a routable IPv6 address. */
@@ -57,7 +57,9 @@ function leaseFor(
     // Read again for each login: a rotated password or application credential is then used without a restart.
     const reread = () => resolveCloud(choice, host.around);
     const cloud = reread();
-    const tls = tlsOf(cloud, host.around);
+    const tls = () => tlsOf(reread(), host.around);
+    // Now, so that a file that is not there is the error of the opening.
+    tls();
     return credentials.lease({ clock, random, cloud, reread, tls, intervalMs: config.own.intervalMs });
   } catch (error) {
     throw mapError(error, config.name);

@@ -12,20 +12,24 @@ clouds:
   other: {auth: {auth_url: "http://cloud/v3", username: u, password: one, project_name: q}}
 `;
 
-function credentials() {
+function credentials(certificates: { ca: string | null } = { ca: null }) {
   const clock = new VirtualClock();
   const random = seededRandom(1);
   let opened = 0;
-  const all = new Credentials(() => {
+  const used: (string | null)[] = [];
+  const all = new Credentials(({ ca }) => {
     opened++;
     return {
-      send: () => Promise.reject(new Error("nobody calls")),
+      async send() {
+        used.push(ca);
+        throw new Error(ca === "old" ? "unable to verify the first certificate" : "nobody answers");
+      },
       close: async () => {
         opened--;
       },
     };
   });
-  const tls = { verify: true, ca: null, cert: null, key: null };
+  const tls = () => ({ verify: true, cert: null, key: null, ...certificates });
   const read = (path: string) => (path === "/lab/clouds.yaml" ? CLOUDS : undefined);
   const around = { env: {}, cwd: "/lab", home: "/home", read };
   const lease = (name: string, intervalMs: number | null): Lease => {
@@ -42,7 +46,7 @@ function credentials() {
     while (times.length < turns.length) await clock.advance(10);
     return (times.at(-1)! - times[0]!) / 10;
   };
-  return { lease, pause, opened: () => opened };
+  return { lease, pause, opened: () => opened, used, clock };
 }
 
 test("of several providers on one credential the strictest limit counts for all, as long as it is there", async () => {
@@ -51,6 +55,8 @@ test("of several providers on one credential the strictest limit counts for all,
   expect(await pause(loose)).toBe(100);
   const strict = lease("plain", 500);
   const silent = lease("plain", null);
+  // Connections are made with the first request.
+  await expect(loose.session.token(signal)).rejects.toThrow("nobody answers");
   expect(new Set([loose, strict, silent].map(({ session }) => session)).size).toBe(1);
   expect(await pause(loose)).toBe(500);
   await strict.release();
@@ -72,5 +78,26 @@ test("a limit of clouds.yaml is one of them; a new secret is the same customer, 
   const other = lease("other", null);
   expect(other.session).not.toBe(plain.session);
   expect(await pause(other)).toBe(0);
+  for (const { session } of [plain, other])
+    await expect(session.token(signal)).rejects.toThrow("nobody answers");
   expect(opened()).toBe(2);
+});
+
+test("certificates are read again each minute, and when one could not be verified, with new connections", async () => {
+  const files = { ca: "old" as string | null };
+  const { lease, used, clock, opened } = credentials(files);
+  const { session, release } = lease("plain", null);
+  const login = () => expect(session.token(signal)).rejects.toThrow("got no answer");
+  await login();
+  files.ca = "new";
+  // The old one did not fit the server, so the file is read at once.
+  await login();
+  files.ca = "newest";
+  await login();
+  await clock.advance(60_000);
+  await login();
+  expect(used).toEqual(["old", "new", "new", "newest"]);
+  expect(opened()).toBe(1);
+  await release();
+  expect(opened()).toBe(0);
 });

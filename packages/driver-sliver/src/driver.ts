@@ -71,7 +71,7 @@ async function stopLending(
 /** One host object for each machine, all with the same keys and epoch. */
 function hostsOf(
   { own }: SliverProviderConfig,
-  { clock, random, log }: DriverContext,
+  { clock, random, ...context }: DriverContext,
   closed: AbortSignal,
   { connect, readKeys }: HostAccess,
 ): SliverHosts {
@@ -81,5 +81,5 @@ function hostsOf(
     const { name, address } = machine;
     return new SliverHost({ name, address, client: connect(machine), keys, epoch, clock, random, closed });
   });
-  return new SliverHosts(hosts, log);
+  return new SliverHosts(hosts, context);
 }

@@ -1,4 +1,11 @@
-import { DriverError, exceeded, type Log, messageOf, type Resources } from "@nodeyard/driver";
+import {
+  type DriverContext,
+  DriverError,
+  exceeded,
+  type Log,
+  messageOf,
+  type Resources,
+} from "@nodeyard/driver";
 import {
   type NodeReport,
   SliverFencedError,
@@ -9,6 +16,8 @@ import { capacityOf, freeShare, limitsFor, together } from "./amounts.ts";
 import type { Place } from "./names.ts";
 import { Placing } from "./placing.ts";
 import type { SliverHost } from "./sliver-host.ts";
+
+type HostsContext = Pick<DriverContext, "log" | "impaired">;
 
 export interface Seen {
   readonly host: SliverHost;
@@ -29,11 +38,14 @@ export interface Placed {
 export class SliverHosts {
   readonly all: readonly SliverHost[];
   readonly #log: Log;
+  /** As of DriverContext. */
+  readonly #impaired: NonNullable<DriverContext["impaired"]>;
   readonly #placing = new Placing();
 
-  constructor(hosts: readonly SliverHost[], log: Log) {
+  constructor(hosts: readonly SliverHost[], { log, impaired = () => {} }: HostsContext) {
     this.all = hosts;
     this.#log = log;
+    this.#impaired = impaired;
   }
 
   /** Resolves with the machines that can be used. Rejects when there is none, or when one is not the machine that the file names. */
@@ -122,11 +134,13 @@ export class SliverHosts {
     const one = async (host: SliverHost) => {
       try {
         seen.push({ host, report: await ask(host) });
+        this.#impaired(`machine ${host.name}`, null);
       } catch (error) {
         const isTaken = error instanceof SliverOwnedError || error instanceof SliverFencedError;
         if (signal.aborted || !(isTaken || error instanceof SliverUnreachableError)) throw error;
         failures[isTaken ? "unshift" : "push"](error);
         const facts = { machine: host.name, error: messageOf(error) };
+        this.#impaired(`machine ${host.name}`, facts.error);
         if (isTaken) this.#log.error(facts, "the machine is another writer's; the others serve");
         else this.#log.warn(facts, "the machine does not answer");
       }

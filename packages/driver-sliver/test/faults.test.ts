@@ -16,9 +16,14 @@ describe("slivers of two machines", () => {
   afterAll(() => Promise.all([one.stop(), two.stop()]));
   beforeEach(() => Promise.all([one.clear(), two.clear()]));
 
-  const opened = async (label: object = {}, warnings: string[] = [], more: object = {}) => {
+  const opened = async (
+    label: object = {},
+    warnings: string[] = [],
+    more: object = {},
+    parts: string[] = [],
+  ) => {
     const config = providerOf([one, two], label, more);
-    const provider = await sliverDriver.open(config, contextOf(INSTALLATION, warnings));
+    const provider = await sliverDriver.open(config, contextOf(INSTALLATION, warnings, parts));
     const [pool] = config.pools as [(typeof config.pools)[number]];
     const tag = (nodeId: string) => ({ installation: INSTALLATION, provider: "lab", pool: "main", nodeId });
     const order = (nodeId: string) => ({
@@ -120,10 +125,11 @@ describe("slivers of two machines", () => {
     await taken.start();
     try {
       await taken.change((slivers) => slivers.clear(), { writer: "metastatic:slots", epoch: 1 });
-      const warnings: string[] = [];
+      const [warnings, parts]: [string[], string[]] = [[], []];
       const machines = [taken, two].map(({ name, socket }) => ({ name, socket }));
-      const { create, remove, provider } = await opened({}, warnings, { machines });
+      const { create, remove, provider } = await opened({}, warnings, { machines }, parts);
       expect(warnings).toEqual(["the machine is another writer's; the others serve"]);
+      expect(parts).toEqual([expect.stringMatching(/^machine taken: .* is written by metastatic:slots/)]);
       for (const id of ids(3)) expect((await create(id)).hostId).toBe("two");
       expect((await provider.list(never)).map(({ tag }) => tag?.nodeId).sort()).toEqual(ids(3));
       expect(await provider.quota(never)).toMatchObject({ millicores: CAPACITY.cpu });

@@ -24,11 +24,16 @@ const LABEL = {
   disk: 64,
 };
 
-export function contextOf(installation: string, warnings: string[] = []): DriverContext {
+export function contextOf(
+  installation: string,
+  warnings: string[] = [],
+  parts: string[] = [],
+): DriverContext {
   const warn = (_: object, text: string) => void warnings.push(text);
   const log = { debug() {}, info() {}, warn, error: warn };
   const scan = driverScanner(createScanner({ clock: systemClock }));
-  return { clock: systemClock, random: systemRandom, log, scan, installation };
+  const impaired = (part: string, why: string | null) => void (why === null || parts.push(`${part}: ${why}`));
+  return { clock: systemClock, random: systemRandom, log, scan, installation, impaired };
 }
 
 /** What the driver makes of a provider of the file; a finding is an error. */

@@ -69,6 +69,11 @@ export interface DriverContext {
    * machine learn it, too. `leaves`: the machine ends soon, so it gets no new users. Optional.
    */
   readonly remark?: (about: Tag, text: string, leaves?: boolean) => void;
+  /**
+   * Reports that a part of the provider does not work, while the rest serves: why, and what is done meanwhile; null: it works (again). How
+   * the provider stands shows it. Optional.
+   */
+  readonly impaired?: (part: string, why: string | null) => void;
   /** Reports each finished request to the cloud's API, for metrics. Optional. */
   readonly observe?: (call: ApiCall) => void;
 }

@@ -5,7 +5,7 @@ import type { S3 } from "@aws-sdk/client-s3";
 import type { ServiceQuotas } from "@aws-sdk/client-service-quotas";
 import type { SQS } from "@aws-sdk/client-sqs";
 import type { SSM } from "@aws-sdk/client-ssm";
-import { abortable } from "@nodeyard/driver";
+import { abortable, messageOf } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
 import type { Of } from "./calls.ts";
 import { codeOf } from "./errors.ts";
@@ -103,42 +103,36 @@ export class Aws {
   }
 
   s3<T>(call: (s3: Of<"s3", S3>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call(
-      "s3",
-      async () => new (await this.#sdk.s3()).S3(this.#options(DATA_TRY_MS)),
-      call,
-      signal,
-    );
+    const make = async () => new (await this.#sdk.s3()).S3(await this.#options(DATA_TRY_MS));
+    return this.#call("s3", make, call, signal);
   }
 
   ebs<T>(call: (ebs: Of<"ebs", EBS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call(
-      "ebs",
-      async () => new (await this.#sdk.ebs()).EBS(this.#options(DATA_TRY_MS)),
-      call,
-      signal,
-    );
+    const make = async () => new (await this.#sdk.ebs()).EBS(await this.#options(DATA_TRY_MS));
+    return this.#call("ebs", make, call, signal);
   }
 
   quotas<T>(
     call: (quotas: Of<"quotas", ServiceQuotas>, to: To) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const make = async () => new (await this.#sdk.quotas()).ServiceQuotas(this.#options());
+    const make = async () => new (await this.#sdk.quotas()).ServiceQuotas(await this.#options());
     return this.#call("service-quotas", make, call, signal);
   }
 
   pricing<T>(call: (pricing: Of<"pricing", Pricing>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.pricing()).Pricing(this.#options());
+    const make = async () => new (await this.#sdk.pricing()).Pricing(await this.#options());
     return this.#call("pricing", make, call, signal);
   }
 
   sqs<T>(call: (sqs: Of<"sqs", SQS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call("sqs", async () => new (await this.#sdk.sqs()).SQS(this.#options()), call, signal);
+    const make = async () => new (await this.#sdk.sqs()).SQS(await this.#options());
+    return this.#call("sqs", make, call, signal);
   }
 
   ssm<T>(call: (ssm: Of<"ssm", SSM>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call("ssm", async () => new (await this.#sdk.ssm()).SSM(this.#options()), call, signal);
+    const make = async () => new (await this.#sdk.ssm()).SSM(await this.#options());
+    return this.#call("ssm", make, call, signal);
   }
 
   /** Another region with the same credentials and rate limit, for copies of images. */
@@ -194,24 +188,35 @@ export class Aws {
     }
   }
 
-  readonly #newEc2 = async () => new (await this.#sdk.ec2()).EC2(this.#options());
+  readonly #newEc2 = async () => new (await this.#sdk.ec2()).EC2(await this.#options());
 
   /** Settings of every client. A missing region or profile lets the SDK search for it. */
-  #options(limitMs = TRY_MS) {
+  async #options(limitMs = TRY_MS) {
     const { region, profile, client, tryMs = limitMs } = this.#place;
+    const { ProxiedHandler } = await this.#sdk.handler();
+    const logger = sdkLog(this.#context.log);
     return {
       maxAttempts: ATTEMPTS,
+      logger,
       // Without limits of its own the SDK waits for an answer for ever. The socket's is for a body that stops on its way.
-      requestHandler: {
+      requestHandler: new ProxiedHandler({
         connectionTimeout: CONNECT_MS,
         requestTimeout: tryMs,
         socketTimeout: tryMs,
         throwOnRequestTimeout: true,
-      },
+        logger,
+      }),
       ...(client && { endpoint: client.endpoint }),
       credentials: this.#login.provider,
       ...(region === null ? {} : { region }),
       ...(profile === null ? {} : { profile }),
     };
   }
+}
+
+/** The SDK's own warnings. What it tells of each call is left out: it has the call's data, and a failure is the caller's. */
+function sdkLog(log: PaceContext["log"]) {
+  const drop = () => {};
+  const warn = (...said: readonly unknown[]) => log.warn({ sdk: true }, said.map(messageOf).join(" "));
+  return { trace: drop, debug: drop, info: drop, warn, error: drop };
 }

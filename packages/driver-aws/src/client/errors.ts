@@ -49,3 +49,25 @@ function redacted(message: string): string {
     .replace(/\s+/g, " ")
     .trim();
 }
+
+/** An answer as it came, of which the SDK makes values or an error. */
+export interface RawAnswer {
+  readonly statusCode?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The error for a page of HTML that does not come from AWS, which signs its answers with a request id: of a proxy, or of a login to a
+ * network. Undefined for any other answer. The SDK takes some of these pages for an empty list.
+ */
+export function strangeAnswer(
+  call: string,
+  host: string | undefined,
+  raw: RawAnswer | undefined,
+): Error | undefined {
+  const { statusCode: httpStatusCode, headers = {} } = raw ?? {};
+  const names = Object.keys(headers).join();
+  if (!/text\/html/i.test(headers["content-type"] ?? "") || /request-?id/i.test(names)) return undefined;
+  const text = `${call} at ${host} was answered ${httpStatusCode} with a page of HTML that is not AWS's; check the proxy and the network in between`;
+  return Object.assign(new Error(text), { name: "StrangeAnswer", $metadata: { httpStatusCode } });
+}

@@ -24,8 +24,11 @@ export class Login {
         if (client !== undefined) return client.credentials();
         const { defaultProvider } = await modules.credentials();
         const search = { ignoreCache: true, ...(profile !== null && { profile }) };
+        const { ProxiedHandler } = await modules.handler();
+        const requestHandler = new ProxiedHandler({ requestTimeout: LOAD_MS, throwOnRequestTimeout: true });
+        const clientConfig = { requestHandler, ...(region !== null && { region }) };
         // Made anew, because one remembers what it has found.
-        return defaultProvider({ ...search, ...(region !== null && { clientConfig: { region } }) })();
+        return defaultProvider({ ...search, clientConfig })().finally(() => requestHandler.destroy());
       },
       endOf: ({ expiration }) => expiration?.getTime() ?? null,
       loadMs: LOAD_MS,

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type ApiCall, type Clock, RateLimiter } from "@nodeyard/driver";
-import { faultOf, isThrottled } from "./errors.ts";
+import { type ApiCall, type Clock, type Log, RateLimiter } from "@nodeyard/driver";
+import { faultOf, isThrottled, type RawAnswer, strangeAnswer } from "./errors.ts";
 
 /** Calls that read may be this many times as frequent as calls that change something. */
 const READS = 10;
@@ -53,10 +53,11 @@ interface Stack {
   ): void;
 }
 
-/** Rate limit, clock and observer of requests. */
+/** Rate limit, clock, log and observer of requests. */
 export interface PaceContext {
   readonly pace: CallPace;
   readonly clock: Clock;
+  readonly log: Log;
   readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
@@ -72,7 +73,14 @@ export function addPace(stack: object, service: string, { pace, clock, observe }
       const tell = (result: string, error?: unknown) =>
         observe?.({ operation: `${service}.${operation}`, result, ms: clock.monotonic() - began, error });
       try {
-        const answer = await next(args);
+        const call = `${service}.${operation}`;
+        const { hostname } = (args as { request?: { hostname?: string } }).request ?? {};
+        const strange = (raw: unknown) => strangeAnswer(call, hostname, raw as RawAnswer | undefined);
+        const answer = await next(args).catch((error: unknown) => {
+          throw strange((error as { $response?: unknown }).$response) ?? error;
+        });
+        const odd = strange(answer.response);
+        if (odd !== undefined) throw odd;
         limiter.accepted();
         tell(String((answer.response as { statusCode?: number }).statusCode ?? "none"));
         return answer;

@@ -1,4 +1,4 @@
-import { RenewedValue } from "@nodeyard/driver";
+import { Connections, isCertificateError, RenewedValue } from "@nodeyard/driver";
 import { backoff, type Clock, deadline, keepSecret, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import { KubeError, NoAnswer } from "./errors.ts";
 import type { Access } from "./kubeconfig.ts";
@@ -59,8 +59,7 @@ const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #access: RenewedValue<Access>;
-  /** The connections in use and the route that they were made for. */
-  #transport: { readonly key: string; readonly transport: Transport } | undefined;
+  readonly #connections: Connections<Route, Transport>;
   readonly #closed = new AbortController();
   /** Monotonic time at which the server was last unavailable. */
   #outage = Number.NEGATIVE_INFINITY;
@@ -68,6 +67,7 @@ export class Connection {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     const { clock, resolve } = options;
+    this.#connections = new Connections(options.connect);
     this.#access = new RenewedValue({
       clock,
       load: async (signal) => {
@@ -142,7 +142,7 @@ export class Connection {
     const closed = new Error("the connection is closed");
     this.#closed.abort(closed);
     this.#access.close(closed);
-    await this.#transport?.transport.close();
+    await this.#connections.close();
   }
 
   async #call<T>(method: HttpRequest["method"], call: Call): Promise<T> {
@@ -182,8 +182,12 @@ export class Connection {
     try {
       const { status, text } = await transport.send({ ...request, signal: limit.signal });
       result = String(status);
-      if (status < 200 || status > 299) throw new KubeError(`${method} ${call.path}`, status, text);
-      // Text that is no JSON with a status of success comes from a proxy or gateway; it is handled as no answer.
+      // A page comes from a proxy or gateway, whose address helps to find it. With a status of success it is handled as no answer.
+      const isPage = text.trimStart().startsWith("<");
+      const { origin } = new URL(request.url);
+      if (status < 200 || status > 299)
+        throw new KubeError(`${method} ${isPage ? origin : ""}${call.path}`, status, text);
+      if (isPage) throw new Error(`${origin} answered ${status} with a page that is not the API server's`);
       return JSON.parse(text) as T;
     } catch (error) {
       if (error instanceof KubeError) throw error;
@@ -211,16 +215,7 @@ export class Connection {
       signal,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
-    return { transport: this.#transportFor(route), request };
-  }
-
-  /** A renewed certificate needs new connections. Requests under way on the old ones are completed. */
-  #transportFor(route: Route): Transport {
-    const key = JSON.stringify(route);
-    if (this.#transport?.key === key) return this.#transport.transport;
-    void this.#transport?.transport.close();
-    this.#transport = { key, transport: this.#options.connect(route) };
-    return this.#transport.transport;
+    return { transport: this.#connections.of(route), request };
   }
 
   /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isYoung`. */
@@ -228,7 +223,7 @@ export class Connection {
     if (signal.aborted) return signal.reason;
     this.#outage = this.#options.clock.monotonic();
     // The server's authority or our own certificate was renewed: the files have the new one, and the next attempt reads them.
-    if (/certificate|self.signed/i.test(messageOf(cause))) this.#access.refused();
+    if (isCertificateError(cause)) this.#access.refused();
     return new NoAnswer(`${method} ${path} got no answer: ${messageOf(cause)}`, { cause });
   }
 }

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { homedir } from "node:os";
+import { proxyOf } from "@nodeyard/driver";
 import { textIfExists } from "@nodeyard/runtime";
 import type { KubeHost } from "../clusters.ts";
 import { connect } from "./http.ts";
-import { proxyOf } from "./proxy.ts";
 
 /** This machine's kubeconfig, environment, credential plugins and network. Files are read at each use, so changes take effect. */
 export const thisHost: KubeHost = {
@@ -11,7 +11,7 @@ export const thisHost: KubeHost = {
     env: process.env,
     home: homedir(),
     read: textIfExists,
-    proxy: (server) => proxyOf(server, process.env),
+    proxy: (server) => proxyOf(server, process.env, "client-go"),
     run: ({ command, args, env }, signal) =>
       new Promise((resolve, reject) => {
         // An answer above 1 MiB is no credential. The abort ends the plugin's process.

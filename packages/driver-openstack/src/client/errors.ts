@@ -23,7 +23,7 @@ export class ApiError extends NodeyardError {
     const id = requestId === null ? "" : ` (request ${requestId})`;
     super(
       "openstack.refused",
-      `${at(service, request)} was answered ${response.status}: ${fault.message}${id}`,
+      `${at(service, request)} was answered ${response.status}${requestId === null ? strangerOf(request, response) : ""}: ${fault.message}${id}`,
     );
     this.status = response.status;
     this.fault = fault;
@@ -75,6 +75,12 @@ function faultOf(text: string): Fault {
 /** `x-openstack-request-id` since 2016; nova and glance also have an older name. */
 function requestIdOf(headers: HttpResponse["headers"]): string | null {
   return headers["x-openstack-request-id"] ?? headers["x-compute-request-id"] ?? null;
+}
+
+/** Names what answers in the place of a service: a proxy, or a login to a network. Empty for an answer that may be the service's own. */
+export function strangerOf({ url }: Pick<HttpRequest, "url">, { headers }: HttpResponse): string {
+  if (!/text\/html/i.test(headers["content-type"] ?? "") || !URL.canParse(url)) return "";
+  return ` by ${new URL(url).host} with a page of HTML that is not OpenStack's`;
 }
 
 /** The text of an HTML page. Title and style are left out, since the title repeats the status. */

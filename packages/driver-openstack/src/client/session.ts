@@ -1,7 +1,7 @@
 import { abortable, type RateLimiter } from "@nodeyard/driver";
 import { type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import type { z } from "zod";
-import { ApiError, NoAnswer, OddAnswer } from "./errors.ts";
+import { ApiError, NoAnswer, OddAnswer, strangerOf } from "./errors.ts";
 import type { Keystone, Token } from "./keystone.ts";
 import { judge } from "./retry.ts";
 import type { HttpRequest, HttpResponse, Send } from "./transport.ts";
@@ -94,7 +94,8 @@ export class Session {
       return schema.parse(JSON.parse(response.text));
     } catch (error) {
       const at = { method: call.method, url: call.url(await this.token(call.signal)) };
-      const why = `the answer is not what the API promises: ${messageOf(error)}`;
+      const answer = `the answer ${response.status}${strangerOf(at, response)}`;
+      const why = `${answer} is not what the API promises: ${messageOf(error)}`;
       throw new OddAnswer(call.service, at, why, error);
     }
   }

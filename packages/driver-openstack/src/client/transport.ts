@@ -34,6 +34,6 @@ export interface TlsOptions {
 /** An HTTP client and its connections. */
 export interface Transport {
   readonly send: Send;
-  /** Ends all connections; requests in progress fail. */
+  /** Ends the connections when the requests under way have ended. */
   close(): Promise<void>;
 }

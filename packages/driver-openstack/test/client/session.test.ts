@@ -165,3 +165,18 @@ test.each([
 ])("the path %s is told as %s", (path, resource) => {
   expect(resourceOf(path)).toBe(resource);
 });
+
+test("a page of HTML in the service's place is named with its host, its status and the call", async () => {
+  const headers = { "content-type": "text/html" };
+  const page = (status: number) => cloud(() => ({ status, headers, text: "<html>log in</html>" }));
+  const failure = (status: number) => {
+    const site = page(status);
+    return driven(site.clock, get(site));
+  };
+  await expect(failure(200)).rejects.toThrow(
+    /GET \/v2.1\/servers: the answer 200 by nova with a page of HTML that is not OpenStack's/,
+  );
+  await expect(failure(403)).rejects.toThrow(
+    /GET \/v2.1\/servers was answered 403 by nova with a page of HTML that is not OpenStack's: log in/,
+  );
+});

@@ -45,6 +45,11 @@ export const standingTexts = {
     "It sweeps again each minute, and goes on when fewer differ.",
     "Compare them: nodeyard leaks --provider NAME. Delete what is really to go: nodeyard delete NODE, or the machine in its cloud.",
   ],
+  "provider.impaired": [
+    "It serves, and a part of it does not work",
+    "What the cause names is tried again with growing pauses, a minute at most.",
+    "Correct what the cause names.",
+  ],
   "provider.leaving": [
     "It left the configuration with nodes, which this launcher still deletes",
     "Free nodes are deleted now, others when they are returned.",

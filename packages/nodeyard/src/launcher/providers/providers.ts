@@ -65,12 +65,14 @@ export async function openProvider(
   onFailedTry: (error: unknown) => void = () => {},
 ): Promise<OpenProvider> {
   const observe = observeApi(handles.counters, config.name);
+  const troubles = new Troubles(() => handles.ages.now());
   const opening = driver.open(config, {
     clock: handles.clock,
     random: handles.random,
     scan: handles.scan,
     installation: handles.installation,
     log: handles.log,
+    impaired: troubles.part,
     observe: (call) => {
       observe(call);
       if (call.error !== undefined) onFailedTry(call.error);
@@ -89,7 +91,6 @@ export async function openProvider(
   const timed = timing(handles.clock, (call, result, ms) =>
     handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result }),
   );
-  const troubles = new Troubles(() => handles.ages.now());
   const provider = decorate(opened, troubles.layer, abortOnSignal(config.name, handles.counters), timed);
   if (signal.aborted) await close(provider);
   signal.throwIfAborted();

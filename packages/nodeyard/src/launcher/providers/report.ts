@@ -78,6 +78,11 @@ function providerFact(served: Served, next: Served | undefined, stranded: readon
     const cause = `${brake.leaked} machines have no record, and ${brake.vanished} ready nodes have no machine`;
     return fact("provider", name, "degraded", "provider.braked", { labels, cause });
   }
+  const { impaired } = open.troubles;
+  if (impaired !== undefined) {
+    const cause = firstLine(impaired.error);
+    return fact("provider", name, "degraded", "provider.impaired", { labels, since: impaired.since, cause });
+  }
   return fact("provider", name, "good", "provider.served", { labels });
 }
 

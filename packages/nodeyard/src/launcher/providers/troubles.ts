@@ -23,6 +23,8 @@ const DOWN: ReadonlySet<string> = new Set(["access", "transient", "timeout"]);
 export class Troubles {
   readonly #now: () => number;
   readonly #byCall = new Map<CallName, Trouble>();
+  /** Parts that do not work while the provider serves: why, and since when (tree time, milliseconds). */
+  readonly #impaired = new Map<string, { readonly since: number; readonly error: string }>();
   /** Called when the first trouble came or the last one went. */
   onChange: () => void = () => {};
   /** Called when a launch or deletion failed and the cloud may be the reason. */
@@ -36,6 +38,23 @@ export class Troubles {
   get first(): Trouble | undefined {
     return this.#byCall.values().next().value;
   }
+
+  /** The part that has been without work for the longest time. */
+  get impaired(): { readonly since: number; readonly error: string } | undefined {
+    return this.#impaired.values().next().value;
+  }
+
+  /** Takes what a driver says of a part of its provider; null: it works. */
+  readonly part = (name: string, why: string | null): void => {
+    const before = this.#impaired.get(name);
+    if (why === null) this.#impaired.delete(name);
+    else
+      this.#impaired.set(name, {
+        since: before?.since ?? Math.round(this.#now()),
+        error: `${name}: ${why}`,
+      });
+    if (before?.error !== this.#impaired.get(name)?.error) this.onChange();
+  };
 
   readonly layer: Layer = async (call, work, signal) => {
     try {

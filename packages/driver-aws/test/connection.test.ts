@@ -1,0 +1,99 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { systemClock } from "@nodeyard/runtime";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { AwsAccount } from "../src/account.ts";
+import { mapError } from "../src/errors.ts";
+import { sdk } from "../src/index.ts";
+import { SECRETS } from "./rig.ts";
+
+/** An answer of EC2 without machines, and a page that a proxy gives in its place. */
+const EMPTY = `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet/></DescribeInstancesResponse>`;
+const PAGE = "<html><body>Please log in to this network.</body></html>";
+
+let server: Server;
+let port: number;
+const asked: string[] = [];
+let page: number | undefined;
+const warnings: string[] = [];
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    asked.push(String(request.url));
+    const headers =
+      page === undefined
+        ? { "content-type": "text/xml", "x-amzn-requestid": "1" }
+        : { "content-type": "text/html" };
+    response.writeHead(page ?? 200, headers).end(page === undefined ? EMPTY : PAGE);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  ({ port } = server.address() as AddressInfo);
+});
+afterAll(() => server.close());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  asked.length = 0;
+  page = undefined;
+});
+
+const { signal } = new AbortController();
+async function withAccount<T>(endpoint: string, work: (account: AwsAccount) => Promise<T>): Promise<T> {
+  const place = {
+    region: "us-west-2",
+    profile: null,
+    client: { endpoint, credentials: async () => SECRETS },
+    tryMs: 5_000,
+  };
+  const log = {
+    debug() {},
+    info() {},
+    warn: (_: object, text: string) => void warnings.push(text),
+    error() {},
+  };
+  const account = new AwsAccount({ place, sdk, clock: systemClock, log, observe: undefined });
+  try {
+    return await work(account);
+  } finally {
+    await account.close();
+  }
+}
+const list = ({ aws }: AwsAccount) => aws.ec2((ec2, to) => ec2.describeInstances({}, to), signal);
+
+test("calls go through the proxy of the environment, but not to what NO_PROXY names", async () => {
+  for (const name of ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "no_proxy"]) vi.stubEnv(name, undefined);
+  vi.stubEnv("http_proxy", `http://127.0.0.1:${port}`);
+  // A name that only the proxy has to know.
+  await withAccount("http://ec2.lab.invalid", list);
+  expect(asked).toEqual(["http://ec2.lab.invalid/"]);
+  vi.stubEnv("NO_PROXY", "other.example,127.0.0.1");
+  await withAccount(`http://127.0.0.1:${port}`, list);
+  expect(asked[1]).toBe("/");
+});
+
+test.each([200, 403])(
+  "a page of HTML with status %i is no list and no refusal of AWS's: the error has operation, host and status",
+  async (status) => {
+    page = status;
+    const error = await withAccount(`http://127.0.0.1:${port}`, list).then(
+      () => undefined,
+      (thrown: unknown) => mapError(thrown, "lab: list"),
+    );
+    expect(error).toMatchObject({
+      kind: "transient",
+      message: expect.stringMatching(
+        new RegExp(`ec2.DescribeInstances at 127.0.0.1 was answered ${status} with a page of HTML`),
+      ),
+    });
+  },
+);
+
+test("the SDK's own warnings go to our log", async () => {
+  await withAccount(`http://127.0.0.1:${port}`, ({ aws }) =>
+    aws.ec2(async (ec2) => {
+      const { logger } = (ec2 as unknown as { config: { logger: Console } }).config;
+      logger.info("what a call has sent");
+      logger.warn("socket usage at capacity");
+    }, signal),
+  );
+  expect(warnings).toEqual(["socket usage at capacity"]);
+});
