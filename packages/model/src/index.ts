@@ -1,3 +1,4 @@
+export * from "./audit.ts";
 export * from "./canary.ts";
 export * from "./component.ts";
 export * from "./dead-letter.ts";

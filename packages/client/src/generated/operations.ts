@@ -975,7 +975,7 @@ export interface Operations {
       readonly expires: string;
     };
   };
-  /** List the calls of this process by which somebody changed something, refused ones included. */
+  /** List the calls of this process and the commands by which somebody changed something, refused ones included. */
   list_audit: {
     path: undefined;
     query: {

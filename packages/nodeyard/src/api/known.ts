@@ -68,7 +68,7 @@ export interface Backup {
 
 /** A call that changed something, or that was refused. */
 export interface AuditEntry {
-  /** `socket`, or `token:NAME`. */
+  /** `socket`, `token:NAME`, or `cli:USER@HOST` of a command on the tree. */
   readonly who: string;
   readonly role: string;
   /** The operation of REST v1. */

@@ -1,5 +1,6 @@
 export { treeNow } from "@nodeyard/tree";
 export * from "./ask-launchers.ts";
+export { noteChange } from "./audit.ts";
 export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export * from "./erase.ts";
 export * from "./explain/index.ts";

@@ -1,11 +1,11 @@
-import { decodeToken, RecordError, TOKENS } from "@nodeyard/model";
+import { AUDIT, decodeChange, decodeToken, RecordError, readable, TOKENS } from "@nodeyard/model";
 import type { Audit, AuditEntry, PastAudit } from "../api/index.ts";
 import { type FileJournal, type JournalEventName, type Log, logEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 
 /**
- * The audit of the API: append-only events of the journal, and lines of the log. The command line also creates and revokes
- * tokens, but keeps no journal; a process that sees such a change in the tree records it, so that each launcher has all of them.
+ * The audit of the API and of command lines: append-only events of the journal, and lines of the log. A command line keeps no journal; a
+ * process that sees its change noted in the tree records it, so that each launcher has all of them, and so it does for tokens.
  */
 export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
   const write = (event: JournalEventName, facts: Readonly<Record<string, unknown>>) => {
@@ -16,6 +16,9 @@ export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
     // Before the view is complete its events are the tree as it is, not changes.
     const facts = view.complete ? tokenFacts(event) : undefined;
     if (facts !== undefined) write("token.changed", facts);
+    const change = view.complete ? changeIn(event) : undefined;
+    // Whoever reaches the tree may do everything.
+    if (change !== undefined) write("api.called", { ...change, role: "admin" });
   });
   return {
     async write(entry) {
@@ -28,6 +31,15 @@ export function openAudit(view: View, journal: FileJournal, log: Log): Audit {
       return events.map(({ at, facts }): PastAudit => ({ ...(facts as unknown as AuditEntry), at }));
     },
   };
+}
+
+/** A change by a command line that was noted just now; undefined for another event, and for a record of a later release. */
+function changeIn(event: ViewEvent) {
+  if (event.type !== "own" || !event.path.startsWith(`${AUDIT}/`)) return undefined;
+  const { before, after } = event;
+  return before === undefined && after !== undefined
+    ? readable(() => decodeChange(event.path, after.data))
+    : undefined;
 }
 
 /** Facts of `token.changed`, without the secret's hash. Undefined for another event, and where the token is the same as before. */

@@ -100,7 +100,7 @@ export const journalEvents = {
     ...["lease", "nodes", "why", "verdict"],
   ),
   "api.called": info(
-    "A client of the API changed something, or tried to",
+    "A client of the API or a command line changed something, or tried to",
     ...["who", "role", "action", "subject", "why", "status"],
   ),
   "counts.noted": kind(null)(

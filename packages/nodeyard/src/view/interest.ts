@@ -18,6 +18,7 @@ const DATA = [
   "/nodeyard/tokens/",
   "/nodeyard/logins/",
   "/nodeyard/standings/",
+  "/nodeyard/audit/",
 ];
 
 /** Ephemeral, and so without children. Asking for their children would cost a read for each of them. */

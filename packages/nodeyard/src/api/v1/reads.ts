@@ -178,10 +178,11 @@ const tokens: Collection = {
   },
 };
 
-/** Of this process alone: each launcher notes the calls that it was asked by. */
+/** Each launcher notes the calls that it was asked by, and all that run note what commands on the tree changed. */
 const audit: Collection = {
   name: "audit",
-  about: "the calls of this process by which somebody changed something, refused ones included",
+  about:
+    "the calls of this process and the commands by which somebody changed something, refused ones included",
   roles: OPERATORS,
   row: auditSchema,
   key: "id",

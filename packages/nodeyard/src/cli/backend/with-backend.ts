@@ -1,6 +1,8 @@
 import type { Client } from "@nodeyard/client";
+import { noteChange } from "../../operations/index.ts";
 import { JOURNAL } from "../../telemetry/index.ts";
-import { addressOf, type Session, stateOf, withTree } from "../session.ts";
+import { addressOf, personOf, type Session, stateOf, withTree } from "../session.ts";
+import { audited } from "./audited.ts";
 import type { Backend } from "./backend.ts";
 import { treeBackend } from "./tree.ts";
 
@@ -15,7 +17,10 @@ export async function withBackend<T>(
 ): Promise<T> {
   const client = await clientOf(session);
   if (client === undefined)
-    return withTree(session, (handles) => command(treeBackend(handles, `${stateOf(session)}/${JOURNAL}`)));
+    return withTree(session, (handles) => {
+      const backend = treeBackend(handles, `${stateOf(session)}/${JOURNAL}`);
+      return command(audited(backend, `cli:${personOf(session)}`, (change) => noteChange(handles, change)));
+    });
   const { restBackend } = await import("./rest.ts");
   return command(restBackend(client, session.machine.clock));
 }
