@@ -87,6 +87,7 @@ export class Launcher {
     const member = { name: () => this.#membership.name, hostname: identity.hostname };
     this.#reporter = new StandingReporter(this.#parts.handles, member, () => [
       ...this.#parts.serving.facts(this.#config),
+      ...this.#parts.sliverMachines.facts,
       ...notReady(
         "launcher",
         identity.hostname,
@@ -221,6 +222,7 @@ export class Launcher {
     this.#reporter.start();
     const tried = serving.apply(this.#config.providers);
     await (stopping === undefined ? tried : Promise.race([tried, aborted(stopping)]));
+    void this.#lookAtMachines();
     loop.push({ type: "sweep" });
   }
 
@@ -315,9 +317,15 @@ export class Launcher {
       sweep("ledgers", () => ledgers.audit()),
       sweep("failures", () => launches.records.sweep()),
       sweep("dead letters", () => deletions.sweep()),
-      sweep("remarks", () => sweepRemarks(handles)),
+      sweep("remarks", () => Promise.all([sweepRemarks(handles), this.#lookAtMachines()])),
       sweep("providers that are left", () => serving.sweep()),
     ];
+  }
+
+  /** Machines of slivers send no events of their own faults. */
+  async #lookAtMachines(): Promise<void> {
+    await this.#parts.sliverMachines.observe();
+    this.#reporter.wake();
   }
 
   /** The slow resync of what events drive: the scheduler, leases and min-ready requests. */

@@ -160,6 +160,21 @@ export const standingTexts = {
     "It is asked again every minute; its slivers run on.",
     "Look at sliverd on that machine: systemctl status nodeyard-sliverd",
   ],
+  "sliver-machine.unchanged": [
+    "It answers, and its slivers cannot be changed",
+    "It is asked again every minute; its slivers run on.",
+    "Correct what the cause names.",
+  ],
+  "sliver-machine.counting": [
+    "Disk limits of its slivers do not hold until its file system has counted again",
+    "It counts by itself, and makes no sliver meanwhile.",
+    "If it lasts, see the log of sliverd on that machine: journalctl -u nodeyard-sliverd",
+  ],
+  "sliver-machine.waits": [
+    "Operations on its files wait",
+    "Its slivers run on; changes of them are late.",
+    "Look at its disks: dmesg, and the log of sliverd on that machine.",
+  ],
 } as const satisfies Readonly<Record<string, readonly [meaning: string, next?: string, remedy?: string]>>;
 
 /** Codes of standings, for those who report them. */

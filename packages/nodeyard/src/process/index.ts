@@ -3,7 +3,15 @@ export type { ConfigFiles } from "../config/index.ts";
 export { withAnyDriver } from "./any-driver.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { examineCertificates } from "./edge/certificates.ts";
-export { fileExists, isSocket, makeKey, makeStateFolder, readText, writePrivate } from "./edge/files.ts";
+export {
+  fileExists,
+  isFolder,
+  isSocket,
+  makeKey,
+  makeStateFolder,
+  readText,
+  writePrivate,
+} from "./edge/files.ts";
 export { askSocket, canListen, connectsTo, freeSpace, isLive } from "./edge/host-checks.ts";
 export { makeKnownHosts } from "./edge/known-hosts.ts";
 export { loadModule } from "./edge/load-module.ts";

@@ -130,3 +130,26 @@ async function examined(name: string, extra: string) {
   const found = JSON.parse(out) as Diagnosis[];
   return Object.fromEntries(found.map(({ check, ok, text }) => [check, { ok, text }]));
 }
+
+test("the disk of images-dir is looked at, where it is on this machine", async () => {
+  const site = new Site("");
+  try {
+    for (const [folder, text] of [
+      [site.folder, /^\d+ MiB \(\d+ %\) free for \S+$/],
+      [
+        "/nonexistent/images",
+        /^\/nonexistent\/images is no folder on this machine, so no builder can run here$/,
+      ],
+    ] as const) {
+      site.write(`${fakeConfig()}images-dir: ${folder}\n`);
+      const { out } = await site.run("-c", site.config, "doctor", "--json");
+      const found = JSON.parse(out) as { check: string; ok: boolean; text: string }[];
+      expect(found.find(({ check }) => check === "images-dir")).toMatchObject({
+        ok: true,
+        text: expect.stringMatching(text),
+      });
+    }
+  } finally {
+    await site.close();
+  }
+});

@@ -133,6 +133,43 @@ test("the cause of a try that the driver repeats is shown at once, and stays bes
   );
 });
 
+test("sliver machines: silent, left alone, counting, waiting, each with its words", async () => {
+  const none = { capacity: {}, guaranteed: {}, slivers: [] };
+  const answers = { error: null, faults: { counting: false, waitingThreads: 0 } };
+  const machines = [
+    { name: "a", ...none, ...answers },
+    { name: "b", ...none, error: "connect ECONNREFUSED 10.0.0.2:8008\nsecond line" },
+    { name: "c", ...none, ...answers, error: "node c is written by other in epoch 3" },
+    { name: "d", ...none, ...answers, faults: { counting: true, waitingThreads: 0 } },
+    { name: "e", ...none, ...answers, faults: { counting: false, waitingThreads: 2 } },
+  ];
+  const around = (fake: Driver): Driver => ({
+    ...fake,
+    async open(...args) {
+      const provider = await fake.open(...args);
+      return {
+        ...provider,
+        offers: { ...provider.offers, slivers: { machines: async () => machines } },
+      } as never;
+    },
+  });
+  await using rig = await startRig(launcherConfig([fakeProvider()]), { around });
+  const shown = () =>
+    rig.launcher.view.standings
+      .list()
+      .filter(({ kind }) => kind === "sliver-machine")
+      .map(({ name, state, code, cause }) => [name, state, code, cause])
+      .sort();
+  await until("all are shown", () => shown().length === machines.length);
+  expect(shown()).toEqual([
+    ["cloud/a", "good", "sliver-machine.answers", null],
+    ["cloud/b", "failing", "sliver-machine.silent", "connect ECONNREFUSED 10.0.0.2:8008"],
+    ["cloud/c", "failing", "sliver-machine.unchanged", "node c is written by other in epoch 3"],
+    ["cloud/d", "degraded", "sliver-machine.counting", null],
+    ["cloud/e", "degraded", "sliver-machine.waits", "2 have waited for half a minute"],
+  ]);
+});
+
 test("each code has a meaning, and one that is not good says what happens next", () => {
   for (const code of Object.keys(standingTexts)) {
     const { meaning, remedy } = textsOf({ code, name: "it" });

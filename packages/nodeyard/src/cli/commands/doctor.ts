@@ -16,6 +16,7 @@ import {
   fileExists,
   freeSpace,
   HTTP_SOCKET,
+  isFolder,
   isLive,
   isSocket,
   loadModule,
@@ -50,7 +51,7 @@ export function defineDoctor(command: Command, session: Session): void {
     .option("--json", "an array of objects on stdout: check, ok, text")
     .addHelpText(
       "after",
-      "\nLooks at configuration, disk, process, certificates and keys, ports, tree, clock, launchers, what members say of providers, hosts, labels and images, and clouds. Each line is ok, or says what to\ndo; exit code 1 if one is not.  In the tree it makes one znode, which it deletes at once.",
+      "\nLooks at configuration, disk, images-dir, process, certificates and keys, ports, tree, clock, launchers, what members say of providers, hosts, labels, images, themselves and sliver machines, and clouds. Each line is ok, or says what to\ndo; exit code 1 if one is not.  In the tree it makes one znode, which it deletes at once.",
     )
     .action(async ({ json }: { readonly json?: boolean }) => {
       const found: Diagnosis[] = [];
@@ -94,6 +95,9 @@ async function lookAtMachine(
   if (fileExists(socket)) await look("process", () => daemon(socket));
   // Of a configuration with a mistake elsewhere, too.
   const config = hasConfig ? await configOf(session) : undefined;
+  const images = config?.builder.imagesDir ?? null;
+  // Launchers of other machines have the same file, and no such folder.
+  if (images !== null) await look("images-dir", () => (isFolder(images) ? disk(images) : absent(images)));
   const held = keysOf(config, state, session.machine.clock.now());
   if (held.length > 0) await look("keys", () => all(held));
   const ports = portsOf(config, fileExists(socket));
@@ -211,12 +215,16 @@ function portsOf(config: Config | undefined, isRunning: boolean): readonly Look[
   return [...servers, webapp];
 }
 
-/** The state folder's disk: the tree and the journal are written there. Rejects when it is nearly full. */
+async function absent(folder: string): Promise<string> {
+  return `${folder} is no folder on this machine, so no builder can run here`;
+}
+
+/** The disk of a folder that daemons write to. Rejects when it is nearly full. */
 async function disk(folder: string): Promise<string> {
   const { bytes, share } = freeSpace(folder);
   const left = `${Math.floor(bytes / 1024 / 1024)} MiB (${Math.floor(share * 100)} %) free for ${folder}`;
   if (bytes >= MIN_FREE_BYTES && share >= MIN_FREE_SHARE) return left;
-  throw new Error(`only ${left}: free disk space, or move the state folder`);
+  throw new Error(`only ${left}: free disk space, or move the folder`);
 }
 
 /** What the process on the state folder says of its own readiness (`/ready`). */

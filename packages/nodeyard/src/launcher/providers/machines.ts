@@ -1,5 +1,7 @@
+import type { SliverMachine } from "@nodeyard/driver";
+import { firstLine, type StandingFact, type StandingState, standingFact } from "@nodeyard/model";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
-import type { ProviderMachines } from "../../operations/index.ts";
+import type { ProviderMachines, StandingCode } from "../../operations/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import { silent } from "./providers.ts";
 
@@ -13,6 +15,8 @@ export class SliverMachines {
   readonly #providers: ReadonlyMap<string, OpenProvider>;
   readonly #clock: Clock;
   #look: Promise<readonly ProviderMachines[]> | undefined;
+  /** How they stood when `observe` looked last. */
+  facts: readonly StandingFact[] = [];
 
   constructor(providers: ReadonlyMap<string, OpenProvider>, clock: Clock) {
     this.#providers = providers;
@@ -27,6 +31,13 @@ export class SliverMachines {
       },
     );
     return this.#look;
+  }
+
+  /** Looks at all for `facts`. Never rejects. */
+  async observe(): Promise<void> {
+    this.facts = (await this.list()).flatMap(({ provider, machines }) =>
+      machines.map((machine) => machineFact(provider, machine)),
+    );
   }
 
   /** As `list`; empty when that takes longer. */
@@ -66,4 +77,20 @@ export class SliverMachines {
       )
       .finally(() => limit.cancel());
   }
+}
+
+/** A machine that says how its faults are has answered. */
+function machineFact(provider: string, { name, error, faults }: SliverMachine): StandingFact {
+  const fact = (state: StandingState, code: StandingCode, cause: string | null = null) =>
+    standingFact("sliver-machine", `${provider}/${name}`, state, code, { provider, cause });
+  if (error !== null)
+    return fact(
+      "failing",
+      faults === undefined ? "sliver-machine.silent" : "sliver-machine.unchanged",
+      firstLine(error),
+    );
+  if (faults?.counting === true) return fact("degraded", "sliver-machine.counting");
+  if (faults !== undefined && faults.waitingThreads > 0)
+    return fact("degraded", "sliver-machine.waits", `${faults.waitingThreads} have waited for half a minute`);
+  return fact("good", "sliver-machine.answers");
 }
