@@ -93,6 +93,7 @@ export function fileExists(path: string): boolean {
   return existsSync(path);
 }
 
+/** Whether there is a folder at `path`; a link to one counts. Throws where this user may not look. */
 export function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
