@@ -10,6 +10,12 @@ export interface JsonSchema {
   readonly unit?: string;
   readonly deprecated?: boolean;
   readonly difference?: string;
+  /** What a value must be to work, as words; of a list or mapping, each value. */
+  readonly grammar?: string;
+  /** What becomes of another value, where the loader takes it. */
+  readonly otherwise?: string;
+  /** What a list or mapping must be as a whole, as words. */
+  readonly size?: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | JsonSchema;

@@ -103,8 +103,13 @@ function defaultOf({ default: value }: JsonSchema): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function describe({ description, unit, deprecated, difference }: JsonSchema): string {
+function describe(schema: JsonSchema): string {
+  const { description, unit, deprecated, difference, grammar, otherwise, size, items, type } = schema;
   const parts = [description ?? ""];
+  const isEach = type === "object" || items !== undefined;
+  if (size !== undefined) parts.push(`Write: ${size}.`);
+  if (grammar !== undefined) parts.push(`${isEach ? "Each" : "Write"}: ${grammar}.`);
+  if (otherwise !== undefined) parts.push(`Any other value ${otherwise}.`);
   if (difference !== undefined) parts.push(`Differs from Nodepool: ${difference}`);
   if (unit !== undefined) parts.push(`Unit: ${unit}.`);
   if (deprecated === true) parts.push("Deprecated.");

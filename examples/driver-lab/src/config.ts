@@ -1,5 +1,5 @@
 import {
-  absolute,
+  ABSOLUTE,
   commonOf,
   compileLabels,
   compilePools,
@@ -19,7 +19,7 @@ import {
 
 const ownTable = {
   // Providers with the same folder share its boards and its limit.
-  folder: text("Absolute path of the folder that holds the boards.", { needed: true }).check(absolute),
+  folder: text("Absolute path of the folder that holds the boards.", { needed: true, like: ABSOLUTE }),
   "max-boards": integer("Boards at once in the folder, of all providers.", NO_LIMIT),
 };
 

@@ -34,7 +34,7 @@ test("a value that cannot be used is reported at its place", () => {
     {
       severity: "error",
       path: ["folder"],
-      message: "is boards, which is a relative path; write an absolute one",
+      message: 'is "boards"; write an absolute path',
     },
   ]);
   expect(load({ pools: [{ name: "main", labels: [{ name: "desk" }] }] }).found).toMatchObject([

@@ -9,6 +9,7 @@ import {
   labelImage,
   type PoolConfig,
   type ProviderConfig,
+  type Reader,
   type Resources,
 } from "@nodeyard/driver";
 import {
@@ -19,6 +20,7 @@ import {
   type PoolKeys,
   type ProviderKeys,
 } from "./config-table.ts";
+import { volumeProblem } from "./grammar.ts";
 
 /** How a label finds its AMI: by id, by filters (the newest match counts), or by a parameter of Systems Manager. */
 export type ImageSource =
@@ -61,6 +63,7 @@ export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
 /** The keys of an aws provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsProviderConfig => {
   const images = imagesOf(provider, context);
+  for (const pool of provider.pools) refuseZone(pool, provider.region);
   const { region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue, priceApi } = provider;
   return {
     ...commonOf(provider),
@@ -89,6 +92,7 @@ function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
   });
   const diskimages = provider.diskimages.flatMap(({ at, name, own }) => {
     const listed = lists.diskimages.get(name);
+    refuseVolume(at, { ...own, type: own.volumeType });
     if (own.importMethod === "image" && own.imdsSupport !== null)
       at.error("imds-support", "is not possible with import-method image; write snapshot or ebs-direct");
     if (listed === undefined) return [];
@@ -100,28 +104,60 @@ function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
   return { ...lists, diskimages: new Map(diskimages) };
 }
 
+function refuseVolume(at: Reader, volume: Parameters<typeof volumeProblem>[0]): void {
+  const problem = volumeProblem(volume);
+  if (problem !== undefined) at.error(...problem);
+}
+
+/** Names of zones, local ones too, begin with their region's, where both have the form of AWS. */
+function refuseZone({ at, availabilityZone: zone }: Entry<PoolKeys>, region: string | null): void {
+  const isOfAws = /^[a-z]+(-[a-z]+)+-\d/;
+  if (zone === null || region === null || !isOfAws.test(zone) || !isOfAws.test(region)) return;
+  if (!zone.startsWith(region))
+    at.error("availability-zone", `is ${zone}, which is not in ${region}; write a zone of the region`);
+}
+
 /** Where a cloud image comes from; null when the entry has none of the three keys, which the validator refuses. */
 function sourceOf(own: CloudImageKeys): ImageSource | null {
   // With several of them set, the order of Nodepool's loader counts: filters before the id.
   if (own.imageParameter !== null) return { parameter: own.imageParameter };
   if (own.imageFilters.length === 0) return own.imageId === null ? null : { id: own.imageId };
-  const filters = own.imageFilters.map((filter) => ({
+  const filters = own.imageFilters.map(({ at, ...filter }) => {
     // Nodepool's schema has both spellings of the keys.
-    name: filter.name ?? filter.Name ?? "",
-    values: filter.values.length > 0 ? filter.values : filter.Values,
-  }));
+    const name = filter.name ?? filter.Name;
+    const values = filter.values.length > 0 ? filter.values : filter.Values;
+    if (name === null || values.length === 0)
+      at.error(undefined, "needs a name and values; add what is missing");
+    return { name: name ?? "", values };
+  });
   return { filters, owners: own.imageOwners };
 }
+
+const ON_DEMAND_STRATEGIES: readonly string[] = ["lowest-price", "prioritized"];
+const SPOT_STRATEGIES: readonly string[] = [
+  "price-capacity-optimized",
+  "capacity-optimized",
+  "diversified",
+  "lowest-price",
+];
 
 /** The compiled label. Reports what no launch can do: dedicated hosts need one zone, and cannot be spot machines. */
 function labelOf(label: Entry<LabelKeys>, pool: Entry<PoolKeys>, images: Images, context: LoadContext) {
   const { at, name, cloudImage, diskimage, ...own } = label;
   const { connection, image, own: source } = labelImage(label, images, context, null);
-  if (image === null) at.warn(undefined, `label ${name} has no image; add cloud-image or diskimage`);
+  if (image === null) at.useless(undefined, `label ${name} has no image; add cloud-image or diskimage`);
   if (own.instanceType === null && own.fleet === null)
-    at.warn(undefined, `label ${name} has no size; add instance-type or fleet`);
+    at.useless(undefined, `label ${name} has no size; add instance-type or fleet`);
   if (diskimage !== null && context.diskimages.has(diskimage) && !images.diskimages.has(diskimage))
     at.error("diskimage", `names ${diskimage}, which is not in this provider's diskimages; add it there`);
+  refuseVolume(at, own.volume);
+  const strategy = own.fleet?.allocationStrategy;
+  const strategies = own.spot ? SPOT_STRATEGIES : ON_DEMAND_STRATEGIES;
+  if (strategy && !strategies.includes(strategy))
+    at.inner("fleet").error(
+      "allocation-strategy",
+      `is ${strategy}, which EC2 has not for ${own.spot ? "spot" : "on-demand"} machines; write ${strategies.join(" or ")}, or change use-spot`,
+    );
   if (own.dedicatedHost && own.spot)
     at.error("dedicated-host", "is not possible together with use-spot; remove one");
   if (own.dedicatedHost && pool.availabilityZone === null)

@@ -1,13 +1,16 @@
 import {
+  FROM_0,
   field,
   group,
   INTEGER,
   inner,
   integer,
   mapOf,
+  NOT_EMPTY,
   number,
   type Reader,
   section,
+  sized,
   text,
   texts,
   toNumber,
@@ -78,11 +81,15 @@ const knobTable = {
     }),
     "What the credential may use.",
   ).map((quota): Partial<typeof quota> => limits(quota)),
-  "availability-zones": texts("Zones of the cloud.", { default: ["az1", "az2"] }),
+  "availability-zones": texts("Zones of the cloud.", {
+    default: ["az1", "az2"],
+    all: sized(1),
+    like: NOT_EMPTY,
+  }),
   // A full zone answers 503, as a cloud without free hosts does; the quota answers 403.
   capacity: field(
     "Machines that a zone has room for, by zone.",
-    {},
+    { like: FROM_0 },
     mapOf(INTEGER),
     (at, key): Readonly<Record<string, number>> => amounts(at.inner(key)),
   ),
@@ -120,6 +127,7 @@ const knobTable = {
   "consistency-delay": number("For how long listings may show the state before a change.", {
     default: 0,
     unit: "ms",
+    like: FROM_0,
   }).as("consistencyDelayMs"),
 };
 
@@ -139,7 +147,7 @@ export const fakeSection = section({
   knobs: group(knobTable).map((knobs): FakeKnobs => ({ ...knobs, repeatsCreates: false })),
   images: inner(
     section({
-      folder: text("Folder that keeps them.", { needed: true }),
+      folder: text("Folder that keeps them.", { needed: true, like: NOT_EMPTY }),
       formats: texts("Formats taken, the preferred one first.", { default: ["qcow2"] }).map((formats) =>
         formats.length > 0 ? formats : ["qcow2"],
       ),

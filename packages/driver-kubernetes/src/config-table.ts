@@ -1,16 +1,19 @@
 import {
+  type About,
   amounts,
   DOCUMENTED,
   type Entry,
   entries,
+  FROM_0,
   field,
   flag,
   integer,
+  LIMIT,
   LIST,
   launchKeys,
   loginKeys,
   mapping,
-  NO_LIMIT,
+  NOT_EMPTY,
   OURS,
   poolKeys,
   priceKeys,
@@ -23,6 +26,7 @@ import {
   YamlFloat,
 } from "@nodeyard/driver";
 import { z } from "zod";
+import * as is from "./grammar.ts";
 
 /**
  * Keys of kubernetes, openshift and openshiftpods, which have most of them in common (docs/contract/config.md, "Providers and drivers").
@@ -37,11 +41,16 @@ const list = (description: string) =>
     Array.isArray(at.raw[key]) ? (plain(at.raw[key]) as readonly unknown[]) : [],
   );
 /** A mapping that goes into the pod unchanged, with its floats as JSON numbers. */
-const object = (description: string) => mapping(description).map((raw) => plain(raw ?? {}) as Raw);
+const object = (description: string, about: About = {}) =>
+  mapping(description, about).map((raw) => plain(raw ?? {}) as Raw);
+const LABELS = { keys: is.QUALIFIED, like: is.EMPTY_OR_LABEL_VALUE };
+
+/** A request of 0 is taken; the server refuses a negative amount. */
+const AMOUNT = { like: FROM_0 };
 
 const limits = {
-  "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
-  "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+  "max-cores": integer("Cores at once.", LIMIT).as("cores"),
+  "max-ram": integer("Memory at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
 };
 
 // Nodes of these drivers have no login user: clients reach them through the API server.
@@ -49,41 +58,43 @@ const { "python-path": pythonPath, "shell-type": shellType } = loginKeys;
 
 /** Keys that are allowed together with `spec`. */
 const objectTable = {
-  name: text("A top-level label.", { needed: true }),
-  labels: object("Labels of the object."),
-  "dynamic-labels": object("The same, from templates such as `{request.tenant_name}`."),
-  annotations: object("Annotations of the pod."),
+  name: text("A top-level label; every object has it as a label.", { needed: true, like: is.LABEL_VALUE }),
+  labels: object("Labels of the object.", LABELS),
+  "dynamic-labels": object("The same, from templates such as `{request.tenant_name}`.", {
+    keys: is.QUALIFIED,
+  }),
+  annotations: object("Annotations of the pod.", { keys: is.QUALIFIED }),
   spec: object("The pod as it is; not together with keys that describe one."),
 };
 
 /** Keys from which `generatedSpec` makes a pod with one container. They are not allowed beside `spec` (SPEC_ALONE). */
 const podTable = {
-  image: text("Image of the container."),
-  "image-pull": text("When it is pulled.", { default: "IfNotPresent" }),
+  image: text("Image of the container.", { like: is.IMAGE }),
+  "image-pull": text("When it is pulled.", { default: "IfNotPresent", like: is.IMAGE_PULL }),
   "python-path": pythonPath,
   "shell-type": shellType,
-  cpu: integer("Cores that are requested."),
-  memory: integer("Memory that is requested.", { unit: "MiB" }),
-  storage: integer("Storage that is requested.", { unit: "MB" }),
-  "cpu-limit": integer("Cores at most."),
-  "memory-limit": integer("Memory at most.", { unit: "MiB" }),
-  "storage-limit": integer("Storage at most.", { unit: "MB" }),
+  cpu: integer("Cores that are requested.", AMOUNT),
+  memory: integer("Memory that is requested.", { unit: "MiB", ...AMOUNT }),
+  storage: integer("Storage that is requested.", { unit: "MB", ...AMOUNT }),
+  "cpu-limit": integer("Cores at most.", AMOUNT),
+  "memory-limit": integer("Memory at most.", { unit: "MiB", ...AMOUNT }),
+  "storage-limit": integer("Storage at most.", { unit: "MB", ...AMOUNT }),
   gpu: field(
     "GPUs; needs `gpu-resource`.",
-    {},
+    AMOUNT,
     z.instanceof(YamlFloat, { error: "must be a number with a decimal point, as in 1.0" }),
     (at, key) => (at.has(key) ? at.number(key, 0) : null),
   ),
-  "gpu-resource": text("What the cluster calls GPUs."),
+  "gpu-resource": text("What the cluster calls GPUs.", { like: is.QUALIFIED }),
   env: entries(
     section({
-      name: text("Name.", { needed: "validator", default: "" }),
+      name: text("Name.", { needed: "validator", default: "", like: is.ENV_NAME }),
       value: text("Value.", { needed: "validator", default: "" }),
     }),
     "Environment of the container.",
   ),
-  "node-selector": object("Nodes of the cluster."),
-  "scheduler-name": text("Scheduler of the cluster."),
+  "node-selector": object("Nodes of the cluster.", LABELS),
+  "scheduler-name": text("Scheduler of the cluster.", { like: is.SUBDOMAIN }),
   privileged: flag("A privileged container."),
   volumes: list("Volumes of the pod."),
   "volume-mounts": list("Where they are in the container."),
@@ -98,21 +109,35 @@ const SPEC_ALONE: Rule = [
 ];
 
 const pullSecrets = { "image-pull-secrets": list("Secrets for the registry.") };
-const type = (description: string) => ({ type: text(description, { needed: true }) });
+/** What is neither word counts as the second one, as in Nodepool. */
+const type = (first: string, second: string) => ({
+  type: text(`\`${first}\` or \`${second}\`.`, {
+    needed: true,
+    like: is.typeOf(first, second),
+    instead: `counts as ${second}`,
+  }),
+});
 
 /** Keys of a pool. Its `default-label-*` count for labels that do not set the key themselves; an explicit 0 of a label is kept. */
 const poolTable = {
   ...poolKeys(limits),
   name: text("Start of the names of namespaces; the project, for openshiftpods.", {
     needed: true,
-  }).check(dnsStart),
+    like: is.NAME_START,
+  }),
   "max-resources": amounts("Limits of resources by name, over the provider's."),
-  "default-label-cpu": integer("Cores, where a label names none."),
-  "default-label-memory": integer("Memory, where a label names none.", { unit: "MiB" }),
-  "default-label-storage": integer("Storage, where a label names none.", { unit: "MB" }),
-  "default-label-cpu-limit": integer("Cores at most, where a label names none."),
-  "default-label-memory-limit": integer("Memory at most, where a label names none.", { unit: "MiB" }),
-  "default-label-storage-limit": integer("Storage at most, where a label names none.", { unit: "MB" }),
+  "default-label-cpu": integer("Cores, where a label names none.", AMOUNT),
+  "default-label-memory": integer("Memory, where a label names none.", { unit: "MiB", ...AMOUNT }),
+  "default-label-storage": integer("Storage, where a label names none.", { unit: "MB", ...AMOUNT }),
+  "default-label-cpu-limit": integer("Cores at most, where a label names none.", AMOUNT),
+  "default-label-memory-limit": integer("Memory at most, where a label names none.", {
+    unit: "MiB",
+    ...AMOUNT,
+  }),
+  "default-label-storage-limit": integer("Storage at most, where a label names none.", {
+    unit: "MB",
+    ...AMOUNT,
+  }),
   "default-label-extra-resources": amounts("What else pods count for, where a label says nothing.").differs(
     "is honoured; in Nodepool it has no effect.",
   ),
@@ -123,13 +148,13 @@ const providerTable = {
   ...priceKeys,
   "token-lifetime": seconds(
     "How long a node's token works; a ready node gets a new one before it is handed out. 0: a token without end, from a secret, as in Nodepool.",
-    { default: 86_400 },
+    { default: 86_400, like: is.TOKEN_SECONDS },
   )
     .as("tokenMs")
     .accepted(OURS),
   "schedule-timeout": seconds(
     "How long the cluster's scheduler may refuse a pod before its launch ends for lack of capacity: an autoscaler or a new disk may come late.",
-    { default: 300 },
+    { default: 300, like: FROM_0 },
   )
     .as("roomMs")
     .accepted(OURS),
@@ -151,18 +176,21 @@ export function table<P extends Table, L extends Table>(own: P, label: L, ...rul
   };
 }
 
-const needsContext = { context: text("Context of the kube config.", { needed: true }) };
+const needsContext = { context: text("Context of the kube config.", { needed: true, like: NOT_EMPTY }) };
 /** A limit that a provider sets for each of its pools, not for their sum (`compile`). */
 const ofEachPool = (description: string) => integer(description, { default: null, shown: "no limit" });
 
 export const kubernetesTable = table(
   {
-    context: text("Context of the kube config.", { shown: "the current one, or the pod's own credentials" }),
+    context: text("Context of the kube config.", {
+      shown: "the current one, or the pod's own credentials",
+      like: NOT_EMPTY,
+    }),
     "max-servers": ofEachPool("Nodes at once, in each pool that sets no limit.").differs(
       "is the limit of pools that set none; in Nodepool it has no effect.",
     ),
   },
-  type("`namespace`, or anything else for a pod."),
+  type("namespace", "pod"),
   SPEC_ALONE,
 );
 
@@ -172,7 +200,7 @@ export const openshiftTable = table(
     "max-servers": ofEachPool("Projects at once, in each pool that sets no limit.").accepted(DOCUMENTED),
     "max-projects": ofEachPool("Projects at once, in each pool that sets no limit."),
   },
-  { ...type("`pod`, or anything else for a project."), ...pullSecrets },
+  { ...type("pod", "project"), ...pullSecrets },
   SPEC_ALONE,
 );
 
@@ -211,17 +239,6 @@ export interface ProviderValues extends Omit<Values<typeof providerTable>, "laun
   readonly maxServers: number | null;
   readonly maxProjects?: number | null;
   readonly maxPods?: number | null;
-}
-
-/** Names of namespaces and pods (RFC 1123, "DNS label"). */
-export const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
-/** Characters left of the 63 of a DNS label after a dash, ten digits and the mark (`markOf`). */
-export const LONGEST_START = 40;
-
-/** Problem of a pool's name, as the end of a sentence: it begins the names of namespaces, or is a project's. */
-function dnsStart(name: string): string | undefined {
-  if (DNS_LABEL.test(name) && name.length <= LONGEST_START) return undefined;
-  return `is ${name}, of which the names of namespaces begin; write at most ${LONGEST_START} lower-case letters, digits and dashes`;
 }
 
 /** The file's values as JSON: floats become numbers, however they are written. */

@@ -14,10 +14,8 @@ import {
 import { containerAmounts, quantityProblem } from "./amounts.ts";
 import type { PodContainer } from "./client/index.ts";
 import {
-  DNS_LABEL,
   kubernetesTable,
   type LabelValues,
-  LONGEST_START,
   openshiftpodsTable,
   openshiftTable,
   type PoolValues,
@@ -25,6 +23,7 @@ import {
   type Raw,
   type table,
 } from "./config-table.ts";
+import { LABEL_VALUE, NAME_START } from "./grammar.ts";
 import { generatedSpec, type Kind, requestsOf } from "./pod-spec.ts";
 
 /** Provider settings that only these drivers read. */
@@ -68,9 +67,10 @@ const BESIDE_MS = 60_000;
 /** Makes the compiled provider. `kind` decides which labels are pods; everything else is alike for the three drivers. */
 function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadContext): KubeProviderConfig {
   const { name, maxServers, maxProjects, maxPods } = provider;
-  const problem = labelValueProblem(name);
-  if (problem !== undefined) provider.at.error("name", problem);
-  const roomMs = Math.max(0, provider.roomMs);
+  const { roomMs } = provider;
+  // Every object has it as the label `nodepool_provider_name`, by which nodes are found.
+  if (!LABEL_VALUE.holds(name))
+    provider.at.error("name", `is ${name}, which is a label of each object; write ${LABEL_VALUE.write}`);
   const most = maxProjects ?? maxPods ?? maxServers ?? Number.POSITIVE_INFINITY;
   return {
     // The configuration has no key for the launch timeout of these drivers.
@@ -113,7 +113,7 @@ function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadConte
         }),
       }),
     ),
-    own: { context: provider.context, tokenMs: Math.max(0, provider.tokenMs), roomMs },
+    own: { context: provider.context, tokenMs: provider.tokenMs, roomMs },
   };
 }
 
@@ -136,6 +136,7 @@ function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLab
   const isVerbatim = Object.keys(label.spec).length > 0;
   const requests = requestsOf(label, pool);
   const spec = isVerbatim ? label.spec : generatedSpec(kind, label, pool);
+  if (isPod(kind, label) && !isVerbatim) checkPod(label);
   if (isPod(kind, label)) checkContainers(spec, isVerbatim ? "spec" : "name", label.at);
   return {
     isPod: isPod(kind, label),
@@ -157,23 +158,12 @@ function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLab
   };
 }
 
-/** Values of labels (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/, "Syntax and character set"). */
-const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-/** Problem of a provider's name: every object has it as the label `nodepool_provider_name`, by which nodes are found. */
-function labelValueProblem(name: string): string | undefined {
-  if (LABEL_VALUE.test(name)) return undefined;
-  return `is ${name}, which cannot be the value of a label in the cluster; write letters, digits, dots, dashes and underscores`;
-}
-
 /**
  * Reports a label whose name cannot be that of its pod. Without this check every launch of the label would be refused by the API server.
  */
 function checkPodName({ name, at }: { readonly name: string; readonly at: Reader }): void {
-  if (!DNS_LABEL.test(name) || name.length > LONGEST_START)
-    at.error(
-      "name",
-      `is ${name}, and the pod has the same name; write at most ${LONGEST_START} lower-case letters, digits and dashes`,
-    );
+  if (!NAME_START.holds(name))
+    at.error("name", `is ${name}, and the pod has the same name; write ${NAME_START.write}`);
 }
 
 /** Reports containers that the API server would refuse in every pod of the label. */
@@ -184,6 +174,14 @@ function checkContainers({ containers }: Raw, key: string, at: Reader): void {
     const problem = quantityProblem(container);
     if (problem !== undefined) at.error(key, `container ${container.name ?? ""} ${problem}`);
   }
+}
+
+/** Reports what the API server would refuse in every pod that is made of the label's keys. */
+function checkPod({ at, name, image, volumes, volumeMounts }: LabelValues): void {
+  if (image === null) at.error(undefined, `label ${name} is a pod without an image; add image or spec`);
+  const namesIn = (list: readonly unknown[]) => list.map((item) => String((item as Raw | null)?.name));
+  for (const volume of namesIn(volumeMounts).filter((one) => !namesIn(volumes).includes(one)))
+    at.error("volume-mounts", `mount the volume ${volume}, which is not among the volumes; add it there`);
 }
 
 /** The casts: the three tables differ in a few keys, and `compile` reads their union. */

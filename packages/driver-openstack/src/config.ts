@@ -1,22 +1,36 @@
 import {
   anySeconds,
+  bytes,
+  CLOUD_NAME,
   cloudKeys,
   commonOf,
   compileCloudPools,
   compileImages,
   driverConfig,
+  FROM_0,
   flag,
   group,
   inherited,
   integer,
   mapping,
   metadata,
+  NOT_EMPTY,
   type PoolConfig,
   type ProviderConfig,
+  pattern,
   text,
   texts,
   type Values,
+  whole,
 } from "@nodeyard/driver";
+
+/** Nova's schema of metadata, and of user data, of which it limits the base64. */
+const PROPERTY = pattern("1 to 255 letters, digits and -_:. or blanks", /^[a-zA-Z0-9_:. -]{1,255}$/, [
+  ["ci.owner"],
+  ["a/b", ""],
+]);
+const PROPERTY_VALUE = pattern("at most 255 characters", /^[\s\S]{0,255}$/, [["x"], ["x".repeat(256)]]);
+const USER_DATA = bytes(49_149);
 
 /** A key of images: a provider's `diskimages` entry or `cloud-images` entry decides for the labels that boot it. */
 const configDrive = {
@@ -25,8 +39,11 @@ const configDrive = {
 
 /** Keys of a pool beside the common ones. A label's `networks` replace the pool's. */
 const poolTable = {
-  networks: texts("Names or ids of the networks of servers.", { shown: "the cloud's default" }),
-  "security-groups": texts("Names or ids.", { shown: "the project's default" }),
+  networks: texts("Names or ids of the networks of servers.", {
+    shown: "the cloud's default",
+    like: CLOUD_NAME,
+  }),
+  "security-groups": texts("Names or ids.", { shown: "the project's default", like: CLOUD_NAME }),
   "auto-floating-ip": flag("Servers without a public address get a floating IP where the cloud has any.", {
     default: true,
   }),
@@ -34,24 +51,28 @@ const poolTable = {
 
 /** Keys of a label beside those of every cloud (`cloudKeys`). */
 const labelTable = {
-  "key-name": text("Keypair of the cloud that servers get."),
+  "key-name": text("Keypair of the cloud that servers get.", { like: CLOUD_NAME }),
   // Null: the root disk has the flavor's size.
   volumeSize: group({
     "boot-from-volume": flag("The root disk is a volume that goes with the server.", { default: false }),
-    "volume-size": integer("Size of that volume.", { default: 50, unit: "GB" }),
+    "volume-size": integer("Size of that volume.", { default: 50, unit: "GB", like: whole(1) }),
   }).map(({ bootFromVolume, volumeSize }) => (bootFromVolume ? volumeSize : null)),
-  "instance-properties": metadata("Metadata of the server."),
+  "instance-properties": metadata("Metadata of the server.", { keys: PROPERTY, like: PROPERTY_VALUE }),
   "dynamic-instance-properties": mapping("The same, from templates such as `{request.tenant_name}`.", {
     default: {} as Readonly<Record<string, unknown>>,
+    keys: PROPERTY,
   }).as("dynamicProperties"),
-  userdata: text("User data for cloud-init.").secret().as("userData"),
-  networks: texts("Names or ids; instead of the pool's, also when empty.", inherited("the pool's")),
+  userdata: text("User data for cloud-init.", { like: USER_DATA }).secret().as("userData"),
+  networks: texts("Names or ids; instead of the pool's, also when empty.", {
+    ...inherited("the pool's"),
+    like: CLOUD_NAME,
+  }),
 };
 
 /** The keys of docs/contract/config.md, "OpenStack keys". */
 const table = {
-  cloud: text("Entry of clouds.yaml.", { needed: "validator" }),
-  "region-name": text("Region of the cloud, shown on nodes.").as("region"),
+  cloud: text("Entry of clouds.yaml.", { needed: "validator", like: NOT_EMPTY }),
+  "region-name": text("Region of the cloud, shown on nodes.", { like: NOT_EMPTY }).as("region"),
   // For this driver the seconds between two calls; for other drivers calls per second.
   rate: anySeconds(
     "At least this long between two calls; providers with one credential keep the strictest.",
@@ -59,6 +80,8 @@ const table = {
       default: null,
       shown: "as fast as the cloud takes it",
       unit: "s between calls",
+      like: FROM_0,
+      instead: "counts as 0",
     },
   )
     .as("intervalMs")
@@ -70,7 +93,7 @@ const table = {
   ).unused(),
   "port-cleanup-interval": integer(
     "0: ports that outlive their server are left alone; else they go with the leak sweep.",
-    { default: 600, unit: "s" },
+    { default: 600, unit: "s", like: FROM_0, instead: "counts as 0" },
   )
     .as("portCleanup")
     .map((interval) => interval > 0)
@@ -147,7 +170,7 @@ export const openstackConfig = driverConfig(
           const { at, name, minRam, flavorName, own } = label;
           // A warning only: Nodepool's validator accepts it. Launches fail with "has no size" (`chooseFlavor`).
           if (!at.has("min-ram") && !at.has("flavor-name"))
-            at.warn(undefined, `label ${name} has no size; add min-ram or flavor-name`);
+            at.useless(undefined, `label ${name} has no size; add min-ram or flavor-name`);
           return { ...own, ...image, minRam, flavorName, networks: own.networks ?? pool.networks };
         },
       ),

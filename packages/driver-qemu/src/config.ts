@@ -1,5 +1,6 @@
 import {
-  absolute,
+  ABOVE_0,
+  ABSOLUTE,
   choice,
   commonOf,
   compileImages,
@@ -10,15 +11,19 @@ import {
   entries,
   flag,
   group,
+  HOST,
   imageKeys,
   inherited,
   integer,
+  LIMIT,
   labelImage,
   launchKeys,
   mapping,
   NO_LIMIT,
+  NOT_EMPTY,
   type PoolConfig,
   type ProviderConfig,
+  pattern,
   poolKeys,
   type Reader,
   seconds,
@@ -27,7 +32,7 @@ import {
   texts,
   uploadKeys,
   type Values,
-  wholeFromOne,
+  whole,
 } from "@nodeyard/driver";
 import { parseSubnet, type Subnet } from "./machine/bridge.ts";
 import type { NumberRange } from "./machine/firewall.ts";
@@ -39,9 +44,9 @@ const KEY = /^(ssh-[a-z0-9-]+|ecdsa-sha2-[a-z0-9-]+|sk-[a-z0-9@.-]+) [A-Za-z0-9+
 
 /** Keys of a label. `authorized-keys` of the provider apply to labels without their own. */
 const labelTable = {
-  cores: integer("Virtual processors.", { default: 1 }).check(wholeFromOne),
-  ram: integer("Memory of the guest.", { default: 1024, unit: "MiB" }).check(wholeFromOne),
-  disk: integer("Size of the disk; not below the image's.", { default: 10, unit: "GiB" }).check(wholeFromOne),
+  cores: integer("Virtual processors.", { default: 1, like: whole(1, 4096) }),
+  ram: integer("Memory of the guest.", { default: 1024, unit: "MiB", like: whole(1) }),
+  disk: integer("Size of the disk; not below the image's.", { default: 10, unit: "GiB", like: whole(1) }),
   // How the guest gets its name and keys.
   seed: choice("`nocloud`: a disk that cloud-init reads. `fw_cfg`: only the files that every machine gets.", [
     "nocloud",
@@ -61,10 +66,9 @@ const labelTable = {
 const bootTable = {
   kernel: text("Kernel on this host that QEMU loads; absolute path.", {
     shown: "the disk's boot sector",
-  })
-    .check(absolute)
-    .names("file"),
-  initrd: text("Initial RAM disk that goes with `kernel`; absolute path.").check(absolute).names("file"),
+    like: ABSOLUTE,
+  }).names("file"),
+  initrd: text("Initial RAM disk that goes with `kernel`; absolute path.", { like: ABSOLUTE }).names("file"),
   "kernel-arguments": text("Command line of `kernel`.", { default: "console=ttyS0 root=/dev/vda rw" }).as(
     "arguments",
   ),
@@ -80,20 +84,32 @@ const boot = group(bootTable).map((files, at): BootFiles | null => {
 const fileTable = {
   path: text("Absolute path of the image on this host; it is copied before its first use.", {
     needed: true,
-  })
-    .check(absolute)
-    .names("file"),
-  format: text("`qcow2` or `raw`; never guessed.", { needed: true }).map(readFormat),
+    like: ABSOLUTE,
+  }).names("file"),
+  format: text("`qcow2` or `raw`; never guessed.", {
+    needed: true,
+    like: pattern("qcow2 or raw, and convert anything else with qemu-img", /^(qcow2|raw)$/, [
+      ["raw"],
+      ["vmdk", ""],
+    ]),
+  }).map((format): "qcow2" | "raw" => (format === "qcow2" ? format : "raw")),
 };
 
 /** Keys of the provider that this driver alone has. They describe the folder and the host rather than a pool. */
 const ownTable = {
-  folder: text("Absolute path of the folder for images and machines.", { needed: true }).check(absolute),
+  folder: text("Absolute path of the folder for images and machines.", { needed: true, like: ABSOLUTE }),
   host: text("Host name or machine id that the provider belongs to; launchers of other hosts refuse it.", {
     shown: "the first that opens the folder",
+    like: NOT_EMPTY,
   }),
   user: text(
     "User that QEMU runs as when the launcher is root, which is required then: a user without other processes, in group `kvm` for KVM, or numbers (`uid:gid`).",
+    {
+      like: pattern("a user's name or numbers, as in 990:990", /^([a-z_][a-z0-9_.-]*\$?|\d+(:\d+)?)$/i, [
+        ["ci", "990:990"],
+        ["a b", ""],
+      ]),
+    },
   ),
   users: text(
     "Range of user ids without users, such as `200000-200999`. Each machine runs under an id of its own, so that a guest that breaks out of QEMU reaches no other machine. The range limits the number of machines. Needs root.",
@@ -101,14 +117,18 @@ const ownTable = {
   bridge: text(
     "A network, as in `10.93.0.0/24`: machines have addresses of it, behind a bridge in a network namespace of its own, and see this host alone. Clients are on this host, or have a route to it. Needs root, `user`, `nftables` and `iproute2`.",
   ).map(readSubnet),
-  address: text("Address of this host that clients reach the machines at.", { default: "127.0.0.1" }),
+  address: text("Address of this host that clients reach the machines at.", {
+    default: "127.0.0.1",
+    like: HOST,
+  }),
   accelerator: choice(
     "`auto`: KVM for the images that a probe boot under it proves. `kvm`, `tcg`: that one.",
     ["auto", "kvm", "tcg"],
   ),
-  "probe-timeout": seconds("For a probe boot under KVM to show a host key.", { default: 60 }).as(
-    "probeTimeoutMs",
-  ),
+  "probe-timeout": seconds("For a probe boot under KVM to show a host key.", {
+    default: 60,
+    like: ABOVE_0,
+  }).as("probeTimeoutMs"),
   network: choice(
     "`restricted`: the machine only answers. `outbound`: it reaches all but this host; needs root and `user`.",
     ["restricted", "outbound"],
@@ -118,16 +138,18 @@ const ownTable = {
       at.error("network", "is outbound, which tells the machines' packets by their user; add user");
     return network;
   }),
-  emulator: text("QEMU's program.", { default: "qemu-system-x86_64" }),
+  emulator: text("QEMU's program.", { default: "qemu-system-x86_64", like: NOT_EMPTY }),
   limits: group({
-    "max-vms": integer("Machines at once in the folder.", NO_LIMIT).as("instances"),
+    "max-vms": integer("Machines at once in the folder.", { ...NO_LIMIT, like: whole(1) }).as("instances"),
     "max-cores": integer("Virtual processors at once in the folder.", {
       default: null,
       shown: "four per processor of the host",
+      like: whole(1),
     }).as("cores"),
     "max-ram": integer("Memory of all machines of the folder, QEMU's own included.", {
       default: null,
       shown: "the host's, less 1 GiB",
+      like: whole(1),
       unit: "MiB",
     }).as("ram"),
   }),
@@ -148,8 +170,8 @@ const table = {
   pools: entries(
     section({
       ...poolKeys({
-        "max-cores": integer("Virtual processors at once.", NO_LIMIT).as("cores"),
-        "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+        "max-cores": integer("Virtual processors at once.", LIMIT).as("cores"),
+        "max-ram": integer("Memory at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
       }),
       labels: entries(
         section({
@@ -255,10 +277,4 @@ function readSubnet(text: string | null, at: Reader): Subnet | null {
     at.error("bridge", `is ${text}; write a network, as in 10.93.0.0/24, from /18 to /29`);
   if (!at.has("user")) at.error("bridge", "needs user, whose programs may open the machines' ends; add user");
   return subnet ?? null;
-}
-
-function readFormat(format: string, at: Reader): "qcow2" | "raw" {
-  if (format === "qcow2" || format === "raw") return format;
-  at.error("format", `is ${format}; write qcow2 or raw, and convert anything else with qemu-img`);
-  return "raw";
 }

@@ -1,5 +1,5 @@
 import {
-  absolute,
+  ABSOLUTE,
   choice,
   commonOf,
   compileLabels,
@@ -8,46 +8,63 @@ import {
   type Entry,
   entries,
   flag,
+  type Grammar,
   group,
+  HOST,
+  hostKeys,
   inherited,
   integer,
+  LIMIT,
   launchKeys,
-  messageOf,
-  NO_LIMIT,
+  loginKeys,
+  PORT,
   type PoolConfig,
   type ProviderConfig,
+  pattern,
   poolKeys,
   section,
+  sized,
   text,
   texts,
   type Values,
-  wholeFromOne,
+  whole,
 } from "@nodeyard/driver";
-import { CONTROL_USER, NODE_ID, type SshTarget, sshArguments, sshKey } from "@nodeyard/sliver-protocol";
+import { CONTROL_USER, NODE_ID, type SshTarget } from "@nodeyard/sliver-protocol";
 import { readKeys, readLend, type SliverSettings, sliverKeys } from "./rspec.ts";
 
 const SSH_PORT = 22;
+/** What the transport hands to ssh, which must not take it for an option (`sshArguments`). */
+const SSH_HOST: Grammar = { ...HOST, holds: (value) => HOST.holds(value) && /^[!-~]*$/.test(String(value)) };
+/** ssh_config cannot quote a quote. */
+const SSH_FILE = pattern("an absolute path without quotes", /^\/[^"\n\0]*$/, [
+  ["/etc/nodeyard/key"],
+  ["key", '/a"b'],
+]);
 
 /** Keys of a machine. It is reached in one of two ways: by its control socket, or by SSH with the control account's key. */
 const machineTable = {
-  name: text("The node id that the machine was enrolled by.", { needed: true }).check((name) =>
-    NODE_ID.test(name) ? undefined : `is ${name}, which is not a node id; write letters, digits and .:_-`,
-  ),
-  socket: text(
-    "Absolute path of the control socket, for this machine; exactly one of this and `host`.",
-  ).check(absolute),
-  host: text("Name or address of a machine that is reached by SSH."),
-  port: integer("Its SSH server's port.", { default: SSH_PORT }),
-  user: text("Its control account.", { shown: CONTROL_USER }),
+  name: text("The node id that the machine was enrolled by.", {
+    needed: true,
+    like: pattern("a node id of letters, digits and .:_-", NODE_ID, [["big-1"], ["big 1", ""]]),
+  }),
+  socket: text("Absolute path of the control socket, for this machine; exactly one of this and `host`.", {
+    like: ABSOLUTE,
+  }),
+  host: text("Name or address of a machine that is reached by SSH.", { like: SSH_HOST }),
+  port: integer("Its SSH server's port.", { default: SSH_PORT, like: PORT }),
+  user: text("Its control account.", {
+    shown: CONTROL_USER,
+    like: pattern("a user's name", /^[a-z_][a-z0-9_-]{0,31}$/, [["ci_1"], ["root;x", "-l", ""]]),
+  }),
   "identity-file": text(
     "Absolute path of the private key that the control account knows; needed with `host`.",
-  )
-    .check(absolute)
-    .names("file"),
+    { like: SSH_FILE },
+  ).names("file"),
   address: text("What clients reach the machine by; each sliver is at a port of it that it publishes.", {
+    like: HOST,
     shown: "`host`; with `socket`: none, and slivers are reached at their own addresses",
   }),
-  "host-keys": texts("The machine's SSH host keys as `type base64`; needed with `host`.", { default: [] }),
+  "host-keys": hostKeys("The machine's SSH host keys; needed with `host`."),
 };
 
 const authorizedKeys = "Public keys that may log in, without options.";
@@ -64,8 +81,8 @@ const labelTable = {
     (lines, at) => lines && readKeys(lines, at),
   ),
   connection: group({
-    "python-path": text("Ansible's interpreter.", { default: "auto" }),
-    "shell-type": text("Ansible's shell type."),
+    "python-path": loginKeys["python-path"],
+    "shell-type": loginKeys["shell-type"],
     // The machine determines the user name when it places the sliver.
   }).map((ansible) => ({ ...ansible, username: null, type: "ssh", port: SSH_PORT })),
   "console-log": flag("Keep what a sliver that does not come up wrote to its console, in log and journal.", {
@@ -77,15 +94,16 @@ const labelTable = {
 const table = {
   machines: entries(section(machineTable), "Machines whose sliver managers are this provider's.", {
     needed: "validator",
+    all: sized(1),
   }),
   "signing-keys": text("Absolute path of the keys that the machines believe (`nodeyard sliverd keys`).", {
     needed: true,
-  })
-    .check(absolute)
-    .names("file"),
-  epoch: integer("Raise it above another writer's to take its machines over.", { default: 1 }).check(
-    wholeFromOne,
-  ),
+    like: ABSOLUTE,
+  }).names("file"),
+  epoch: integer("Raise it above another writer's to take its machines over.", {
+    default: 1,
+    like: whole(1),
+  }),
   "authorized-keys": texts(authorizedKeys, { shown: "none" }).map(readKeys),
   ...launchKeys({
     launch: 1800,
@@ -95,8 +113,8 @@ const table = {
   pools: entries(
     section({
       ...poolKeys({
-        "max-millicores": integer("CPU guarantees at once.", NO_LIMIT).as("millicores"),
-        "max-ram": integer("Memory guarantees at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+        "max-millicores": integer("CPU guarantees at once.", LIMIT).as("millicores"),
+        "max-ram": integer("Memory guarantees at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
       }),
       labels: entries(section(labelTable), "What the pool offers."),
     }),
@@ -141,7 +159,6 @@ export const sliverConfig = driverConfig("sliver", table, (provider, context): S
 
 /** The machines of which the entry is right; a wrong one is reported and left out, so that one load reports all mistakes. */
 function machinesOf({ at, machines: listed }: Entry<Values<typeof table>>): readonly MachineAt[] {
-  if (listed.length === 0) at.error("machines", "names no machine; add one");
   const machines = listed.flatMap((machine) => machineAt(machine) ?? []);
   const names = machines.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -163,14 +180,6 @@ function machineAt({ at, ...machine }: Entry<Values<typeof machineTable>>): Mach
     at.error("host-keys", "is missing; ssh-keyscan prints them; check them with the machine's owner");
   if (host === null || identityFile === null || !at.has("host-keys")) return undefined;
   const ssh = { host, port, ...(user === null ? {} : { user }), identityFile, hostKeys };
-  try {
-    for (const key of hostKeys) sshKey(key);
-    // Checked now, so that a target that ssh would misinterpret is reported with the configuration and not at the first call.
-    sshArguments(ssh, "");
-    // Slivers are reached where the machine is, unless the file says otherwise.
-    return { name, at: { ssh }, address: address ?? host };
-  } catch (error) {
-    at.error(undefined, messageOf(error));
-    return undefined;
-  }
+  // Slivers are reached where the machine is, unless the file says otherwise.
+  return { name, at: { ssh }, address: address ?? host };
 }

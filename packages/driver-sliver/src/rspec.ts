@@ -1,4 +1,16 @@
-import { flag, group, integer, messageOf, type Reader, text, texts, type Values } from "@nodeyard/driver";
+import {
+  flag,
+  type Grammar,
+  group,
+  integer,
+  messageOf,
+  pattern,
+  type Reader,
+  text,
+  texts,
+  type Values,
+  whole,
+} from "@nodeyard/driver";
 import {
   CLASS,
   IMAGE,
@@ -19,16 +31,16 @@ interface AmountAbout {
   readonly default?: number;
   /** The default for the reference page. */
   readonly shown?: string;
+  readonly like?: Grammar;
 }
 
 /** A key with a whole number in its own unit. Its value is in the unit of the resource; undefined: the manager decides. */
 const amount = (description: string, { scale = 1, ...about }: AmountAbout) =>
-  integer(description, { default: undefined, ...about }).map((value, at, key) => {
-    if (value === undefined) return undefined;
-    if (Number.isSafeInteger(value) && value >= 0 && value * scale <= MAX_AMOUNT) return value * scale;
-    at.error(key, `is ${value}; write a whole number from 0 to ${Math.floor(MAX_AMOUNT / scale)}`);
-    return undefined;
-  });
+  integer(description, {
+    default: undefined,
+    like: whole(0, Math.floor(MAX_AMOUNT / scale)),
+    ...about,
+  }).map((value) => (value === undefined ? undefined : value * scale));
 
 /**
  * All amounts of a label. Guarantees always have a value, so that a label's need does not depend on defaults of the managers. Other amounts
@@ -69,11 +81,7 @@ const amounts = {
   "io-write-ops": amount("Not enforced, as io-write.", { unit: "operations/s", shown: "0" }),
   "io-weight": amount(
     "Part of the disk's time while other slivers want it too, 1 to 1000; 100 is usual, 200 twice as much.",
-    { shown: "100" },
-  ).check((weight) =>
-    weight === undefined || (weight >= 1 && weight <= 1000)
-      ? undefined
-      : `is ${weight}; write a whole number from 1 to 1000`,
+    { shown: "100", like: whole(1, 1000) },
   ),
 };
 
@@ -81,14 +89,11 @@ const amounts = {
 export type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
 /** Names that the owners of machines have given to things of theirs. */
-function names(key: string, about: string) {
-  return texts(about, { default: [] }).map((all, at) => {
-    const wrong = all.find((name) => !CLASS.test(name));
-    if (wrong !== undefined)
-      at.error(key, `names ${wrong}; write names of lower-case letters, digits, _ and -`);
-    return all;
+const names = (about: string) =>
+  texts(about, {
+    default: [],
+    like: pattern("a name of lower-case letters, digits, _ and -", CLASS, [["kvm"], ["/dev/kvm", "KVM"]]),
   });
-}
 
 /** Keys of a sliver: of a label, or of the `sliver` mapping of a metastatic label. */
 export const sliverKeys = {
@@ -113,21 +118,19 @@ export const sliverKeys = {
   }),
   image: text("Image of its root, by a name of the machine's or a digest; for the back end `container`.", {
     shown: "the machine's",
-  }).check((image) =>
-    IMAGE.test(image)
-      ? undefined
-      : `is ${image}; write a name of lower-case letters and digits, or sha256:<digest>`,
-  ),
+    like: pattern("a name of lower-case letters and digits, or sha256:<digest>", IMAGE, [
+      ["debian-12", `sha256:${"0".repeat(64)}`],
+      ["Debian 12", ""],
+    ]),
+  }),
   nesting: flag(
     "Containers may be run in it (podman, Docker): it may make namespaces of its own and mount in them, which opens more of the kernel to it.",
     { default: false },
   ),
   devices: names(
-    "devices",
     "Classes of devices (`machine.devices` in the machine's `sliverd.json`), of each of which it has one for itself; one that is named twice, two.",
   ),
   caches: names(
-    "caches",
     "Folders of the machine (`isolation.caches` in its `sliverd.json`) that it may read, each at `/cache/NAME`.",
   ),
   initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
@@ -179,6 +182,9 @@ export function readKeys(lines: readonly string[], at: Reader): readonly string[
 /** The key `lend`: whether idle slivers lend their caps. */
 export function readLend(lend: "none" | "idle", rspec: Amounts, at: Reader): boolean {
   if (lend === "idle" && LENT.every((name) => (rspec[name] ?? 0) === 0))
-    at.warn("lend", "is without effect: caps are lent, and there are none; add cpu-cap, net-cap or io-read");
+    at.useless(
+      "lend",
+      "is without effect: caps are lent, and there are none; add cpu-cap, net-cap or io-read",
+    );
   return lend === "idle";
 }

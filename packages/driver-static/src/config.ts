@@ -1,52 +1,73 @@
 import {
+  ABOVE_0,
+  CLOUD_NAME,
+  CONNECTION_TYPE,
   compilePools,
   driverConfig,
   type Entry,
   entries,
   flag,
   group,
+  HOST,
+  hostKeyOrKeys,
   integer,
   type LabelConfig,
   type LoadContext,
+  loginKeys,
+  NOT_EMPTY,
+  PORT,
   type PoolConfig,
   type ProviderConfig,
   poolKeys,
   type Reader,
   seconds,
   section,
+  sized,
   text,
   textOrTexts,
   type Values,
+  whole,
 } from "@nodeyard/driver";
 
 /** Keys of an entry of `nodes`. */
 const hostTable = {
-  name: text("Host name or address.", { needed: true }),
+  name: text("Host name or address.", { needed: true, like: HOST }),
   labels: textOrTexts("What the host is offered as; a string is split at white space.", {
     needed: true,
+    like: NOT_EMPTY,
+    all: sized(1),
+    instead: "no request can name",
   })
     .map(splitLabels)
     .differs("a string is split at white space, for the nodes, too; Nodepool registers it as one label."),
   connection: group({
-    username: text("Login user.", { default: "zuul" }),
-    "connection-port": integer("Port a client connects to.", { default: null, shown: 22 }),
-    "ssh-port": integer("Older name of `connection-port`.", { deprecated: true }).accepted(
+    username: text("Login user.", { default: "zuul", like: CLOUD_NAME }),
+    "connection-port": integer("Port a client connects to.", { default: null, shown: 22, like: PORT }),
+    "ssh-port": integer("Older name of `connection-port`.", { deprecated: true, like: PORT }).accepted(
       "is accepted; Nodepool's validator does not know it",
     ),
-    "connection-type": text("`ssh`, `network_cli`, `winrm` or any other word.", { default: "ssh" }).as(
-      "type",
-    ),
-    "shell-type": text("Ansible's shell type."),
-    "python-path": text("Ansible's interpreter.", { default: "auto" }),
+    "connection-type": text("`ssh`, `network_cli`, `winrm` or another word of Ansible.", {
+      default: "ssh",
+      like: CONNECTION_TYPE,
+      instead: "Ansible lacks",
+    }).as("type"),
+    "shell-type": loginKeys["shell-type"],
+    "python-path": loginKeys["python-path"],
   }).map(({ connectionPort, sshPort, ...login }) => ({ ...login, port: connectionPort ?? sshPort ?? 22 })),
-  timeout: seconds("For one check that the host answers.", { default: 5 }).as("timeoutMs"),
+  timeout: seconds("For one check that the host answers.", {
+    default: 5,
+    like: ABOVE_0,
+    instead: "no host can keep",
+  }).as("timeoutMs"),
   "host-key-checking": flag("False: the host is never contacted by the launcher.", { default: true }),
-  "host-key": textOrTexts(
-    "Keys as `<type> <base64>`; all of them must be among those that the host shows.",
-  ).as("hostKeys"),
-  "max-parallel-jobs": integer("Slots: how many nodes the host is at once.", { default: 1 })
+  "host-key": hostKeyOrKeys("Keys that must all be among those that the host shows.").as("hostKeys"),
+  "max-parallel-jobs": integer("Slots: how many nodes the host is at once.", {
+    default: 1,
+    like: whole(1),
+    instead: "keeps the host from being offered",
+  })
     .as("slots")
-    .map(slotsOf),
+    .map((jobs) => Math.max(0, Math.floor(jobs))),
 };
 
 /** A host of a pool. The combination of name, username and connection.port is unique in the file. */
@@ -137,14 +158,5 @@ function splitLabels(written: readonly string[], at: Reader): readonly string[] 
     : written;
   if (isOneText && labels.length > 1)
     at.warn("labels", `is split into ${labels.join(" and ")}; write a list instead`);
-  if (labels.length === 0) at.warn("labels", "is empty: no request can get this host");
   return [...new Set(labels)];
-}
-
-/** Whole slots. 0 after a warning: the host is then left out (`placedHosts`). */
-function slotsOf(jobs: number, at: Reader): number {
-  const slots = Math.floor(jobs);
-  if (slots >= 1) return slots;
-  at.warn("max-parallel-jobs", "is below 1: the host is never offered; remove the host, or give it a slot");
-  return 0;
 }

@@ -54,8 +54,8 @@ export function mismatch(
   { name, connection, hostKeys }: StaticHost,
   shown: readonly string[],
 ): string | undefined {
-  const known = new Set(shown.map(bare));
-  const missing = hostKeys.filter((key) => !known.has(bare(key)));
+  const known = new Set(shown);
+  const missing = hostKeys.filter((key) => !known.has(key));
   if (missing.length === 0) return undefined;
   const wanted = missing.map(fingerprint).join(", ");
   const seen = shown.length === 0 ? "none" : shown.map(fingerprint).join(", ");
@@ -63,14 +63,9 @@ export function mismatch(
   return `host key mismatch: ${where} does not show the configured ${wanted}; it shows ${seen}`;
 }
 
-/** Type and key without the comment, which does not belong to the key. */
-function bare(key: string): string {
-  return key.trim().split(/\s+/, 2).join(" ");
-}
-
 /** The fingerprint in the form of `ssh-keygen -l`, so that people can compare. */
 function fingerprint(key: string): string {
-  const [type = "", data = ""] = bare(key).split(" ");
+  const [type = "", data = ""] = key.split(" ");
   const digest = createHash("sha256").update(Buffer.from(data, "base64")).digest("base64");
   return `${type} SHA256:${digest.replace(/=+$/, "")}`;
 }

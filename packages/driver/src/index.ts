@@ -22,6 +22,8 @@ export { commonProvider, launchKeys, loginKeys, poolKeys, priceKeys } from "./co
 export type * from "./config/compiled.ts";
 export * from "./config/driver-config.ts";
 export * from "./config/field.ts";
+export * from "./config/grammar.ts";
+export * from "./config/host-key.ts";
 export * from "./config/images.ts";
 export * from "./config/pools.ts";
 export * from "./config/reader.ts";

@@ -116,7 +116,7 @@ describe("the fake driver's configuration", () => {
       /^error pools\.0\.labels\.0\.diskimage: names x/,
     );
     expect(withLabel({ diskimage: "built" }).reported[0]).toMatch(
-      /^warning .*no upload of it will ever exist/,
+      /^effect .*no upload of it will ever exist/,
     );
     expect(load({ diskimages: [{ name: "x" }] }).reported[0]).toMatch(
       /^error diskimages\.0\.name: names diskimage x/,

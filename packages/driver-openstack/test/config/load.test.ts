@@ -81,7 +81,7 @@ test("a label's networks replace the pool's, also with none; a volume has 50 GB"
   expect(own({ ...images, ...pool({ ...label, networks: [] }, { networks: ["a"] }) }).networks).toEqual([]);
 });
 
-test("a reference to nothing is an error at its place; one that can never be served is a warning", () => {
+test("a reference to nothing is an error at its place; one that can never be served fails --strict", () => {
   expect(load(pool({ "cloud-image": "nope" })).found).toEqual([
     ["error", "pools.0.labels.0.cloud-image", expect.stringContaining("not in this provider's cloud-images")],
   ]);
@@ -89,7 +89,7 @@ test("a reference to nothing is an error at its place; one that can never be ser
     "pools.0.labels.0.diskimage",
   ]);
   expect(load(pool({ diskimage: "noble" })).found).toEqual([
-    ["warning", "pools.0.labels.0.diskimage", expect.stringContaining("no upload of it will ever exist")],
+    ["effect", "pools.0.labels.0.diskimage", expect.stringContaining("no upload of it will ever exist")],
   ]);
   expect(load({ diskimages: [{ name: "nope" }] }).found[0]?.slice(0, 2)).toEqual([
     "error",

@@ -7,6 +7,7 @@ import {
   driverConfig,
   type Entry,
   entries,
+  FROM_0,
   flag,
   group,
   inherited,
@@ -14,6 +15,7 @@ import {
   integer,
   type LabelConfig,
   launchKeys,
+  NOT_EMPTY,
   type ProviderConfig,
   poolKeys,
   type Reader,
@@ -22,6 +24,7 @@ import {
   text,
   texts,
   type Values,
+  whole,
 } from "@nodeyard/driver";
 import { readKeys, readLend, type SliverSettings, sliverKeys } from "../rspec.ts";
 
@@ -31,23 +34,29 @@ const UNKNOWN = "unknown";
 /** Why two keys differ from Nodepool, in the reference page. */
 const AGE = "counts from when the backing node was ready; in Nodepool from when it was requested.";
 
+const AS_0 = { like: FROM_0, instead: "counts as 0" };
+
 /** Keys of how backing nodes are cut into slots. Labels with the same backing label must agree on all of them. */
 const slotTable = {
-  "backing-label": text("Label of the backing node, by which it is asked for.", { needed: true }).differs(
+  "backing-label": text("Label of the backing node, by which it is asked for.", {
+    needed: true,
+    like: NOT_EMPTY,
+  }).differs(
     "several launchers may serve one provider, since slots are claimed in ZooKeeper; in Nodepool one process knows them.",
   ),
-  "max-parallel-jobs": integer("Slots of one backing node.", { default: 1 })
+  "max-parallel-jobs": integer("Slots of one backing node.", {
+    default: 1,
+    like: whole(1),
+    instead: "keeps the label from being served",
+  })
     .as("slots")
-    .map((jobs, at, key) => {
-      if (jobs < 1)
-        at.warn(key, `is ${Math.floor(jobs)}: the label is never served; give it at least one slot`);
-      return Math.max(0, Math.floor(jobs));
-    }),
-  "grace-time": seconds("An empty backing node is kept this long.", { default: 60 })
+    .map((jobs) => Math.max(0, Math.floor(jobs))),
+  "grace-time": seconds("An empty backing node is kept this long.", { default: 60, ...AS_0 })
     .as("graceMs")
     .map(notBelow0),
   "min-retention-time": seconds("A backing node is kept at least this long after it became ready.", {
     default: 0,
+    ...AS_0,
   })
     .as("minRetentionMs")
     .map(notBelow0)
@@ -55,6 +64,7 @@ const slotTable = {
   "max-age": seconds("From this age on a backing node takes no more slots, and goes once it is empty.", {
     default: 0,
     shown: "no limit",
+    ...AS_0,
   })
     .as("maxAgeMs")
     .map((age) => (age > 0 ? age : Number.POSITIVE_INFINITY))
@@ -173,7 +183,7 @@ function demandAgreement(
 function isolationOf({ at, lend, sliver }: Entry<Values<typeof isolationTable>>): SliverSettings | undefined {
   if (sliver === undefined || lend === undefined) {
     for (const key of ["sliver", "lend"])
-      if (at.has(key)) at.warn(key, "is without effect; add isolation: sliver");
+      if (at.has(key)) at.useless(key, "is without effect; add isolation: sliver");
     return undefined;
   }
   if (sliver.authorizedKeys.length === 0)

@@ -63,7 +63,7 @@ describe("the configuration of slivers", () => {
   test.each(["devices", "caches"])("%s are names, not paths", (key) => {
     const [finding] = load(whole({ [key]: ["ccache", "/srv/ccache"] })).findings;
     expect(JSON.stringify(finding)).toContain(
-      "names /srv/ccache; write names of lower-case letters, digits, _ and -",
+      'is \\"/srv/ccache\\"; write a name of lower-case letters, digits, _ and -',
     );
   });
 
@@ -90,18 +90,18 @@ describe("the configuration of slivers", () => {
 
   const far = { name: "far", host: "far", "identity-file": "/key", "host-keys": [ED] };
   test.each([
-    [{ machines: [] }, "machines: names no machine"],
-    [{ machines: [{ name: "a b", socket: "/s" }] }, "machines.0.name: is a b"],
+    [{ machines: [] }, "machines: is a list of 0; write at least 1"],
+    [{ machines: [{ name: "a b", socket: "/s" }] }, 'machines.0.name: is "a b"'],
     [{ machines: [{ name: "one" }] }, "machines.0: needs exactly one of socket and host"],
     [{ machines: [{ ...far, socket: "/s" }] }, "machines.0: needs exactly one of socket and host"],
-    [{ machines: [{ name: "one", socket: "run/s" }] }, "machines.0.socket: is run/s"],
+    [{ machines: [{ name: "one", socket: "run/s" }] }, 'machines.0.socket: is "run/s"'],
     [{ machines: [{ ...far, "host-keys": undefined }] }, "machines.0.host-keys: is missing"],
-    [{ machines: [{ ...far, host: "-oProxyCommand=x" }] }, 'machines.0: "-oProxyCommand=x" is not a host'],
-    [{ machines: [{ ...far, user: "root;x" }] }, 'machines.0: "root;x" is not a user'],
-    [{ machines: [{ ...far, "host-keys": ["*"] }] }, 'machines.0: "*" is not a public key'],
+    [{ machines: [{ ...far, host: "-oProxyCommand=x" }] }, 'machines.0.host: is "-oProxyCommand=x"'],
+    [{ machines: [{ ...far, user: "root;x" }] }, 'machines.0.user: is "root;x"'],
+    [{ machines: [{ ...far, "host-keys": ["*"] }] }, 'machines.0.host-keys.0: is "*"'],
     [{ machines: [far, far] }, "machines: names far twice"],
     [{ epoch: 0 }, "epoch: is 0"],
-    [{ "signing-keys": "keys.json" }, "signing-keys: is keys.json"],
+    [{ "signing-keys": "keys.json" }, 'signing-keys: is "keys.json"'],
     [{ "authorized-keys": [`command="x" ${ED}`] }, "authorized-keys: entry 0: "],
   ])("%j is an error at its place", (more, finding) => {
     expect(load(whole({}, more)).findings).toEqual([expect.stringContaining(finding)]);
@@ -111,7 +111,7 @@ describe("the configuration of slivers", () => {
     [{ memory: -1 }, "memory: is -1"],
     [{ memory: 1.5 }, "memory: is 1.5"],
     [{ memory: MAX_AMOUNT }, `from 0 to ${Math.floor(MAX_AMOUNT / 1024)}`],
-    [{ image: "../etc" }, "image: is ../etc"],
+    [{ image: "../etc" }, 'image: is "../etc"'],
     [{ memory: 256, "memory-guarantee": 512 }, "memory-guarantee: is 512 with memory 256"],
   ])("label %j is an error at its place", (label, finding) => {
     expect(load(whole(label)).findings).toEqual([expect.stringContaining(finding)]);

@@ -74,10 +74,22 @@ describe("the static driver's configuration", () => {
   });
 
   it("warns of a host without labels", () => {
-    expect(load([{ name: "h", labels: [] }]).reported).toEqual([
-      "warning pools.0.nodes.0.labels: is empty: no request can get this host",
-    ]);
-    expect(load([{ name: "h", labels: "a", "max-parallel-jobs": 0 }]).reported[0]).toContain("is below 1");
+    const noted = (node: object) =>
+      staticConfig.notes({ pools: [{ name: "p", nodes: [{ name: "h", ...node }] }] });
+    const at = (key: string, message: string) => ({
+      source: "effect",
+      path: ["pools", 0, "nodes", 0, key],
+      message,
+    });
+    expect(noted({ labels: [] })).toContainEqual(
+      at("labels", "is a list of 0, which no request can name; write at least 1"),
+    );
+    expect(noted({ labels: "a", "max-parallel-jobs": 0 })).toContainEqual(
+      at(
+        "max-parallel-jobs",
+        "is 0, which keeps the host from being offered; write a whole number of at least 1",
+      ),
+    );
   });
 
   it("takes host keys as one string or a list", () => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { launchKeys } from "./common-keys.ts";
+import { FROM_0 } from "./grammar.ts";
 import { uploadTable } from "./images.ts";
 import type { Rule } from "./section.ts";
 import { INTEGER, mapOf } from "./vocabulary.ts";
@@ -47,10 +48,15 @@ export const oneOfOrNull = <const W extends string>(description: string, words: 
 
 /** Limits by resource name; the names are not fixed. */
 export const amounts = (description: string) =>
-  field(description, {}, mapOf(INTEGER), (at, key): Readonly<Record<string, number>> => {
-    const limits = at.inner(key);
-    return Object.fromEntries(Object.keys(limits.raw).map((name) => [name, limits.number(name, 0)]));
-  });
+  field(
+    description,
+    { like: FROM_0, instead: "leaves no room for any node" },
+    mapOf(INTEGER),
+    (at, key): Readonly<Record<string, number>> => {
+      const limits = at.inner(key);
+      return Object.fromEntries(Object.keys(limits.raw).map((name) => [name, limits.number(name, 0)]));
+    },
+  );
 
 /** Keys of a provider of machines. `boot`: default of `boot-timeout`, in seconds. */
 export const machineKeys = (boot: number) => ({

@@ -1,10 +1,11 @@
 import { launchKeys, poolKeys } from "./common-keys.ts";
 import type { PoolConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
+import { CLOUD_NAME, FROM_0 } from "./grammar.ts";
 import { type ImageLists, imageKeys, labelImage, uploadKeys } from "./images.ts";
 import { compileLabels, compilePools } from "./pools.ts";
 import { group, type Rule, section, type Table, type Values } from "./section.ts";
-import { type Entry, entries, flag, inherited, integer, NO_LIMIT, text, texts } from "./words.ts";
+import { type Entry, entries, flag, inherited, integer, LIMIT, text, texts } from "./words.ts";
 
 /** Keys of clouds with flavors, quotas and zones (docs/contract/config.md, "OpenStack keys") that mean the same in each of them. */
 
@@ -18,8 +19,8 @@ const notBoth = (one: string, other: string): Rule => [
 
 /** How a cloud image is named. Without both keys its `name` is looked up. */
 const cloudImageKeys = {
-  "image-id": text("The cloud's id; not together with `image-name`."),
-  "image-name": text("Name or id to look up; not together with `image-id`."),
+  "image-id": text("The cloud's id; not together with `image-name`.", { like: CLOUD_NAME }),
+  "image-name": text("Name or id to look up; not together with `image-id`.", { like: CLOUD_NAME }),
 };
 
 /** Keys of a label; `own` are those of the cloud's driver. */
@@ -29,8 +30,13 @@ const labelTable = <Own extends Table>(own: Own) => ({
     "a request waits while its image is built or uploaded; Nodepool declines it.",
   ),
   "cloud-image": text("A `cloud-images` entry of this provider; exactly one of this and `diskimage`."),
-  "min-ram": integer("Smallest flavor with this much; this or `flavor-name`.", { default: 0, unit: "MiB" }),
-  "flavor-name": text("Flavor, or with `min-ram` a part of its name."),
+  "min-ram": integer("Smallest flavor with this much; this or `flavor-name`.", {
+    default: 0,
+    unit: "MiB",
+    like: FROM_0,
+    instead: "counts as 0",
+  }),
+  "flavor-name": text("Flavor, or with `min-ram` a part of its name.", { like: CLOUD_NAME }),
   "console-log": flag("Keep what a machine that does not come up wrote to its console, in log and journal.", {
     default: false,
   }),
@@ -40,10 +46,10 @@ const labelTable = <Own extends Table>(own: Own) => ({
 
 /** Limits of a pool or a tenant, besides the number of nodes. */
 export const cloudLimits = {
-  "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
-  "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
-  "max-volumes": integer("Volumes at once.", NO_LIMIT).as("volumes"),
-  "max-volume-gb": integer("Size of all volumes.", { ...NO_LIMIT, unit: "GB" }).as("volume-gb"),
+  "max-cores": integer("Cores at once.", LIMIT).as("cores"),
+  "max-ram": integer("Memory at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
+  "max-volumes": integer("Volumes at once.", LIMIT).as("volumes"),
+  "max-volume-gb": integer("Size of all volumes.", { ...LIMIT, unit: "GB" }).as("volume-gb"),
 };
 
 /** Keys of a pool; `pool` and `label` are the keys that the cloud's driver adds. */
@@ -55,6 +61,7 @@ const poolTable = <Pool extends Table, Label extends Table>(pool: Pool, label: L
   "availability-zones": texts("One is chosen per request.", {
     default: [],
     shown: "all of the cloud",
+    like: CLOUD_NAME,
   }).differs(
     "the zone with the fewest nodes, and another one if it has no room; Nodepool draws one and keeps it.",
   ),

@@ -1,9 +1,32 @@
+import {
+  ABOVE_0,
+  CLOUD_NAME,
+  CONNECTION_TYPE,
+  FROM_0,
+  type Grammar,
+  NOT_EMPTY,
+  PORT,
+  pattern,
+  SHELL_TYPE,
+  whole,
+} from "./grammar.ts";
 import { group, type Table } from "./section.ts";
 import { FLOAT, mapOf } from "./vocabulary.ts";
 import { field, inherited, integer, mapping, NO_LIMIT, OURS, seconds, text } from "./words.ts";
 
 const SSH_PORT = 22;
 const WINRM_PORT = 5986;
+
+/** The largest record that ZooKeeper takes as it is installed, less what else a node's record holds. */
+const MOST_ATTRIBUTES = 1_000_000;
+const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
+const ATTRIBUTES: Grammar = {
+  write: `at most ${MOST_ATTRIBUTES} bytes as JSON, since ZooKeeper takes no larger record`,
+  holds: (value) => sizeOf(value) <= MOST_ATTRIBUTES,
+  right: [{ rack: 1 }],
+  wrong: [{ notes: "x".repeat(MOST_ATTRIBUTES) }],
+  shown: (value) => `${sizeOf(value)} bytes long`,
+};
 
 const YIELDS = "a request waits for a preferred provider or pool for 60 s at most; in Nodepool without end.";
 
@@ -36,7 +59,7 @@ export const poolKeys = <Limits extends Table>(limits: Limits) => ({
       ),
     ...limits,
   }),
-  "node-attributes": mapping("Copied to the `attributes` of every node of the pool."),
+  "node-attributes": mapping("Copied to the `attributes` of every node of the pool.", { all: ATTRIBUTES }),
   priority: integer("Lower is preferred.", inherited("the provider's")).differs(YIELDS),
 });
 
@@ -45,18 +68,19 @@ export const priceKeys = {
   prices: group({
     prices: field(
       "What an hour of a machine costs, by its type as `explain` names it: `t3.medium`, or `t3.medium, spot`; by label where the driver has no types.",
-      { default: {} },
+      { default: {}, like: FROM_0 },
       mapOf(FLOAT),
       (at, key) => {
         const list = at.inner(key);
-        const perHour = Object.keys(list.raw).map((type) => [type, list.number(type, 0)] as const);
-        for (const [type, price] of perHour) if (price < 0) list.error(type, "is negative; write 0 or more");
-        return Object.fromEntries(perHour);
+        return Object.fromEntries(Object.keys(list.raw).map((type) => [type, list.number(type, 0)]));
       },
     )
       .as("perHour")
       .accepted(OURS),
-    "price-currency": text("Currency of `prices`, by its code of ISO 4217.", { default: "USD" })
+    "price-currency": text("Currency of `prices`, by its code of ISO 4217.", {
+      default: "USD",
+      like: pattern("three capital letters", /^[A-Z]{3}$/, [["EUR"], ["euro", "€"]]),
+    })
       .as("currency")
       .accepted(OURS),
   }),
@@ -70,9 +94,15 @@ export const launchKeys = ({
   booted = "For a machine to answer once it is up.",
 }) => ({
   ...priceKeys,
-  "boot-timeout": seconds(booted, { default: boot }).as("bootTimeoutMs"),
-  "launch-timeout": seconds(launched, { default: launch }).as("launchTimeoutMs"),
-  "launch-retries": integer("Attempts per node in all.", { default: 3 })
+  "boot-timeout": seconds(booted, { default: boot, like: ABOVE_0, instead: "no machine can keep" }).as(
+    "bootTimeoutMs",
+  ),
+  "launch-timeout": seconds(launched, { default: launch, like: ABOVE_0 }).as("launchTimeoutMs"),
+  "launch-retries": integer("Attempts per node in all.", {
+    default: 3,
+    like: whole(1),
+    instead: "counts as 1",
+  })
     .as("launchAttempts")
     .map((attempts) => Math.max(1, Math.floor(attempts)))
     .differs(
@@ -82,20 +112,21 @@ export const launchKeys = ({
 
 /** Login data for Ansible, for images that do not provide it. */
 export const loginKeys = {
-  username: text("Login user."),
-  "python-path": text("Ansible's interpreter.", { default: "auto" }),
-  "shell-type": text("Ansible's shell type."),
+  username: text("Login user.", { like: CLOUD_NAME }),
+  "python-path": text("Ansible's interpreter.", { default: "auto", like: NOT_EMPTY }),
+  "shell-type": text("Ansible's shell type.", { like: SHELL_TYPE, instead: "Ansible lacks" }),
 };
 
 /** Keys of the images that a provider lists (docs/contract/config.md, "Images of a provider"). */
 export const connectionKeys = {
   "connection-type": text(
     "`ssh` and `network_cli` show host keys; with any other type only the port is tried.",
-    { default: "ssh" },
+    { default: "ssh", like: CONNECTION_TYPE, instead: "Ansible lacks" },
   ).as("type"),
   "connection-port": integer("Port a client connects to.", {
     default: null,
     shown: `${SSH_PORT}; ${WINRM_PORT} for winrm`,
+    like: PORT,
   }).as("port"),
 };
 

@@ -3,7 +3,7 @@ import { commonProvider } from "./common-keys.ts";
 import type { ProviderConfig } from "./compiled.ts";
 import type { Note } from "./field.ts";
 import { type ConfigFinding, Reader } from "./reader.ts";
-import { section, type Table, type Values } from "./section.ts";
+import { type Section, section, type Table, type Values } from "./section.ts";
 import type { Entry } from "./words.ts";
 
 /** What a driver needs from the rest of the file to compile its part. */
@@ -27,6 +27,8 @@ export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
    * the source of validation, of the JSON Schema for editors and of the reference page.
    */
   readonly schema: ZodType;
+  /** The table behind both. Absent in a driver from elsewhere that is not made by `driverConfig`. */
+  readonly keys?: Section<unknown>;
   /** Notes on keys that are accepted. */
   notes(raw: unknown): readonly Note[];
   /** Compiles what the loader accepts. Never throws: a finding of severity "error" makes the load fail. */
@@ -48,8 +50,11 @@ export function driverConfig<T extends Table, Config extends ProviderConfig>(
   const whole = section({ ...commonProvider, ...table });
   return {
     schema: whole.schema,
+    keys: whole,
     notes: (raw) => whole.notes(raw),
     load(raw, context) {
+      for (const { source, path, message } of whole.notes(raw))
+        if (source === "value") context.report({ severity: "error", path, message });
       const at = new Reader(raw, [], (finding) => context.report(finding));
       const values = whole.read(at) as (Values<typeof commonProvider> & Values<T>) | undefined;
       return values === undefined ? undefined : compile({ ...values, driver, at }, context);

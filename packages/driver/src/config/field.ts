@@ -1,6 +1,9 @@
 import { keepSecret } from "@nodeyard/runtime";
 import type { z } from "zod";
+import { type Grammar, shownValue } from "./grammar.ts";
 import type { Reader } from "./reader.ts";
+import type { Section } from "./section.ts";
+import { isMapping } from "./vocabulary.ts";
 
 type Path = readonly (string | number)[];
 
@@ -19,6 +22,14 @@ export interface About {
    * absence, but no launcher can work without it. True: both.
    */
   readonly needed?: true | "validator" | "loader";
+  /** What the value must be to work; of a list or mapping, each of its values. Anything else is an error of the loader. */
+  readonly like?: Grammar;
+  /** What the names in a mapping must be. */
+  readonly keys?: Grammar;
+  /** What a list or mapping must be as a whole. */
+  readonly all?: Grammar;
+  /** What a value that is not `like` it comes to: "counts as 0". The loader then takes it, and only `--strict` fails. */
+  readonly instead?: string;
 }
 
 /** What must exist at a path in the file: a readable file or folder; a work folder must also be writable. */
@@ -27,10 +38,11 @@ export type PathKind = "file" | "folder" | "work-folder";
 /** A note of `config-validate` on a key that it accepts. */
 export interface Note {
   /**
-   * schema: Nodepool's validator would refuse it. effect: it has no effect, so `--strict` fails. A path kind: the message is a path of this
-   * machine, which `--strict` checks. difference: behaviour that differs from Nodepool, for `--migration`.
+   * schema: Nodepool's validator would refuse it. value: it can never work, which is an error of the loader. effect: it has no effect, so
+   * `--strict` fails. A path kind: the message is a path of this machine, which `--strict` checks. difference: behaviour that differs from
+   * Nodepool, for `--migration`.
    */
-  readonly source: "schema" | "effect" | "difference" | PathKind;
+  readonly source: "schema" | "value" | "effect" | "difference" | PathKind;
   readonly path: Path;
   readonly message: string;
 }
@@ -45,6 +57,8 @@ interface Parts<T, Name> {
   readonly notes?: ((value: unknown, path: Path) => readonly Note[]) | undefined;
   /** The loader ignores the key. */
   readonly isUnread?: boolean;
+  /** The keys of the mapping, or of each mapping of the list. */
+  readonly inside?: Section<unknown> | undefined;
   /** For a group: the keys, which are in the same mapping. */
   readonly group?: Readonly<Record<string, Field<unknown, string | undefined>>> | undefined;
 }
@@ -141,4 +155,37 @@ export class Field<T, Name extends string | undefined = undefined> {
     const all = (value: unknown, path: Path) => [...(notes?.(value, path) ?? []), ...more(value, path)];
     return new Field({ ...this.parts, notes: all });
   }
+}
+
+/** Notes on what a value must be to work, beyond its type. Null is an absent key. */
+export function valueNotes({ like, keys, all, instead }: About, value: unknown, path: Path): readonly Note[] {
+  if (value === null || value === undefined) return [];
+  const isList = Array.isArray(value);
+  const parts = isList || isMapping(value) ? Object.entries(value) : undefined;
+  const judge = (grammar: Grammar | undefined, one: unknown, at: Path, named: string): readonly Note[] =>
+    grammar === undefined || one === null || grammar.holds(one)
+      ? []
+      : instead === undefined
+        ? [
+            {
+              source: "value",
+              path: at,
+              message: `${named} ${shownValue(grammar, one)}; write ${grammar.write}`,
+            },
+          ]
+        : [
+            {
+              source: "effect",
+              path: at,
+              message: `is ${shownValue(grammar, one)}, which ${instead}; write ${grammar.write}`,
+            },
+          ];
+  if (parts === undefined) return judge(like, value, path, "is");
+  return [
+    ...judge(all, value, path, "is"),
+    ...parts.flatMap(([key, one]) => {
+      const at = [...path, isList ? Number(key) : key];
+      return [...(isList ? [] : judge(keys, key, at, "has the name")), ...judge(like, one, at, "is")];
+    }),
+  ];
 }

@@ -2,6 +2,7 @@ import { connectionKeys, loginKeys, withPort } from "./common-keys.ts";
 import type { Connection, LabelConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
 import type { About } from "./field.ts";
+import { ABOVE_0, textLike } from "./grammar.ts";
 import type { Reader } from "./reader.ts";
 import { group, type Rule, section, type Table, unread } from "./section.ts";
 import { type Entry, entries, flag, seconds, text } from "./words.ts";
@@ -28,13 +29,22 @@ const NO_CONNECTION: Connection = {
 };
 
 const NAME_FORMAT = "{image_name}-{timestamp}";
+const IMAGE_NAME = textLike(
+  "a name with {image_name}, {upload_id} and {timestamp}",
+  (format) =>
+    !/[{}]/.test(format.replace(/\{\{|\}\}|\{(image_name|upload_id|timestamp)([!:.[][^{}]*)?\}/g, "")),
+  [
+    [NAME_FORMAT, "ci-{image_name}-{{x}}-{timestamp!s}", ""],
+    ["{image}", "{image_name", "{}"],
+  ],
+);
 
 /** Keys of a provider about uploads. Only the builder reads them. */
 export const uploadTable = {
   "post-upload-hook": text("Program run after an upload: provider, image id and file as arguments.")
     .map((program) => program || null)
     .differs("is ended after 30 minutes, and the upload has failed; Nodepool waits without end."),
-  "image-name-format": text("Name of an uploaded image.", { default: NAME_FORMAT })
+  "image-name-format": text("Name of an uploaded image.", { default: NAME_FORMAT, like: IMAGE_NAME })
     .as("nameFormat")
     .map((format) => format || NAME_FORMAT),
 };
@@ -48,7 +58,9 @@ export const uploadedImageTable = {
 /** Keys of a provider that accepts uploads. */
 export const uploadKeys = {
   ...unread(uploadTable),
-  "image-upload-timeout": seconds("For one upload.", { default: 3600 }).as("imageUploadTimeoutMs"),
+  "image-upload-timeout": seconds("For one upload.", { default: 3600, like: ABOVE_0 }).as(
+    "imageUploadTimeoutMs",
+  ),
 };
 
 /** The lists `diskimages` and `cloud-images` of a provider, with additional keys of each cloud. */
@@ -132,7 +144,7 @@ export function labelImage<Own>(
     const listed = images.diskimages.get(diskimage);
     if (top === undefined) reportMissing(at, "diskimage", diskimage);
     else if (listed === undefined)
-      at.warn(
+      at.useless(
         "diskimage",
         `names ${diskimage}, which this provider does not list: no upload of it will ever exist`,
       );

@@ -5,7 +5,8 @@ type Raw = Readonly<Record<string, unknown>>;
 
 /** A finding about a value in the file. `path` is relative to the provider: ["pools", 0, "labels", 1, "name"]. */
 export interface ConfigFinding {
-  readonly severity: "error" | "warning";
+  /** `effect`: a warning, for which `--strict` fails: what the file says can never come true. */
+  readonly severity: "error" | "warning" | "effect";
   readonly path: readonly (string | number)[];
   /** One sentence: what is wrong with which value, and what to write instead. */
   readonly message: string;
@@ -34,6 +35,11 @@ export class Reader {
 
   warn(key: string | number | undefined, message: string): void {
     this.#report({ severity: "warning", path: this.#at(key), message });
+  }
+
+  /** Reports what the loader takes and what can never come true, such as a label without an image. */
+  useless(key: string | number | undefined, message: string): void {
+    this.#report({ severity: "effect", path: this.#at(key), message });
   }
 
   /** Whether the key is there with a value; null counts as absent. */

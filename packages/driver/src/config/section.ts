@@ -32,10 +32,11 @@ export type Rule = readonly [holds: (value: Readonly<Record<string, unknown>>) =
 /** A table for validator and loader: `schema` is for the validator and the reference page, `read` for the loader. */
 export class Section<V> {
   readonly schema: z.ZodType;
-  readonly #table: Table;
+  /** The keys, with groups as in the program. */
+  readonly table: Table;
 
   constructor(table: Table, rules: readonly Rule[], rest?: z.ZodType) {
-    this.#table = table;
+    this.table = table;
     const fields = Object.entries(flat(table));
     const required = fields.flatMap(([key, { parts }]) =>
       parts.about.needed === true || parts.about.needed === "validator" ? [key] : [],
@@ -49,18 +50,18 @@ export class Section<V> {
 
   /** The compiled values; undefined when a key is missing that the loader requires. */
   read(at: Reader): V | undefined {
-    return valuesOf<V>(this.#table, at);
+    return valuesOf<V>(this.table, at);
   }
 
   /** The compiled values of an empty mapping, for a table without required keys. */
   defaults(): V {
-    return valuesOf<V>(this.#table, new Reader({}, [], () => {})) as V;
+    return valuesOf<V>(this.table, new Reader({}, [], () => {})) as V;
   }
 
   /** Notes on keys that are accepted. */
   notes(value: unknown, path: readonly (string | number)[] = []): readonly Note[] {
     if (!isMapping(value)) return [];
-    return Object.entries(flat(this.#table)).flatMap(([key, { parts }]) =>
+    return Object.entries(flat(this.table)).flatMap(([key, { parts }]) =>
       Object.hasOwn(value, key) ? (parts.notes?.(value[key], [...path, key]) ?? []) : [],
     );
   }

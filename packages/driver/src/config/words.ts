@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import { type About, Field, type Note } from "./field.ts";
+import { type About, Field, type Note, valueNotes } from "./field.ts";
+import { FROM_0 } from "./grammar.ts";
 import type { Reader } from "./reader.ts";
 import type { Section } from "./section.ts";
 import {
@@ -41,7 +42,9 @@ export function field<T>(
   schema: z.ZodType,
   read: (at: Reader, key: string) => T,
 ): Field<T> {
-  return new Field({ schema: schema.meta({ description, ...shown(about) }), about, name: undefined, read });
+  const meta = { description, ...shown(about) };
+  const notes = (value: unknown, path: Note["path"]) => valueNotes(about, value, path);
+  return new Field({ schema: schema.meta(meta), about, name: undefined, read, notes });
 }
 
 interface Unit {
@@ -121,14 +124,6 @@ export function choice<const W extends string>(description: string, words: reado
   });
 }
 
-/** For `check`: an absolute path. A relative one would depend on the folder in which the program was started. */
-export const absolute = (path: string) =>
-  path.startsWith("/") ? undefined : `is ${path}, which is a relative path; write an absolute one`;
-
-/** For `check`: a whole number of at least 1. */
-export const wholeFromOne = (value: number) =>
-  Number.isSafeInteger(value) && value >= 1 ? undefined : `is ${value}; write a whole number from 1 on`;
-
 /** A list of strings. A key without a value counts as absent only when the table has a default. */
 export const texts: Word<readonly string[], readonly string[]> = (description, given) => {
   const about: About = given ?? {};
@@ -149,9 +144,11 @@ export function entries<V>(
       const values = inside.read(item);
       return values === undefined ? [] : [{ ...values, at: item }];
     });
-  const notes = (value: unknown, path: Note["path"]) =>
-    Array.isArray(value) ? value.flatMap((item, index) => inside.notes(item, [...path, index])) : [];
-  return new Field({ ...field(description, about, listOf(inside.schema), read).parts, notes });
+  const notes = (value: unknown, path: Note["path"]) => [
+    ...valueNotes(about, value, path),
+    ...(Array.isArray(value) ? value.flatMap((item, index) => inside.notes(item, [...path, index])) : []),
+  ];
+  return new Field({ ...field(description, about, listOf(inside.schema), read).parts, notes, inside });
 }
 
 /** The compiled mapping of a list item, and the reader with which further errors are reported. */
@@ -167,7 +164,7 @@ export function inner<V, const A extends About = Record<never, never>>(
     about !== undefined && "default" in about && !at.has(key) ? about.default : inside.read(at.inner(key));
   const notes = (value: unknown, path: Note["path"]) => inside.notes(value, path);
   const made = field(description, about ?? {}, inside.schema, read).parts;
-  return new Field({ ...made, notes }) as Field<V | Absent<A, never>>;
+  return new Field({ ...made, notes, inside }) as Field<V | Absent<A, never>>;
 }
 
 /** For a key whose value is inherited from another mapping when absent. The compiled value is then undefined. */
@@ -175,6 +172,8 @@ export const inherited = (where: string) => ({ default: undefined, shown: where 
 
 /** For a limit that is not set by default. */
 export const NO_LIMIT = { default: Number.POSITIVE_INFINITY } as const;
+/** The same for an amount that nodes use. Below 0 it is often meant as "no limit". */
+export const LIMIT = { ...NO_LIMIT, like: FROM_0, instead: "leaves no room for any node" } as const;
 
 /** Reads a mapping with string values. A key without a value is the empty string. */
 export function readStrings(at: Reader, key: string): Readonly<Record<string, string>> {
@@ -190,7 +189,7 @@ function jsonText(value: unknown): string {
 }
 
 /** The facts about a key for the reference page. */
-function shown({ default: missing, shown: words, unit, deprecated }: About): object {
+function shown({ default: missing, shown: words, unit, deprecated, like, all, instead }: About): object {
   const value = words ?? (missing === Number.POSITIVE_INFINITY ? "no limit" : missing);
   const text = Array.isArray(value) ? value.join(", ") : value;
   const isSaid = text !== undefined && text !== null && text !== "" && !isMapping(text);
@@ -198,6 +197,9 @@ function shown({ default: missing, shown: words, unit, deprecated }: About): obj
     ...(isSaid ? { default: text } : {}),
     ...(unit === undefined ? {} : { unit }),
     ...(deprecated === undefined ? {} : { deprecated }),
+    ...(like === undefined ? {} : { ...like.json, grammar: like.write }),
+    ...(instead === undefined ? {} : { otherwise: instead }),
+    ...(all === undefined ? {} : { size: all.write }),
   };
 }
 

@@ -1,11 +1,17 @@
 import {
+  ABOVE_0,
+  CLOUD_NAME,
   field,
   flag,
   inner,
   integer,
   MAPPING,
+  NOT_EMPTY,
+  orEmpty,
+  pattern,
   type Reader,
   readStrings,
+  SHELL_TYPE,
   seconds,
   section,
   strings,
@@ -13,8 +19,23 @@ import {
   textOrInteger,
   texts,
   type Values,
+  whole,
 } from "@nodeyard/driver";
 import { split } from "shlex";
+
+/** The name of an image is that of a folder on disk and of a node in the tree. */
+export const IN_PATHS = pattern(
+  "a name without / and control characters, not . or ..",
+  /^(?!\.{1,2}$)[^/\p{Cc}]+$/u,
+  [["debian-12"], ["a/b", "..", "a\tb"]],
+);
+const FORMAT = pattern("a format, as in qcow2", /^[\w.-]+$/, [
+  ["qcow2", "squashfs"],
+  ["qcow2,raw", ""],
+]);
+const VARIABLES = pattern("the name of a variable", /^[^=\0]+$/, [["DIB_RELEASE"], ["A=B", ""]]);
+/** A child of another image has its parent's value, others the default. */
+const AS_ABSENT = "counts as an absent key";
 
 /** diskimage-builder's program, looked for in PATH. */
 const DIB = "disk-image-create";
@@ -28,33 +49,44 @@ export const diskimageTable = {
 
 /** Keys whose values an entry has from its parents where it does not give others. */
 export const imageTable = {
-  formats: texts("Formats to build beside those that providers need.", { default: [] }),
-  "keep-formats": texts("Formats kept on disk despite `delete-after-upload`.", { default: [] }),
+  formats: texts("Formats to build beside those that providers need.", { default: [], like: FORMAT }),
+  "keep-formats": texts("Formats kept on disk despite `delete-after-upload`.", { default: [], like: FORMAT }),
   "delete-after-upload": flag("Delete local files once uploaded everywhere.", { default: false }),
-  elements: texts("Elements, after those of the parents.", { default: [] }),
-  "env-vars": strings("Environment of the build, over that of the parents.").as("env"),
+  elements: texts("Elements, after those of the parents.", { default: [], like: NOT_EMPTY }),
+  "env-vars": strings("Environment of the build, over that of the parents.", { keys: VARIABLES }).as("env"),
   release: textOrInteger("Release of the distribution, for the build.", { default: "" }),
-  "rebuild-age": seconds("Age at which a build is replaced.", { default: 86_400 }).as("rebuildAgeMs"),
+  "rebuild-age": seconds("Age at which a build is replaced.", {
+    default: 86_400,
+    like: ABOVE_0,
+    instead: AS_ABSENT,
+  }).as("rebuildAgeMs"),
   "rebuild-on-change": flag(
     "Build again when elements in `elements-dir`, `env-vars`, `release` or the build's command change, on the host that built last.",
     { default: false },
   ),
   canary: inner(
     section({
-      percent: integer("Part of the launches that boot a new build, 1 to 50.", { default: 10, unit: "%" })
+      percent: integer("Part of the launches that boot a new build, 1 to 50.", {
+        default: 10,
+        unit: "%",
+        like: whole(1, 50),
+      })
         .as("share")
-        .check((percent) => (percent <= 0 || percent > 50 ? `is ${percent}; write 1 to 50` : undefined))
         .map((percent) => Math.min(50, Math.max(1, percent)) / 100),
       launches: integer(
         "Launches of the new build after which it takes over, if nothing speaks against it.",
-        { default: 20 },
+        { default: 20, like: whole(1), instead: "counts as 1" },
       ).map((launches) => Math.max(1, Math.floor(launches))),
-      "max-age": seconds("A trial ends after this.", { default: 86_400 }).as("maxAgeMs"),
+      "max-age": seconds("A trial ends after this.", { default: 86_400, like: ABOVE_0 }).as("maxAgeMs"),
     }),
     "A new build boots a part of the launches first, and takes over or is rolled back by what they show.",
     { default: null },
   ),
-  "build-timeout": seconds("A build is ended after this.", { default: 28_800 }).as("buildTimeoutMs"),
+  "build-timeout": seconds("A build is ended after this.", {
+    default: 28_800,
+    like: ABOVE_0,
+    instead: AS_ABSENT,
+  }).as("buildTimeoutMs"),
   pause: flag("No builds.", { default: false }).as("paused"),
   "dib-cmd": text("Build command.", { default: DIB }).as("dibCommand").map(wordsOf),
   "build-command": texts(
@@ -63,11 +95,12 @@ export const imageTable = {
   )
     .as("command")
     .map((words) => (words.length > 0 ? words : null)),
-  username: text("Login user of nodes.", { default: "zuul" }),
+  username: text("Login user of nodes.", { default: "zuul", like: orEmpty(CLOUD_NAME) }),
   "python-path": text("Ansible's interpreter on nodes.", { default: "auto" }),
-  "shell-type": text("Ansible's shell type on nodes.").accepted(
-    "is accepted; Nodepool's validator does not know it",
-  ),
+  "shell-type": text("Ansible's shell type on nodes.", {
+    like: orEmpty(SHELL_TYPE),
+    instead: "Ansible lacks",
+  }).accepted("is accepted; Nodepool's validator does not know it"),
   metadata: field("Metadata of uploads; never inherited.", {}, MAPPING, readStrings),
 };
 

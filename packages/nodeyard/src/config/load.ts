@@ -1,6 +1,7 @@
 import { compile } from "./compile/compile.ts";
 import { readSource, type Source } from "./source.ts";
 import { type JudgedProvider, judgeStrictly, type LookAt } from "./strict.ts";
+import { secure as secureSection } from "./table.ts";
 import type { Config, DriverRegistry, Finding } from "./types.ts";
 
 /** The texts of the files, and the things that they may refer to. */
@@ -55,8 +56,15 @@ export function judge(input: ConfigInput): {
       ? undefined
       : readSource(input.securePath ?? "secure file", input.secureText, input.env, { mayBeEmpty: true });
   const providers = judgeStrictly(main, input.drivers, input);
+  if (secure !== undefined) judgeSecure(secure);
   const config = main.raw === undefined ? undefined : compile(main, secure, input.drivers);
   return { main, secure, config, providers };
+}
+
+/** Values of the secure file that can never work; Nodepool has no validator of it. */
+function judgeSecure({ strict, findings }: Source): void {
+  for (const { source, path, message } of secureSection.notes(strict ?? {}))
+    if (source === "value") findings.add("error", "load", path, message);
 }
 
 /** What only the validator rejects does not keep the loader from working. */

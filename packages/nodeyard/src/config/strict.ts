@@ -42,6 +42,10 @@ export function judgeStrictly(
         if (source !== "difference" || migration) findings.add("warning", source, [...at, ...path], message);
         continue;
       }
+      if (source === "value") {
+        findings.add("error", "load", [...at, ...path], message);
+        continue;
+      }
       const problem = lookAt?.(source, message);
       if (problem !== undefined)
         findings.add("error", "machine", [...at, ...path], `names ${message}, which ${problem}`);

@@ -1,22 +1,30 @@
 import {
+  ABOVE_0,
   choice,
   cloudLimits,
   entries,
   FLOAT,
+  FROM_0,
   field,
   group,
+  HOST_IN_BRACKETS,
   INTEGER,
   inner,
   integer,
   LIST,
   NO_LIMIT,
+  NOT_EMPTY,
   openSection,
+  orEmpty,
+  PORT,
+  pattern,
   type Reader,
   seconds,
   section,
   text,
   unread,
   type Values,
+  whole,
 } from "@nodeyard/driver";
 import { diskimageTable, imageTable } from "./diskimage-table.ts";
 import { webappTable } from "./webapp-table.ts";
@@ -28,17 +36,20 @@ const age = (description: string) =>
 /** A key without a value, or with an empty one, is as absent. */
 const folder = (description: string) => text(description).map((path) => path || null);
 
+/** As in Nodepool, relative to the folder in which the program was started. */
+const FILE = { like: NOT_EMPTY };
+
 /** The secure port of ZooKeeper is the default, as in Nodepool. */
 const server = section({
-  host: text("Host name or address; IPv6 without brackets.", { needed: "loader" }).map(shortHost),
-  port: integer("Port.", { default: 2281 }).check((port) =>
-    Number.isInteger(port) && port >= 1 && port <= 65_535 ? undefined : "must be a port, from 1 to 65535",
-  ),
-  chroot: text("Path below which the tree is; the same on every server that has one.", { default: "" })
-    .map((path) => path.replace(/\/+$/, ""))
-    .check((path) =>
-      path === "" || path.startsWith("/") ? undefined : `is ${path}, but must start with a slash: /${path}`,
-    ),
+  host: text("Host name or address; IPv6 without brackets.", {
+    needed: "loader",
+    like: HOST_IN_BRACKETS,
+  }).map(shortHost),
+  port: integer("Port.", { default: 2281, like: PORT }),
+  chroot: text("Path below which the tree is; the same on every server that has one.", {
+    default: "",
+    like: orEmpty(pattern("a path that starts with a slash", /^\/[^ ]*$/, [["/ci"], ["ci", "/c i"]])),
+  }).map((path) => path.replace(/\/+$/, "")),
 });
 
 /** Keys of the main file that the secure file may have in its place (docs/contract/config.md, "Secure file"). */
@@ -46,9 +57,9 @@ const zookeeperTable = {
   "zookeeper-servers": entries(server, "The ensemble.", { nullable: true }),
   "zookeeper-tls": inner(
     section({
-      cert: text("PEM file of the client's certificate.").names("file"),
-      key: text("PEM file of its key.").names("file"),
-      ca: text("PEM file of the authority that signed the servers'.").names("file"),
+      cert: text("PEM file of the client's certificate.", FILE).names("file"),
+      key: text("PEM file of its key.", FILE).names("file"),
+      ca: text("PEM file of the authority that signed the servers'.", FILE).names("file"),
     }),
     "All three, or the connection is plain TCP.",
   ),
@@ -71,10 +82,12 @@ const logLevelTable = {
   api: level("The HTTP interface."),
 };
 
+const AS_0 = { like: FROM_0, instead: "counts as 0" };
+
 /** Labels are known to pools by name only; which pools offer one is said there. */
 const labelTable = {
-  name: text("What clients ask for.", { needed: true }),
-  "min-ready": integer("Ready nodes to keep in stock.", { default: 0 }).map((nodes) =>
+  name: text("What clients ask for.", { needed: true, like: NOT_EMPTY }),
+  "min-ready": integer("Ready nodes to keep in stock.", { default: 0, ...AS_0 }).map((nodes) =>
     Math.max(0, Math.floor(nodes)),
   ),
   "max-ready-age": age("Ready nodes at least this old are replaced; 0: never.").as("maxReadyAgeMs"),
@@ -92,7 +105,12 @@ export const tenantLimits = {
  */
 const topTable = {
   ...zookeeperTable,
-  "zookeeper-timeout": field("Session timeout.", { default: 10, unit: "s" }, FLOAT, readTimeout)
+  "zookeeper-timeout": field(
+    "Session timeout.",
+    { default: 10, unit: "s", like: ABOVE_0 },
+    FLOAT,
+    readTimeout,
+  )
     .as("zookeeperTimeoutMs")
     .accepted(
       "is accepted; Nodepool's validator wants a decimal point, as in 10.0",
@@ -133,20 +151,20 @@ const topTable = {
   "max-hold-age": age("Held nodes are deleted at this age; 0 or less: never.").as("maxHoldAgeMs"),
   "max-failed-launches-per-hour": integer(
     "Of one label, in all its places together; beyond it nothing is launched of it for a while. Of a label of which nothing has worked yet, no more are begun at once. Unknown to the old launcher.",
-    { default: 60 },
+    { default: 60, like: whole(1), instead: "counts as 1" },
   )
     .as("failedLaunchesPerHour")
     .map((launches) => Math.max(1, launches)),
   journal: group({
     "journal-max-age": seconds(
       "What the launcher notes for `explain` is forgotten at this age; at least 60. Unknown to the old launcher.",
-      { default: 604_800 },
+      { default: 604_800, like: whole(60), instead: "counts as 60" },
     )
       .as("maxAgeMs")
       .map((ms) => Math.max(60_000, ms)),
     "journal-max-size": integer(
       "Size of the journal in the state folder, at least 5. Unknown to the old launcher.",
-      { default: 500, unit: "MB" },
+      { default: 500, unit: "MB", like: whole(5), instead: "counts as 5" },
     )
       .as("maxBytes")
       .map((megabytes) => Math.max(5, megabytes) * 1_000_000),
@@ -157,7 +175,7 @@ const topTable = {
   ).as("logLevels"),
   "tenant-resource-limits": entries(
     openSection(
-      { "tenant-name": text("The tenant.", { needed: "loader" }), ...unread(tenantLimits) },
+      { "tenant-name": text("The tenant.", { needed: "loader", like: NOT_EMPTY }), ...unread(tenantLimits) },
       INTEGER,
     ),
     "What the nodes of one tenant may use together.",
@@ -185,11 +203,11 @@ export const secure = section({
 /** The secure file as its table reads it. */
 export type Secure = NonNullable<ReturnType<typeof secure.read>>;
 
-/** Milliseconds; what is no time above 0 is an error. */
+/** Milliseconds; a key without a value, and no end, are errors. */
 function readTimeout(at: Reader, key: string): number {
   if (at.raw[key] === null) at.error(key, "has no value; write seconds, or remove the key");
   const ms = at.milliseconds(key, 10);
-  if (!(ms > 0 && Number.isFinite(ms))) at.error(key, "must be a number of seconds above 0");
+  if (ms === Number.POSITIVE_INFINITY) at.error(key, "must be a number of seconds");
   return ms;
 }
 

@@ -2,16 +2,22 @@ import {
   type Entry,
   entries,
   field,
+  HOST,
   inner,
   integer,
   mapOf,
+  NOT_EMPTY,
+  orEmpty,
+  pattern,
   type Reader,
   STRING,
   STRING_OR_STRINGS,
   section,
   text,
+  textLike,
   texts,
   type Values,
+  whole,
 } from "@nodeyard/driver";
 import { ANY, apiRoles } from "@nodeyard/model";
 
@@ -35,16 +41,21 @@ const grantTable = {
 const issuer = section({
   name: text("Stands before the name of each client, `oidc:NAME:CLIENT`, so it must stay the same.", {
     needed: true,
-  }).check((name) =>
-    /^[a-z0-9][a-z0-9-]{0,62}$/.test(name) ? undefined : `is ${name}; write 1 to 63 of a-z, 0-9 and "-"`,
-  ),
+    like: pattern('1 to 63 of a-z, 0-9 and "-"', /^[a-z0-9][a-z0-9-]{0,62}$/, [
+      ["gitlab"],
+      ["Git Lab", "-a"],
+    ]),
+  }),
   issuer: text("Its URL, exactly as in the claim `iss`; OpenID Connect Discovery leads to its keys.", {
     needed: true,
-  }).check((url) =>
-    isSecureUrl(url) ? undefined : `is ${url}; write an https URL, or http of an issuer on this machine`,
-  ),
+    like: textLike("an https URL, or http of an issuer on this machine", isSecureUrl, [
+      ["https://gitlab.example.org", "http://127.0.0.1:8080"],
+      ["http://gitlab.example.org", "gitlab.example.org"],
+    ]),
+  }),
   audience: text("What the claim `aud` must be, or have in its list: tokens for others are refused.", {
     needed: true,
+    like: NOT_EMPTY,
   }),
   "name-claim": text("The claim with the name of a client, which the issuer must never give to another.", {
     default: "sub",
@@ -57,8 +68,10 @@ const issuer = section({
 
 /** Keys of `webapp`. */
 export const webappTable = {
-  port: integer("Port.", { default: 8005 }),
-  listen_address: text("Address to listen on.", { default: "0.0.0.0" }).as("listenAddress"),
+  port: integer("Port; 0: one that is free.", { default: 8005, like: whole(0, 65_535) }),
+  listen_address: text("Address to listen on.", { default: "0.0.0.0", like: orEmpty(HOST) }).as(
+    "listenAddress",
+  ),
   tls: inner(
     section({
       cert: text("PEM file of the certificate, followed by those of its authorities.", {

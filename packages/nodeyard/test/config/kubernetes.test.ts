@@ -13,7 +13,11 @@ const providers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     pool: "name: p",
     label: "name: a, type: pod, image: i, image-pull-secrets: [{name: s}]",
   },
-  openshiftpods: { provider: "context: c", pool: "name: p", label: "name: a, spec: {}" },
+  openshiftpods: {
+    provider: "context: c",
+    pool: "name: p",
+    label: "name: a, spec: {containers: [{name: a, image: i}]}",
+  },
 };
 
 function file(driver: string, changes: Readonly<Record<string, string>> = {}): string {
@@ -135,7 +139,7 @@ describe("kubernetes, openshift and openshiftpods", () => {
     ["openshiftpods", { provider: "context: c, max-projects: 1" }, "max-projects: is not a key"],
   ])("%s refuses %j, as Nodepool's validator does", (driver, changes, message) => {
     const errors = verdict(file(driver, changes)).filter((line) => line.startsWith("error"));
-    expect(errors).toEqual([expect.stringContaining(message)]);
+    expect(errors).toContainEqual(expect.stringContaining(message));
     expect(exitCode(file(driver, changes))).toBe(1);
   });
 
@@ -143,6 +147,7 @@ describe("kubernetes, openshift and openshiftpods", () => {
     ["openshiftpods", { label: "name: a, type: pod, image: i" }, "type: is accepted"],
     ["openshift", { provider: "context: c, max-servers: 1" }, "max-servers: is accepted"],
     ["kubernetes", { provider: "token-lifetime: 0" }, "token-lifetime: is a key of Nodeyard"],
+    ["openshift", { label: "name: a, type: Pod" }, 'type: is "Pod", which counts as project'],
   ])("%s accepts %j with a warning", (driver, changes, message) => {
     const lines = verdict(file(driver, changes)).filter((line) => line.includes(message));
     expect(lines).toEqual([expect.stringMatching(/^warning /)]);
@@ -150,8 +155,14 @@ describe("kubernetes, openshift and openshiftpods", () => {
   });
 
   it.each([
-    ["kubernetes", { pool: "name: Main" }, "name: is Main"],
+    ["kubernetes", { pool: "name: Main" }, 'name: is "Main"'],
     ["kubernetes", { label: "name: a_b, type: pod, image: i" }, "name: is a_b"],
+    ["kubernetes", { label: "name: a, type: pod" }, "is a pod without an image"],
+    [
+      "openshift",
+      { label: "name: a, type: pod, image: i, volume-mounts: [{name: v}]" },
+      "mount the volume v",
+    ],
   ])(
     "%s refuses %j, which no cluster would take, though Nodepool's validator does not",
     (driver, changes, message) => {

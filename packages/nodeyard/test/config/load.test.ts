@@ -15,7 +15,7 @@ describe("ZooKeeper", () => {
       `zookeeper-servers: [{host: x, chroot: ${a}}, {host: y, chroot: ${b}}]`;
     expect(loaded(text("/np", "/np/")).zookeeper.chroot).toBe("/np");
     expect(load(text("/np", "/other")).errors[0]).toContain("all servers share one");
-    expect(load(text("np", "np")).errors[0]).toContain("must start with a slash: /np");
+    expect(load(text("np", "np")).errors[0]).toContain('is "np"; write a path that starts with a slash');
   });
 
   it("is plain TCP with a warning when there is no TLS, and never half of it", () => {
@@ -119,7 +119,10 @@ describe("the rest of the top level", () => {
       "labels: [{name: a, min-ready: 5}, {name: a, min-ready: -1, max-ready-age: 60}]",
     );
     expect(config?.labels.get("a")).toEqual({ name: "a", minReady: 0, maxReadyAgeMs: 60_000 });
-    expect(warnings).toEqual(["n.yaml:1:36: labels[1].name: repeats label a; the last one counts"]);
+    expect(warnings).toEqual([
+      "n.yaml:1:36: labels[1].name: repeats label a; the last one counts",
+      "n.yaml:1:45: labels[1].min-ready: is -1, which counts as 0; write 0 or more",
+    ]);
   });
 
   it("tenants: known keys are resources, others keep their name, misspellings are reported", () => {

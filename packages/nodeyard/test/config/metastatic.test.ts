@@ -95,7 +95,7 @@ describe("metastatic", () => {
   it("warns of a label without slots", () => {
     const { errors, warnings } = load(text("{name: slice, backing-label: chunk, max-parallel-jobs: 0}"));
     expect(errors).toEqual([]);
-    expect(warnings.join()).toContain("the label is never served");
+    expect(warnings.join()).toContain("is 0, which keeps the label from being served");
   });
 });
 

@@ -49,7 +49,11 @@ describe("issuers of tokens", () => {
       grants("{claims: {groups: ci}, role: admin, tenants: [web]}"),
       "is not limited to",
     ],
-    ["a name that others could have", issuer().replace("name: sso", "name: 'a:b'"), "is a:b; write 1 to 63"],
+    [
+      "a name that others could have",
+      issuer().replace("name: sso", "name: 'a:b'"),
+      'is "a:b"; write 1 to 63',
+    ],
     ["an issuer that anybody on the way could be", issuer("", "http://sso.example"), "write an https URL"],
     ["an issuer that is no URL", issuer("", "sso"), "write an https URL"],
     ["no audience", issuer().replace(", audience: nodeyard", ""), "audience: is missing"],

@@ -1,4 +1,5 @@
-import { Reader, type Resources } from "@nodeyard/driver";
+import { type ConfigFinding, Reader, type Resources } from "@nodeyard/driver";
+import type { Findings } from "../findings.ts";
 import type { Source } from "../source.ts";
 import { type LabelSettings, secure as secureSection, type Top, tenantLimits, top } from "../table.ts";
 import type { Config, DriverRegistry } from "../types.ts";
@@ -35,8 +36,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
       diskimages: images,
       drivers,
       file: main.findings.file,
-      report: (severity, path, message, source = "load") =>
-        main.findings.add(severity, source, path, message),
+      report: (finding, source) => reportTo(main.findings, finding, source),
     }),
     maxHoldAgeMs,
     failedLaunchesPerHour,
@@ -50,9 +50,16 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
 
 /** A file that cannot be parsed is read as an empty one; its syntax errors are findings already. */
 function readerOf({ raw, findings }: Source): Reader {
-  return new Reader(raw ?? {}, [], ({ severity, path, message }) =>
-    findings.add(severity, "load", path, message),
-  );
+  return new Reader(raw ?? {}, [], (finding) => reportTo(findings, finding));
+}
+
+function reportTo(
+  findings: Findings,
+  { severity, path, message }: ConfigFinding,
+  source: "load" | "machine" = "load",
+): void {
+  if (severity === "effect") findings.add("warning", "effect", path, message);
+  else findings.add(severity, source, path, message);
 }
 
 /** Labels by name; of two with one name the last counts, as in Nodepool, with a warning. */

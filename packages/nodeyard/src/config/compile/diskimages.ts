@@ -1,5 +1,5 @@
 import { isMapping, Reader, section, toNumber } from "@nodeyard/driver";
-import { type ImageSettings, imageTable } from "../diskimage-table.ts";
+import { type ImageSettings, IN_PATHS, imageTable } from "../diskimage-table.ts";
 import type { Secure, Top } from "../table.ts";
 
 type Listed = Top["diskimages"][number];
@@ -10,9 +10,6 @@ type Raw = Readonly<Record<string, unknown>>;
  * its parent.
  */
 const imageSection = section(imageTable);
-
-/** Names that are one valid component of a path, in the tree and on disk. */
-const IN_PATHS = /^(?!\.{1,2}$)[^/\p{Cc}]+$/u;
 
 /**
  * Non-abstract diskimages by name, in the order of the file; of two with one name the last counts. `secure`: variables of builds
@@ -32,10 +29,10 @@ export function compileDiskimages(
   const read = new Set<Listed>();
   for (const [name, leaf] of entries) {
     if (leaf.abstract) continue;
-    if (!IN_PATHS.test(name))
+    if (!IN_PATHS.holds(name))
       leaf.at.error(
         "name",
-        `is ${JSON.stringify(name)}, which names a folder on disk and a path in the tree; write it without "/" and control characters`,
+        `is ${JSON.stringify(name)}, which names a folder and a node of the tree; write ${IN_PATHS.write}`,
       );
     const chain = chainOf(leaf, entries);
     // A finding in a parent is reported once at its place, not for each of its children.

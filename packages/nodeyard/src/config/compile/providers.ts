@@ -1,4 +1,4 @@
-import { type LoadContext, type ProviderConfig, Reader } from "@nodeyard/driver";
+import { type ConfigFinding, type LoadContext, type ProviderConfig, Reader } from "@nodeyard/driver";
 import type { DiskimageConfig } from "../diskimage-table.ts";
 import type { Path } from "../findings.ts";
 import { resolveProvider } from "../providers.ts";
@@ -13,7 +13,7 @@ export interface ProviderFacts {
   /** Path of the configuration. */
   readonly file: string;
   /** `machine`: another installation may load it. */
-  report(severity: "error" | "warning", path: Path, message: string, source?: "load" | "machine"): void;
+  report(finding: ConfigFinding, source?: "load" | "machine"): void;
 }
 
 /** Providers in the order of the file, each compiled by its driver. A provider with errors is left out; its findings are reported. */
@@ -42,15 +42,17 @@ function compileOne(
   facts: ProviderFacts,
   hosts: Map<string, string>,
 ): readonly ProviderConfig[] {
-  const error = (path: Path, message: string) => facts.report("error", path, message);
+  const say = (severity: "error" | "warning", source?: "machine") => (path: Path, message: string) =>
+    facts.report({ severity, path, message }, source);
+  const error = say("error");
   const resolved = resolveProvider(raw, index, facts.drivers, facts.file, {
     both: error,
-    load: (path, message) => facts.report("error", path, message, "machine"),
-    warn: (path, message) => facts.report("warning", path, message),
+    load: say("error", "machine"),
+    warn: say("warning"),
   });
   if (resolved === undefined) return [];
-  const report: LoadContext["report"] = ({ severity, path, message }) =>
-    facts.report(severity, [...resolved.path, ...path], message);
+  const report: LoadContext["report"] = (finding) =>
+    facts.report({ ...finding, path: [...resolved.path, ...finding.path] });
   // The driver is not installed: what the loader of Nodepool says of its keys is all that can be said.
   if (!("load" in resolved.config)) {
     resolved.config.read(new Reader(resolved.raw, [], report));

@@ -1,0 +1,103 @@
+import { bytes, type Grammar, pattern, sized, textLike, whole } from "@nodeyard/driver";
+
+/** What AWS takes, by its API references of EC2, IAM, S3, SQS and Systems Manager. Ids are judged by their start alone. */
+
+const idOf = (start: string, what: string) =>
+  pattern(`the id of ${what}, ${start}-...`, new RegExp(`^${start}-[0-9a-zA-Z-]+$`), [
+    [`${start}-0a1b2c3d`],
+    ["default", `${start}-`, `${start}-1 `],
+  ]);
+export const IMAGE = idOf("ami", "an image");
+export const SUBNET = idOf("subnet", "a subnet");
+export const SECURITY_GROUP = idOf("sg", "a security group");
+export const INSTANCE_TYPE = pattern("an instance type, as in t3.medium", /^[a-z0-9-]+\.[a-z0-9-]+$/, [
+  ["t3.medium", "u-6tb1.metal"],
+  ["t3", "t3 medium", ""],
+]);
+export const REGION = pattern("a region, as in eu-central-1", /^[a-zA-Z0-9-]+$/, [
+  ["eu-central-1"],
+  ["eu central", ""],
+]);
+export const ZONE = pattern("a zone, as in eu-central-1a", /^[a-zA-Z0-9-]+$/, [
+  ["eu-central-1a"],
+  ["a, b", ""],
+]);
+export const BUCKET = pattern("the name of a bucket", /^[a-zA-Z0-9._-]{3,255}$/, [
+  ["ci-images"],
+  ["s3://ci-images", "ab"],
+]);
+export const QUEUE = textLike(
+  "the URL of a queue, as in https://sqs.eu-central-1.amazonaws.com/123456789012/spot",
+  (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? "") && URL.parse(text)!.pathname.length > 1,
+  [
+    ["https://sqs.eu-central-1.amazonaws.com/123456789012/q"],
+    ["q", "arn:aws:sqs:eu-central-1:123456789012:q", "https://sqs"],
+  ],
+);
+export const ACCOUNT = pattern("an account of 12 digits", /^\d{12}$/, [["123456789012"], ["1234", "self"]]);
+export const OWNER = pattern(
+  "an account of 12 digits, self, amazon or aws-marketplace",
+  /^(\d{12}|self|amazon|aws-marketplace|aws-backup-vault)$/,
+  [
+    ["self", "123456789012"],
+    ["me", "1234"],
+  ],
+);
+export const PARAMETER = pattern("the name or ARN of a parameter", /^[a-zA-Z0-9_./:-]+$/, [
+  ["/aws/service/debian/release/12/latest/amd64"],
+  ["a b", ""],
+]);
+export const PROFILE = pattern("the name of an instance profile", /^[a-zA-Z0-9+=,.@_-]{1,128}$/, [
+  ["ci"],
+  ["arn:x", ""],
+]);
+export const PROFILE_ARN = pattern(
+  "the ARN of an instance profile",
+  /^arn:[a-z-]+:iam::\d{12}:instance-profile\/.+$/,
+  [["arn:aws:iam::123456789012:instance-profile/ci"], ["ci", "arn:aws:iam::123456789012:role/ci"]],
+);
+export const ARCHITECTURE = pattern(
+  "x86_64, arm64, i386, x86_64_mac or arm64_mac",
+  /^(x86_64|arm64|i386|x86_64_mac|arm64_mac)$/,
+  [["arm64"], ["amd64", "aarch64"]],
+);
+export const USER_DATA = bytes(16_384);
+/** Nodeyard's own tags take twelve of the fifty that a resource may have. */
+export const TAGS = {
+  keys: pattern("1 to 128 characters, not aws: at the start", /^(?![aA][wW][sS]:)[\s\S]{1,128}$/, [
+    ["ci/owner"],
+    ["aws:x", ""],
+  ]),
+  all: sized(0, 38),
+};
+export const TAG_VALUE = pattern("at most 256 characters", /^[\s\S]{0,256}$/, [["x", ""], ["x".repeat(257)]]);
+
+/** Root volumes: st1 and sc1 cannot boot. */
+export const VOLUME_TYPE = pattern("gp3, gp2, io1, io2 or standard", /^(gp3|gp2|io1|io2|standard)$/, [
+  ["gp3", "io2"],
+  ["gp9", "st1"],
+]);
+export const VOLUME_SIZE: Grammar = whole(1, 65_536);
+export const IOPS: Grammar = whole(100, 256_000);
+export const THROUGHPUT: Grammar = whole(125, 2_000);
+const WITH_IOPS = ["gp3", "io1", "io2"];
+
+/** What EC2 refuses of settings that are right one by one: the key and the end of a sentence. `type` null: that of the image, which may be any. */
+export function volumeProblem(volume: {
+  readonly type: string | null;
+  readonly iops: number | null;
+  readonly throughput: number | null;
+}): readonly ["iops" | "throughput", string] | undefined {
+  const { type, iops, throughput } = volume;
+  if (type === null) return undefined;
+  if (iops !== null && !WITH_IOPS.includes(type))
+    return [
+      "iops",
+      `is for ${WITH_IOPS.join(", ")}, and the volume-type is ${type}; remove it, or change the type`,
+    ];
+  if (throughput !== null && type !== "gp3")
+    return ["throughput", `is for gp3, and the volume-type is ${type}; remove it, or change the type`];
+  return iops === null && type.startsWith("io")
+    ? ["iops", `is missing, and the volume-type ${type} needs it; add it`]
+    : undefined;
+}
