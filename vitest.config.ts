@@ -17,7 +17,7 @@ class LongFirst extends BaseSequencer {
 }
 
 const ALL = [
-  "packages/*/test/**/*.test.ts",
+  "packages/*/*/test/**/*.test.ts",
   "tools/**/*.test.ts",
   "testing/**/*.test.ts",
   "bench/**/*.test.ts",
@@ -26,7 +26,7 @@ const ALL = [
   "simulation/**/*.test.ts",
 ];
 /** Real slivers: npm run test:slivers. */
-const NOT_HERE = [...configDefaults.exclude, "packages/*/test/**/lxc-*.test.ts"];
+const NOT_HERE = [...configDefaults.exclude, "packages/*/*/test/**/lxc-*.test.ts"];
 
 const NOT_QUICK = [...NOT_HERE, ...SLOW.flatMap(({ include }) => include)];
 
@@ -47,6 +47,6 @@ export default defineConfig({
     // One more than cores: many files wait for real servers, not for the processor. In CI other suites run beside these.
     maxWorkers: availableParallelism() + (process.env.CI === undefined ? 1 : 0),
     sequence: { sequencer: LongFirst },
-    coverage: { provider: "v8", include: ["packages/*/src/**"], exclude: ["packages/*/src/bin/**"] },
+    coverage: { provider: "v8", include: ["packages/*/*/src/**"], exclude: ["packages/*/*/src/bin/**"] },
   },
 });

@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
+import { deleteNode } from "@nodeyard/operations";
 import { type Clock, NodeyardError, type Random, sleep } from "@nodeyard/runtime";
 import { type MemoryTree, TreeError } from "@nodeyard/tree";
-import { deleteNode } from "nodeyard";
 import type { LogCheck } from "./checks/index.ts";
 import { between, pick } from "./streams.ts";
 

@@ -1,6 +1,6 @@
+import { askForNodes, readLease, releaseLease } from "@nodeyard/operations";
 import { type Clock, type Random, sleep } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
-import { askForNodes, readLease, releaseLease } from "nodeyard";
 import { again, isLost } from "./retried.ts";
 import { between } from "./streams.ts";
 

@@ -1,6 +1,6 @@
+import { deleteNode, holdNode, retireNode, retryDeletion } from "@nodeyard/operations";
 import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
-import { deleteNode, holdNode, retireNode, retryDeletion } from "nodeyard";
 import type { LogCheck } from "./checks/index.ts";
 import { again } from "./retried.ts";
 import { between, pick } from "./streams.ts";

@@ -1,7 +1,7 @@
 import type { FakeCloud } from "@nodeyard/driver-fake";
+import type { LauncherConfig } from "@nodeyard/launcher";
 import type { Random, VirtualClock } from "@nodeyard/runtime";
 import type { MemoryCluster } from "@nodeyard/tree";
-import type { LauncherConfig } from "nodeyard";
 import type { Ambush } from "./ambush.ts";
 import type { Builders, ImageCheck } from "./builder/index.ts";
 import type { Effect, LogCheck } from "./checks/index.ts";

@@ -1,4 +1,5 @@
-import type { BuilderConfig, LauncherConfig } from "nodeyard";
+import type { BuilderConfig } from "@nodeyard/builder";
+import type { LauncherConfig } from "@nodeyard/launcher";
 import type { Setting } from "./checks/index.ts";
 import { PROMISED } from "./promised.ts";
 import { fake, IMAGE, type Limits, lab, slicer } from "./providers.ts";

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { ZooKeeper } from "@nodeyard/zookeeper";
 import { cpuMs, peakMemoryMib } from "./process-usage.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const POOLS = "/nodepool/components/pool";
 const START_LIMIT_MS = 120_000;
 const LOG_KEPT = 20_000;

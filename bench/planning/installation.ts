@@ -1,5 +1,5 @@
 import { seededRandom } from "@nodeyard/runtime";
-import type { LocalPool } from "nodeyard/scheduler";
+import type { LocalPool } from "@nodeyard/scheduler";
 import { RandomPool } from "./random-pool.ts";
 import { localPool, SchedulerFixture } from "./scheduler-fixture.ts";
 

@@ -8,7 +8,7 @@ import {
   reduce,
   type SchedulerEvent,
   type State,
-} from "nodeyard/scheduler";
+} from "@nodeyard/scheduler";
 
 const bytes = (value: object) => new TextEncoder().encode(JSON.stringify(value));
 

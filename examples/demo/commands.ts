@@ -1,8 +1,8 @@
 import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NodeyardError } from "@nodeyard/runtime";
-import { type Io, main } from "../../packages/nodeyard/src/cli/index.ts";
-import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
+import type { Machine } from "@nodeyard/telemetry/machine";
+import { type Io, main } from "nodeyard";
 
 /** The fields of `nodeyard request --json` that the demo uses. */
 export interface Granted {

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
+import { SLIVERD_FLAGS } from "@nodeyard/process";
 import { backoff, deadline, messageOf, NodeyardError, sleep } from "@nodeyard/runtime";
 import {
   createSigningKeys,
@@ -12,8 +13,7 @@ import {
   signerOf,
   unixTransport,
 } from "@nodeyard/sliver-protocol";
-import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
-import { SLIVERD_FLAGS } from "../../packages/nodeyard/src/process/index.ts";
+import type { Machine } from "@nodeyard/telemetry/machine";
 import { backEndOf, NODE, PLACES, type SliverFacts, sliverdConfig } from "./sliver-plan.ts";
 
 const run = promisify(execFile);

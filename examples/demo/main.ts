@@ -1,16 +1,10 @@
 import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { GRACE_MS, openState, startUp, type Up, untilStopped } from "@nodeyard/process";
 import { hexId, messageOf } from "@nodeyard/runtime";
-import { type Machine, systemMachine } from "../../packages/nodeyard/src/machine/index.ts";
-import {
-  GRACE_MS,
-  openState,
-  startUp,
-  type Up,
-  untilStopped,
-} from "../../packages/nodeyard/src/process/index.ts";
-import { createLog } from "../../packages/nodeyard/src/telemetry/index.ts";
+import { createLog } from "@nodeyard/telemetry";
+import { type Machine, systemMachine } from "@nodeyard/telemetry/machine";
 import { parseDemoArguments } from "./arguments.ts";
 import { Commands, type Granted } from "./commands.ts";
 import { writeConfiguration } from "./configuration.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { makeKey } from "@nodeyard/process";
 import { messageOf } from "@nodeyard/runtime";
-import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
-import { makeKey } from "../../packages/nodeyard/src/process/index.ts";
+import type { Machine } from "@nodeyard/telemetry/machine";
 import type { Granted } from "./commands.ts";
 import { type LocalSlivers, startLocalSlivers } from "./local-slivers.ts";
 import { probeSlivers } from "./probe-slivers.ts";

@@ -3,8 +3,8 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSyn
 import { availableParallelism } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
-import { sliverdProgram } from "../../packages/nodeyard/src/process/index.ts";
+import { sliverdProgram } from "@nodeyard/process";
+import type { Machine } from "@nodeyard/telemetry/machine";
 import { diskNeeded, IMAGE_CACHE, PLACES, type SliverFacts } from "./sliver-plan.ts";
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
+import { followNodes } from "@nodeyard/operations";
+import { openTree } from "@nodeyard/process";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
-import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
-import { followNodes } from "../../packages/nodeyard/src/operations/index.ts";
-import { openTree } from "../../packages/nodeyard/src/process/index.ts";
+import type { Machine } from "@nodeyard/telemetry/machine";
 
 const LIMIT_MS = 30_000;
 

@@ -4,8 +4,8 @@ import { connect, createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { makeKey } from "@nodeyard/process";
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
-import { makeKey } from "../../packages/nodeyard/src/process/index.ts";
 
 const run = promisify(execFile);
 const SSHD = "/usr/sbin/sshd";

@@ -2,15 +2,10 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gaugeNames, PrometheusExporter, promName } from "@nodeyard/metrics";
+import { Counters, counterNames, durationNames, levelNames } from "@nodeyard/telemetry";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { gaugeNames, PrometheusExporter, promName } from "../../packages/nodeyard/src/metrics/index.ts";
-import {
-  Counters,
-  counterNames,
-  durationNames,
-  levelNames,
-} from "../../packages/nodeyard/src/telemetry/index.ts";
 import { requirePromtool } from "../../testing/prometheus/index.ts";
 
 const folder = join(import.meta.dirname, "../monitoring");

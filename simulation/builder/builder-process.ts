@@ -1,8 +1,9 @@
+import { Builder, type BuilderConfig, type Disk, type Running } from "@nodeyard/builder";
 import type { Driver } from "@nodeyard/driver";
 import { createFakeDriver, type FakeCloud, fakeConfig } from "@nodeyard/driver-fake";
 import { type Clock, seededRandom } from "@nodeyard/runtime";
+import { Counters, memoryLog } from "@nodeyard/telemetry";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
-import { Builder, type BuilderConfig, Counters, type Disk, memoryLog, type Running } from "nodeyard";
 import { Ambush } from "../ambush.ts";
 import { Traps } from "../effects.ts";
 import { watchedCloud, watchedTree } from "../instruments.ts";

@@ -1,6 +1,7 @@
+import type { BuilderConfig } from "@nodeyard/builder";
+import { deleteBuild, deleteUpload, requestBuild } from "@nodeyard/operations";
 import { NodeyardError, type Random, sleep } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
-import { type BuilderConfig, deleteBuild, deleteUpload, requestBuild } from "nodeyard";
 import { BUILDER_POINTS, type CrashPoint, pointName } from "../effects.ts";
 import type { Fault } from "../faults.ts";
 import { between, pick } from "../streams.ts";

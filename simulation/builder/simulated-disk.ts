@@ -1,5 +1,5 @@
+import type { Disk, FileFacts, Intent, LocalBuild, Running } from "@nodeyard/builder";
 import type { Clock, Random, Timer } from "@nodeyard/runtime";
-import type { Disk, FileFacts, Intent, LocalBuild, Running } from "nodeyard";
 import { between } from "../streams.ts";
 
 /** A build's command takes this long, milliseconds. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
-import { Counters, createLog, JOURNAL, openJournal } from "../../packages/nodeyard/src/telemetry/index.ts";
+import { Counters, createLog, JOURNAL, openJournal } from "@nodeyard/telemetry";
 
 const STEP_MS = 300_000;
 const STEPS = 287;

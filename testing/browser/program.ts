@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { patience } from "../patience.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const START = ["--disable-warning=ExperimentalWarning", BIN];
 /** Neither a state folder nor a server of whoever runs the tests. */
 const ENV = { ...process.env, NODEYARD_STATE: "", NODEYARD_URL: "" };

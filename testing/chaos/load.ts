@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lease } from "@nodeyard/model";
+import { askForNodes, releaseLease } from "@nodeyard/operations";
 import { type Random, systemClock, systemRandom } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
-import { askForNodes, releaseLease } from "nodeyard";
 import { orNothing, patiently } from "./patience.ts";
 import { LABELS } from "./site.ts";
 import { Zuul } from "./zuul.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Effect, Moment } from "./inside/effects.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const INSIDE = fileURLToPath(new URL("./inside/register.ts", import.meta.url));
 const ERRORS_KEPT = 200_000;
 

@@ -14,6 +14,6 @@ compare() {
     failed=1
   fi
 }
-for cloud in both secure-only; do compare "$1" openstack "$cloud" driver-openstack/test/clouds/said.ts; done
-for context in number float basic; do compare "$2" kubernetes "$context" driver-kubernetes/test/said.ts; done
+for cloud in both secure-only; do compare "$1" openstack "$cloud" drivers/openstack/test/clouds/said.ts; done
+for context in number float basic; do compare "$2" kubernetes "$context" drivers/kubernetes/test/said.ts; done
 exit "$failed"

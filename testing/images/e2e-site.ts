@@ -18,7 +18,7 @@ import { type Client, output } from "../qemu/index.ts";
 import type { ImageKind } from "./kinds.ts";
 import { ELEMENTS } from "./require.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 /** For a command that waits: for a build, or for a machine to boot. */
 const COMMAND_MS = 90 * 60_000;
 /** A user id that no user of the test machine has. */

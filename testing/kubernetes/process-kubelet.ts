@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { freePort } from "../zookeeper/index.ts";
 import type { KubernetesSite } from "./site.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount";
 const LOOK_MS = 200;
 /** Namespaces of its own: the pod's name as the host's, the pod's token where clients look for it, and then the program. */

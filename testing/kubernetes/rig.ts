@@ -1,6 +1,5 @@
 import type { Clock, Driver, DriverConfig, DriverContext, Provider } from "@nodeyard/driver";
 import { DriverError } from "@nodeyard/driver";
-import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import {
   createKubernetesDrivers,
   type KubeHost,
@@ -10,6 +9,7 @@ import {
   openshiftpodsConfig,
   thisHost,
 } from "@nodeyard/driver-kubernetes";
+import type { ConformanceRig } from "@nodeyard/driver-testkit";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { startOpenshift } from "../openshift/index.ts";
 import type { KubernetesSite } from "./site.ts";

@@ -6,7 +6,7 @@ import { patient } from "../patience.ts";
 export default defineConfig({
   test: {
     ...everySuite,
-    include: ["packages/driver-kubernetes/test/real/*.ts", "testing/kubernetes/real/*.ts"],
+    include: ["packages/drivers/kubernetes/test/real/*.ts", "testing/kubernetes/real/*.ts"],
     pool: "forks",
     testTimeout: patient(600_000),
     hookTimeout: patient(300_000),

@@ -1,7 +1,16 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { skip } from "../skipped.ts";
 
@@ -37,11 +46,11 @@ export function checkOut(rev: string): Revision {
   execFileSync("tar", ["-x", "-C", folder], { input: git("archive", commit, "packages", "package.json") });
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, "@nodeyard"), { recursive: true });
-  const packages = readdirSync(join(folder, "packages"));
-  const manifests = packages.map((name) => readManifest(join(folder, "packages", name)));
+  const packages = globSync("packages/{*,*/*}/package.json", { cwd: folder }).map(dirname);
+  const manifests = packages.map((name) => readManifest(join(folder, name)));
   const own = new Set(manifests.map(({ name }) => name));
   for (const [index, name] of packages.entries())
-    symlinkSync(join(folder, "packages", name), join(modules, manifests[index]!.name));
+    symlinkSync(join(folder, name), join(modules, manifests[index]!.name));
   for (const name of readdirSync(join(ROOT, "node_modules"))) {
     if (name.startsWith(".") || name === "@nodeyard" || own.has(name)) continue;
     symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
@@ -51,7 +60,8 @@ export function checkOut(rev: string): Revision {
     .filter((name) => !existsSync(join(modules, name)));
   return {
     commit,
-    bin: join(folder, "packages/nodeyard/src/bin/nodeyard.ts"),
+    // Before the house had floors the program was one package.
+    bin: join(folder, globSync("packages/nodeyard/{,cli/}src/bin/nodeyard.ts", { cwd: folder })[0]!),
     missing: [...new Set(missing)],
     remove,
   };

@@ -12,7 +12,7 @@ import type { OpenstackSite } from "./site.ts";
 import { Zuul } from "./zuul.ts";
 
 const run = promisify(execFile);
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 
 /** `nodeyard launcher` as a process, ZooKeeper, Zuul, and an sshd that answers for all guests. */
 export class LauncherSite {

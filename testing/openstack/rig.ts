@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DriverContext, DriverError } from "@nodeyard/driver";
-import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import {
   createOpenstackDriver,
   type OpenstackHost,
@@ -11,6 +10,7 @@ import {
   openstackConfig,
   thisHost,
 } from "@nodeyard/driver-openstack";
+import type { ConformanceRig } from "@nodeyard/driver-testkit";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { CloudUser } from "./admin.ts";
 import type { OpenstackSite } from "./site.ts";

@@ -16,7 +16,7 @@ export default defineConfig({
           ...common,
           name: "together",
           include: [
-            "packages/driver-openstack/test/real/*.ts",
+            "packages/drivers/openstack/test/real/*.ts",
             "testing/openstack/real/{life,reads,zones}.ts",
           ],
           maxWorkers: 4,

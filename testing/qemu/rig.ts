@@ -21,8 +21,8 @@ import {
   type Provider,
   type UploadOrder,
 } from "@nodeyard/driver";
-import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import { bridgeNames, type QemuProviderConfig, qemuConfig, qemuDriver } from "@nodeyard/driver-qemu";
+import type { ConformanceRig } from "@nodeyard/driver-testkit";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { output } from "./run.ts";

@@ -33,7 +33,7 @@ providers:
           - {name: small, cloud-image: debian, min-ram: 1024}
           - {name: large, cloud-image: debian, min-ram: 1024}
 YAML
-nodeyard() { node tools/run.mjs packages/nodeyard/src/bin/nodeyard.ts --state "$folder/state" "$@"; }
+nodeyard() { node tools/run.mjs packages/nodeyard/cli/src/bin/nodeyard.ts --state "$folder/state" "$@"; }
 nodeyard -c "$folder/nodepool.yaml" up --webapp 127.0.0.1:0 >"$folder/log" 2>&1 &
 up=$!
 until grep -q 'Nodeyard is up' "$folder/log"; do

@@ -16,7 +16,7 @@ import { endDaemon } from "./end-daemon.ts";
 import { writerOf } from "./writer.ts";
 
 const MEMORY = join(import.meta.dirname, "memory-sliverd.ts");
-const PROGRAM = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
+const PROGRAM = join(import.meta.dirname, "../../packages/slivers/manager/src/bin/sliverd.ts");
 const SECONDS = 1000;
 
 export const CAPACITY = { cpu: 4000, memory: 4_194_304, disk: 20_971_520 };

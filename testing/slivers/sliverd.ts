@@ -13,7 +13,7 @@ import {
 } from "@nodeyard/sliver-protocol";
 import { patient } from "../patience.ts";
 
-const PROGRAM = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
+const PROGRAM = join(import.meta.dirname, "../../packages/slivers/manager/src/bin/sliverd.ts");
 const NODE = "many";
 /** A sliver that failed this often will not start. */
 const ATTEMPTS = 4;

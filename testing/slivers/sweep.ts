@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSigningKeys } from "@nodeyard/sliver-protocol";
 
-const SLIVERD = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
+const SLIVERD = join(import.meta.dirname, "../../packages/slivers/manager/src/bin/sliverd.ts");
 const CGROUPS = "/sys/fs/cgroup";
 /** Groups of all slivers, and of machines that tests make. */
 const GROUP = /^(?:nodeyard-slivers|foreign-\w{6})$/;

@@ -3,11 +3,11 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { everySuite } from "../../tools/suites/every-suite.ts";
 import { patient } from "../patience.ts";
 
-const ALL = ["packages/*/test/**/lxc-*.test.ts"];
+const ALL = ["packages/*/*/test/**/lxc-*.test.ts"];
 /** They measure how the kernel divides the processors: nothing else may run meanwhile. */
 const ALONE = [
-  "packages/sliver/test/isolation/lxc-{loans,neighbours,shares}.test.ts",
-  "packages/nodeyard/test/slivers/lxc-lending.test.ts",
+  "packages/slivers/manager/test/isolation/lxc-{loans,neighbours,shares}.test.ts",
+  "packages/nodeyard/process/test/slivers/lxc-lending.test.ts",
 ];
 
 function project(name: string, include: readonly string[], exclude: readonly string[] = []) {

@@ -13,14 +13,14 @@ import {
 import { basename, dirname, join, relative } from "node:path";
 import { readPage } from "@nodeyard/dashboard";
 import { manualPages, type Pages, sliverHostPages } from "../generate/manual.ts";
-import { writeCode } from "./code.ts";
+import { placeOf, writeCode } from "./code.ts";
 import { builtManifest } from "./manifest.ts";
-import { readPackages, type SourcePackage } from "./packages.ts";
+import { partsOf, readPackages, type SourcePackage } from "./packages.ts";
 import { npm } from "./release.ts";
 import { rewriteRequires, rewriteTypes } from "./specifiers.ts";
 
 /**
- * Builds every package of the workspace into its `dist`, which is a package of its own: JavaScript and declarations below
+ * Builds every package of the workspace that is published into its `dist`, which is a package of its own: JavaScript and declarations below
  * `src` (so that relative paths, that of package.json too, mean the same), README, licence, manual pages, the site, and a package.json that
  * points at them. Returns the folders. Rejects when something does not compile.
  */
@@ -35,9 +35,11 @@ export async function build(root: string): Promise<string[]> {
       "@nodeyard/sliver": sliverHostPages(),
     };
     const dists: string[] = [];
-    for (const one of packages) {
+    for (const one of packages.filter(({ manifest }) => manifest.private !== true)) {
       const declared = join(work, "out", one.folder, "src");
-      dists.push(await assemble(root, declared, one, manual[one.manifest.name] ?? {}));
+      dists.push(
+        await assemble(root, declared, one, partsOf(one, packages), manual[one.manifest.name] ?? {}),
+      );
     }
     return dists;
   } finally {
@@ -57,7 +59,7 @@ function declare(root: string, work: string): void {
       rootDir: `${up}/packages`,
       outDir: "out",
     },
-    include: [`${up}/packages/*/src`],
+    include: [`${up}/packages/*/*/src`],
   };
   writeFileSync(join(work, "tsconfig.json"), JSON.stringify(config));
   const tsc = join(root, "node_modules/typescript/bin/tsc");
@@ -73,25 +75,33 @@ async function assemble(
   root: string,
   declared: string,
   source: SourcePackage,
+  parts: readonly SourcePackage[],
   pages: Pages,
 ): Promise<string> {
   const dist = join(source.path, "dist");
   rmSync(dist, { recursive: true, force: true });
-  await writeCode(source, dist);
-  copyTree(declared, join(dist, "src"), () => rewriteTypes);
-  copyTree(join(source.path, "src"), join(dist, "src"), (name) => {
-    if (name.endsWith(".ts")) return "skip";
-    return name.endsWith(".cjs") ? rewriteRequires : "as is";
-  });
-  if (source.folder === "dashboard") await writePage(join(dist, "page"));
-  if (source.folder === "nodeyard") writeSite(root, join(dist, "site"));
+  await writeCode(source, dist, parts);
+  if (parts.length === 0) copyTree(declared, join(dist, "src"), () => rewriteTypes);
+  for (const [from, to] of [[source, ""] as const, ...parts.map((one) => [one, placeOf(one)] as const)])
+    copyTree(join(from.path, "src"), join(dist, "src", to), (name) => {
+      if (name.endsWith(".ts")) return "skip";
+      return name.endsWith(".cjs") ? rewriteRequires : "as is";
+    });
+  if (source.manifest.name === "@nodeyard/dashboard") await writePage(join(dist, "page"));
+  if (source.manifest.name === "nodeyard") writeSite(root, join(dist, "site"));
   for (const name of ["README.md", "LICENSE"]) {
     const file = [join(source.path, name), join(root, name)].find((path) => existsSync(path));
     if (file !== undefined) copyFileSync(file, join(dist, name));
   }
   const man = Object.keys(pages).map((name) => `./man/${name}`);
   // npm links them to where `man` looks.
-  const manifest = { ...builtManifest(source.manifest), ...(man.length > 0 && { man }) };
+  const manifest = {
+    ...builtManifest(
+      source.manifest,
+      parts.map(({ manifest }) => manifest),
+    ),
+    ...(man.length > 0 && { man }),
+  };
   if (man.length > 0) mkdirSync(join(dist, "man"));
   for (const [name, page] of Object.entries(pages)) writeFileSync(join(dist, "man", name), page);
   writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);

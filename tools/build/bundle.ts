@@ -7,7 +7,7 @@ import { type Plugin, rolldown } from "rolldown";
 /** Programs of the sliver package that run on machines without any other part of Nodeyard. */
 const PROGRAMS = ["sliverd", "sliver-forward", "sliver-enrol", "sliver-reader"] as const;
 
-/** Where an installed bundle is (packages/sliver/src/enrol/parts.ts). */
+/** Where an installed bundle is (packages/slivers/manager/src/enrol/parts.ts). */
 const PLACE = "/usr/lib/nodeyard-sliverd/current";
 
 /**
@@ -19,7 +19,7 @@ export async function bundle(root: string, folder: string): Promise<string> {
   mkdirSync(folder, { recursive: true });
   const digests: Record<string, string> = {};
   for (const program of PROGRAMS) {
-    const text = await oneFile(join(root, "packages/sliver/src/bin", `${program}.ts`));
+    const text = await oneFile(join(root, "packages/slivers/manager/src/bin", `${program}.ts`));
     const name = `${program}.mjs`;
     writeFileSync(join(folder, name), text, { mode: 0o755 });
     digests[name] = createHash("sha256").update(text).digest("hex");
@@ -28,7 +28,9 @@ export async function bundle(root: string, folder: string): Promise<string> {
     writeFileSync(join(folder, program), command, { mode: 0o755 });
     digests[program] = createHash("sha256").update(command).digest("hex");
   }
-  const { version } = JSON.parse(readFileSync(join(root, "packages/sliver/package.json"), "utf8")) as {
+  const { version } = JSON.parse(
+    readFileSync(join(root, "packages/slivers/manager/package.json"), "utf8"),
+  ) as {
     version: string;
   };
   writeFileSync(

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { systemdUnit } from "@nodeyard/sliver";
-import { COMPLETIONS, describeProgram } from "../../packages/nodeyard/src/cli/index.ts";
-import { systemMachine } from "../../packages/nodeyard/src/machine/index.ts";
+import { systemMachine } from "@nodeyard/telemetry/machine";
+import { COMPLETIONS, describeProgram } from "nodeyard";
 import { copyrightStanzas, nodeLicence } from "./copyright.ts";
 import { writeParts } from "./release.ts";
 
@@ -55,8 +55,11 @@ export async function debianPackages(
     cpSync(join(root, "CHANGELOG.md"), join(documents, "release-notes.md"));
     for (const file of DOCUMENTS) cpSync(join(root, file), join(documents, file.split("/").at(-1)!));
     cpSync(join(root, "packaging/monitoring"), join(built, "monitoring"), { recursive: true });
-    for (const name of ["nodeyard", "sliver"])
-      cpSync(join(root, "packages", name, "dist/man"), join(built, "man", name), { recursive: true });
+    for (const [name, folder] of [
+      ["nodeyard", "nodeyard/cli"],
+      ["sliver", "slivers/manager"],
+    ] as const)
+      cpSync(join(root, "packages", folder, "dist/man"), join(built, "man", name), { recursive: true });
     mkdirSync(join(built, "completion"));
     const program = await describeProgram(systemMachine());
     // By the names that each shell looks for.
@@ -95,6 +98,8 @@ export function copyProgram(root: string, target: string): void {
   for (const [path, { dev, link, resolved }] of Object.entries(lock.packages)) {
     if (!path.startsWith("node_modules/") || dev) continue;
     const from = join(root, link ? `${resolved}/dist` : path);
+    // A private package is a part of those that need it.
+    if (link && JSON.parse(readFileSync(join(root, resolved!, "package.json"), "utf8")).private) continue;
     const unread = link ? UNREAD_OURS : UNREAD_FILES;
     const filter = (file: string) => {
       const name = relative(from, file);

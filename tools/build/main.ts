@@ -47,7 +47,7 @@ try {
   const commit = values.release ? demandReleasable(root, resolve(folder)) : "";
   const dists = await build(root);
   console.log(`built ${dists.map((dist) => relative(root, dist)).join(", ")}`);
-  const programs = await bundle(root, join(root, "packages/sliver/dist/bundle"));
+  const programs = await bundle(root, join(root, "packages/slivers/manager/dist/bundle"));
   console.log(`bundled ${relative(root, programs)}`);
   if (values.pack !== undefined) {
     const folder = resolve(values.pack);

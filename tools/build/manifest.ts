@@ -1,11 +1,20 @@
 import type { PackageJson } from "./packages.ts";
 
-/** The package.json of a built package: doors and programs are the built files, and fields for development are removed. */
-export function builtManifest(source: PackageJson): PackageJson {
+/**
+ * The package.json of a built package: doors and programs are the built files, and fields for development are removed. One that contains
+ * others needs what they need, and has no doors: the types of what it exports would be those of packages that nobody can install.
+ */
+export function builtManifest(source: PackageJson, parts: readonly PackageJson[] = []): PackageJson {
   const { devDependencies: _devDependencies, files: _files, scripts: _scripts, ...kept } = source;
+  const inside = new Set(parts.map(({ name }) => name));
+  const needs = [...parts, source].flatMap(({ dependencies = {} }) => Object.entries(dependencies));
+  const outside = needs.filter(([name]) => !inside.has(name)).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     ...kept,
-    ...(source.exports === undefined ? {} : { exports: mapValues(source.exports, door) }),
+    ...(outside.length > 0 && { dependencies: Object.fromEntries(outside) }),
+    ...(source.exports === undefined
+      ? {}
+      : { exports: parts.length > 0 ? {} : mapValues(source.exports, door) }),
     ...(source.bin === undefined ? {} : { bin: mapValues(source.bin, program) }),
   } as PackageJson;
 }

@@ -25,15 +25,14 @@ const vitest = (...projects: string[]) => npm("test", ...projects);
 /** The test files of a project of vitest.config.ts. */
 const testsOf = (name: string) => SLOW.find((suite) => suite.name === name)!.include;
 
-const PROGRAM = "packages/nodeyard";
-const src = (...rooms: string[]) => rooms.map((room) => `${PROGRAM}/src/${room}/**`);
+const src = (...packages: string[]) => packages.map((name) => `packages/${name}/src/**`);
 const whole = (...packages: string[]) => packages.map((name) => `packages/${name}/**`);
 
 /** What decides about nodes and writes the tree. */
-const CORE = [...src("scheduler", "launcher", "coordination", "view"), ...whole("model", "tree")];
-const SLIVER_TESTS = "packages/*/test/**/lxc-*.test.ts";
+const CORE = [...src("pool/{scheduler,launcher,coordination,view}"), ...whole("base/{model,tree}")];
+const SLIVER_TESTS = "packages/*/*/test/**/lxc-*.test.ts";
 /** What all drivers are made of. */
-const DRIVERS = ["packages/driver/src/**", ...src("launcher/providers", "launcher/nodes")];
+const DRIVERS = [...src("drivers/kit"), "packages/pool/launcher/src/{providers,nodes}/**"];
 
 export const SUITES: readonly Suite[] = [
   {
@@ -53,7 +52,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "build",
     command: npm("build", "--verify", "--install", "$INSTALLED"),
-    covers: ["tools/build/**", `${PROGRAM}/src/bin/**`],
+    covers: ["tools/build/**", "packages/nodeyard/cli/src/bin/**"],
     always: true,
     takes: { seconds: 60, processors: 1, limit: 15 },
     // What does not compile is found first.
@@ -63,19 +62,8 @@ export const SUITES: readonly Suite[] = [
     name: "quick",
     command: vitest("quick"),
     covers: [
-      ...src(
-        "api",
-        "asking",
-        "config",
-        "listing",
-        "machine",
-        "metrics",
-        "operations",
-        "planning",
-        "telemetry",
-      ),
-      `${PROGRAM}/src/index.ts`,
-      ...whole("client", "driver", "driver-fake", "driver-static", "keyscan", "runtime"),
+      ...src("faces/{api,metrics}", "pool/{asking,config,operations,planning}", "base/telemetry"),
+      ...whole("faces/client", "drivers/{kit,testkit,fake,static}", "base/{keyscan,runtime}"),
       ...CORE,
       "examples/**",
       "packaging/monitoring/**",
@@ -89,7 +77,12 @@ export const SUITES: readonly Suite[] = [
   {
     name: "servers",
     command: vitest("servers"),
-    covers: [...testsOf("servers"), ...whole("tree", "zookeeper"), ...src("process"), "testing/zookeeper/**"],
+    covers: [
+      ...testsOf("servers"),
+      ...whole("base/{tree,zookeeper}"),
+      ...src("nodeyard/process"),
+      "testing/zookeeper/**",
+    ],
     always: true,
     takes: { seconds: 180, processors: 0.6, limit: 30 },
     needs: ["build"],
@@ -99,8 +92,8 @@ export const SUITES: readonly Suite[] = [
     command: vitest("browser"),
     covers: [
       ...testsOf("browser"),
-      ...whole("dashboard", "client"),
-      ...src("api", "metrics"),
+      ...whole("faces/{dashboard,client}"),
+      ...src("faces/{api,metrics}"),
       "testing/browser/**",
     ],
     always: true,
@@ -112,7 +105,7 @@ export const SUITES: readonly Suite[] = [
     command: vitest("pages"),
     covers: [
       ...testsOf("pages"),
-      ...src("cli"),
+      ...src("nodeyard/cli"),
       "docs/**",
       "README.md",
       "examples/**",
@@ -126,7 +119,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "simulation",
     command: npm("simulate", "--seeds", "$NODEYARD_CI_SEEDS"),
-    covers: [...CORE, ...src("builder"), "packages/sliver/src/core/**", "simulation/**"],
+    covers: [...CORE, ...src("pool/builder"), "packages/slivers/manager/src/core/**", "simulation/**"],
     always: true,
     takes: { seconds: 120, processors: 1.5, limit: 60 },
     background: true,
@@ -143,7 +136,7 @@ export const SUITES: readonly Suite[] = [
     name: "demo",
     // Makes slivers on this machine, as the suites of slivers do.
     command: ["npm", "--silent", "start", "--", "--once"],
-    covers: ["examples/demo/**", "examples/*", ...src("cli")],
+    covers: ["examples/demo/**", "examples/*", ...src("nodeyard/cli")],
     always: true,
     takes: { seconds: 10, processors: 1, limit: 5 },
     alone: true,
@@ -151,7 +144,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "openstack",
     command: npm("test:openstack"),
-    covers: [...whole("driver-openstack"), ...DRIVERS, "testing/openstack/**"],
+    covers: [...whole("drivers/openstack"), ...DRIVERS, "testing/openstack/**"],
     turn: 0,
     takes: { seconds: 1000, processors: 1.7, limit: 40 },
   },
@@ -167,7 +160,7 @@ export const SUITES: readonly Suite[] = [
     name: "kubernetes",
     command: npm("test:kubernetes"),
     covers: [
-      ...whole("driver-kubernetes"),
+      ...whole("drivers/kubernetes"),
       ...DRIVERS,
       "testing/kubernetes/**",
       "testing/openshift/**",
@@ -180,7 +173,13 @@ export const SUITES: readonly Suite[] = [
   {
     name: "aws",
     command: vitest("aws"),
-    covers: [...testsOf("aws"), ...whole("driver-aws"), ...DRIVERS, ...src("builder"), "testing/aws/**"],
+    covers: [
+      ...testsOf("aws"),
+      ...whole("drivers/aws"),
+      ...DRIVERS,
+      ...src("pool/builder"),
+      "testing/aws/**",
+    ],
     turn: 2,
     takes: { seconds: 150, processors: 0.7, limit: 30 },
     needs: ["build"],
@@ -190,9 +189,9 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:slivers", "--project=beside"),
     covers: [
       SLIVER_TESTS,
-      ...whole("sliver", "sliver-protocol", "driver-sliver"),
-      ...src("launcher/metastatic"),
-      "packages/driver/src/**",
+      ...whole("slivers/*", "drivers/sliver"),
+      "packages/pool/launcher/src/metastatic/**",
+      ...src("drivers/kit"),
       "testing/slivers/**",
       "elements/nodeyard-sliverd/**",
     ],
@@ -202,7 +201,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "slivers-alone",
     command: npm("test:slivers", "--project=alone"),
-    covers: [SLIVER_TESTS, ...whole("sliver", "sliver-protocol", "driver-sliver"), "testing/slivers/**"],
+    covers: [SLIVER_TESTS, ...whole("slivers/*", "drivers/sliver"), "testing/slivers/**"],
     turn: 4,
     takes: { seconds: 260, processors: 1, limit: 30 },
     alone: true,
@@ -210,7 +209,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "image",
     command: npm("e2e:image"),
-    covers: [...src("builder"), ...whole("driver-qemu"), "testing/images/**", "elements/**"],
+    covers: [...src("pool/builder"), ...whole("drivers/qemu"), "testing/images/**", "elements/**"],
     turn: 5,
     takes: { seconds: 60, processors: 0.8, limit: 15 },
   },
@@ -221,7 +220,8 @@ export const SUITES: readonly Suite[] = [
     covers: [
       "packaging/**",
       "tools/{build,site}/**",
-      ...src("bin", "process"),
+      ...src("nodeyard/process"),
+      "packages/nodeyard/cli/src/bin/**",
       "testing/{debian,oci,release}/**",
       "docs/how-to/{install,publish-a-release}.md",
     ],
@@ -235,8 +235,8 @@ export const SUITES: readonly Suite[] = [
     command: vitest("guests"),
     covers: [
       ...testsOf("guests"),
-      ...whole("driver-qemu"),
-      "packages/driver/src/**",
+      ...whole("drivers/qemu"),
+      ...src("drivers/kit"),
       "testing/qemu/**",
       "elements/nodeyard-parked/**",
     ],
@@ -250,8 +250,8 @@ export const SUITES: readonly Suite[] = [
     covers: [
       ...testsOf("kills"),
       ...CORE,
-      ...src("builder", "process"),
-      ...whole("zookeeper"),
+      ...src("pool/builder", "nodeyard/process"),
+      ...whole("base/zookeeper"),
       "testing/chaos/**",
     ],
     turn: 4,
@@ -264,8 +264,8 @@ export const SUITES: readonly Suite[] = [
     covers: [
       ...testsOf("foreign"),
       ...CORE,
-      ...whole("zookeeper"),
-      ...src("builder"),
+      ...whole("base/zookeeper"),
+      ...src("pool/builder"),
       "testing/foreign/**",
       "testing/mixed/**",
     ],
@@ -276,7 +276,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "seeds",
     command: vitest("seeds"),
-    covers: [...testsOf("seeds"), ...CORE, ...src("planning"), "simulation/**"],
+    covers: [...testsOf("seeds"), ...CORE, ...src("pool/planning"), "simulation/**"],
     turn: 5,
     takes: { seconds: 240, processors: 0.9, limit: 30 },
   },

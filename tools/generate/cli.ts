@@ -1,5 +1,5 @@
-import { type Described, describeProgram } from "../../packages/nodeyard/src/cli/index.ts";
-import { systemMachine } from "../../packages/nodeyard/src/machine/index.ts";
+import { systemMachine } from "@nodeyard/telemetry/machine";
+import { type Described, describeProgram } from "nodeyard";
 
 /** `docs/reference/cli.md` */
 export async function cliPage(): Promise<string> {

@@ -1,4 +1,4 @@
-import { openApiDocument } from "nodeyard";
+import { openApiDocument } from "@nodeyard/api";
 
 interface Schema {
   readonly $ref?: string;
@@ -36,7 +36,7 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** The types of `packages/client`: every operation of the OpenAPI document, and where it is called. */
+/** The types of `packages/faces/client`: every operation of the OpenAPI document, and where it is called. */
 export async function clientTypes(): Promise<string> {
   const { paths, components } = (await openApiDocument()) as Document;
   const all = Object.entries(paths).flatMap(([path, methods]) =>

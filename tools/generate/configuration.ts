@@ -7,7 +7,7 @@ import { qemuConfig } from "@nodeyard/driver-qemu";
 import { sliverConfig } from "@nodeyard/driver-sliver";
 import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
-import { uninstalledDrivers } from "nodeyard";
+import { uninstalledDrivers } from "@nodeyard/process";
 import { jsonSchema } from "./json-schema.ts";
 import { referencePage, sections } from "./reference.ts";
 

@@ -1,9 +1,9 @@
-import { EXIT_CODES } from "../../packages/nodeyard/src/cli/index.ts";
+import { EXIT_CODES } from "nodeyard";
 
 /** The page of exit codes. */
 export function exitCodesPage(): string {
   const rows = Object.entries(EXIT_CODES).map(([code, meaning]) => `| ${code} | ${meaning} |`);
-  return `<!-- Made by \`npm run generate\` from packages/nodeyard/src/cli/errors.ts. -->
+  return `<!-- Made by \`npm run generate\` from packages/nodeyard/cli/src/errors.ts. -->
 # Exit codes
 
 Of every command of \`nodeyard\`. A failure is one line on stderr that begins with \`nodeyard:\`; the [codes](errors.md) that begin with \`cli.\`

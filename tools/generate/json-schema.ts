@@ -1,5 +1,5 @@
+import { configurationSection, secureFileSection } from "@nodeyard/config";
 import { commonProvider, type DriverConfig, section } from "@nodeyard/driver";
-import { configurationSection, secureFileSection } from "nodeyard/config";
 import { type ZodType, z } from "zod";
 
 /** The part of JSON Schema that this program uses. */

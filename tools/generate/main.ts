@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { openApiDocument } from "nodeyard";
+import { openApiDocument } from "@nodeyard/api";
 import { errorsPage } from "../structure/errors-page.ts";
 import { readWorkspace } from "../structure/workspace.ts";
 import { awsPolicy } from "./aws-policy.ts";
@@ -28,7 +28,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   "docs/reference/secure-file.md": secureFilePage,
   "docs/reference/states.md": statesPage,
   "docs/reference/openapi.json": async () => `${JSON.stringify(await openApiDocument(), null, 2)}\n`,
-  "packages/client/src/generated/operations.ts": clientTypes,
+  "packages/faces/client/src/generated/operations.ts": clientTypes,
 };
 
 const check = process.argv.includes("--check");

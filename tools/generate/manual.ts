@@ -1,6 +1,6 @@
 import { USAGES, type Usage } from "@nodeyard/sliver";
-import { type Described, describeProgram, EXIT_CODES } from "../../packages/nodeyard/src/cli/index.ts";
-import { systemMachine, VERSION } from "../../packages/nodeyard/src/machine/index.ts";
+import { systemMachine, VERSION } from "@nodeyard/telemetry/machine";
+import { type Described, describeProgram, EXIT_CODES } from "nodeyard";
 import { configurationSections } from "./configuration.ts";
 
 /** Commands that a system starts: their pages are in section 8. */

@@ -10,12 +10,11 @@ export interface Finding {
   readonly message: string;
 }
 
-/** The folder to which the finding belongs: a room of the program, a package, or a folder of the root. */
+/** The folder to which the finding belongs: a package, or a folder of the root. */
 export function ownerOf(path: string): string {
   const parts = path.split("/");
   if (parts[0] !== "packages") return parts.length > 1 ? parts[0]! : ".";
-  const room = parts[2] === "src" && parts.length > 4 && parts[1] === "nodeyard";
-  return parts.slice(0, room ? 4 : 2).join("/");
+  return parts.slice(0, 3).join("/");
 }
 
 /** One block per folder, errors first. */

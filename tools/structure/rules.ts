@@ -1,157 +1,25 @@
 /** The house rules as tables. They correspond to docs/design/house.md: change a line here only together with that page. */
 
-/** Packages of ours that each package may import, types included. */
-export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  "@nodeyard/runtime": [],
-  "@nodeyard/zookeeper": [],
-  "@nodeyard/model": [],
-  "@nodeyard/keyscan": ["@nodeyard/runtime"],
-  "@nodeyard/sliver-protocol": ["@nodeyard/runtime"],
-  "@nodeyard/tree": ["@nodeyard/runtime", "@nodeyard/zookeeper"],
-  "@nodeyard/driver": ["@nodeyard/model", "@nodeyard/runtime"],
-  "@nodeyard/client": ["@nodeyard/model", "@nodeyard/runtime"],
-  "@nodeyard/dashboard": ["@nodeyard/client"],
-  "@nodeyard/sliver": ["@nodeyard/runtime", "@nodeyard/sliver-protocol"],
-  "@nodeyard/driver-sliver": [
-    "@nodeyard/driver",
-    "@nodeyard/model",
-    "@nodeyard/runtime",
-    "@nodeyard/sliver-protocol",
-  ],
-  "@nodeyard/driver-*": ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"],
-  nodeyard: [
-    "@nodeyard/client",
-    "@nodeyard/dashboard",
-    "@nodeyard/driver",
-    "@nodeyard/driver-*",
-    "@nodeyard/keyscan",
-    "@nodeyard/model",
-    "@nodeyard/runtime",
-    // A sliver manager runs on other machines: the program knows the protocol, never the manager.
-    "@nodeyard/sliver-protocol",
-    "@nodeyard/tree",
-    "@nodeyard/zookeeper",
-  ],
-};
+/** The floors of the house below `packages`, lowest first: a package imports what stands on its own floor or below. */
+export const FLOORS: readonly string[] = ["base", "slivers", "drivers", "pool", "faces", "nodeyard"];
 
-/** The package whose `src` is divided into rooms. */
-export const PROGRAM = "nodeyard";
-
-export interface Room {
-  /** Rooms whose door it may import. */
-  readonly rooms: readonly string[];
-  /** Packages of ours that it may import. */
-  readonly packages: readonly string[];
-}
-
-const EVERY_ROOM = [
-  "api",
-  "asking",
-  "builder",
-  "cli",
-  "config",
-  "coordination",
-  "launcher",
-  "listing",
-  "machine",
-  "metrics",
-  "operations",
-  "planning",
-  "scheduler",
-  "telemetry",
-  "view",
-] as const;
-
-/** The rooms of the program. `process` puts them together; `cli` and `bin` start it, and nothing imports `bin`. */
-export const ROOMS: Readonly<Record<string, Room>> = {
-  telemetry: { rooms: [], packages: ["@nodeyard/model", "@nodeyard/runtime"] },
+/** Packages that one must not need, although its floor would allow it. */
+export const NEVER: Readonly<Record<string, readonly string[]>> = {
   // No driver by name: drivers supply their part of the schema through the contract.
-  config: { rooms: [], packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"] },
-  view: { rooms: ["telemetry"], packages: ["@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"] },
+  "@nodeyard/config": ["@nodeyard/driver-*"],
   // Pure: no tree, so that it cannot wait for one.
-  scheduler: {
-    rooms: ["config", "view"],
-    packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"],
-  },
-  operations: {
-    rooms: ["asking", "config", "scheduler", "telemetry", "view"],
-    packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
-  },
-  // What every daemon does with the tree: locks, fenced writes, its components. It knows neither nodes nor images.
-  coordination: {
-    rooms: ["telemetry", "view"],
-    packages: [
-      "@nodeyard/driver",
-      "@nodeyard/model",
-      "@nodeyard/runtime",
-      "@nodeyard/tree",
-      "@nodeyard/zookeeper",
-    ],
-  },
-  // Members answer, operations ask: neither imports the other.
-  asking: {
-    rooms: ["coordination", "telemetry", "view"],
-    packages: ["@nodeyard/runtime", "@nodeyard/tree"],
-  },
-  launcher: {
-    rooms: ["asking", "config", "coordination", "operations", "scheduler", "telemetry", "view"],
-    packages: [
-      "@nodeyard/driver",
-      "@nodeyard/model",
-      "@nodeyard/runtime",
-      "@nodeyard/tree",
-      "@nodeyard/zookeeper",
-    ],
-  },
-  builder: {
-    rooms: ["asking", "config", "coordination", "operations", "telemetry", "view"],
-    packages: [
-      "@nodeyard/driver",
-      "@nodeyard/model",
-      "@nodeyard/runtime",
-      "@nodeyard/tree",
-      "@nodeyard/zookeeper",
-    ],
-  },
-  // A launcher as it is in production, on a tree in memory and in virtual time.
-  planning: {
-    rooms: ["config", "launcher", "telemetry", "view"],
-    packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
-  },
-  // What a process knows of where it runs. Nothing else is loaded for it, since every command needs it.
-  machine: { rooms: [], packages: ["@nodeyard/runtime"] },
-  // What lists look like, on a terminal and over HTTP.
-  listing: { rooms: ["operations"], packages: ["@nodeyard/model"] },
-  // Figures of the whole, and the two ways out for all figures. The election says which launcher tells of what all see.
-  metrics: {
-    rooms: ["coordination", "telemetry", "view"],
-    packages: ["@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
-  },
-  // No tree: skins of operations.
-  api: {
-    rooms: ["config", "listing", "metrics", "operations", "telemetry", "view"],
-    packages: ["@nodeyard/client", "@nodeyard/dashboard", "@nodeyard/model", "@nodeyard/runtime"],
-  },
-  cli: {
-    rooms: ["api", "config", "listing", "machine", "operations", "planning", "process", "telemetry", "view"],
-    packages: [
-      "@nodeyard/client",
-      // Loaded by the commands that act on sliver hosts, and by nothing else.
-      "@nodeyard/driver-sliver",
-      "@nodeyard/model",
-      "@nodeyard/runtime",
-      "@nodeyard/sliver-protocol",
-    ],
-  },
-  process: { rooms: EVERY_ROOM.filter((room) => room !== "cli"), packages: PACKAGES[PROGRAM]! },
-  bin: { rooms: [...EVERY_ROOM, "process"], packages: PACKAGES[PROGRAM]! },
+  "@nodeyard/scheduler": ["@nodeyard/tree", "@nodeyard/zookeeper", "@nodeyard/coordination"],
+  // A skin of operations.
+  "@nodeyard/api": ["@nodeyard/tree", "@nodeyard/zookeeper"],
+  // A sliver manager runs on other machines: the others know the protocol, never the manager.
+  "*": ["@nodeyard/sliver"],
 };
 
 /** Dependencies that a package loads by a name from its configuration, without an import. */
-export const LOADED_BY_NAME: Readonly<Record<string, string>> = { [PROGRAM]: "@nodeyard/driver-*" };
+export const LOADED_BY_NAME: Readonly<Record<string, string>> = { nodeyard: "@nodeyard/driver-*" };
 
 /** The folder of a driver, ours or an example's, at the start of a path. */
-export const DRIVER_FOLDER = /^(packages|examples)\/driver-[a-z0-9-]+(?=\/)/;
+export const DRIVER_FOLDER = /^(packages\/drivers\/(?!kit|testkit)|examples\/driver-)[a-z0-9-]+(?=\/)/;
 
 /** Files that every driver has. */
 export const DRIVER_FILES: readonly string[] = [

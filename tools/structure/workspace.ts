@@ -14,7 +14,7 @@ export interface Manifest {
 
 export interface Package {
   readonly name: string;
-  /** `packages/<folder>`, relative to the root. */
+  /** `packages/<floor>/<folder>`, relative to the root. */
   readonly folder: string;
   readonly manifest: Manifest;
 }
@@ -46,10 +46,11 @@ const SKIPPED = new Set(["node_modules", "dist", "coverage", "generated"]);
 export function readWorkspace(root: string): Workspace {
   const manifest = readManifest(join(root, "package.json"));
   const packages = folders(join(root, "packages"))
-    .filter((name) => existsSync(join(root, "packages", name, "package.json")))
-    .map((name): Package => {
-      const own = readManifest(join(root, "packages", name, "package.json"));
-      return { name: own.name, folder: `packages/${name}`, manifest: own };
+    .flatMap((floor) => folders(join(root, "packages", floor)).map((name) => `packages/${floor}/${name}`))
+    .filter((folder) => existsSync(join(root, folder, "package.json")))
+    .map((folder): Package => {
+      const own = readManifest(join(root, folder, "package.json"));
+      return { name: own.name, folder, manifest: own };
     });
   const files = [
     ...packages.flatMap((one) => [
@@ -93,10 +94,9 @@ function readFile(root: string, path: string, part: SourceFile["part"], owner?: 
   return { path, tokens, imports: importsOf(tokens), lines, part, ...(owner ? { package: owner } : {}) };
 }
 
-/** The room of a file of the program: the folder below `src`, or undefined for a file directly in `src`. */
-export function roomOf(file: Pick<SourceFile, "path" | "package">): string | undefined {
-  const inside = file.path.slice(`${file.package?.folder}/src/`.length);
-  return inside.includes("/") ? inside.slice(0, inside.indexOf("/")) : undefined;
+/** The floor of a package. */
+export function floorOf({ folder }: Package): string {
+  return folder.split("/")[1]!;
 }
 
 /** `@scope/name/sub` and `name/sub` split into package and subpath (`.` or `./sub`). */

@@ -14,9 +14,9 @@ export const SLOW: readonly Suite[] = [
     name: "kills",
     about: "processes that are killed repeatedly, on each store",
     include: [
-      "packages/nodeyard/test/images/killed*.test.ts",
-      "packages/nodeyard/test/slivers/killed.test.ts",
-      "packages/nodeyard/test/rules/rule-10-durable.test.ts",
+      "packages/nodeyard/process/test/images/killed*.test.ts",
+      "packages/nodeyard/process/test/slivers/killed.test.ts",
+      "packages/pool/launcher/test/rules/rule-10-durable.test.ts",
       "testing/aws/test/launchers.test.ts",
       "testing/chaos/**/*.test.ts",
     ],
@@ -25,8 +25,8 @@ export const SLOW: readonly Suite[] = [
     name: "aws",
     about: "the driver for AWS on a server that speaks its wire, which PyPI's moto is",
     include: [
-      "packages/driver-aws/test/**/*.test.ts",
-      "packages/nodeyard/test/process/aws-*.test.ts",
+      "packages/drivers/aws/test/**/*.test.ts",
+      "packages/nodeyard/process/test/aws-*.test.ts",
       "testing/aws/test/boto3.test.ts",
     ],
   },
@@ -35,8 +35,8 @@ export const SLOW: readonly Suite[] = [
     about: "machines that boot, and images that are built and booted",
     include: [
       "testing/qemu/**/*.test.ts",
-      "packages/driver-qemu/test/{conformance,parked}.test.ts",
-      "packages/nodeyard/test/images/{command-line,diskimage-builder}.test.ts",
+      "packages/drivers/qemu/test/{conformance,parked}.test.ts",
+      "packages/nodeyard/process/test/images/{command-line,diskimage-builder}.test.ts",
     ],
   },
   {
@@ -47,17 +47,17 @@ export const SLOW: readonly Suite[] = [
   {
     name: "pages",
     about: "tutorials, read from top to bottom and from bottom to top; what operators paste; and the site",
-    include: ["testing/pages/**/*.test.ts", "packages/nodeyard/test/pages/*.test.ts"],
+    include: ["testing/pages/**/*.test.ts", "packages/nodeyard/cli/test/pages/*.test.ts"],
   },
   {
     name: "servers",
     about: "ZooKeeper servers that stop, lag and come back",
     include: [
-      "packages/zookeeper/test/session.test.ts",
-      "packages/zookeeper/test/recipes/{lock-outage,tree-cache,kazoo-lock}.test.ts",
-      "packages/tree/test/zookeeper/*.test.ts",
-      "packages/tree/test/conformance/wire.test.ts",
-      "packages/nodeyard/test/process/{zookeeper,restart,rest,explain-members,looked-at,alerts}.test.ts",
+      "packages/base/zookeeper/test/session.test.ts",
+      "packages/base/zookeeper/test/recipes/{lock-outage,tree-cache,kazoo-lock}.test.ts",
+      "packages/base/tree/test/zookeeper/*.test.ts",
+      "packages/base/tree/test/conformance/wire.test.ts",
+      "packages/nodeyard/process/test/{zookeeper,restart,rest,explain-members,looked-at,alerts}.test.ts",
     ],
   },
   {
@@ -70,7 +70,7 @@ export const SLOW: readonly Suite[] = [
     about: "kept seeds of the simulation, mutants, histories replayed on real stores, and a day of requests",
     include: [
       "simulation/{simulation,replay/replay}.test.ts",
-      "packages/nodeyard/test/launcher/estimate-day.test.ts",
+      "packages/pool/launcher/test/estimate-day.test.ts",
     ],
   },
 ];

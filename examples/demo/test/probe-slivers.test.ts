@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemMachine } from "@nodeyard/telemetry/machine";
 import { expect, onTestFinished, test } from "vitest";
-import { systemMachine } from "../../../packages/nodeyard/src/machine/index.ts";
 import { probeSlivers } from "../probe-slivers.ts";
 
 const PROGRAMS = ["lxc-start", "mkfs.btrfs", "btrfs", "nft", "ip", "tc", "sshd", "ssh", "setpriv"];

@@ -1,4 +1,4 @@
-import { driverConformance } from "@nodeyard/driver/conformance";
+import { driverConformance } from "@nodeyard/driver-testkit";
 import { describe, expect, test } from "vitest";
 import { labDriver } from "../src/index.ts";
 import { labRig } from "./rig.ts";

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DriverContext, DriverError } from "@nodeyard/driver";
-import type { ConformanceRig } from "@nodeyard/driver/conformance";
+import type { ConformanceRig } from "@nodeyard/driver-testkit";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import type { LabProviderConfig } from "../src/config.ts";
 import { Boards } from "../src/edge/boards.ts";

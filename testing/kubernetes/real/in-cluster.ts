@@ -11,7 +11,7 @@ import { ProcessKubelet } from "../process-kubelet.ts";
 import { KubernetesSite } from "../site.ts";
 
 const run = promisify(execFile);
-const BIN = fileURLToPath(new URL("../../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const JOB_MS = 300_000;
 
 let site: KubernetesSite;

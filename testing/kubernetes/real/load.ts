@@ -14,7 +14,7 @@ import { KubernetesSite } from "../site.ts";
 
 const run = promisify(execFile);
 const PODS = Number(process.env.NODEYARD_KUBERNETES_PODS || 1_000);
-const BIN = fileURLToPath(new URL("../../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const JOB_MS = 1_500_000;
 /** Calls for a pod and its life: namespace, account, binding, pod, token, deletion. */
 const CALLS = 6;

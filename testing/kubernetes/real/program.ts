@@ -11,7 +11,7 @@ import { freePort, startZooKeeper, type ZooKeeperServer } from "../../zookeeper/
 import { KubernetesSite } from "../site.ts";
 
 const run = promisify(execFile);
-const BIN = fileURLToPath(new URL("../../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 

@@ -64,7 +64,7 @@ mount --bind -o ro "$repository" "$root/opt/nodeyard"
 mount --bind -o ro "$folder/bundle" "$root/opt/bundle"
 mount --bind -o ro "$here" "$root/opt/first-job"
 cp "$(readlink -f "$node")" "$root/usr/local/bin/node"
-printf '#!/bin/sh\nexec node --disable-warning=ExperimentalWarning /opt/nodeyard/packages/nodeyard/src/bin/nodeyard.ts "$@"\n' >"$root/usr/local/bin/nodeyard"
+printf '#!/bin/sh\nexec node --disable-warning=ExperimentalWarning /opt/nodeyard/packages/nodeyard/cli/src/bin/nodeyard.ts "$@"\n' >"$root/usr/local/bin/nodeyard"
 chmod 755 "$root/usr/local/bin/nodeyard"
 hostname big-0
 echo "nameserver 198.18.220.2" >"$root/etc/resolv.conf"

@@ -28,7 +28,7 @@ const JOB = "first-job";
 function fail(why: string): never {
   process.stderr.write(`${why}
 usage: main.ts [${JOB} | lxc-SUITE ...]
-  lxc-SUITE   as in packages/*/test, with any part of its path; default: all
+  lxc-SUITE   as in packages/*/*/test, with any part of its path; default: all
   ${JOB}   npm run e2e:first-job
 `);
   process.exit(2);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { stream } from "./stream.ts";
 
 const RELEASE = "bookworm";
-/** What `sliverd` needs of Debian (packages/sliver/README.md), and what its tests call, also in slivers and against registries. */
+/** What `sliverd` needs of Debian (packages/slivers/manager/README.md), and what its tests call, also in slivers and against registries. */
 const PACKAGES = [
   ...["lxc", "lxcfs", "btrfs-progs", "nftables", "iproute2", "openssh-server", "openssh-client"],
   ...["util-linux", "mmdebstrap", "perl-base", "procps", "python3-minimal", "curl", "openssl", "zstd"],

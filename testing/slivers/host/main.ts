@@ -70,7 +70,7 @@ try {
   const config = join(folder, "sliverd.json");
   const bundle = join(folder, "bundle");
   const cli = (...words: readonly string[]) =>
-    node("packages/nodeyard/src/bin/nodeyard.ts", "--state", state, "sliverd", ...words);
+    node("packages/nodeyard/cli/src/bin/nodeyard.ts", "--state", state, "sliverd", ...words);
   await writeFile(config, JSON.stringify(SLIVERD));
   await rm(bundle, { recursive: true, force: true });
   await step("sliverd's programs are bundled", () => node("tools/build/main.ts", "--bundle", bundle));

@@ -5,18 +5,22 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeCode } from "../code.ts";
-import { readPackages } from "../packages.ts";
+import { partsOf, readPackages } from "../packages.ts";
 import { rewriteRequires } from "../specifiers.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url));
-const PACKAGE = join(REPOSITORY, "packages/nodeyard");
+const PACKAGE = join(REPOSITORY, "packages/nodeyard/cli");
 const HOOK = join(import.meta.dirname, "print-loaded.mjs");
 const PROGRAM = "src/bin/nodeyard.cjs";
+
+const all = readPackages(REPOSITORY);
+const program = all.find(({ manifest }) => manifest.name === "nodeyard")!;
+const parts = partsOf(program, all);
 
 let built: string;
 beforeAll(async () => {
   built = mkdtempSync(join(tmpdir(), "nodeyard-loaded-"));
-  await writeCode(readPackages(REPOSITORY).find(({ folder }) => folder === "nodeyard")!, built);
+  await writeCode(program, built, parts);
   mkdirSync(join(built, "src/bin"), { recursive: true });
   for (const file of ["package.json", PROGRAM])
     writeFileSync(join(built, file), rewriteRequires(readFileSync(join(PACKAGE, file), "utf8")));
@@ -38,8 +42,8 @@ function loaded(folder: string, ...words: readonly string[]) {
 function packageOf(url: string): string {
   const [, inside] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? [];
   if (inside !== undefined) return inside;
-  const [, ours] = /\/packages\/([^/]+)\//.exec(url) ?? [];
-  return ours === undefined || ours === "nodeyard" ? "nodeyard" : `@nodeyard/${ours}`;
+  const ours = all.find(({ path }) => url.includes(`${path}/`));
+  return ours === undefined || parts.includes(ours) ? "nodeyard" : ours.manifest.name;
 }
 
 describe("a command loads what it needs and nothing else", () => {

@@ -7,7 +7,7 @@ const SUITES: readonly Suite[] = [
   { ...some, name: "check", always: true },
   { ...some, name: "far-end", turn: 5 },
   { ...some, name: "cloud", covers: ["packages/driver-cloud/**"], turn: 2, needs: ["far-end"] },
-  { ...some, name: "kills", covers: ["packages/tree/**"], turn: 3 },
+  { ...some, name: "kills", covers: ["packages/base/tree/**"], turn: 3 },
 ];
 
 function chosen(situation: Partial<Situation>): Record<string, string> {

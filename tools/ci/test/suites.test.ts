@@ -10,13 +10,7 @@ const FILES = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8", m
   .trim()
   .split("\n");
 /** What is installed or run by users, without what only describes it. */
-const PRODUCT = [
-  "packages/*/{src,browser,build}/**",
-  "packages/*/src/*",
-  "elements/**",
-  "packaging/**",
-  "examples/**",
-];
+const PRODUCT = ["packages/*/*/{src,browser,build}/**", "elements/**", "packaging/**", "examples/**"];
 
 const isIn = (path: string, patterns: readonly string[]) => patterns.some((one) => matchesGlob(path, one));
 

@@ -1,4 +1,4 @@
-import { uninstalledDrivers } from "nodeyard";
+import { uninstalledDrivers } from "@nodeyard/process";
 import { expect, test } from "vitest";
 import { configurationSchema } from "../configuration.ts";
 import type { JsonSchema } from "../json-schema.ts";

@@ -2,9 +2,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemMachine } from "@nodeyard/telemetry/machine";
+import { describeProgram } from "nodeyard";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { describeProgram } from "../../../packages/nodeyard/src/cli/index.ts";
-import { systemMachine } from "../../../packages/nodeyard/src/machine/index.ts";
 import { requireTools } from "../../../testing/skipped.ts";
 import { manualPages, type Pages, sliverHostPages } from "../manual.ts";
 

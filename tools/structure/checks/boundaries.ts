@@ -1,110 +1,96 @@
-import { posix } from "node:path";
 import type { Finding } from "../findings.ts";
 import type { Import } from "../imports.ts";
-import { matches, PACKAGES, PROGRAM, ROOMS } from "../rules.ts";
+import { FLOORS, matches, NEVER } from "../rules.ts";
 import {
+  floorOf,
   isRelative,
   type Package,
   resolveRelative,
-  roomOf,
   type SourceFile,
   splitSpecifier,
   type Workspace,
 } from "../workspace.ts";
 
-const ROOM_DOOR = new RegExp(`^packages/${PROGRAM}/src/[^/]+/index\\.ts$`);
-
-/** Which package and which room may import which others, only through doors. */
+/**
+ * No import runs up a floor, no package needs one that needs it, and each is entered through its doors. That a package declares what it
+ * imports is checked with its dependencies.
+ */
 export function checkBoundaries(workspace: Workspace): Finding[] {
   return [
-    ...workspace.packages.filter((one) => allowedOf(one) === undefined).map(unknownPackage),
+    ...workspace.packages.filter((one) => !FLOORS.includes(floorOf(one))).map(unknownFloor),
+    ...workspace.packages.flatMap((one) => checkNeeds(workspace, one)),
     ...workspace.files.flatMap((file) =>
       file.imports.flatMap((one) =>
-        isRelative(one.specifier) ? checkRelative(file, one) : checkNamed(workspace, file, one),
+        isRelative(one.specifier) ? checkRelative(workspace, file, one) : checkNamed(workspace, file, one),
       ),
     ),
   ];
 }
 
-function allowedOf(owner: Package): readonly string[] | undefined {
-  const pattern = Object.keys(PACKAGES).find((name) => matches(owner.name, [name]));
-  return pattern === undefined ? undefined : PACKAGES[pattern];
+function unknownFloor(owner: Package): Finding {
+  return inManifest(owner, `${floorOf(owner)} is no floor of the house; they are ${FLOORS.join(", ")}`);
 }
 
-function unknownPackage(owner: Package): Finding {
-  const message = `package ${owner.name} is in no table: add it to PACKAGES in tools/structure/rules.ts`;
-  return { rule: "boundary", severity: "error", path: `${owner.folder}/package.json`, message };
+/** What a package may need follows from its manifest: floors, circles, and the few that the table forbids. */
+function checkNeeds(workspace: Workspace, owner: Package): Finding[] {
+  const forbidden = [...(NEVER[owner.name] ?? []), ...NEVER["*"]!];
+  return needsOf(workspace, owner).flatMap((needed) => {
+    if (matches(needed.name, forbidden)) return [inManifest(owner, `must not need ${needed.name}`)];
+    const [own, other] = [owner, needed].map((one) => FLOORS.indexOf(floorOf(one)));
+    if (other! > own!)
+      return [inManifest(owner, `needs ${needed.name}, which stands on a higher floor, ${floorOf(needed)}`)];
+    const isBack = reach(workspace, needed).has(owner);
+    return isBack ? [inManifest(owner, `needs ${needed.name}, which needs it, too`)] : [];
+  });
+}
+
+function needsOf({ packages }: Workspace, { manifest }: Package): Package[] {
+  const { dependencies, peerDependencies, optionalDependencies } = manifest;
+  const names = Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies });
+  return packages.filter(({ name }) => names.includes(name));
+}
+
+function reach(workspace: Workspace, from: Package): ReadonlySet<Package> {
+  const seen = new Set([from]);
+  for (const one of seen) for (const next of needsOf(workspace, one)) seen.add(next);
+  return seen;
 }
 
 function checkNamed(workspace: Workspace, file: SourceFile, one: Import): Finding[] {
   const { name, subpath } = splitSpecifier(one.specifier);
   const target = workspace.packages.find((candidate) => candidate.name === name);
   if (target === undefined) return [];
-  const exported = target.manifest.exports ?? {};
-  if (!(subpath in exported))
-    return [
-      finding(
-        file,
-        one,
-        `${one.specifier} is no door of ${name}; it exports ${Object.keys(exported).join(", ")}`,
-      ),
-    ];
-  if (file.part !== "src" || file.package === undefined) return [];
-  if (target === file.package)
-    return [finding(file, one, `imports its own package by name; use a relative path`)];
-  const allowed = allowedOf(file.package) ?? [];
-  if (!matches(name, allowed))
-    return [
-      finding(file, one, `${file.package.name} must not import ${name}; it may import ${list(allowed)}`),
-    ];
-  return file.package.name === PROGRAM ? checkRoomPackage(file, one, name) : [];
+  const doors = target.manifest.exports ?? {};
+  if (!(subpath in doors)) {
+    const others = Object.keys(doors).join(", ");
+    return [finding(file, one, `${one.specifier} is no door of ${name}; it exports ${others}`)];
+  }
+  const isOwn = target === file.package && file.part === "src";
+  return isOwn ? [finding(file, one, `imports its own package by name; use a relative path`)] : [];
 }
 
-function checkRoomPackage(file: SourceFile, one: Import, name: string): Finding[] {
-  const room = roomOf(file);
-  const rule = room === undefined ? undefined : ROOMS[room];
-  if (rule === undefined || matches(name, rule.packages)) return [];
-  return [finding(file, one, `room ${room} must not import ${name}; it may import ${list(rule.packages)}`)];
-}
-
-function checkRelative(file: SourceFile, one: Import): Finding[] {
+function checkRelative({ packages }: Workspace, file: SourceFile, one: Import): Finding[] {
   const target = resolveRelative(file, one.specifier);
   if (!/\.(tsx?|json)$/.test(target)) return [finding(file, one, `${one.specifier} needs the ending .ts`)];
-  const owner = file.package?.folder;
-  if (owner === undefined) {
-    // The program is no library: a generator can use only its rooms' doors.
-    const reaches = target.startsWith("packages/") && !ROOM_DOOR.test(target);
-    return reaches ? [finding(file, one, `reaches into ${target}; import the package by its name`)] : [];
+  const into = packages.find(({ folder }) => target.startsWith(`${folder}/`));
+  const inSource = file.part === "src";
+  if (into === file.package) {
+    const allowed = !inSource || into === undefined || target.startsWith(`${into.folder}/src/`);
+    if (allowed || target === `${into.folder}/package.json`) return [];
+    return [finding(file, one, `src must not import ${target}`)];
   }
-  if (!target.startsWith(`${owner}/`)) {
-    const shared = file.part === "test" && !target.startsWith("packages/");
-    return shared ? [] : [finding(file, one, `leaves ${owner}; import packages by their name`)];
-  }
-  if (file.part !== "src") return [];
-  if (target === `${owner}/package.json`) return [];
-  if (!target.startsWith(`${owner}/src/`)) return [finding(file, one, `src must not import ${target}`)];
-  return file.package?.name === PROGRAM ? checkRoom(file, one, target) : [];
+  if (!inSource && (into === undefined || sharesWithTests(file, into, target))) return [];
+  return [finding(file, one, `reaches into ${target}; import the package by its name`)];
 }
 
-function checkRoom(file: SourceFile, one: Import, target: string): Finding[] {
-  const from = roomOf(file);
-  const to = roomOf({ path: target, ...(file.package ? { package: file.package } : {}) });
-  if (from === to) return [];
-  if (to === undefined)
-    return [finding(file, one, `imports the program's own door; import the room instead`)];
-  if (to === "bin") return [finding(file, one, `nothing imports bin`)];
-  if (posix.basename(target) !== "index.ts" || target.split("/").length !== 5)
-    return [finding(file, one, `goes past the door of ${to}; import ${to}/index.ts`)];
-  if (from === undefined) return [];
-  const rule = ROOMS[from];
-  if (rule === undefined)
-    return [finding(file, one, `room ${from} is in no table: add it to ROOMS in tools/structure/rules.ts`)];
-  if (rule.rooms.includes(to)) return [];
-  return [finding(file, one, `room ${from} must not import room ${to}; it may import ${list(rule.rooms)}`)];
+/** Tests share rigs, and look inside packages of their own floor and of those below. */
+function sharesWithTests({ package: owner }: SourceFile, into: Package, target: string): boolean {
+  if (target.startsWith(`${into.folder}/test/`)) return true;
+  return owner !== undefined && FLOORS.indexOf(floorOf(into)) <= FLOORS.indexOf(floorOf(owner));
 }
 
-function list(names: readonly string[]): string {
-  return names.length === 0 ? "nothing of ours" : names.join(", ");
+function inManifest({ folder }: Package, message: string): Finding {
+  return { rule: "boundary", severity: "error", path: `${folder}/package.json`, message };
 }
 
 function finding(file: SourceFile, one: Import, message: string): Finding {

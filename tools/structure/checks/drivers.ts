@@ -13,7 +13,7 @@ import {
 } from "../workspace.ts";
 import { checkEffects } from "./effects.ts";
 
-const KIT = "@nodeyard/driver/conformance";
+const KIT = "@nodeyard/driver-testkit";
 
 /**
  * All drivers have the same shape, those of this repository and the examples: fixed files, so that a reader knows the path; the one

@@ -1,5 +1,5 @@
 import { type ErrorUse, errorUses } from "../error-codes.ts";
-import type { Finding } from "../findings.ts";
+import { type Finding, ownerOf } from "../findings.ts";
 import type { Workspace } from "../workspace.ts";
 
 /** Programs compare codes, so a code has one meaning: one class, or one package that throws it without a class. */
@@ -7,7 +7,7 @@ export function checkErrorCodes(workspace: Workspace): Finding[] {
   const byCode = new Map<string, ErrorUse[]>();
   for (const use of errorUses(workspace)) byCode.set(use.code, [...(byCode.get(use.code) ?? []), use]);
   return [...byCode].flatMap(([code, uses]) => {
-    const owners = new Set(uses.map((use) => use.className ?? packageOf(use.path)));
+    const owners = new Set(uses.map((use) => use.className ?? ownerOf(use.path)));
     if (owners.size < 2) return [];
     const first = uses[0]!;
     return uses.slice(1).map(({ path, line }) => {
@@ -15,8 +15,4 @@ export function checkErrorCodes(workspace: Workspace): Finding[] {
       return { rule: "error-code", severity: "error" as const, path, line, message };
     });
   });
-}
-
-function packageOf(path: string): string {
-  return path.split("/").slice(0, 2).join("/");
 }

@@ -5,7 +5,7 @@ import type { Workspace } from "../workspace.ts";
 
 const TESTS = /^testing\/|\/test\//;
 /** The limit itself is what is tested. */
-const TESTED = /keyscan\/test\/hostile|process\/rest\.test/;
+const TESTED = /keyscan\/test\/hostile|process\/test\/rest\.test/;
 const FIXED = [
   // Of a test or a hook, of what is polled for, of a program.
   /(?<![-\w])timeout: \d[\d_]{3,}/,

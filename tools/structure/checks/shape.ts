@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Finding } from "../findings.ts";
-import { LINES_FAIL, LINES_WARN, PROGRAM, ROOMS } from "../rules.ts";
-import { roomOf, type Workspace } from "../workspace.ts";
+import { LINES_FAIL, LINES_WARN } from "../rules.ts";
+import type { Workspace } from "../workspace.ts";
 
 const KEBAB_FILE = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|bench|d|schema))*\.tsx?$/;
 const KEBAB_FOLDER = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
-/** Length and name of files, doors and READMEs of packages, doors of rooms. */
+/** Length and name of files, doors and READMEs of packages. */
 export function checkShape(workspace: Workspace): Finding[] {
-  return [...lengths(workspace), ...names(workspace), ...doors(workspace), ...rooms(workspace)];
+  return [...lengths(workspace), ...names(workspace), ...doors(workspace)];
 }
 
 function lengths({ files }: Workspace): Finding[] {
@@ -45,26 +45,6 @@ function doors({ root, packages }: Workspace): Finding[] {
       ),
     ];
   });
-}
-
-function rooms({ root, files }: Workspace): Finding[] {
-  const program = files.filter((file) => file.package?.name === PROGRAM && file.part === "src");
-  const seen = new Map<string, string>();
-  const loose: Finding[] = [];
-  for (const file of program) {
-    const room = roomOf(file);
-    if (room !== undefined) seen.set(room, `${file.package!.folder}/src/${room}`);
-    else if (basename(file.path) !== "index.ts")
-      loose.push(error("door", file.path, "is outside of every room"));
-  }
-  return [
-    ...loose,
-    ...[...seen].flatMap(([room, folder]) => {
-      if (!Object.hasOwn(ROOMS, room)) return [error("door", folder, `room ${room} is in no table (ROOMS)`)];
-      const needs = room !== "bin" && !existsSync(join(root, folder, "index.ts"));
-      return needs ? [error("door", folder, `room ${room} has no index.ts`)] : [];
-    }),
-  ];
 }
 
 function error(rule: string, path: string, message: string): Finding {

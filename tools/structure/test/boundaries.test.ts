@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { findingsIn, manifest } from "./tree.ts";
 
 const program = (dependencies: Readonly<Record<string, string>>) => ({
-  "packages/nodeyard/package.json": manifest("nodeyard", dependencies),
+  "packages/nodeyard/cli/package.json": manifest("nodeyard", dependencies),
 });
 
 describe("boundaries", () => {
@@ -10,61 +10,63 @@ describe("boundaries", () => {
     expect(findingsIn({})).toEqual([]);
   });
 
-  it("refuses a package that the table does not grant", () => {
+  it("refuses a package on a higher floor, in a circle, and one that its table forbids", () => {
     const files = {
-      "packages/model/package.json": manifest("@nodeyard/model", { "@nodeyard/runtime": "1" }),
-      "packages/model/src/index.ts": 'export { one } from "@nodeyard/runtime";\n',
+      "packages/base/model/package.json": manifest("@nodeyard/model", { nodeyard: "1" }),
+      "packages/base/model/src/index.ts": 'export { three } from "nodeyard";\n',
+      "packages/pool/scheduler/package.json": manifest("@nodeyard/scheduler", { "@nodeyard/tree": "1" }),
+      "packages/pool/scheduler/README.md": "scheduler",
+      "packages/pool/scheduler/src/index.ts": 'import "@nodeyard/tree";\n',
+      "packages/pool/view/package.json": manifest("@nodeyard/view", { "@nodeyard/config": "1" }),
+      "packages/pool/view/README.md": "view",
+      "packages/pool/view/src/index.ts": 'import "@nodeyard/config";\n',
+      "packages/pool/config/package.json": manifest("@nodeyard/config", { "@nodeyard/view": "1" }),
+      "packages/pool/config/README.md": "config",
+      "packages/pool/config/src/index.ts": "\n",
+      "packages/pool/config/src/other.ts": 'import "@nodeyard/view";\n',
+      "packages/base/tree/package.json": manifest("@nodeyard/tree"),
+      "packages/base/tree/README.md": "tree",
+      "packages/base/tree/src/index.ts": "\n",
     };
     expect(findingsIn(files)).toEqual([
-      "boundary packages/model/src/index.ts:1 @nodeyard/model must not import @nodeyard/runtime; it may import nothing of ours",
+      "boundary packages/base/model/package.json needs nodeyard, which stands on a higher floor, nodeyard",
+      "boundary packages/pool/config/package.json needs @nodeyard/view, which needs it, too",
+      "boundary packages/pool/scheduler/package.json must not need @nodeyard/tree",
+      "boundary packages/pool/view/package.json needs @nodeyard/config, which needs it, too",
     ]);
   });
 
-  it("refuses a package that is in no table", () => {
+  it("refuses a package that stands on no floor", () => {
     const files = {
-      "packages/extra/package.json": manifest("@nodeyard/extra"),
-      "packages/extra/README.md": "extra",
-      "packages/extra/src/index.ts": "export {};\n",
+      "packages/attic/extra/package.json": manifest("@nodeyard/extra"),
+      "packages/attic/extra/README.md": "extra",
+      "packages/attic/extra/src/index.ts": "export {};\n",
     };
-    expect(findingsIn(files)).toEqual([expect.stringContaining("package @nodeyard/extra is in no table")]);
+    expect(findingsIn(files)).toEqual([
+      expect.stringContaining("packages/attic/extra/package.json attic is no floor of the house"),
+    ]);
   });
 
-  it("refuses ways past a package's door", () => {
+  it("refuses ways past a package's door; tests look inside their own floor and those below", () => {
     const files = {
       ...program({ "@nodeyard/model": "1" }),
-      "packages/nodeyard/src/index.ts":
-        'export { two } from "@nodeyard/model/src/index.ts";\nexport { one } from "../../runtime/src/index.ts";\n',
-      "bench/main.ts":
-        'import "../packages/model/src/index.ts";\nimport "../packages/nodeyard/src/view/index.ts";\n',
+      "packages/nodeyard/cli/src/index.ts":
+        'export { two } from "@nodeyard/model/src/index.ts";\nexport { one } from "../../../base/runtime/src/index.ts";\n',
+      "packages/nodeyard/cli/test/a.test.ts": 'import "../../../base/runtime/src/index.ts";\n',
+      "packages/base/runtime/test/a.test.ts": 'import "../../../nodeyard/cli/src/index.ts";\n',
+      "packages/base/runtime/test/b.test.ts":
+        'import "../../../nodeyard/cli/test/a.test.ts";\nimport "../../../../tools/a.ts";\n',
+      "tools/a.ts": 'import "../packages/base/model/src/index.ts";\n',
     };
     expect(findingsIn(files)).toEqual([
       expect.stringContaining(
-        "nodeyard/src/index.ts:1 @nodeyard/model/src/index.ts is no door of @nodeyard/model",
+        "runtime/test/a.test.ts:1 reaches into packages/nodeyard/cli/src/index.ts; import the package by its name",
       ),
-      expect.stringContaining("nodeyard/src/index.ts:2 leaves packages/nodeyard"),
-      expect.stringContaining("bench/main.ts:1 reaches into packages/model/src/index.ts"),
-    ]);
-  });
-
-  it("holds rooms to their table and to their doors", () => {
-    const files = {
-      ...program({ "@nodeyard/tree": "1" }),
-      "packages/tree/package.json": manifest("@nodeyard/tree"),
-      "packages/tree/README.md": "tree",
-      "packages/tree/src/index.ts": "/** A tree. */\nexport type Tree = string;\n",
-      "packages/nodeyard/src/view/index.ts": "/** A view. */\nexport const view = 1;\n",
-      "packages/nodeyard/src/view/inner.ts": "export const inner = 1;\n",
-      "packages/nodeyard/src/bin/main.ts": 'import "../view/index.ts";\n',
-      "packages/nodeyard/src/scheduler/index.ts":
-        'import "../view/index.ts";\nimport "../view/inner.ts";\nimport "../bin/main.ts";\nimport type { Tree } from "@nodeyard/tree";\n',
-      "packages/nodeyard/src/telemetry/index.ts": 'import "../view/index.ts";\n',
-    };
-    const at = "boundary packages/nodeyard/src";
-    expect(findingsIn(files)).toEqual([
-      `${at}/scheduler/index.ts:2 goes past the door of view; import view/index.ts`,
-      `${at}/scheduler/index.ts:3 nothing imports bin`,
-      `${at}/scheduler/index.ts:4 room scheduler must not import @nodeyard/tree; it may import @nodeyard/driver, @nodeyard/model, @nodeyard/runtime`,
-      `${at}/telemetry/index.ts:1 room telemetry must not import room view; it may import nothing of ours`,
+      expect.stringContaining(
+        "cli/src/index.ts:1 @nodeyard/model/src/index.ts is no door of @nodeyard/model",
+      ),
+      expect.stringContaining("cli/src/index.ts:2 reaches into packages/base/runtime/src/index.ts"),
+      expect.stringContaining("tools/a.ts:1 reaches into packages/base/model/src/index.ts"),
     ]);
   });
 });
@@ -73,14 +75,14 @@ describe("dependencies", () => {
   it("wants what is imported declared, and what is declared imported", () => {
     const files = {
       ...program({ yaml: "1", zod: "4" }),
-      "packages/nodeyard/src/index.ts": 'import "zod";\nimport "pino";\nimport "node:path";\n',
-      "packages/nodeyard/test/a.test.ts":
+      "packages/nodeyard/cli/src/index.ts": 'import "zod";\nimport "pino";\nimport "node:path";\n',
+      "packages/nodeyard/cli/test/a.test.ts":
         'import "vitest";\nimport "fast-check";\nimport "@nodeyard/model";\n',
     };
     expect(findingsIn(files)).toEqual([
-      "dependency packages/nodeyard/src/index.ts:2 imports pino, which packages/nodeyard/package.json does not declare in dependencies",
-      "dependency packages/nodeyard/test/a.test.ts:2 imports fast-check, which packages/nodeyard/package.json does not declare in devDependencies",
-      "dependency packages/nodeyard/package.json declares yaml, which nothing imports",
+      "dependency packages/nodeyard/cli/src/index.ts:2 imports pino, which packages/nodeyard/cli/package.json does not declare in dependencies",
+      "dependency packages/nodeyard/cli/test/a.test.ts:2 imports fast-check, which packages/nodeyard/cli/package.json does not declare in devDependencies",
+      "dependency packages/nodeyard/cli/package.json declares yaml, which nothing imports",
     ]);
   });
 
@@ -92,24 +94,24 @@ describe("dependencies", () => {
 describe("cycles", () => {
   it("shows a cycle of values, through packages too", () => {
     const files = {
-      "packages/model/src/index.ts": 'import "./a.ts";\n',
-      "packages/model/src/a.ts": 'import "./b.ts";\n',
-      "packages/model/src/b.ts": 'import { a } from "./a.ts";\n',
+      "packages/base/model/src/index.ts": 'import "./a.ts";\n',
+      "packages/base/model/src/a.ts": 'import "./b.ts";\n',
+      "packages/base/model/src/b.ts": 'import { a } from "./a.ts";\n',
     };
     expect(findingsIn(files)).toEqual([
-      "cycle packages/model/src/a.ts imports form a cycle: packages/model/src/a.ts -> packages/model/src/b.ts -> packages/model/src/a.ts",
+      "cycle packages/base/model/src/a.ts imports form a cycle: packages/base/model/src/a.ts -> packages/base/model/src/b.ts -> packages/base/model/src/a.ts",
     ]);
   });
 
   it("allows a cycle that only types close inside a folder, and shows it across folders", () => {
     const inside = {
-      "packages/model/src/a.ts": 'import { b } from "./b.ts";\n',
-      "packages/model/src/b.ts": 'import type { A } from "./a.ts";\n',
+      "packages/base/model/src/a.ts": 'import { b } from "./b.ts";\n',
+      "packages/base/model/src/b.ts": 'import type { A } from "./a.ts";\n',
     };
     expect(findingsIn(inside)).toEqual([]);
     const across = {
-      "packages/model/src/a.ts": 'import { b } from "./deep/b.ts";\n',
-      "packages/model/src/deep/b.ts": 'import type { A } from "../a.ts";\n',
+      "packages/base/model/src/a.ts": 'import { b } from "./deep/b.ts";\n',
+      "packages/base/model/src/deep/b.ts": 'import type { A } from "../a.ts";\n',
     };
     expect(findingsIn(across)).toEqual([
       expect.stringContaining("imports of types form a cycle across folders"),
@@ -118,12 +120,13 @@ describe("cycles", () => {
 
   it("shows a cycle across folders behind a shorter one inside a folder", () => {
     const files = {
-      "packages/model/src/a.ts": 'import type { B } from "./b.ts";\nimport type { C } from "./deep/c.ts";\n',
-      "packages/model/src/b.ts": 'import type { A } from "./a.ts";\n',
-      "packages/model/src/deep/c.ts": 'import type { A } from "../b.ts";\n',
+      "packages/base/model/src/a.ts":
+        'import type { B } from "./b.ts";\nimport type { C } from "./deep/c.ts";\n',
+      "packages/base/model/src/b.ts": 'import type { A } from "./a.ts";\n',
+      "packages/base/model/src/deep/c.ts": 'import type { A } from "../b.ts";\n',
     };
     expect(findingsIn(files)).toEqual([
-      "cycle packages/model/src/a.ts imports of types form a cycle across folders: packages/model/src/a.ts -> packages/model/src/deep/c.ts -> packages/model/src/b.ts -> packages/model/src/a.ts",
+      "cycle packages/base/model/src/a.ts imports of types form a cycle across folders: packages/base/model/src/a.ts -> packages/base/model/src/deep/c.ts -> packages/base/model/src/b.ts -> packages/base/model/src/a.ts",
     ]);
   });
 });

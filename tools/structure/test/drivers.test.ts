@@ -20,7 +20,7 @@ function driver(
   return findingsIn({
     ...roles,
     [`${folder}/package.json`]: manifest("nodeyard-driver-x", dependencies),
-    [`${folder}/test/x.test.ts`]: 'import { driverConformance } from "@nodeyard/driver/conformance";\n',
+    [`${folder}/test/x.test.ts`]: 'import { driverConformance } from "@nodeyard/driver-testkit";\n',
     ...Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text])),
   });
 }
@@ -28,13 +28,13 @@ function driver(
 describe("every driver of this repository", () => {
   it("is found", () =>
     expect(folders.sort()).toEqual(
-      expect.arrayContaining(["examples/driver-lab", "packages/driver-fake", "packages/driver-static"]),
+      expect.arrayContaining(["examples/driver-lab", "packages/drivers/fake", "packages/drivers/static"]),
     ));
 
   it.each(folders)("%s exports one driver of its folder's name", async (folder) => {
     const door: object = await import(`${root}/${folder}/src/index.ts`);
     const drivers = Object.values(door).filter((value) => driverProblem(value) === undefined) as Driver[];
-    expect(drivers.map(({ name }) => `driver-${name}`)).toEqual([folder.slice(folder.indexOf("/") + 1)]);
+    expect(drivers.map(({ name }) => name)).toEqual([folder.replace(/.*\/(driver-)?/, "")]);
   });
 });
 
@@ -51,13 +51,13 @@ describe("a driver", () => {
     const missing = DRIVER_FILES.filter((name) => name !== "src/index.ts");
     expect(findings).toEqual([
       ...missing.map((name) => `driver examples/driver-x has no ${name}; every driver has one`),
-      "driver examples/driver-x/test no test imports @nodeyard/driver/conformance",
+      "driver examples/driver-x/test no test imports @nodeyard/driver-testkit",
     ]);
   });
 
   it("runs the shared suite, and no copy", () => {
     expect(driver({ "test/x.test.ts": 'import { driverConformance } from "./own-kit.ts";\n' })).toEqual([
-      "driver examples/driver-x/test no test imports @nodeyard/driver/conformance",
+      "driver examples/driver-x/test no test imports @nodeyard/driver-testkit",
     ]);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { findingsIn } from "./tree.ts";
 
-const effectsIn = (source: string, path = "packages/model/src/inner.ts") =>
+const effectsIn = (source: string, path = "packages/base/model/src/inner.ts") =>
   findingsIn({ [path]: `${source}\n` });
 
 describe("effects", () => {
@@ -51,11 +51,11 @@ describe("effects", () => {
 
   it("permits effects in edges, entry points and tests", () => {
     for (const path of [
-      "packages/model/src/edge/clock.ts",
-      "packages/model/src/deep/edge/clock.ts",
-      "packages/model/src/testing/clock.ts",
-      "packages/model/test/clock.test.ts",
-      "packages/nodeyard/src/bin/main.ts",
+      "packages/base/model/src/edge/clock.ts",
+      "packages/base/model/src/deep/edge/clock.ts",
+      "packages/base/model/src/testing/clock.ts",
+      "packages/base/model/test/clock.test.ts",
+      "packages/nodeyard/cli/src/bin/main.ts",
       "tools/main.ts",
     ])
       expect(effectsIn("Date.now();", path)).toEqual([]);

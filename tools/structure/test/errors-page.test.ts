@@ -5,7 +5,7 @@ import { workspaceOf } from "./tree.ts";
 it("lists every code once, with its class and the class's doc comment", () => {
   const page = errorsPage(
     workspaceOf({
-      "packages/model/src/a.ts": `
+      "packages/base/model/src/a.ts": `
         /** It went | away. */
         export class Lost extends NodeyardError { constructor() { super("model.lost", "lost"); } }
         export class Kind extends NodeyardError { constructor(kind: string) { super(\`model.\${kind}\`, "kind"); } }
@@ -13,7 +13,7 @@ it("lists every code once, with its class and the class's doc comment", () => {
         throw new NodeyardError("tree.made", \`node \${node.id} is on \` + \`the spot: \${why(1, "x")}\`, { cause });
         // new NodeyardError("tree.comment", "no")
         log("model.text");`,
-      "packages/model/test/a.test.ts": 'new NodeyardError("model.test", "no");',
+      "packages/base/model/test/a.test.ts": 'new NodeyardError("model.test", "no");',
     }),
   );
   expect(page.split("\n").filter((line) => line.startsWith("| `") || line.startsWith("## "))).toEqual([

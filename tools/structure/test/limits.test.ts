@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { findingsIn } from "./tree.ts";
 
-const limitsIn = (source: string, path = "packages/model/test/a.test.ts") =>
+const limitsIn = (source: string, path = "packages/base/model/test/a.test.ts") =>
   findingsIn({ [path]: `${source}\n` }).filter((finding) => finding.startsWith("limit "));
 
 describe("limits of time in tests", () => {
@@ -13,7 +13,7 @@ describe("limits of time in tests", () => {
     "  afterAll(() => rig.stop(), 60_000);",
     "const PATIENCE_MS = 45_000;",
   ])("%s is refused", (source) => {
-    expect(limitsIn(source)).toEqual([expect.stringContaining("packages/model/test/a.test.ts:1 ")]);
+    expect(limitsIn(source)).toEqual([expect.stringContaining("packages/base/model/test/a.test.ts:1 ")]);
   });
 
   it.each([
@@ -26,6 +26,6 @@ describe("limits of time in tests", () => {
   });
 
   it("is no matter of what is shipped", () => {
-    expect(limitsIn("const LIMIT_MS = 60_000;", "packages/model/src/a.ts")).toEqual([]);
+    expect(limitsIn("const LIMIT_MS = 60_000;", "packages/base/model/src/a.ts")).toEqual([]);
   });
 });

@@ -39,7 +39,7 @@ describe("links", () => {
 
 describe("paths that a page names", () => {
   it("exist; patterns are not tried", () => {
-    const page = "`tools/one.ts` `tools/two.ts` `packages/model` `tools/rule-01-*` `src/three.ts`\n";
+    const page = "`tools/one.ts` `tools/two.ts` `packages/base/model` `tools/rule-01-*` `src/three.ts`\n";
     expect(findingsIn({ "docs/a.md": page, "tools/one.ts": "export {};\n" })).toEqual([
       "link docs/a.md:1 names tools/two.ts, which does not exist",
     ]);

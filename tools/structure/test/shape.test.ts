@@ -4,44 +4,31 @@ import { findingsIn, manifest } from "./tree.ts";
 
 describe("shape", () => {
   it("warns above 300 lines and refuses above 500", () => {
-    expect(findingsIn({ "packages/model/src/long.ts": "//\n".repeat(500) })).toEqual([
-      "length packages/model/src/long.ts 500 lines, more than 300; one purpose per file",
+    expect(findingsIn({ "packages/base/model/src/long.ts": "//\n".repeat(500) })).toEqual([
+      "length packages/base/model/src/long.ts 500 lines, more than 300; one purpose per file",
     ]);
-    expect(findingsIn({ "packages/model/src/long.ts": "//\n".repeat(501) })).toEqual([
-      "length packages/model/src/long.ts 501 lines, more than 500; one purpose per file",
+    expect(findingsIn({ "packages/base/model/src/long.ts": "//\n".repeat(501) })).toEqual([
+      "length packages/base/model/src/long.ts 501 lines, more than 500; one purpose per file",
     ]);
-    expect(findingsIn({ "packages/model/src/long.ts": "//\n".repeat(300) })).toEqual([]);
+    expect(findingsIn({ "packages/base/model/src/long.ts": "//\n".repeat(300) })).toEqual([]);
   });
 
   it("wants kebab-case names", () => {
-    expect(findingsIn({ "packages/model/src/bigName.ts": "\n", "tools/Upper/a.ts": "\n" })).toEqual([
-      "name packages/model/src/bigName.ts bigName.ts is not in kebab-case",
+    expect(findingsIn({ "packages/base/model/src/bigName.ts": "\n", "tools/Upper/a.ts": "\n" })).toEqual([
+      "name packages/base/model/src/bigName.ts bigName.ts is not in kebab-case",
       "name tools/Upper/a.ts Upper is not in kebab-case",
     ]);
-    expect(findingsIn({ "packages/model/test/two-words.sqlite.test.ts": "\n" })).toHaveLength(1);
+    expect(findingsIn({ "packages/base/model/test/two-words.sqlite.test.ts": "\n" })).toHaveLength(1);
   });
 
   it("wants the door and the README of a package, and what it exports", () => {
     const exports = { ".": "./src/index.ts", "./testing": "./src/testing/index.ts" };
-    const files = { "packages/tree/package.json": JSON.stringify({ name: "@nodeyard/tree", exports }) };
+    const files = { "packages/base/tree/package.json": JSON.stringify({ name: "@nodeyard/tree", exports }) };
     expect(findingsIn(files)).toEqual([
-      "door packages/tree has no src/index.ts",
-      "door packages/tree has no README.md",
-      "door packages/tree exports . from ./src/index.ts, which does not exist",
-      "door packages/tree exports ./testing from ./src/testing/index.ts, which does not exist",
-    ]);
-  });
-
-  it("wants known rooms with doors, and no file beside them", () => {
-    const files = {
-      "packages/nodeyard/src/loose.ts": "\n",
-      "packages/nodeyard/src/view/part.ts": "\n",
-      "packages/nodeyard/src/cellar/index.ts": "\n",
-    };
-    expect(findingsIn(files).sort()).toEqual([
-      "door packages/nodeyard/src/cellar room cellar is in no table (ROOMS)",
-      "door packages/nodeyard/src/loose.ts is outside of every room",
-      "door packages/nodeyard/src/view room view has no index.ts",
+      "door packages/base/tree has no src/index.ts",
+      "door packages/base/tree has no README.md",
+      "door packages/base/tree exports . from ./src/index.ts, which does not exist",
+      "door packages/base/tree exports ./testing from ./src/testing/index.ts, which does not exist",
     ]);
   });
 });
@@ -49,15 +36,15 @@ describe("shape", () => {
 describe("docs", () => {
   it("wants a doc comment for each name that a door exports, where it is declared", () => {
     const files = {
-      "packages/model/src/index.ts":
+      "packages/base/model/src/index.ts":
         'export { good, bad as renamed } from "./inner.ts";\nexport type * from "./types.ts";\nexport { gone } from "zod";\n',
-      "packages/model/src/inner.ts":
+      "packages/base/model/src/inner.ts":
         "/** Good. */\nexport const good = 1;\nexport function bad() {}\nexport const inner = 2;\n",
-      "packages/model/src/types.ts": "/** One. */\nexport interface One {}\nexport type Two = One;\n",
+      "packages/base/model/src/types.ts": "/** One. */\nexport interface One {}\nexport type Two = One;\n",
     };
     expect(findingsIn(files).filter((line) => line.startsWith("doc "))).toEqual([
-      "doc packages/model/src/inner.ts:3 bad is exported at a door and has no doc comment",
-      "doc packages/model/src/types.ts:3 Two is exported at a door and has no doc comment",
+      "doc packages/base/model/src/inner.ts:3 bad is exported at a door and has no doc comment",
+      "doc packages/base/model/src/types.ts:3 Two is exported at a door and has no doc comment",
     ]);
   });
 });
@@ -94,24 +81,29 @@ describe("error codes", () => {
 
   it("refuses a code that two classes share", () => {
     expect(
-      findingsIn({ "packages/model/src/a.ts": lost("Lost"), "packages/model/src/b.ts": lost("Gone") }),
+      findingsIn({
+        "packages/base/model/src/a.ts": lost("Lost"),
+        "packages/base/model/src/b.ts": lost("Gone"),
+      }),
     ).toEqual([
-      "error-code packages/model/src/b.ts:1 error code model.lost is taken by Lost in packages/model/src/a.ts:1",
+      "error-code packages/base/model/src/b.ts:1 error code model.lost is taken by Lost in packages/base/model/src/a.ts:1",
     ]);
   });
 
   it("refuses a code that two packages throw without a class", () => {
     const made = 'throw new NodeyardError("model.lost", "lost");\n';
-    expect(findingsIn({ "packages/model/src/a.ts": made, "packages/runtime/src/b.ts": made })).toHaveLength(
-      1,
-    );
-    expect(findingsIn({ "packages/model/src/a.ts": made, "packages/model/src/b.ts": made })).toEqual([]);
+    expect(
+      findingsIn({ "packages/base/model/src/a.ts": made, "packages/base/runtime/src/b.ts": made }),
+    ).toHaveLength(1);
+    expect(
+      findingsIn({ "packages/base/model/src/a.ts": made, "packages/base/model/src/b.ts": made }),
+    ).toEqual([]);
   });
 });
 
 describe("render", () => {
   it("groups findings by folder, errors first", () => {
-    const one = { rule: "length", path: "packages/nodeyard/src/view/a.ts", message: "long" } as const;
+    const one = { rule: "length", path: "packages/nodeyard/cli/src/view/a.ts", message: "long" } as const;
     const text = render([
       { ...one, severity: "warning" },
       { ...one, severity: "error", line: 3 },
@@ -121,16 +113,16 @@ describe("render", () => {
       "bench",
       "error   length       bench/a.ts: long",
       "",
-      "packages/nodeyard/src/view",
-      "error   length       packages/nodeyard/src/view/a.ts:3: long",
-      "warning length       packages/nodeyard/src/view/a.ts: long",
+      "packages/nodeyard/cli",
+      "error   length       packages/nodeyard/cli/src/view/a.ts:3: long",
+      "warning length       packages/nodeyard/cli/src/view/a.ts: long",
       "",
     ]);
   });
 
   it("names the package where there is no room", () => {
-    expect(ownerOf("packages/tree/src/deep/a.ts")).toBe("packages/tree");
-    expect(ownerOf("packages/nodeyard/src/index.ts")).toBe("packages/nodeyard");
+    expect(ownerOf("packages/base/tree/src/deep/a.ts")).toBe("packages/base/tree");
+    expect(ownerOf("packages/nodeyard/cli/src/index.ts")).toBe("packages/nodeyard/cli");
     expect(manifest("a")).toContain('"name":"a"');
   });
 });

@@ -9,15 +9,15 @@ import { readWorkspace, type Workspace } from "../workspace.ts";
 /** Files of a clean repository of two packages and the program; `files` are added or replace them. */
 const CLEAN: Readonly<Record<string, string>> = {
   "package.json": JSON.stringify({ name: "root", devDependencies: { vitest: "1" } }),
-  "packages/runtime/package.json": manifest("@nodeyard/runtime"),
-  "packages/runtime/README.md": "runtime",
-  "packages/runtime/src/index.ts": "/** A number. */\nexport const one = 1;\n",
-  "packages/model/package.json": manifest("@nodeyard/model"),
-  "packages/model/README.md": "model",
-  "packages/model/src/index.ts": "/** A number. */\nexport const two = 2;\n",
-  "packages/nodeyard/package.json": manifest("nodeyard", {}),
-  "packages/nodeyard/README.md": "nodeyard",
-  "packages/nodeyard/src/index.ts": "/** A number. */\nexport const three = 3;\n",
+  "packages/base/runtime/package.json": manifest("@nodeyard/runtime"),
+  "packages/base/runtime/README.md": "runtime",
+  "packages/base/runtime/src/index.ts": "/** A number. */\nexport const one = 1;\n",
+  "packages/base/model/package.json": manifest("@nodeyard/model"),
+  "packages/base/model/README.md": "model",
+  "packages/base/model/src/index.ts": "/** A number. */\nexport const two = 2;\n",
+  "packages/nodeyard/cli/package.json": manifest("nodeyard", {}),
+  "packages/nodeyard/cli/README.md": "nodeyard",
+  "packages/nodeyard/cli/src/index.ts": "/** A number. */\nexport const three = 3;\n",
 };
 
 export function manifest(name: string, dependencies: Readonly<Record<string, string>> = {}): string {

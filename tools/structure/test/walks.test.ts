@@ -30,9 +30,9 @@ function walksOf(page: string): readonly (readonly Row[])[] {
 }
 
 function roomOf(file: string): string {
-  const [, packageName = "", , folder = ""] = file.split("/");
-  if (packageName === "nodeyard") return folder;
-  return TREE.has(packageName) ? "tree" : packageName;
+  const manifest = join(ROOT, file.split("/").slice(0, 3).join("/"), "package.json");
+  const name = JSON.parse(readFileSync(manifest, "utf8")).name.replace("@nodeyard/", "");
+  return TREE.has(name) ? "tree" : name;
 }
 
 // That a file declares the functions that it is linked for is what `npm run structure` checks.

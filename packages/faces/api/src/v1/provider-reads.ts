@@ -1,0 +1,185 @@
+import { BREAKERS, decodeFailures, failureKey, readable, subjectOf } from "@nodeyard/model";
+import { askProvider, iso, type LauncherUse } from "@nodeyard/operations";
+import type { Row } from "@nodeyard/operations/listing";
+import type { View } from "@nodeyard/view";
+import { z } from "zod";
+import { type Collection, unscoped } from "./collection.ts";
+import { seesAll } from "./principal.ts";
+import { type Call, READERS, type Route, route } from "./route.ts";
+import { countStates, poolsIn } from "./rows.ts";
+import { providerSchema, sliverMachinesSchema } from "./schemas.ts";
+
+/** What a question to all launchers costs, in calls: it writes to the tree. */
+export const ASK_CALLS = 10;
+
+/** The list takes what this process knows; one provider is worth a question to all launchers. */
+export const providers: Collection = {
+  name: "providers",
+  about:
+    "the providers that launchers are configured with or that nodes or uploads belong to; the list has the standings of this process, and one has those of all launchers, which are asked",
+  roles: READERS,
+  row: providerSchema,
+  key: "provider",
+  filters: ["provider", "launchers", "labels"],
+  rows: (call) =>
+    unscoped(call, ({ view }) => {
+      const standings = call.parts.sources.providers();
+      // Also providers of the configuration for which nothing is in the tree yet.
+      const names = unique([...providerNames(view), ...standings.map(({ name }) => name)]);
+      return names.map((provider) =>
+        rowOf(
+          call,
+          provider,
+          standings.filter(({ name }) => name === provider),
+        ),
+      );
+    }),
+  one: async (call, provider) => {
+    const { view, handles } = call.known;
+    if (!seesAll(call.principal)) return undefined;
+    call.charge(ASK_CALLS);
+    const standings = await askProvider(handles, provider);
+    // A provider whose launchers have just started may have no record yet.
+    const isKnown = standings.length > 0 || providerNames(view).includes(provider);
+    return isKnown ? rowOf(call, provider, standings) : undefined;
+  },
+};
+
+/** Answers of machines that cost as much as a call. */
+const MACHINES_PER_CALL = 10;
+
+const sliverMachines = route({
+  id: "list_sliver_machines",
+  method: "GET",
+  path: "/v1/sliver-machines",
+  summary:
+    "The machines of which nodes are slivers: what they guarantee, to whom, and who lends what; each is asked now",
+  roles: READERS,
+  query: z.strictObject({
+    provider: z.string().max(1_000).optional().describe("of this provider alone"),
+  }),
+  status: 200,
+  reply: sliverMachinesSchema,
+  handle: async (call) => {
+    const { principal, parts, known, query } = call;
+    if (!seesAll(principal)) return { items: [], unknown: [] };
+    const wanted = ({ provider }: { provider: string }) => (query.provider ?? provider) === provider;
+    const asked = (await parts.sources.sliverMachines()).filter(wanted);
+    call.charge(Math.ceil(asked.reduce((sum, { machines }) => sum + machines.length, 0) / MACHINES_PER_CALL));
+    // Machines are asked by the launcher that serves them; answers of others could be larger than a znode can be.
+    const ours = new Set(parts.sources.providers().map(({ name }) => name));
+    const others = providerNames(known.view).map((provider) => ({ provider }));
+    return {
+      items: asked.flatMap(({ provider, machines }) =>
+        machines.map(({ name, remarks = [], ...machine }) => ({
+          id: `${provider}/${name}`,
+          provider,
+          machine: name,
+          remarks,
+          ...machine,
+        })),
+      ),
+      unknown: [
+        ...asked.flatMap(({ provider, error }) => (error === null ? [] : [{ provider, why: error }])),
+        ...others
+          .filter((one) => wanted(one) && !ours.has(one.provider))
+          .map(({ provider }) => ({ provider, why: "this process does not serve it; ask one that does" })),
+      ],
+    };
+  },
+});
+
+export const providerRoutes: readonly Route[] = [sliverMachines];
+
+/** Of all providers that are registered, or that a node or an upload belongs to. */
+function providerNames(view: View): readonly string[] {
+  const served = poolsIn(view).map(({ record }) => record.providerName ?? "");
+  const uploads = [...view.images.names()].flatMap((name) => [...view.images.uploads(name)]);
+  const uploadedTo = uploads.map(({ provider }) => provider);
+  return unique([...served, ...view.nodes.byProvider.keys(), ...uploadedTo]).filter((name) => name !== "");
+}
+
+/** A provider's row. `standings`: what launchers said; those that serve it and said nothing are `unknown`. */
+function rowOf(
+  { known: { view }, principal }: Call,
+  provider: string,
+  standings: readonly LauncherUse[],
+): Row {
+  const own = poolsIn(view)
+    .map(({ record }) => record)
+    .filter(({ providerName }) => providerName === provider);
+  const launchers = unique(own.map(({ hostname }) => hostname));
+  const known = new Set(standings.map(({ launcher }) => launcher));
+  return {
+    provider,
+    pools: unique(own.map(({ name }) => name ?? "")),
+    launchers,
+    labels: unique(own.flatMap(({ supportedLabels }) => supportedLabels)),
+    nodes: countStates(view, view.nodes.byProvider.get(provider), principal),
+    breakers: [...breakersOf(view, provider)],
+    standings: standings.map(standingRow),
+    unknown: launchers.filter((launcher) => !known.has(launcher)),
+  };
+}
+
+/** What one launcher says, with the names and units of the API: moments for milliseconds. */
+function standingRow({ launcher, ...standing }: LauncherUse): Row {
+  const { driver, limits, quota, readAt, used, launching, maxConcurrency, pace } = standing;
+  return {
+    launcher,
+    driver,
+    quota: use(limits, used, quota),
+    quota_read_at: iso(readAt),
+    launching,
+    max_concurrency: maxConcurrency,
+    calls:
+      pace === undefined ? null : { waiting: pace.waiting, free: pace.free, interval_ms: pace.intervalMs },
+    pools: standing.pools.map((pool) => ({
+      pool: pool.name,
+      limits: use(pool.limits, pool.used),
+      waiting: pool.waiting,
+      paused: pool.paused,
+    })),
+    errors: standing.errors.map(({ at, ...error }) => ({ at: iso(at), ...error })),
+  };
+}
+
+type Amounts = Readonly<Record<string, number>>;
+
+/**
+ * Use by resource, in its unit. `left`: the limits less what others use, as the cloud reports it; without it they count as using
+ * nothing.
+ */
+function use(limits: Amounts, used: Amounts, left = limits): Row {
+  const names = unique([...Object.keys(limits), ...Object.keys(used)]);
+  return Object.fromEntries(
+    names.map((name) => {
+      const limit = limits[name];
+      const by_others = limit === undefined ? null : limit - (left[name] ?? limit);
+      return [name, { limit: limit ?? null, used: used[name] ?? 0, used_by_others: by_others }];
+    }),
+  );
+}
+
+/** Offerings of a provider that are not launched for a while, as the shared records have them. Unreadable records are left out. */
+function* breakersOf(view: View, provider: string): Generator<Row> {
+  for (const { path, data } of view.own.values()) {
+    const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;
+    const subject = key === undefined || path !== `${BREAKERS}/${key}` ? undefined : subjectOf(key);
+    if (subject?.scope !== "offering" || subject.provider !== provider) continue;
+    const record = readable(() => decodeFailures(key!, data));
+    if (record === undefined) continue;
+    yield {
+      offering: [subject.az, subject.type].filter((part) => part !== null).join(" "),
+      failures: Math.round(record.failures),
+      why: record.error,
+      opened: iso(record.since),
+      until: iso(record.pause?.until ?? null),
+    };
+  }
+}
+
+/** Sorted, too. */
+function unique(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}

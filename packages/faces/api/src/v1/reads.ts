@@ -1,0 +1,206 @@
+import { LEASES } from "@nodeyard/model";
+import { iso, listTokens } from "@nodeyard/operations";
+import { type Row, standingRow } from "@nodeyard/operations/listing";
+import type { View } from "@nodeyard/view";
+import { type Collection, gather, routesOf, unscoped } from "./collection.ts";
+import { imageLists } from "./image-reads.ts";
+import { type Principal, seesLabel, seesTenant } from "./principal.ts";
+import { providers } from "./provider-reads.ts";
+import { ADMINS, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
+import {
+  countStates,
+  leaseFrom,
+  leaseIn,
+  leaseRowOf,
+  memberRowOf,
+  nodeOf,
+  poolRowOf,
+  poolsIn,
+  requestOf,
+  seesLease,
+} from "./rows.ts";
+import {
+  auditSchema,
+  labelSchema,
+  leaseSchema,
+  memberSchema,
+  nodeSchema,
+  poolSchema,
+  requestSchema,
+  standingSchema,
+  tokenSchema,
+} from "./schemas.ts";
+
+/** Rows come from the view: reading a list costs the tree nothing. */
+const nodes: Collection = {
+  name: "nodes",
+  about: "the nodes",
+  roles: EVERYBODY,
+  row: nodeSchema,
+  key: "id",
+  filters: ["id", "state", "provider", "pool", "label", "allocated_to", "tenant"],
+  rows: ({ known, principal }) =>
+    gather(known.view.nodes.byId.keys(), (id) => nodeIn(known.view, id, principal)),
+  one: ({ known, principal }, id) => nodeIn(known.view, id, principal),
+};
+
+/** A node's row; undefined when it does not exist or the caller may not see it. */
+export function nodeIn(view: View, id: string, principal: Principal): Row | undefined {
+  const entry = view.nodes.byId.get(id);
+  return entry && nodeOf(entry, view, principal);
+}
+
+/** A user sees the requests of its tenants only; those of no tenant are for callers without a limit. */
+const requests: Collection = {
+  name: "requests",
+  about: "the node requests that are not answered yet, of Zuul and of everyone else",
+  roles: EVERYBODY,
+  row: requestSchema,
+  key: "id",
+  filters: ["id", "state", "labels", "requestor", "tenant"],
+  rows: ({ known, principal }) =>
+    gather(known.view.requests.byId.values(), ({ record }) => requestOf(record, principal)),
+  one: ({ known, principal }, id) => {
+    const entry = known.view.requests.byId.get(id);
+    return entry && requestOf(entry.record, principal);
+  },
+};
+
+/** Leases that cannot be read are left out, since nobody's right to see them is known. */
+const leases: Collection = {
+  name: "leases",
+  about: "the leases",
+  roles: EVERYBODY,
+  row: leaseSchema,
+  key: "id",
+  filters: ["id", "state", "owner", "labels", "tenant"],
+  rows: ({ known, principal }) =>
+    gather(known.view.own.values(), (entry) => {
+      if (!entry.path.startsWith(`${LEASES}/`)) return undefined;
+      const lease = leaseFrom(entry);
+      return lease !== undefined && seesLease(principal, lease) ? leaseRowOf(lease) : undefined;
+    }),
+  one: ({ known, principal }, id) => {
+    const lease = leaseIn(known.view, id, principal);
+    return lease && leaseRowOf(lease);
+  },
+};
+
+/** Counts are of what the caller sees, so two callers may get other numbers for one label. */
+const labels: Collection = {
+  name: "labels",
+  about: "the labels that pools offer",
+  roles: EVERYBODY,
+  row: labelSchema,
+  key: "label",
+  filters: ["label", "pools"],
+  rows: ({ known: { view }, principal }) => {
+    const pools = new Map<string, Set<string>>();
+    for (const { record } of poolsIn(view))
+      for (const label of record.supportedLabels)
+        if (seesLabel(principal, label))
+          pools.set(label, (pools.get(label) ?? new Set()).add(`${record.providerName}/${record.name}`));
+    return [...pools].map(([label, names]) => ({
+      label,
+      pools: [...names].sort(),
+      nodes: countStates(view, view.nodes.byLabel.get(label), principal),
+      waiting: waitingFor(view, label, principal),
+    }));
+  },
+};
+
+/** Requests for a label that are not answered yet, as far as the caller sees their tenants. */
+function waitingFor({ requests }: View, label: string, principal: Principal): number {
+  let count = 0;
+  // By the index of states: all others are answered.
+  for (const state of ["requested", "pending"])
+    for (const id of requests.byState.get(state)) {
+      const record = requests.byId.get(id)?.record;
+      if (record?.nodeTypes.includes(label) === true && seesTenant(principal, record.tenantName)) count++;
+    }
+  return count;
+}
+
+/** A pool that two launchers serve has two rows: they may differ in labels and priority. */
+const pools: Collection = {
+  name: "pools",
+  about: "the pools that launchers serve, each as often as launchers do",
+  roles: READERS,
+  row: poolSchema,
+  key: "id",
+  filters: ["provider", "pool", "launcher", "labels", "state"],
+  rows: (call) => unscoped(call, ({ view }) => poolsIn(view).map(poolRowOf)),
+};
+
+/** Processes of Nodepool, too, as far as they register. */
+const members: Collection = {
+  name: "members",
+  about: "the launchers and builders that run",
+  roles: READERS,
+  row: memberSchema,
+  key: "id",
+  filters: ["kind", "hostname", "state"],
+  rows: (call) =>
+    unscoped(call, ({ view }) =>
+      gather(view.components.values(), (entry) => (entry.kind === "pool" ? undefined : memberRowOf(entry))),
+    ),
+};
+
+/** One for each thing that members report or the tree has: what lists, pages, metrics and commands show. */
+const standings: Collection = {
+  name: "standings",
+  about: "how each provider, host, label, image, launcher, builder and sliver machine stands, and why",
+  roles: READERS,
+  row: standingSchema,
+  key: "id",
+  filters: ["id", "kind", "provider", "standing", "code"],
+  rows: (call) => unscoped(call, ({ view }) => view.standings.list().map(standingRow)),
+};
+
+/** Read from the tree, as a token that was made a moment ago must be there. Never with the hash. */
+const tokens: Collection = {
+  name: "tokens",
+  about: "the tokens of clients, those included that have ended",
+  roles: ADMINS,
+  row: tokenSchema,
+  key: "name",
+  filters: ["name", "role"],
+  rows: async ({ known }) => {
+    const { items } = await listTokens(known.handles);
+    return items.map(({ hash: _, createdBy, revokedBy, created, expires, revoked, ...token }) => ({
+      ...token,
+      created: iso(created),
+      created_by: createdBy,
+      expires: iso(expires),
+      revoked: iso(revoked),
+      revoked_by: revokedBy,
+    }));
+  },
+};
+
+/** Each launcher notes the calls that it was asked by, and all that run note what commands on the tree changed. */
+const audit: Collection = {
+  name: "audit",
+  about:
+    "the calls of this process and the commands by which somebody changed something, refused ones included",
+  roles: OPERATORS,
+  row: auditSchema,
+  key: "id",
+  filters: ["who", "action", "subject", "role"],
+  rows: async ({ parts }) => {
+    const past = (await parts.sources.audit()?.read()) ?? [];
+    return past.map(({ at, ...entry }, index) => ({
+      // In the order of time, also as text.
+      id: `${String(at).padStart(15, "0")}.${String(index).padStart(6, "0")}`,
+      at: iso(at),
+      ...entry,
+    }));
+  },
+};
+
+/** Lists and single items, made from the view in memory. */
+export const readRoutes: readonly Route[] = [
+  ...[nodes, requests, leases, labels, pools, providers, standings],
+  ...imageLists,
+  ...[members, tokens, audit],
+].flatMap(routesOf);

@@ -1,0 +1,109 @@
+import { nodeColumns } from "@nodeyard/operations/listing";
+import { inTime } from "@nodeyard/runtime";
+import { type Command, Option } from "commander";
+import { parseDuration, parseNodeId } from "../arguments.ts";
+import { type Backend, withBackend } from "../backend/index.ts";
+import { CommandError, TimedOut } from "../errors.ts";
+import { printRows } from "../listing.ts";
+import { patiently } from "../patience.ts";
+import { personOf, type Session } from "../session.ts";
+
+/** Default of `delete --now`, milliseconds. A cloud that needs longer to delete a machine has a problem. */
+const DELETED_MS = 600_000;
+
+interface JsonOption {
+  readonly json?: boolean;
+}
+
+interface DeleteOptions extends JsonOption {
+  readonly now?: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
+interface HoldOptions extends JsonOption {
+  readonly comment?: string;
+  /** Milliseconds; absent: until max-hold-age. */
+  readonly for?: number;
+}
+
+/** `nodeyard delete`: marks the record, and with `--now` also waits. The machine is deleted by a launcher in both cases. */
+export function defineDelete(command: Command, session: Session): void {
+  command
+    .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
+    .option(
+      "--now",
+      "return only when its machine and its record are gone; retries at once what could not be deleted in many tries",
+    )
+    .addOption(
+      new Option("--timeout <duration>", "with --now: stop waiting after this time, exit code 124")
+        .argParser(parseDuration)
+        .default(DELETED_MS, "10m"),
+    )
+    .option("--json", "an array on stdout with the node, empty when it is gone already")
+    .action((id: string, options: DeleteOptions) =>
+      withBackend(session, async (backend) => {
+        if (options.now === true) await deleteNow(session, backend, id, options.timeout);
+        else await backend.deleteNode(id);
+        await printNode(session, backend, id, options);
+      }),
+    );
+}
+
+/** Marks the node and waits until its record is gone. Rejects with TimedOut, or with CommandError where nobody would delete it. */
+async function deleteNow(
+  { machine }: Session,
+  backend: Backend,
+  id: string,
+  timeoutMs: number,
+): Promise<void> {
+  // A record that cannot be read is removed. It is read before the change: afterwards the record may be gone before its provider
+  // is known.
+  const node = await backend.node(id, "seconds").catch(() => undefined);
+  await backend.deleteNodeNow(id);
+  const provider = node?.provider ?? null;
+  // The mark stays: a launcher that serves the provider later deletes it. But waiting for that would only end by --timeout.
+  if (provider !== null && !(await backend.pools()).some((pool) => pool.provider === provider))
+    throw new CommandError(
+      "cli.provider_not_served",
+      `node ${id} is marked for deletion, but no launcher serves provider ${provider}: start one that does, or remove the records with "nodeyard erase ${provider}"`,
+    );
+  const following = backend.untilGone(id);
+  const late = () =>
+    new TimedOut(
+      `node ${id} is not gone after ${timeoutMs / 1_000} s (--timeout); "nodeyard explain ${id}" says why, and its deletion continues`,
+    );
+  try {
+    await inTime(machine.clock, timeoutMs, following.done, late);
+  } finally {
+    // Whether the connection ends well does not matter any more: the result is known.
+    await patiently(machine.clock, following.close()).catch(() => {});
+  }
+}
+
+/** `nodeyard hold`: allowed in the states that the record's table of states allows; else the error names the state. */
+export function defineHold(command: Command, session: Session): void {
+  command
+    .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
+    .option("--comment <text>", "why, for the next person")
+    .option(
+      "--for <duration>",
+      "for at most this long; default: max-hold-age of the configuration",
+      parseDuration,
+    )
+    .option("--json", "an array on stdout with the node")
+    .action((id: string, options: HoldOptions) =>
+      withBackend(session, async (backend) => {
+        const comment = options.comment ?? `held by ${personOf(session)}`;
+        await backend.hold(id, { comment, forSeconds: Math.ceil((options.for ?? 0) / 1000) });
+        await printNode(session, backend, id, options);
+      }),
+    );
+}
+
+/** The node's row of `list`; an empty table when it is gone already. */
+async function printNode({ io }: Session, backend: Backend, id: string, { json }: JsonOption): Promise<void> {
+  const row = await backend.node(id, json === true ? "seconds" : "text");
+  const rows = row === undefined ? [] : [row];
+  printRows(io, rows, nodeColumns, { json: json === true });
+}

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fakeConfig, Site } from "../../cli/test/nodeyard.ts";
+
+interface Story {
+  readonly about: { readonly cost?: { readonly so_far: number }; readonly nodes?: readonly object[] };
+  readonly pools: readonly { readonly pool: string; readonly facts: object }[];
+}
+
+interface Granted {
+  readonly lease: string;
+  readonly nodes: readonly { readonly id: string }[];
+}
+
+const PRICES = "    prices: {small: 0.25}\n    price-currency: EUR\n";
+const COST = { per_hour: 0.25, currency: "EUR" };
+
+describe("what nodes cost", () => {
+  let site: Site;
+  let url: string;
+  beforeAll(async () => {
+    site = new Site(fakeConfig().replace("    cloud: memory\n", `    cloud: memory\n${PRICES}`));
+    const up = site.start("-c", site.config, "up", "--webapp", "127.0.0.1:0");
+    await up.printed("Nodeyard is up");
+    await up.printed('"address":"http://');
+    url = /"address":"(http:\/\/[^"]+)"/.exec(up.err)![1]!;
+  });
+  afterAll(() => site.close());
+  const get = async (path: string, headers = {}) => (await fetch(url + path, { headers })).text();
+
+  test("explain says it before and after a launch; lists, metrics and the API have it as well", async () => {
+    const label = await site.json<Story>("explain", "label", "small");
+    expect(label.pools).toEqual([
+      expect.objectContaining({ pool: "fake-cloud/main", facts: expect.objectContaining({ cost: COST }) }),
+    ]);
+    const unpriced = await site.json<Story>("explain", "label", "large");
+    expect(unpriced.pools[0]!.facts).not.toHaveProperty("cost");
+
+    const granted = await site.json<Granted>("request", "small:2", "large", "--wait");
+    const stories = await Promise.all(granted.nodes.map(({ id }) => site.json<Story>("explain", id)));
+    const costs = stories.map(({ about }) => about.cost);
+    expect(costs.filter((cost) => cost === undefined)).toHaveLength(1);
+    for (const cost of costs)
+      if (cost !== undefined) expect(cost).toEqual({ ...COST, so_far: expect.any(Number) });
+    expect((await site.run("explain", granted.nodes[0]!.id)).out).toMatch(/cost +per_hour 0.25 EUR so_far/);
+    const lease = await site.json<Story>("explain", granted.lease);
+    expect(lease.about.nodes!.filter((node) => "cost" in node)).toEqual([
+      expect.objectContaining({ label: "small", cost: COST }),
+      expect.objectContaining({ label: "small", cost: COST }),
+    ]);
+
+    const figures = await get("/metrics");
+    expect(figures).toMatch(/provider_cost_per_hour\{provider="fake-cloud",currency="EUR"\} 0\.5\n/);
+    expect(figures).toMatch(/label_cost_per_hour\{label="small",currency="EUR"\} 0\.5\n/);
+    const { token } = await site.json<{ token: string }>("token", "create", "ci", "--role", "viewer");
+    const { items } = JSON.parse(await get("/v1/nodes", { authorization: `Bearer ${token}` })) as {
+      items: { label: string[]; cost: unknown }[];
+    };
+    expect(items.map(({ label: [name], cost }) => [name, cost]).sort()).toEqual([
+      ["large", null],
+      ["small", COST],
+      ["small", COST],
+    ]);
+  });
+});

@@ -1,0 +1,123 @@
+import { decodeNode, type Lease, leaseRequestor, paths } from "@nodeyard/model";
+import { readRequest } from "@nodeyard/operations";
+import { hexId, NodeyardError } from "@nodeyard/runtime";
+import { type Op, orUndefined } from "@nodeyard/tree";
+import type { OwnEntry } from "@nodeyard/view";
+import { holderOf } from "@nodeyard/zookeeper";
+import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
+import { lockNode } from "../nodes/node-lock.ts";
+
+/**
+ * Sets a node `in-use` under a contender that outlives every session; repeated, it finds the contender of the first call. Returns
+ * false when the node is gone or belongs to another request. The durable contender is created behind our session's contender, and the
+ * node is set in use only when no other contender stands between the two, since that client would get the lock next. Each commit
+ * checks that the lease still exists: the process that ends a lease removes only the holds that exist by then. Throws Busy while
+ * another client holds the lock or stands in line; the caller tries again later.
+ */
+export async function holdNode(
+  context: RecordHandles,
+  lease: Lease,
+  entry: OwnEntry,
+  request: string,
+  id: string,
+): Promise<boolean> {
+  const parent = paths.nodeLock(id);
+  const stands: Op = { op: "check", path: entry.path, version: entry.version };
+  const names = (await orUndefined(context.tree.children(parent))) ?? [];
+  // A hold of an earlier try, by this launcher or another.
+  for (const name of names) {
+    const path = `${parent}/${name}`;
+    const found = await orUndefined(context.tree.get(path));
+    if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease.id)) continue;
+    // It stands in line behind a client that was quicker.
+    if (holderOf(names) !== name) throw new Busy(id, lease.id);
+    return use(context, id, path, request, stands);
+  }
+  const node = await lockNode(context, id);
+  if (node === "gone") return false;
+  if (node === "busy") throw new Busy(id, lease.id);
+  try {
+    if (node.record.allocatedTo !== request) return false;
+    const [, , made] = await context.tree.commit([
+      { op: "check", path: node.held.contender },
+      stands,
+      {
+        op: "create",
+        path: `${parent}/${hexId(context.random)}__lock__`,
+        data: Buffer.from(leaseRequestor(lease.id)),
+        sequential: true,
+      },
+    ] as const);
+    const own = node.held.contender.slice(parent.length + 1);
+    const behind = (await context.tree.children(parent)).filter((name) => name !== own);
+    if (holderOf(behind) === made.path.slice(parent.length + 1))
+      return await use(context, id, made.path, request, stands);
+    // Left in line it would get the lock some time later, for a lease that may be over.
+    await orUndefined(context.tree.delete(made.path));
+    throw new Busy(id, lease.id);
+  } finally {
+    await context.fence.release(node.held);
+  }
+}
+
+/** The node is in use from here on; false when it is no longer for the request, whose contender then goes. */
+async function use(
+  context: RecordHandles,
+  id: string,
+  contender: string,
+  request: string,
+  stands: Op,
+): Promise<boolean> {
+  const node = await heldFor(context, id, contender);
+  if (node?.record.allocatedTo === request && node.record.state === "in-use") return true;
+  if (node?.record.allocatedTo !== request || node.record.state !== "ready") {
+    await orUndefined(context.tree.delete(contender));
+    return false;
+  }
+  await node.write({ state: "in-use" }, (set) => [{ op: "check", path: contender }, stands, set]);
+  return true;
+}
+
+/** The record as it is now, held by a contender that outlives sessions. */
+async function heldFor(context: RecordHandles, id: string, contender: string): Promise<HeldNode | undefined> {
+  const found = await orUndefined(context.tree.get(paths.node(id)));
+  if (found === undefined || found.data.length === 0) return undefined;
+  const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
+  return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
+}
+
+/** What a request says now: the view may still show it as it was before it was fulfilled and its nodes were held. */
+export async function nodesOf(context: RecordHandles, request: string): Promise<readonly string[]> {
+  return (await readRequest(context, request))?.nodes ?? [];
+}
+
+/** Ends the hold of a lease on a node, if there is one. */
+export async function giveBack(context: RecordHandles, lease: string, id: string): Promise<void> {
+  const { tree } = context;
+  const parent = paths.nodeLock(id);
+  const names = (await orUndefined(tree.children(parent))) ?? [];
+  for (const name of names) {
+    const path = `${parent}/${name}`;
+    const found = await orUndefined(tree.get(path));
+    if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease)) continue;
+    if (holderOf(names) === name) await markUsed(context, id, path);
+    // It stood in line and never had the lock: the node is not ours to write.
+    else await orUndefined(tree.delete(path));
+  }
+}
+
+/** `used` and the end of the contender in one commit; unlocked, the node is then deleted like any other. */
+async function markUsed(context: RecordHandles, id: string, contender: string): Promise<void> {
+  const node = await heldFor(context, id, contender);
+  if (node === undefined) return;
+  if (node.record.state === "in-use" || node.record.state === "ready")
+    await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
+  else await orUndefined(context.tree.delete(contender));
+}
+
+/** Someone else has the lock of a node that the lease is to hold. */
+export class Busy extends NodeyardError {
+  constructor(node: string, lease: string) {
+    super("launcher.lease_node_busy", `node ${node} of lease ${lease} is locked by someone else`);
+  }
+}

@@ -1,0 +1,278 @@
+import { FenceLost, fenceOf } from "@nodeyard/coordination";
+import { DriverError, type LabelConfig } from "@nodeyard/driver";
+import { costOf, leaseIdOf, priceOf } from "@nodeyard/model";
+import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import type { PlannedSlot } from "@nodeyard/scheduler";
+import { treeNow } from "@nodeyard/tree";
+import type { Permit } from "../failure-records.ts";
+import type { ServingPool } from "../handles.ts";
+import type { HeldNode, HeldRequest } from "../held-records.ts";
+import { LaunchRefused } from "../launches.ts";
+import { typeOf } from "../providers/prices.ts";
+import { attemptLaunch, type Launch } from "./attempt.ts";
+import { ImageGone } from "./boot-image.ts";
+import { isUnproven, tellCanary } from "./canary-report.ts";
+import { keepConsole } from "./console.ts";
+import type { LaunchHandles } from "./handles.ts";
+import { removeMachine } from "./remove-machine.ts";
+import { tagOf } from "./tag.ts";
+
+/** How a launch ended; each is also the state that the record has then. `why` is the last error. */
+type LaunchOutcome =
+  | { readonly result: "ready" }
+  | { readonly result: "failed" | "aborted"; readonly why: string };
+
+/**
+ * Most attempts to remove what a failed launch left before the next launch. More would keep the client waiting; the deletion of the
+ * record tries for as long as it takes.
+ */
+const REMOVALS = 3;
+
+/**
+ * After errors of these kinds the launch ends without another attempt, because the place is at fault and not the label; the request is
+ * planned again.
+ */
+const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity", "unsupported", "access"]);
+
+/** Errors of these kinds count against the image: the machine had its time to boot and did not answer as it should. */
+const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "host-key"]);
+
+/** Kinds after which there may be a machine with something on its console. */
+const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient", "fatal", "unexpected"]);
+
+/**
+ * Makes the machine of a locked `building` record and checks that it answers. Repeats a failed try as often as the provider's settings
+ * say while the breaker of the offering is closed, and removes what a failed try made before the next one. Where nothing can be launched
+ * now (REPLANNED) it gives up at once, and the request is planned again. Rejects with FenceLost, ImageGone or the signal's reason; the record then
+ * stays `building`, and the machine goes with it.
+ */
+export async function launchNode(
+  context: LaunchHandles,
+  pool: ServingPool,
+  request: HeldRequest,
+  node: HeldNode,
+  label: LabelConfig,
+  slot: PlannedSlot | undefined,
+  signal: AbortSignal,
+): Promise<LaunchOutcome> {
+  const launch: Launch = { pool, request, node, label, slot };
+  const { config } = pool.open;
+  const began = treeNow(context);
+  const stopwatch = new LaunchWatch(context, launch);
+  for (let attempt = 1; ; attempt++) {
+    // Each attempt asks anew: since the last one the offering may have closed, or the label may have spent its budget.
+    const permit = await begun(context, launch, attempt > 1, signal);
+    if (permit instanceof LaunchRefused) return give(node, "aborted", permit);
+    const tried = context.clock.monotonic();
+    stopwatch.begin();
+    const { id, record } = node;
+    const attempts = { attempt, of: config.launchAttempts, az: record.az };
+    context.journal.write({ event: "node.launching", node: id, facts: attempts, record });
+    try {
+      const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
+      // The record first: when it cannot be written, the launch has not succeeded, whatever the machine says.
+      await node.write({ ...ready, state: "ready" });
+      stopwatch.ended("ready");
+      await context.launches.records.succeeded(permit);
+      await tellCanary(context, node.record.imageId, context.clock.monotonic() - tried);
+      const facts = {
+        provider: config.name,
+        pool: pool.name,
+        label: label.name,
+        attempt,
+        ms: Math.round(treeNow(context) - began),
+        server_id: node.record.externalId,
+        resources: node.record.resources,
+        cost: costOf(priceOf(node.record)),
+        steps: stopwatch.steps,
+      };
+      context.journal.write({ event: "node.ready", node: id, facts, record: node.record });
+      context.timings.launched(pool.key, label.name, facts.ms);
+      return { result: "ready" };
+    } catch (thrown) {
+      const error = fenceOf(thrown);
+      // These say nothing of the place or the label, so no failure is counted.
+      if (error instanceof FenceLost || error instanceof ImageGone || signal.aborted) {
+        stopwatch.brokeOff(error, signal);
+        await context.launches.records.leave(permit);
+        throw error;
+      }
+      stopwatch.ended(kindOf(error));
+      const kind = await failed(context, launch, attempt, permit, error, signal);
+      if (REPLANNED.has(kind)) return give(node, "aborted", error);
+      // A wrong configuration is wrong at the next attempt, too.
+      if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
+      // The machine could not be removed. The record keeps its id and is deleted together with it; the request gets a new record.
+      if (!(await cleared(context, launch, attempt, signal))) return give(node, "aborted", error);
+      await sleep(context.clock, backoff(context.random, attempt - 1, 250, 10_000), signal);
+    }
+  }
+}
+
+/** Resolves with the permit when the scheduler lets the launch begin, or with the error that says why it does not. */
+async function begun(
+  context: LaunchHandles,
+  { pool, request, node, label }: Launch,
+  again: boolean,
+  signal: AbortSignal,
+): Promise<Permit | LaunchRefused> {
+  const { config, driver } = pool.open;
+  const type = typeOf(pool.open, label);
+  const offering = { provider: config.name, az: node.record.az, type };
+  // A slot costs no machine; what its backing node costs is counted where that is launched.
+  const counted = driver.capabilities.backing !== true;
+  const wanted = { offering, label: label.name, request: request.id, node: node.id, again, counted };
+  try {
+    return await context.launches.begin({ ...wanted, limitMs: config.launchTimeoutMs }, signal);
+  } catch (error) {
+    if (error instanceof LaunchRefused) return error;
+    throw error;
+  }
+}
+
+/** Reports a failed attempt: to the journal, the failure records, the image's trial and the console. Returns the kind of the error. */
+async function failed(
+  context: LaunchHandles,
+  { pool, request, node, label }: Launch,
+  attempt: number,
+  permit: Permit,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<DriverError["kind"] | "unexpected"> {
+  const { config } = pool.open;
+  const kind = kindOf(error);
+  if (kind === "unexpected") context.counters.add("launcher.unexpected", 1, { place: "launch" });
+  // At once, so that other launches at this provider wait instead of being refused as well.
+  if (kind === "quota") context.quotaRefused(config.name);
+  const facts = {
+    node: node.id,
+    request: request.id,
+    provider: config.name,
+    attempt,
+    of: config.launchAttempts,
+    kind,
+    error: messageOf(error),
+  };
+  const { id, record } = node;
+  context.journal.write({ event: "node.launch-failed", node: id, request: request.id, facts, record });
+  const isSilent = UNANSWERED.has(kind);
+  // A build on trial that does not boot is the build's fault: it must not close the offering for proven builds.
+  if (isSilent && isUnproven(context, node.record.imageId)) await context.launches.records.leave(permit);
+  else await context.launches.records.failed(permit, { kind, error: messageOf(error) });
+  if (isSilent) await tellCanary(context, node.record.imageId, undefined);
+  if (SILENT.has(kind)) {
+    const of = { tag: tagOf(context, node), node: node.id, request: request.id, attempt };
+    await keepConsole(context, pool.open, label, of, node.record.externalId, signal);
+  }
+  return kind;
+}
+
+/** Removes what a failed attempt made. False: it is not certain that everything is removed. */
+async function cleared(
+  context: LaunchHandles,
+  { pool, request, node }: Launch,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (let removal = 1; ; removal++) {
+    try {
+      const of = { node: node.id, of: "clean-up", attempt } as const;
+      await removeMachine(context, pool.open, node, of, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      context.log.warn(
+        { node: node.id, request: request.id, attempt, removal, error: messageOf(error) },
+        "cannot remove what a failed launch made",
+      );
+      if (removal >= REMOVALS) return false;
+      await sleep(context.clock, backoff(context.random, removal - 1, 500, 10_000), signal);
+    }
+  }
+}
+
+/** Ends the launch without a machine: writes the state and returns it with the reason. */
+async function give(node: HeldNode, result: "failed" | "aborted", error: unknown): Promise<LaunchOutcome> {
+  await node.write({ state: result });
+  return { result, why: messageOf(error) };
+}
+
+function kindOf(error: unknown): DriverError["kind"] | "unexpected" {
+  return error instanceof DriverError ? error.kind : "unexpected";
+}
+
+/** The requestor of requests that belong to a lease. */
+const LEASES_ASK = "Nodeyard:lease";
+
+/**
+ * Counts and times the attempts of one launch (docs/contract/launcher.md, "Attempts and deletions"): from the first one on,
+ * without waits for its turn.
+ */
+class LaunchWatch {
+  readonly #context: Pick<LaunchHandles, "clock" | "counters">;
+  readonly #launch: Launch;
+  /** When the first attempt began; undefined before. Monotonic milliseconds, as `#since`. */
+  #began: number | undefined;
+  /** The step under way; "" before the first of an attempt. It is a dimension of the metric, so a failure shows where it happened. */
+  #step = "";
+  #since = 0;
+  /** Milliseconds that each step of the attempt took. */
+  #steps: Record<string, number> = {};
+
+  constructor(context: Pick<LaunchHandles, "clock" | "counters">, launch: Launch) {
+    this.#context = context;
+    this.#launch = launch;
+  }
+
+  /** An attempt begins. */
+  begin(): void {
+    this.#began ??= this.#context.clock.monotonic();
+    this.#step = "";
+    this.#steps = {};
+  }
+
+  /** Sets the current step. */
+  at(step: string): void {
+    const now = this.#context.clock.monotonic();
+    if (this.#step !== "")
+      this.#steps[this.#step] = Math.round((this.#steps[this.#step] ?? 0) + now - this.#since);
+    this.#since = now;
+    this.#step = step;
+  }
+
+  /** Milliseconds by step of the attempt so far, that under way included. */
+  get steps(): Readonly<Record<string, number>> {
+    this.at(this.#step);
+    return this.#steps;
+  }
+
+  /** The launch has ended: with `ready`, or with the kind of its error. */
+  ended(result: string): void {
+    const provider = this.#launch.pool.open.config.name;
+    this.#context.counters.add("launcher.launches", 1, { provider, result });
+    this.#time(result);
+  }
+
+  /** Something else ended it, which says nothing of the place; our own stop says nothing at all. */
+  brokeOff(error: unknown, signal: AbortSignal): void {
+    if (!signal.aborted) this.#time(error instanceof ImageGone ? "image-gone" : "lost");
+  }
+
+  #time(result: string): void {
+    const { clock, counters } = this.#context;
+    const { pool, node, request } = this.#launch;
+    const now = clock.monotonic();
+    counters.time("launcher.launch", now - (this.#began ?? now), {
+      provider: pool.open.config.name,
+      az: node.record.az ?? "",
+      result,
+      requestor: askerOf(request.record.requestor),
+      step: this.#step,
+    });
+  }
+}
+
+/** The requestor, for metrics. All leases count as one, because each has its own requestor and would be a time series of its own. */
+function askerOf(requestor: string | null): string {
+  return leaseIdOf(requestor) === undefined ? (requestor ?? "") : LEASES_ASK;
+}

@@ -1,0 +1,95 @@
+import { backingData, metastaticProviderOf, paths, slotPlace } from "@nodeyard/model";
+import { mayBeOf } from "@nodeyard/view";
+import { registeredPools } from "./explain/tree-facts.ts";
+import type { OperationHandles } from "./handles.ts";
+import { names } from "./images/list.ts";
+import { listNodes } from "./listing.ts";
+
+/** A build of an image with the numbers of its uploads to one provider. */
+interface UploadedBuild {
+  readonly image: string;
+  readonly build: string;
+  readonly uploads: readonly string[];
+}
+
+/** What the tree has of a provider, as `nodeyard info --json` prints it. Keys are never renamed. */
+export interface ProviderRecords {
+  /** By image, then by build. */
+  readonly images: readonly UploadedBuild[];
+  readonly nodes: readonly {
+    readonly id: string;
+    readonly server_id: unknown;
+    readonly backing_node: string | null;
+    readonly slot: number | null;
+  }[];
+  /** Nodes of other providers that carry slots of this one. An erase does not touch them. */
+  readonly backing_nodes: readonly {
+    readonly id: string;
+    readonly provider: string | null;
+    readonly state: string;
+  }[];
+  /** Hosts of the launchers that have a pool of it registered. */
+  readonly served_by: readonly string[];
+  /** Nodes that may belong to it; until they are repaired or removed, its leak sweeps delete nothing. */
+  readonly unreadable: readonly string[];
+  readonly skipped: readonly { readonly path: string; readonly why: string }[];
+}
+
+/** Of a provider that is configured or not. Reads all nodes, and the names of all uploads. */
+export async function providerRecords(handles: OperationHandles, provider: string): Promise<ProviderRecords> {
+  const [images, { items, skipped }, servedBy] = await Promise.all([
+    uploadsTo(handles, provider),
+    listNodes(handles),
+    serversOf(handles, provider),
+  ]);
+  const all = items.map(({ record }) => record);
+  const nodes = all.filter((record) => record.provider === provider);
+  const backings = all.filter(
+    (record) => metastaticProviderOf(backingData(record)?.owner ?? null) === provider,
+  );
+  return {
+    images,
+    nodes: nodes.map((node) => ({
+      id: node.id,
+      server_id: node.externalId,
+      backing_node: slotPlace(node)?.backing ?? null,
+      slot: node.slot,
+    })),
+    backing_nodes: backings.map(({ id, provider, state }) => ({ id, provider, state })),
+    served_by: servedBy,
+    unreadable: skipped.filter(({ known }) => mayBeOf(known, provider)).map(({ id }) => id),
+    skipped: skipped.map(({ path, why }) => ({ path, why })),
+  };
+}
+
+/** Hosts of the launchers whose registered pools serve a provider, sorted. */
+export async function serversOf({ tree }: OperationHandles, provider: string): Promise<readonly string[]> {
+  const pools = await registeredPools(tree);
+  const serving = pools.filter(({ providerName }) => providerName === provider);
+  return [...new Set(serving.map(({ hostname }) => hostname))].sort();
+}
+
+/** Names of all providers that launchers serve or that nodes and uploads in the tree belong to. */
+export async function knownProviders(handles: OperationHandles): Promise<readonly string[]> {
+  const [pools, nodes] = await Promise.all([registeredPools(handles.tree), listNodes(handles)]);
+  const known = new Set<string | null>(pools.map(({ providerName }) => providerName));
+  for (const { record } of nodes.items) known.add(record.provider);
+  for (const image of await names(handles, paths.images))
+    for (const build of await names(handles, paths.imageBuilds(image)))
+      for (const provider of await names(handles, paths.imageProviders(image, build))) known.add(provider);
+  return [...known].filter((name) => name !== null).sort();
+}
+
+/** By image, then by build; those without an upload to the provider are left out. */
+export async function uploadsTo(
+  handles: OperationHandles,
+  provider: string,
+): Promise<readonly UploadedBuild[]> {
+  const found: UploadedBuild[] = [];
+  for (const image of await names(handles, paths.images))
+    for (const build of await names(handles, paths.imageBuilds(image))) {
+      const ids = await names(handles, paths.imageUploads(image, build, provider));
+      if (ids.length > 0) found.push({ image, build, uploads: ids });
+    }
+  return found;
+}

@@ -1,0 +1,268 @@
+import { MIN_READY, type NodeState } from "@nodeyard/model";
+import { type NodeEntry, poolKey } from "@nodeyard/view";
+import { quotaFreed } from "./gates.ts";
+import { hostLeft, hostThere, offerHost, onTenantTook } from "./hosts.ts";
+import { indexMaking } from "./launches.ts";
+import { dueAt, forgetDue, noteState } from "./node-due.ts";
+import { oneInstance } from "./nodeset.ts";
+import { isElsewhere } from "./place.ts";
+import type { State, Turn } from "./state.ts";
+import { zoneKey } from "./usage.ts";
+import { dirtyProvider, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
+
+/** States of nodes that are being deleted or will be: their capacity becomes free without any action of the scheduler. */
+const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);
+
+/** A node record appeared, changed or was deleted (`after` undefined). Updates the indexes, then decides about the node. */
+export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | undefined): void {
+  const before = state.nodes.get(id);
+  if (after === undefined) state.nodes.delete(id);
+  else state.nodes.set(id, after);
+  // A deadline belongs to the state for which it was computed. The view may skip states, so every change of state resets it.
+  const changed = before?.record.state !== after?.record.state;
+  if (changed) forgetDue(state, id);
+  if (after === undefined) state.stateTimes.forget(id);
+  else if (before !== undefined && (changed || before.record.stateTime !== after.record.stateTime))
+    noteState(state, turn, after);
+  indexAllocation(state, before, after);
+  indexStock(state, before, after);
+  account(state, id, before, after);
+  if (before !== undefined && (after === undefined || !samePool(before, after)))
+    hostLeft(state, turn, before);
+  reconsider(state, turn, id);
+}
+
+function samePool({ record: a }: NodeEntry, { record: b }: NodeEntry): boolean {
+  return a.provider === b.provider && a.pool === b.pool;
+}
+
+/** Decides what to do with a node: offer it, deallocate it, delete it, or look at it later. */
+export function reconsider(state: State, turn: Turn, id: string): void {
+  const entry = state.nodes.get(id);
+  const { timers } = state;
+  indexMaking(state, turn, id);
+  if (entry === undefined) {
+    unoffer(state, id);
+    forgetDue(state, id);
+    state.busyNodes.delete(id);
+    return;
+  }
+  const { record } = entry;
+  const key = poolKey(record.provider, record.pool);
+  // Also a host in use counts: a request for more hosts than there are must not wait for them.
+  hostThere(state, entry, key);
+  const free =
+    record.state === "ready" &&
+    record.allocatedTo === null &&
+    entry.contenders.length === 0 &&
+    !isElsewhere(record, state.policy.providers.get(record.provider ?? "")?.place);
+  if (free && !state.busyNodes.has(id) && !state.requests.claims.has(id)) offer(state, entry, key);
+  else unoffer(state, id);
+  // A node with a lock or a claim belongs to its holder: nothing is due on it until the lock is released.
+  const held = entry.contenders.length > 0 || state.requests.claims.has(id);
+  if (held) forgetDue(state, id);
+  // Without a complete view the record may be out of date, and its request may only be missing in the picture.
+  if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
+  const due = dueAt(state, turn, entry);
+  if (due === undefined) timers.delete("node", id);
+  else if (due > turn.steady) timers.set("node", id, due);
+  else act(state, turn, entry);
+}
+
+/** Only providers that this launcher has in its configuration are touched. */
+function isOurs(state: State, { record }: NodeEntry): boolean {
+  return record.provider === null || state.policy.providers.has(record.provider);
+}
+
+/** The time of the node has come: takes it back from a request that is gone, or deletes it. */
+function act(state: State, turn: Turn, entry: NodeEntry): void {
+  const { id, record } = entry;
+  forgetDue(state, id);
+  state.busyNodes.add(id);
+  unoffer(state, id);
+  if (record.state === "ready" && record.allocatedTo !== null)
+    turn.actions.push({ type: "deallocate", node: id });
+  else turn.actions.push({ type: "delete", node: id, state: record.state, why: reasonFor(record.state) });
+}
+
+/** Why a node is deleted, for the journal. */
+function reasonFor(nodeState: string): string {
+  if (nodeState === "ready") return "older than max-ready-age";
+  if (nodeState === "hold") return "held longer than allowed";
+  if (nodeState === "testing") return "its trial launch is not needed any more";
+  if (nodeState === "init") return "never locked after it was made";
+  return nodeState;
+}
+
+/** Tree time is known again, and may differ by minutes from the former estimate: all times that depend on an age are computed again. */
+export function reconsiderAges(state: State): void {
+  for (const id of state.nodes.keys()) state.todo.nodes.add(id);
+}
+
+/** Enters a free node into the indexes of idle nodes, and wakes the requests that wait for one of its labels. */
+function offer(state: State, { id, record }: NodeEntry, key: string): void {
+  if (state.idle.has(id)) return;
+  const labels = record.type;
+  state.idle.add(id, key, labels, record.az);
+  for (const label of labels) state.todo.labels.add(label);
+  const pool = state.pools.get(key);
+  if (pool === undefined) return;
+  // Hosts of a pool without launches are kept for requests one by one; other idle nodes go to the first in line.
+  if (pool.policy.launches) wakeForLabels(state, pool, labels);
+  else offerHost(state, pool, id);
+  if (pool.queue.size > 0) state.todo.pools.add(key);
+}
+
+/** Removes a node from the indexes of idle nodes. */
+function unoffer(state: State, id: string): void {
+  const place = state.idle.remove(id);
+  if (place === undefined) return;
+  const pool = state.pools.get(place.pool);
+  pool?.inventory.remove(id);
+  for (const label of place.labels) {
+    state.todo.labels.add(label);
+    // The plan of the blocked head may contain this node. Without it, the head may wait for something else and block no other request.
+    if (pool?.blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(place.pool);
+  }
+}
+
+/** Keeps the index of nodes by the request to which they are allocated. */
+function indexAllocation(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
+  const [old, now] = [before?.record.allocatedTo, after?.record.allocatedTo];
+  if (old === now) return;
+  const id = (before ?? after)!.id;
+  if (old) {
+    const ids = state.allocated.get(old);
+    ids?.delete(id);
+    if (ids?.size === 0) state.allocated.delete(old);
+  }
+  if (now) {
+    const ids = state.allocated.get(now) ?? new Set();
+    state.allocated.set(now, ids.add(id));
+  }
+}
+
+/** The label of a ready node that min-ready requested; undefined once another requestor has the node. */
+function stockLabel(entry: NodeEntry | undefined): string | undefined {
+  const record = entry?.record;
+  return record?.state === "ready" && record.requestor === MIN_READY ? record.type[0] : undefined;
+}
+
+/** Keeps the index of ready nodes that min-ready requested, by label. */
+function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
+  const [old, now] = [stockLabel(before), stockLabel(after)];
+  if (old === now) return;
+  const { id } = (before ?? after)!;
+  for (const [label, add] of [
+    [old, false],
+    [now, true],
+  ] as const) {
+    if (label === undefined) continue;
+    const ids = state.minReady.stock.get(label) ?? new Set();
+    if (add) state.minReady.stock.set(label, ids.add(id));
+    else if (ids.delete(id) && ids.size === 0) state.minReady.stock.delete(label);
+    state.todo.labels.add(label);
+  }
+}
+
+/**
+ * Counts what a node uses. A node counts in every state until its znode is gone (docs/contract/launcher.md, "Quota and limits"). A new
+ * record replaces the reservation that was made when its request was accepted.
+ */
+function account(
+  state: State,
+  id: string,
+  before: NodeEntry | undefined,
+  after: NodeEntry | undefined,
+): void {
+  // A lock says nothing here: most events of nodes are of locks.
+  if (before !== undefined && before.record === after?.record) return noteLeaving(state, id, after);
+  const keys = after === undefined ? undefined : usageKeys(after);
+  if (
+    before !== undefined &&
+    keys !== undefined &&
+    before.record.resources === after!.record.resources &&
+    sameKeys(state.usage.keysOf(id), keys)
+  )
+    return noteLeaving(state, id, after);
+  let freed: readonly string[] = [];
+  if (after === undefined || keys === undefined) freed = state.usage.delete(id) ?? [];
+  else {
+    if (before === undefined) dropReservation(state, after);
+    freed = state.usage.set(id, keys, amountOf(state, after));
+    const { tenantName, allocatedTo } = after.record;
+    if (tenantName !== null && allocatedTo !== null) onTenantTook(state, tenantName);
+  }
+  noteLeaving(state, id, after);
+  // A record whose launch was refused never had a machine, so its deletion frees nothing of the cloud's quota.
+  if (after === undefined && before?.record.externalId != null)
+    quotaFreed(state, before.record.provider ?? "");
+  wakeFreed(state, freed);
+}
+
+/** Less is used of these sums: wakes the pools, the tenants and the labels that may have waited for it. */
+export function wakeFreed(state: State, keys: readonly string[]): void {
+  for (const key of keys) {
+    const space = key.indexOf(" ");
+    const [kind, name] = [key.slice(0, space), key.slice(space + 1)];
+    if (kind === "tenant") wakeTenant(state, name);
+    else if (kind === "pool") {
+      const pool = state.pools.get(name);
+      if (pool === undefined) continue;
+      if (pool.blocked !== undefined) state.todo.pools.add(name);
+      wakeHeldUp(state, pool);
+    } else if (kind !== "zone" && !(kind === "launching" && launchesFreely(state, name)))
+      dirtyProvider(state, name);
+  }
+}
+
+/**
+ * Keeps the count of nodes whose capacity becomes free by itself. A node that is deleted to make room counts from the decision on,
+ * because its record changes later.
+ */
+export function noteLeaving(state: State, id: string, entry: NodeEntry | undefined): void {
+  if (entry === undefined) return state.leaving.set(id, undefined);
+  const { state: nodeState, provider, pool } = entry.record;
+  const going = LEAVING.has(nodeState) || (state.leaving.has(id) && state.busyNodes.has(id));
+  state.leaving.set(id, going ? poolKey(provider, pool) : undefined);
+}
+
+/** Whether the provider has no limit of concurrent launches, so that no request waits for the end of a launch. */
+function launchesFreely(state: State, provider: string): boolean {
+  return state.policy.providers.get(provider)?.maxConcurrency === Number.POSITIVE_INFINITY;
+}
+
+/** The sums in which a node counts. */
+function usageKeys({ record }: NodeEntry): string[] {
+  const pool = poolKey(record.provider, record.pool);
+  const keys = [`pool ${pool}`, `provider ${record.provider ?? ""}`];
+  if (record.az !== null) keys.push(zoneKey(pool, record.az));
+  if (record.state === "init" || record.state === "building") keys.push(`launching ${record.provider ?? ""}`);
+  // A deallocated node keeps the name of its last tenant in its record, but counts for no tenant.
+  if (record.tenantName !== null && record.allocatedTo !== null) keys.push(`tenant ${record.tenantName}`);
+  return keys;
+}
+
+/** In the same order, as `usageKeys` makes them. */
+function sameKeys(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((key, index) => key === b[index]);
+}
+
+/** What a node uses: the amounts of its record, else those of its label here, else one instance. */
+function amountOf(state: State, { record }: NodeEntry): Readonly<Record<string, number>> {
+  const known = record.resources;
+  if (known !== null && Object.keys(known).length > 0) return { instances: 1, ...known };
+  const pool = state.pools.get(poolKey(record.provider, record.pool))?.policy;
+  const need = pool?.needs.get(record.type[0] ?? "") ?? oneInstance;
+  return { instances: 1, ...need };
+}
+
+/** The record of a launch has appeared: from now on the record counts, and no longer the reservation. */
+function dropReservation(state: State, { record }: NodeEntry): void {
+  const handling = state.requests.of(record.allocatedTo ?? "")?.handling;
+  // Reservations of one label are alike, so any of them stands for this record.
+  const index = handling?.reserved.findIndex((launch) => record.type.includes(launch.label)) ?? -1;
+  if (handling === undefined || index < 0) return;
+  const [launch] = handling.reserved.splice(index, 1);
+  state.usage.delete(launch!.node);
+}

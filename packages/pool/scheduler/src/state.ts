@@ -1,0 +1,224 @@
+import type { Resources } from "@nodeyard/driver";
+import type { NodeFields } from "@nodeyard/model";
+import { compareText, StoredTimes } from "@nodeyard/runtime";
+import type { ImageFacts, NodeEntry } from "@nodeyard/view";
+import { AbsentOffers } from "./absent-offers.ts";
+import { failureRule } from "./failure-rule.ts";
+import type { Gates } from "./gates.ts";
+import type { Hosts } from "./hosts.ts";
+import { Idle } from "./idle.ts";
+import type { Inventory } from "./inventory.ts";
+import type { Launches } from "./launches.ts";
+import type { PoolQueue } from "./pool-queue.ts";
+import { Registry } from "./registry.ts";
+import { RequestStates } from "./request-states.ts";
+import { Slots } from "./slot-index.ts";
+import { SortedQueues } from "./sorted-queues.ts";
+import { Timers } from "./timers.ts";
+import type { Action, LocalPool, Policy, VerdictCode } from "./types.ts";
+import { Leaving, Usage } from "./usage.ts";
+import { compareWaiting, type Waiting, Waits } from "./waits.ts";
+
+/** What capacity is counted in: the pool's limits, the provider's quota, launches at once. */
+export type Scope = "pool" | "provider" | "launching";
+
+/** The head of a queue that waits for capacity. */
+export interface Blocked {
+  readonly id: string;
+  readonly waiting: Waiting;
+  /** The amounts that its launches need. */
+  readonly need: Resources;
+  readonly launches: number;
+  /** The limits that leave too little room for it. */
+  readonly scopes: ReadonlySet<Scope>;
+}
+
+/** What the scheduler knows of a pool of this launcher. */
+export interface PoolState {
+  policy: LocalPool;
+  /** Requests this pool could serve and would look at now, in order. */
+  readonly queue: PoolQueue<Waiting>;
+  /** Requests that joined the queue behind a blocked head and have not been looked at yet. */
+  readonly fresh: Set<Waiting>;
+  /** Requests that came back into the queue because a node of these labels became idle. If they do not use it, the next in line may. */
+  readonly woken: Map<Waiting, readonly string[]>;
+  /** The head of the queue, while it waits for capacity; requests behind it may only take what does not delay it. */
+  blocked: Blocked | undefined;
+  paused: boolean;
+  /** Idle hosts of a pool without launches, and the requests that wait for them. */
+  readonly inventory: Inventory<Waiting>;
+  /** All hosts of a pool without launches. */
+  readonly hosts: Hosts<Waiting>;
+}
+
+/** A request that its pool tries again after a pause; until then the pool reserves room for it. */
+export type PutBack = { readonly policy: LocalPool; readonly blocked: Blocked };
+
+/** Work that events have left for a turn, done within the turn's budget. */
+interface Todo {
+  /** Nodes to look at again, because something they depend on changed. */
+  readonly nodes: Set<string>;
+  /** Requests to classify again. */
+  readonly requests: Set<string>;
+  /** Pools with something to try. */
+  readonly pools: Set<string>;
+  /** Blocked pools where nothing is new but requests behind the head. */
+  readonly newcomers: Set<string>;
+  /** Lines for slots where there may be one. */
+  readonly slots: Set<string>;
+  /** Labels whose min-ready is to be looked at. */
+  readonly labels: Set<string>;
+}
+
+/** What is known of the nodes that are kept ready ahead of requests (`min-ready`), by label. */
+export interface MinReady {
+  /** A request of ours is being written. */
+  readonly asking: Set<string>;
+  /** Open min-ready requests of any launcher. */
+  readonly open: Map<string, Set<string>>;
+  /** Ready nodes that were launched for min-ready and not given to a request yet. */
+  readonly stock: Map<string, Set<string>>;
+  /** Steady milliseconds since when a label has lacked ready nodes. A launcher whose turn comes later waits from then. */
+  readonly short: Map<string, number>;
+  /** Labels that lack ready nodes and that no pool of ours can launch now: looked at again when a pool has more room. */
+  readonly heldUp: Set<string>;
+}
+
+/** The state of the scheduler. Only `reduce` changes it, and no other code keeps parts of it. */
+export interface State {
+  policy: Policy;
+  complete: boolean;
+  /** See the event "ages". */
+  agesTrusted: boolean;
+  /** A sweep was due while the view was incomplete; it is done when the view is complete again. */
+  sweepDue: boolean;
+  readonly pools: Map<string, PoolState>;
+  readonly registry: Registry;
+  readonly absent: AbsentOffers;
+
+  readonly requests: RequestStates;
+  readonly waits: Waits;
+
+  readonly nodes: Map<string, NodeEntry>;
+  /** Nodes and requests whose records cannot be read. They count against limits, and nothing else is decided about them. */
+  readonly unreadable: {
+    readonly nodes: Map<string, Partial<NodeFields>>;
+    readonly requests: Set<string>;
+  };
+  readonly idle: Idle;
+  readonly usage: Usage;
+  /** Nodes by the request they are allocated to. */
+  readonly allocated: Map<string, Set<string>>;
+  /** Nodes that a controller is deleting or deallocating. */
+  readonly busyNodes: Set<string>;
+  readonly leaving: Leaving;
+  /** Steady milliseconds since when a node in use has had no user, for nodes whose machine outlives their record. */
+  readonly deserted: Map<string, number>;
+  /** Since when nodes have been in their states, by id. */
+  readonly stateTimes: StoredTimes;
+  readonly minReady: MinReady;
+  readonly slots: Slots;
+
+  /** The facts of diskimages by name, and the images that no builder makes although all builders are idle. */
+  readonly images: { readonly facts: Map<string, ImageFacts>; readonly givenUp: Set<string> };
+  /** Recent failures, and the gates that they close. */
+  readonly gates: Gates;
+  readonly launches: Launches;
+
+  readonly todo: Todo;
+  readonly timers: Timers;
+}
+
+/** The time and the results of one turn. */
+export interface Turn {
+  /** Tree time, milliseconds, for the ages of records. */
+  readonly now: number;
+  /** Milliseconds of a clock that never jumps, for pauses and deadlines. */
+  readonly steady: number;
+  readonly actions: Action[];
+  readonly changedVerdicts: Set<string>;
+}
+
+const emptyPolicy: Policy = {
+  pools: [],
+  providers: new Map(),
+  labels: new Map(),
+  tenantLimits: new Map(),
+  maxHoldAgeMs: Number.POSITIVE_INFINITY,
+  maxStarting: 256,
+  failures: failureRule(),
+};
+
+/** An empty state: no policy, no pools, and a picture that is not complete, so that nothing is decided. */
+export function createState(): State {
+  return {
+    policy: emptyPolicy,
+    complete: false,
+    agesTrusted: true,
+    sweepDue: false,
+    pools: new Map(),
+    registry: new Registry(),
+    absent: new AbsentOffers(),
+    requests: new RequestStates(),
+    waits: new Waits(compareWaiting),
+    nodes: new Map(),
+    unreadable: { nodes: new Map(), requests: new Set() },
+    idle: new Idle(),
+    usage: new Usage(),
+    allocated: new Map(),
+    busyNodes: new Set(),
+    leaving: new Leaving(),
+    deserted: new Map(),
+    stateTimes: new StoredTimes(),
+    minReady: { asking: new Set(), open: new Map(), stock: new Map(), short: new Map(), heldUp: new Set() },
+    slots: new Slots(),
+    images: { facts: new Map(), givenUp: new Set() },
+    gates: { closed: new Map(), failures: new Map() },
+    launches: {
+      waits: new Waits((a, b) => compareText(a.node, b.node)),
+      waiting: new Map(),
+      making: new SortedQueues(compareText),
+      made: new Map(),
+    },
+    todo: {
+      nodes: new Set(),
+      requests: new Set(),
+      pools: new Set(),
+      newcomers: new Set(),
+      slots: new Set(),
+      labels: new Set(),
+    },
+    timers: new Timers(),
+  };
+}
+
+/** Converts a steady time into tree time, milliseconds, for records and people. */
+export function treeTimeOf({ now, steady }: Pick<Turn, "now" | "steady">, at: number): number {
+  return Math.round(now + (at - steady));
+}
+
+/** Records why a request waits. The time of the first verdict with the same code is kept. `nextTry`: steady milliseconds. */
+export function setVerdict(
+  state: State,
+  turn: Turn,
+  request: string,
+  code: VerdictCode,
+  facts: Readonly<Record<string, unknown>>,
+  nextTry?: number,
+): void {
+  const known = state.requests.at(request);
+  const before = known.verdict;
+  const same = before?.code === code;
+  const since = same ? before.since : turn.now;
+  const next = nextTry === undefined ? {} : { nextTry: treeTimeOf(turn, nextTry) };
+  known.verdict = { code, facts, since, ...next };
+  // Facts, such as the amount in use, change with every node. Only a new reason is reported.
+  if (!same) turn.changedVerdicts.add(request);
+}
+
+export function clearVerdict(state: State, turn: Turn, request: string): void {
+  const known = state.requests.of(request);
+  if (known?.verdict === undefined) return;
+  known.verdict = undefined;
+  turn.changedVerdicts.add(request);
+}

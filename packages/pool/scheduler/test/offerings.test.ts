@@ -1,0 +1,177 @@
+import { labelKey, offeringKey } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { explain, type Failures, newTally } from "../src/index.ts";
+import { node, policy, pool, request, SchedulerFixture } from "./world.ts";
+
+const small = offeringKey({ provider: "cloud", az: null, type: "small" });
+
+function failing({
+  until = 60_000,
+  hopeless = false,
+  prober = undefined as string | undefined,
+} = {}): Failures {
+  const last = { kind: "timeout", error: "no answer" };
+  return {
+    tally: { ...newTally(), row: 5, since: 0, last },
+    pause: { why: "failures", opens: hopeless ? 4 : 1, until },
+    prober,
+  };
+}
+
+/** As many failed as its budget has: there is room for one more a minute later. */
+const spent: Failures = { tally: { ...failing().tally, spent: { level: 60, at: 0 } } };
+
+const asks = (fixture: SchedulerFixture, ...ids: string[]) =>
+  fixture.tell(...ids.map((id) => ({ type: "request", id, after: request(id) }) as const));
+const accepted = (actions: ReturnType<SchedulerFixture["tell"]>) =>
+  actions.flatMap((action) => (action.type === "accept" ? [`${action.request} ${action.pool}`] : []));
+
+describe("an offering that fails", () => {
+  test("is waited for, with the time of the next try and what is known", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    expect(accepted(asks(fixture, "100-1"))).toEqual([]);
+    expect(explain(fixture.state, "100-1")).toMatchObject({
+      code: "offering.failing",
+      nextTry: 60_000,
+      facts: { label: "small", kind: "timeout", error: "no answer", failures: 5 },
+    });
+    fixture.now = 59_999;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
+  });
+
+  test("at its time one request tries, the first; the others go on when it works, in one turn", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    asks(fixture, "100-1", "100-2", "100-3");
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
+    fixture.now = 70_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    const codes = ["100-2", "100-3"].map((id) => explain(fixture.state, id)?.code);
+    expect(codes).toContain("offering.trying");
+    expect(accepted(fixture.tell({ type: "failures", key: small }))).toEqual([
+      "100-2 cloud/main",
+      "100-3 cloud/main",
+    ]);
+  });
+
+  test("fails again: the next try is the next request's that waits, at the new time", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    asks(fixture, "100-1", "100-2");
+    fixture.now = 60_000;
+    fixture.tell({ type: "tick" });
+    fixture.tell({ type: "failures", key: small, after: failing({ until: 120_000 }) });
+    fixture.tell({ type: "handled", request: "100-1", retryMs: 10 });
+    fixture.now = 119_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    fixture.now = 120_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toHaveLength(1);
+  });
+
+  test("does not lose its waiters when the one that was woken goes away", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    asks(fixture, "100-1", "100-2");
+    fixture.tell({ type: "request", id: "100-1" });
+    fixture.now = 60_000;
+    const first = accepted(fixture.tell({ type: "tick" }));
+    fixture.now = 66_000;
+    expect([...first, ...accepted(fixture.tell({ type: "tick" }))]).toEqual(["100-2 cloud/main"]);
+  });
+
+  test("while a request of another launcher tries the offering, none of this launcher does", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing({ until: 0, prober: "100-9" }) });
+    expect(accepted(asks(fixture, "100-1"))).toEqual([]);
+    expect(explain(fixture.state, "100-1")).toMatchObject({
+      code: "offering.trying",
+      facts: { request: "100-9" },
+    });
+    expect(accepted(fixture.tell({ type: "failures", key: small, after: failing({ until: 0 }) }))).toEqual([
+      "100-1 cloud/main",
+    ]);
+  });
+
+  test("an idle node serves it nevertheless; so does another provider, also one of lower priority", () => {
+    const fixture = new SchedulerFixture(policy([pool(), pool({ provider: "other", priority: 200 })]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    expect(accepted(asks(fixture, "100-1"))).toEqual(["100-1 other/main"]);
+    const alone = new SchedulerFixture(policy([pool()]));
+    alone.tell({ type: "failures", key: small, after: failing() });
+    asks(alone, "100-1");
+    expect(accepted(alone.tell({ type: "node", id: "0000000001", after: node("0000000001") }))).toEqual([
+      "100-1 cloud/main",
+    ]);
+  });
+
+  test("that does not come back is declined, with the reason, and so is stock of it at once", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing({ hopeless: true }) });
+    const [decline] = asks(fixture, "100-1");
+    expect(decline).toMatchObject({ type: "decline", request: "100-1" });
+    expect((decline as { reason: string }).reason).toContain("no answer");
+    const stock = new SchedulerFixture(policy([pool()]));
+    stock.tell({ type: "failures", key: small, after: failing() });
+    const after = request("900-1", { requestor: "NodePool:min-ready" });
+    expect(stock.tell({ type: "request", id: "900-1", after })).toMatchObject([{ type: "decline" }]);
+  });
+
+  test("that does not come back any more: all who wait are declined, not one after each try", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    expect(asks(fixture, "100-1", "100-2", "100-3")).toEqual([]);
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
+    const hopeless = failing({ until: 120_000, hopeless: true });
+    // Until its handler has ended, it may still be tried.
+    expect(fixture.tell({ type: "failures", key: small, after: hopeless })).toEqual([]);
+    const declined = fixture
+      .tell({ type: "handled", request: "100-1" })
+      .flatMap((action) => (action.type === "decline" ? [action.request] : []));
+    expect(declined.sort()).toEqual(["100-1", "100-2", "100-3"]);
+  });
+
+  test("in every zone: a waiting request goes on in the first zone that opens", () => {
+    const fixture = new SchedulerFixture(policy([pool({ zones: ["az1", "az2"] })]));
+    const [az1 = "", az2 = ""] = ["az1", "az2"].map((az) =>
+      offeringKey({ provider: "cloud", az, type: "small" }),
+    );
+    fixture.tell({ type: "failures", key: az1, after: failing({ prober: "100-9" }) });
+    fixture.tell({ type: "failures", key: az2, after: failing() });
+    expect(accepted(asks(fixture, "100-1", "100-2"))).toEqual([]);
+    expect(accepted(fixture.tell({ type: "failures", key: az2 }))).toEqual([
+      "100-1 cloud/main",
+      "100-2 cloud/main",
+    ]);
+  });
+
+  test("leaves other labels alone", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    const after = request("100-2", { node_types: ["large"] });
+    asks(fixture, "100-1");
+    expect(accepted(fixture.tell({ type: "request", id: "100-2", after }))).toEqual(["100-2 cloud/main"]);
+  });
+});
+
+describe("a label whose budget is spent", () => {
+  const key = labelKey("small");
+
+  test("is launched in no place, and one request tries when there is room again", () => {
+    const fixture = new SchedulerFixture(policy([pool(), pool({ provider: "other", priority: 200 })]));
+    fixture.tell({ type: "failures", key, after: spent });
+    expect(accepted(asks(fixture, "100-1", "100-2"))).toEqual([]);
+    expect(explain(fixture.state, "100-1")).toMatchObject({ code: "offering.budget", nextTry: 60_000 });
+    const large = request("100-3", { node_types: ["large"] });
+    expect(accepted(fixture.tell({ type: "request", id: "100-3", after: large }))).toHaveLength(1);
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toHaveLength(1);
+    fixture.now = 70_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    expect(accepted(fixture.tell({ type: "failures", key }))).toHaveLength(1);
+  });
+});
