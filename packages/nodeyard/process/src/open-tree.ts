@@ -157,7 +157,7 @@ export function whyAway(session: Session): string {
   const { cause } = session;
   if (cause === undefined) return "";
   const remedy =
-    'start it with its data; or go on as "Restore a backup of ZooKeeper" in docs/how-to/upgrade-and-go-back.md says, and restart all launchers, builders and Zuul';
+    'start it with its data; or go on as "Restore a backup of ZooKeeper" ("nodeyard docs upgrade-and-go-back") says, and restart all launchers, builders and Zuul';
   return `: ${messageOf(cause)}${isDataLost(session) ? `: ${remedy}` : ""}`;
 }
 
