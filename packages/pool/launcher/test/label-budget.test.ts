@@ -106,10 +106,10 @@ describe("a label that never boots", () => {
     await asked(world, 90);
     await world.run(60_000);
     expect(counter.creates).toBe(10);
-    for (const { counters } of world.members) {
-      expect(counters.value("launcher.launches")).toBeGreaterThan(0);
+    const launches = world.members.map(({ counters }) => counters.value("launcher.launches"));
+    expect(launches.filter((count) => count > 0).length).toBeGreaterThan(1);
+    for (const { counters } of world.members)
       expect(counters.value("launcher.label_budgets", { label: "small", change: "spent" })).toBe(1);
-    }
     const hours = 2;
     for (let minute = 0; minute < 60 * hours; minute++) {
       await world.ask();

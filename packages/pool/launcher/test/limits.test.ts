@@ -321,12 +321,13 @@ describe("what a launch is given", () => {
 
 test("a node whose record is too long for the tree fails its request, with the reason", async () => {
   const world = new World();
-  const attributes = { text: "x".repeat(1_100_000) };
+  // Each is short enough; the record of the node has both.
+  const attributes = { text: "x".repeat(900_000) };
   const config = launcherConfig([
     fakeProvider("cloud", {}, { "max-servers": 2, "node-attributes": attributes }),
   ]);
   const { journal } = await world.start("a", config);
-  const id = await world.ask();
+  const id = await world.ask({ requestor: "y".repeat(200_000) });
   await world.until("it failed", () => world.request(id)?.state === "failed");
   const declined = () => journal.events.find(({ event }) => event === "request.declined");
   await world.until("it says so", () => declined() !== undefined);
