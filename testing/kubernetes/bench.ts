@@ -9,6 +9,7 @@ import {
   runSteps,
   type Tag,
 } from "@nodeyard/driver";
+import type { KubeProviderConfig } from "@nodeyard/driver-kubernetes";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { type Openshift, startOpenshift } from "../openshift/index.ts";
@@ -50,10 +51,18 @@ export const SHARED: Label = { name: "small", image: "i" };
 export async function open(
   kind: Kind,
   label: Label,
-  more: { provider?: object; pool?: object; kubeconfig?: string; clock?: Clock } = {},
+  more: {
+    provider?: object;
+    pool?: object;
+    /** What no file may say. */
+    own?: Partial<KubeProviderConfig["own"]>;
+    kubeconfig?: string;
+    clock?: Clock;
+  } = {},
   user: User = "admin",
 ) {
-  const config = compile(kind, [label], more);
+  const compiled = compile(kind, [label], more);
+  const config = { ...compiled, own: { ...compiled.own, ...more.own } };
   const { kubeconfig = kind === "openshift" ? openshift.kubeconfig(user) : site.kubeconfig(user), clock } =
     more;
   const provider = await driverOn(kind, kubeconfig).open(config, contextOf(INSTALLATION, lines, clock));

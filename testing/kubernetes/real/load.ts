@@ -151,7 +151,8 @@ test(
       `${calls.length} calls for ${pods.size} pods`,
       Object.fromEntries(counted.map(([key, all]) => [key, all!.length])),
     );
-    expect(calls.length / pods.size).toBeLessThanOrEqual(CALLS + 0.2);
+    // On a busy machine some deletions are repeated, since nothing was heard of them for ten seconds.
+    expect(calls.length / pods.size).toBeLessThanOrEqual(CALLS + 0.5);
   },
   patient(1_800_000),
 );

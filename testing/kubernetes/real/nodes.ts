@@ -154,7 +154,7 @@ describe("kubernetes", () => {
   });
 
   test("a bounded token: no longer than asked, new before a ready node is handed out late", async () => {
-    const { provider, create } = await open("kubernetes", SPACE, { provider: { "token-lifetime": 4 } });
+    const { provider, create } = await open("kubernetes", SPACE, { own: { tokenMs: 4_000 } });
     const machine = await create();
     const claims = (token: string) => JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString());
     const { exp, iat } = claims(accessOf(machine).token);
