@@ -54,7 +54,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("build", "--verify", "--install", "$INSTALLED"),
     covers: ["tools/build/**", "packages/nodeyard/cli/src/bin/**"],
     always: true,
-    takes: { seconds: 60, processors: 1, limit: 15 },
+    takes: { seconds: 150, processors: 1.2, limit: 30 },
     // What does not compile is found first.
     after: ["check"],
   },
