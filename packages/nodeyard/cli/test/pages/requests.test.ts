@@ -78,18 +78,17 @@ describe.skipIf(requireZooKeeper())("a launcher that serves Zuul, by its pages:"
         const names = {
           "nodeyard request-list": "nodeyard -c nodepool.yaml request-list",
           "127.0.0.1:8005": address,
+          "10.0.0.1:2181": `127.0.0.1:${server.port}`,
           "100-0000000002": "100-0000000001",
           "0000000002": "0000000001",
         };
         await follow(page, names, folder, async ({ commands }) => {
           if (commands.includes("[e: c7a9f13e5d0b4e21]"))
             await until(await ask("no-such-label", "c7a9f13e5d0b4e21"), "failed");
-          if (commands.includes("/ready")) server.pause();
+          if (commands.includes("/ready")) await server.stop();
         });
-        server.resume();
         await launcher.kill("SIGTERM");
       } finally {
-        server.resume();
         await zuul.close();
         await site.close();
       }
