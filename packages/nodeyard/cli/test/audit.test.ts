@@ -1,4 +1,6 @@
 import { hostname, userInfo } from "node:os";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { attachEmbeddedTree } from "@nodeyard/tree";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askJson } from "../../../faces/api/test/rig.ts";
 import { fakeConfig, Site } from "./nodeyard.ts";
@@ -25,4 +27,19 @@ test("the audit shows what the command line did, refused changes included, besid
     { who, action: "delete_node", subject: "9999999999", why: null, status: 409 },
     { who, action: "create_token", subject: "", status: 200 },
   ]);
+});
+
+test("what was changed is no error because its note was refused: a script would do it twice", async () => {
+  const tree = await attachEmbeddedTree({ folder: site.state, clock: systemClock, random: systemRandom });
+  try {
+    for (const name of await tree.children("/nodeyard/audit")) await tree.delete(`/nodeyard/audit/${name}`);
+    await tree.delete("/nodeyard/audit");
+    // It takes no children.
+    await tree.create("/nodeyard/audit", Buffer.alloc(0), { ephemeral: true });
+    const { code, out, err } = await site.run("token", "create", "second", "--role", "viewer");
+    expect([code, out]).toEqual([0, expect.stringMatching(/\S/)]);
+    expect(err).toContain("nodeyard: the audit lacks create_token, since the tree did not take its note: ");
+  } finally {
+    await tree.close();
+  }
 });

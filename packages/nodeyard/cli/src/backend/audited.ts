@@ -3,7 +3,8 @@ import type { Backend } from "./backend.ts";
 
 /**
  * A backend on the tree whose changes are noted for the audit, refused ones included, under the names that REST v1 has for them. Noted before
- * the command prints its result, as a server does before it answers. Rejects as the backend does, and where a change cannot be noted.
+ * the command prints its result, as a server does before it answers. Rejects as the backend does. `note` never rejects: what was changed is
+ * no error because it could not be noted, and a script that repeats it would ask for its nodes twice.
  */
 export function audited(
   backend: Backend,
@@ -18,8 +19,7 @@ export function audited(
   ): Promise<T> {
     const entry = { who, action, subject, why };
     const result = await work.catch(async (error: unknown) => {
-      // The command's own error is the one to print.
-      await note({ ...entry, status: 409 }).catch(() => {});
+      await note({ ...entry, status: 409 });
       throw error;
     });
     await note({ ...entry, status: 200 });

@@ -1,5 +1,7 @@
 import type { Client } from "@nodeyard/client";
+import type { CommandChange } from "@nodeyard/model";
 import { noteChange } from "@nodeyard/operations";
+import { messageOf } from "@nodeyard/runtime";
 import { JOURNAL } from "@nodeyard/telemetry";
 import { addressOf, personOf, type Session, stateOf, withTree } from "../session.ts";
 import { audited } from "./audited.ts";
@@ -19,7 +21,15 @@ export async function withBackend<T>(
   if (client === undefined)
     return withTree(session, (handles) => {
       const backend = treeBackend(handles, `${stateOf(session)}/${JOURNAL}`);
-      return command(audited(backend, `cli:${personOf(session)}`, (change) => noteChange(handles, change)));
+      const note = (change: CommandChange) =>
+        noteChange(handles, change).catch((error: unknown) => {
+          const { action, subject } = change;
+          const what = `${action}${subject === "" ? "" : ` of ${subject}`}`;
+          session.io.err(
+            `nodeyard: the audit lacks ${what}, since the tree did not take its note: ${messageOf(error)}\n`,
+          );
+        });
+      return command(audited(backend, `cli:${personOf(session)}`, note));
     });
   const { restBackend } = await import("./rest.ts");
   return command(restBackend(client, session.machine.clock));
