@@ -54,7 +54,7 @@ export async function open(
   more: {
     provider?: object;
     pool?: object;
-    /** What no file may say. */
+    /** Values that a file could not have. */
     own?: Partial<KubeProviderConfig["own"]>;
     kubeconfig?: string;
     clock?: Clock;

@@ -300,7 +300,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     await dialog.getByRole("button", { name: "Release" }).click();
     await page.getByText("There is no such lease now").waitFor();
     expect(await listed(call, `/v1/leases?id=${id}`)).toEqual([]);
-    // What is asked for is longer than a key of a repeated request may be.
+    // The request itself is longer than its key may be.
     await page.goBack();
     await page.getByRole("button", { name: "Request nodes" }).click();
     await dialog.getByLabel("How many").fill("60");

@@ -109,7 +109,7 @@ const SPEC_ALONE: Rule = [
 ];
 
 const pullSecrets = { "image-pull-secrets": list("Secrets for the registry.") };
-/** What is neither word counts as the second one, as in Nodepool. */
+/** Any other word counts as the second one, as in Nodepool. */
 const type = (first: string, second: string) => ({
   type: text(`\`${first}\` or \`${second}\`.`, {
     needed: true,

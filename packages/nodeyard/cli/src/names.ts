@@ -31,7 +31,7 @@ export async function configuredImage(session: Session, image: string) {
   );
 }
 
-/** What neither a configuration nor the tree has is a misspelt name, and is not accepted. Throws CommandError. */
+/** A name that neither a configuration nor the tree has is misspelt, and is refused. Throws CommandError. */
 export async function demandKnown(backend: Backend, isKnown: boolean, image: string): Promise<void> {
   if (isKnown) return;
   throw new CommandError(

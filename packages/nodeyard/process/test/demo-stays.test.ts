@@ -104,7 +104,7 @@ test("a second one in the folder is refused, and touches nothing of the first, w
   const third = demo();
   await third.up;
   expect(third.text.out).toContain("was edited, and is used as it is");
-  // What was killed has left its leases, and what was stopped has not.
+  // A demo that was killed has left its leases; one that was stopped has not.
   expect(third.text.out).toMatch(/\$ nodeyard release [\da-f]{12}\n/);
   expect([again, third].map(({ text }) => text.out).join()).not.toContain("there is no lease");
   await stopped(third);

@@ -6,7 +6,7 @@ import type { DialOutcome } from "./dialer.ts";
 import { ANY_EPOCH, Pending } from "./pending.ts";
 import type { Settings } from "./settings.ts";
 
-/** What a client without a session sends in place of a password. */
+/** The password of a client that has no session yet. */
 export const NO_PASSWORD: Uint8Array = new Uint8Array(16);
 /** Ends a session. */
 export const GOODBYE = { type: OpCode.closeSession } as const;

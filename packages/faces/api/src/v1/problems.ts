@@ -97,7 +97,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   "api.issuer_away": 503,
 };
 
-/** What is wrong with a body that was not read, by status. */
+/** Why a body was not read, by status. */
 const BODY_FAULTS: Readonly<Record<number, string>> = {
   413: "the body is longer than this route reads, which is 64 KiB for all but an import of image data: ask for less at once",
   415: "the body is of another type than this route reads: send JSON, with the header Content-Type: application/json",

@@ -118,7 +118,7 @@ const IO_LIMITS = [
  * they are of (docs/design/sliver-isolation.md).
  */
 const IO_UNLIMITED = ["ioWrite", "ioWriteOps"] as const;
-/** What lifts all limits of io, also of writes, which earlier versions set. */
+/** The settings that lift all limits of io, also of writes, which earlier versions set. */
 const LIFTED = {
   1: ["read_bps", "read_iops", "write_bps", "write_iops"].map((old) => [`blkio.throttle.${old}_device`, "0"]),
   2: [["io.max", "rbps=max riops=max wbps=max wiops=max"]],
