@@ -43,7 +43,7 @@ describe.skipIf(requireTools("tests of manual pages", "man"))("man", () => {
     const page = read("nodeyard-request.1");
     expect(page).toContain("SYNOPSIS nodeyard request [options] <label...>");
     expect(page).toContain(
-      "--timeout <duration> wait no longer for the nodes, exit code 124; default: the lease",
+      "--timeout <duration> with --wait: wait no longer for the nodes, exit code 124; default: the lease",
     );
     expect(read("nodeyard.1")).toContain("124 --timeout passed before what was waited for");
   });
@@ -52,7 +52,7 @@ describe.skipIf(requireTools("tests of manual pages", "man"))("man", () => {
     expect(read("nodeyard-sliverd.1")).toContain("nodeyard sliverd keys rotate");
     expect(read("nodeyard-launcher.8")).toContain("`Authorization: Bearer TOKEN`");
     expect(read("nodepool.yaml.5")).toContain(
-      "zookeeper-timeout (float, default: 10) Session timeout. Unit: s.",
+      "zookeeper-timeout (float, default: 10) Session timeout. Write: a number above 0. Unit: s.",
     );
     expect(read("sliverd.8")).toContain("sliverd --config FILE run the sliver manager");
   });

@@ -23,7 +23,9 @@ export async function withBackend<T>(
       const backend = treeBackend(handles, `${stateOf(session)}/${JOURNAL}`);
       const note = (change: CommandChange) =>
         noteChange(handles, change).catch((error: unknown) => {
-          const { action, subject } = change;
+          const { action, subject, status } = change;
+          // A command that failed has said so, and has changed nothing that the audit could lack.
+          if (status !== 200) return;
           const what = `${action}${subject === "" ? "" : ` of ${subject}`}`;
           session.io.err(
             `nodeyard: the audit lacks ${what}, since the tree did not take its note: ${messageOf(error)}\n`,

@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@nodeyard/runtime";
+import { SliverBusyError, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CallBudget } from "../../src/api/call-budget.ts";
 import type { AuditEntry } from "../../src/api/dispatch.ts";
@@ -109,6 +110,10 @@ describe("what slivers may ask over their sockets", () => {
     const all: number[] = [];
     for (let call = 0; call < 7; call++) all.push(await change(ada));
     expect(all).toEqual([200, 200, 200, 200, 429, 429, 429]);
+    const client = new SliverClient(unixTransport(path(ada)));
+    await expect(client.call("SetLoans", ["ada", []], new AbortController().signal)).rejects.toThrow(
+      SliverBusyError,
+    );
     for (let call = 0; call < 7; call++) expect(await change(ROOT)).toBe(200);
     await clock.advance(2_000);
     expect([await change(ada), await change(ada)]).toEqual([200, 429]);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { SliverBusyError, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { patient } from "../../../../../testing/patience.ts";
 import { spec } from "../api/rig.ts";
@@ -41,8 +41,17 @@ describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the 
   const signal = () => AbortSignal.timeout(patient(60_000));
   // What speaks for a sliver is the socket that is seen inside.
   const sockets = new Map<string, string>();
-  const call = (name: string, method: string, ...params: unknown[]) =>
-    new SliverClient(unixTransport(sockets.get(name)!)).call(method, params, signal());
+  /** A sliver may make few changes at once, and then one in two seconds: a further one waits. */
+  const call = async (name: string, method: string, ...params: unknown[]): Promise<unknown> => {
+    const client = new SliverClient(unixTransport(sockets.get(name)!));
+    for (;;)
+      try {
+        return await client.call(method, params, signal());
+      } catch (error) {
+        if (!(error instanceof SliverBusyError)) throw error;
+        await pause(500);
+      }
+  };
   /** A call that waits until the machine has followed, and nothing else is to be done for either. */
   const followed = () => Promise.all(["ada", "bob"].map((name) => call(name, "Start", name)));
   const lend = (amount: number) =>

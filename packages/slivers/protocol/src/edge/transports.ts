@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Transport } from "../client.ts";
-import { SliverUnreachableError } from "../errors.ts";
+import { SliverBusyError, SliverUnreachableError } from "../errors.ts";
 
 /** Longest answer in bytes. */
 const MAX_ANSWER = 16 * 1024 * 1024;
 
-/** Calls the manager's own API over a Unix socket of this machine. The socket determines the rights of the caller. */
+/**
+ * Calls the manager's own API over a Unix socket of this machine. The socket determines the rights of the caller. Rejects with SliverBusyError
+ * for a caller that calls more often than the manager serves.
+ */
 export function unixTransport(socketPath: string): Transport {
   return async (text, signal) => {
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
@@ -15,12 +18,15 @@ export function unixTransport(socketPath: string): Transport {
         const options = { socketPath, method: "POST", path: "/json", headers, signal };
         // Not by an import, for the reason that packages/base/runtime/src/edge/node-http.ts gives.
         const call = process.getBuiltinModule("node:http").request(options, (answer) => {
-          collect(answer, () => call.destroy()).then(resolve, reject);
+          const text = collect(answer, () => call.destroy());
+          if (answer.statusCode !== 429) text.then(resolve, reject);
+          else text.then((why) => reject(new SliverBusyError(why.trim())), reject);
         });
         call.on("error", reject);
         call.end(text);
       });
     } catch (cause) {
+      if (cause instanceof SliverBusyError) throw cause;
       const { code } = cause as NodeJS.ErrnoException;
       const nobody = code === "ENOENT" || code === "ECONNREFUSED";
       const why = nobody ? `no process listens there (${code})` : (cause as Error).message;
