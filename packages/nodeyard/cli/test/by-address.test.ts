@@ -215,7 +215,21 @@ describe("the command line at an address prints what it prints at the tree", () 
     expect(refused).toBe(
       `nodeyard: cannot show the console of node ${lost}: no launcher that serves left answers; "nodeyard explain ${lost}" shows its life so far\n`,
     );
-    await done(byTree, "erase", "left", "--force");
+    for (const words of [
+      ["delete", lost],
+      ["delete", lost, "--now"],
+    ]) {
+      expect((await run(byTree, ...words)).code).toBe(1);
+      expect(await same(...words)).toBe(
+        `nodeyard: no launcher serves provider left, so nobody would delete node ${lost}: put the provider back into a configuration, or give up the record, and nothing else, with "nodeyard delete ${lost} --forget"\n`,
+      );
+    }
+    const { code, err } = await run(bySocket, "delete", lost, "--forget");
+    expect([code, err]).toEqual([
+      0,
+      `nodeyard: WARNING: the record of node ${lost} is gone. Machine none of provider left, in no place, may run on and cost: delete it there\n`,
+    ]);
+    expect(await run(byTree, "delete", lost, "--forget")).toMatchObject({ code: 1, out: "" });
   });
 
   test("image-build --wait returns the build that ends, delete --now when the node is gone, and erase what it removed", async () => {

@@ -12,7 +12,14 @@ export * from "./images/index.ts";
 export * from "./listing.ts";
 export * from "./logins.ts";
 export { askConsole, type ConsoleEnd } from "./node-console.ts";
-export { deleteNode, deleteNodeNow, endHold, holdNode, NodeOperationError } from "./node-state.ts";
+export {
+  deleteNode,
+  endHold,
+  type Forgotten,
+  forgetNode,
+  holdNode,
+  NodeOperationError,
+} from "./node-state.ts";
 export * from "./provider-info.ts";
 export * from "./request.ts";
 export * from "./retire-backing.ts";

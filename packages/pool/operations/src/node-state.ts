@@ -1,3 +1,4 @@
+import { idText, placeText } from "@nodeyard/driver";
 import {
   changeNode,
   deadLetterPath,
@@ -8,6 +9,7 @@ import {
   type NodeRecord,
   type NodeState,
   paths,
+  placeOf,
   RecordError,
 } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
@@ -23,6 +25,7 @@ import {
 import { retryDeletion } from "./dead-letter.ts";
 import type { OperationHandles } from "./handles.ts";
 import { readNode } from "./listing.ts";
+import { serversOf } from "./provider-info.ts";
 
 /** How long `delete` and `hold` wait for a node's lock (docs/contract/locks.md, "Who takes which lock"). */
 const LOCK_WAIT_MS = 5_000;
@@ -33,23 +36,51 @@ export class NodeOperationError extends NodeyardError {}
 /**
  * Marks a node for deletion; a launcher that serves its provider carries it out. The record of a node that cannot be read is
  * removed instead, under the node's lock: then its machine has no record, and leak sweeps delete it. Rejects with
- * NodeOperationError. While a launcher deletes it, it has the lock, and a second call rejects.
+ * NodeOperationError, also when no launcher would delete it. While a launcher deletes it, it has the lock, and a second call rejects.
+ * `now`: what could not be deleted in many tries is tried again at once, and a node that is being deleted already stays so.
  */
-export async function deleteNode(handles: OperationHandles, id: string): Promise<void> {
+export async function deleteNode(handles: OperationHandles, id: string, now = false): Promise<void> {
+  const record = await readNode(handles, id).catch(() => undefined);
+  const provider = record?.provider ?? null;
+  if (provider !== null && (await serversOf(handles, provider)).length === 0)
+    throw new NodeOperationError(
+      "operation.provider_not_served",
+      `no launcher serves provider ${provider}, so nobody would delete node ${id}: put the provider back into a configuration, or give up the record, and nothing else, with "nodeyard delete ${id} --forget"`,
+    );
+  // With a dead letter the node is already in `deleting`: removing the mark is enough, and its launcher may have the lock.
+  if (now && ((await retryDeletion(handles, id)) || record?.state === "deleting")) return;
   await changeLocked(handles, id, { state: "deleting" }, (held, version) =>
-    removeUnreadable(handles, id, held, version),
+    removeRecord(handles, id, held, version),
   );
 }
 
+/** What may run on without a record: the machine of a node that was given up. */
+export interface Forgotten {
+  readonly provider: string | null;
+  /** As the cloud named it; null: the record did not say. */
+  readonly server_id: string | null;
+  /** In words of its cloud, for people: "region us-west-2". */
+  readonly place: string;
+}
+
 /**
- * As `deleteNode`, and tries at once again what could not be deleted in many tries. A node that is being deleted already stays so: the
- * launcher that does it has its lock.
+ * Removes the record of a node whose provider no launcher serves, and deletes nothing in its cloud. Rejects with NodeOperationError, also
+ * while a launcher could delete the machine, or somebody has the node's lock.
  */
-export async function deleteNodeNow(handles: OperationHandles, id: string): Promise<void> {
-  const record = await readNode(handles, id).catch(() => undefined);
-  // With a dead letter the node is already in `deleting`: removing the mark is enough, and its launcher may have the lock.
-  const isMarked = await retryDeletion(handles, id);
-  if (!isMarked && record?.state !== "deleting") await deleteNode(handles, id);
+export async function forgetNode(handles: OperationHandles, id: string): Promise<Forgotten> {
+  return underLock(handles, id, async (held, version, record) => {
+    if (record instanceof RecordError) throw unreadableNode(id, record);
+    const { provider, externalId, cloud, az } = record;
+    const [host] = provider === null ? [] : await serversOf(handles, provider);
+    if (host !== undefined)
+      throw new NodeOperationError(
+        "operation.provider_served",
+        `${host} serves provider ${provider} or still deletes its nodes, and would lose the machine of node ${id}: delete it with "nodeyard delete ${id}"`,
+      );
+    await removeRecord(handles, id, held, version);
+    const place = placeText({ ...(cloud && { cloud }), ...placeOf(record), ...(az && { zone: az }) });
+    return { provider, server_id: externalId && idText(externalId), place };
+  });
 }
 
 /** Holds a node: no launcher deletes it before `forSeconds` have passed (0: only the global limit applies). */
@@ -92,6 +123,24 @@ async function changeLocked(
   unread: (held: HeldLock, version: number, error: RecordError) => Promise<void>,
   from?: NodeState,
 ): Promise<void> {
+  await underLock(handles, id, async (held, version, before) => {
+    if (before instanceof RecordError) return unread(held, version, before);
+    if (!mayGo("node", before.state, patch.state)) throw wrongState(id, before.state, patch.state);
+    if (from !== undefined && before.state !== from) throw wrongState(id, before.state, patch.state);
+    const record = changeNode(before, patch, treeNow(handles) / 1000);
+    await handles.tree.commit([
+      { op: "check", path: held.contender },
+      { op: "set", path: paths.node(id), data: encodeNode(record), version },
+    ]);
+  });
+}
+
+/** Does `work` with a node's record, or with the reason why it cannot be read, while this call has the node's lock. */
+async function underLock<T>(
+  handles: OperationHandles,
+  id: string,
+  work: (held: HeldLock, version: number, record: NodeRecord | RecordError) => Promise<T>,
+): Promise<T> {
   const { tree } = handles;
   if (!/^\d{10}$/.test(id))
     throw new NodeOperationError(
@@ -105,16 +154,7 @@ async function changeLocked(
     const found = await orUndefined(tree.get(paths.node(id)));
     // A path that never had data is left by a locker that came too late.
     if (found === undefined || (found.data.length === 0 && found.stat.version === 0)) throw unknownNode(id);
-    const { version } = found.stat;
-    const before = decoded(id, found.data);
-    if (before instanceof RecordError) return await unread(held, version, before);
-    if (!mayGo("node", before.state, patch.state)) throw wrongState(id, before.state, patch.state);
-    if (from !== undefined && before.state !== from) throw wrongState(id, before.state, patch.state);
-    const record = changeNode(before, patch, treeNow(handles) / 1000);
-    await tree.commit([
-      { op: "check", path: held.contender },
-      { op: "set", path: paths.node(id), data: encodeNode(record), version },
-    ]);
+    return await work(held, found.stat.version, decoded(id, found.data));
   } finally {
     await held.release();
   }
@@ -131,7 +171,7 @@ function decoded(id: string, data: Uint8Array): NodeRecord | RecordError {
 }
 
 /** Deletes the record together with its lock in one commit, which fails when another client waits for the lock. */
-async function removeUnreadable(
+async function removeRecord(
   { tree }: OperationHandles,
   id: string,
   { contender }: HeldLock,

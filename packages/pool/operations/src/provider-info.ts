@@ -1,6 +1,13 @@
-import { backingData, metastaticProviderOf, paths, slotPlace } from "@nodeyard/model";
+import {
+  backingData,
+  decodeStandings,
+  metastaticProviderOf,
+  paths,
+  STANDINGS,
+  slotPlace,
+} from "@nodeyard/model";
 import { mayBeOf } from "@nodeyard/view";
-import { registeredPools } from "./explain/tree-facts.ts";
+import { readEach, registeredPools } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
 import { names } from "./images/list.ts";
 import { listNodes } from "./listing.ts";
@@ -28,7 +35,7 @@ export interface ProviderRecords {
     readonly provider: string | null;
     readonly state: string;
   }[];
-  /** Hosts of the launchers that have a pool of it registered. */
+  /** Hosts of the launchers that serve it, or still delete its nodes. */
   readonly served_by: readonly string[];
   /** Nodes that may belong to it; until they are repaired or removed, its leak sweeps delete nothing. */
   readonly unreadable: readonly string[];
@@ -62,10 +69,21 @@ export async function providerRecords(handles: OperationHandles, provider: strin
   };
 }
 
-/** Hosts of the launchers whose registered pools serve a provider, sorted. */
+/**
+ * Hosts of the launchers that delete the nodes of a provider, sorted: those with a pool of it, and those that report it without one, since
+ * it cannot be opened, or left their configuration with nodes.
+ */
 export async function serversOf({ tree }: OperationHandles, provider: string): Promise<readonly string[]> {
-  const pools = await registeredPools(tree);
-  const serving = pools.filter(({ providerName }) => providerName === provider);
+  const [pools, reports] = await Promise.all([
+    registeredPools(tree),
+    readEach(tree, STANDINGS, (_, data) => decodeStandings(data)),
+  ]);
+  const serving = [
+    ...pools.filter(({ providerName }) => providerName === provider),
+    ...reports.filter(({ facts }) =>
+      facts.some(({ kind, name }) => kind === "provider" && name === provider),
+    ),
+  ];
   return [...new Set(serving.map(({ hostname }) => hostname))].sort();
 }
 

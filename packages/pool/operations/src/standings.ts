@@ -53,12 +53,12 @@ export const standingTexts = {
   "provider.leaving": [
     "It left the configuration with nodes, which this launcher still deletes",
     "Free nodes are deleted now, others when they are returned.",
-    "Do not revoke its credentials before that.",
+    "Before that do not revoke its credentials, and do not stop this launcher, which alone has its settings. After a restart: put them back.",
   ],
   "provider.left": [
     "Nodes of it are left, and no launcher has it in its configuration",
     "Nobody is given these nodes, and nobody deletes them.",
-    "Put it back into a configuration, or remove what is left: nodeyard erase NAME",
+    "Put it back into a configuration, or delete the machines by hand and give up the records: nodeyard delete NODE --forget, or all: nodeyard erase NAME",
   ],
   "provider.no-hosts": [
     "None of its hosts can be used",

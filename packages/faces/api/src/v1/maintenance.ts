@@ -118,7 +118,7 @@ const erase = route({
       throw new ApiError(
         409,
         "api.provider_served",
-        `${serving.join(", ")} serves provider ${params.id} and would create the records again; remove it from that configuration first, or send "force": true`,
+        `${serving.join(", ")} serves provider ${params.id}, or still deletes its nodes; remove it from that configuration and wait until they are gone, or send "force": true`,
       );
     return eraseProvider(known.handles, params.id, { locked: body.force });
   },

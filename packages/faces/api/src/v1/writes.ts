@@ -4,8 +4,8 @@ import {
   askForNodesOnce,
   createToken,
   deleteNode,
-  deleteNodeNow,
   endHold,
+  forgetNode,
   holdNode,
   keepLease,
   releaseLease,
@@ -233,7 +233,22 @@ const nodeRoutes: readonly Route[] = [
     }),
     status: 204,
     handle: async ({ params, query, known: { handles } }) =>
-      query.now === "true" ? deleteNodeNow(handles, params.id) : deleteNode(handles, params.id),
+      deleteNode(handles, params.id, query.now === "true"),
+  }),
+  route({
+    id: "forget_node",
+    method: "POST",
+    path: "/v1/nodes/{id}/forget",
+    summary: "Remove the record of a node whose provider no launcher serves; its machine may run on",
+    roles: OPERATORS,
+    params: nodeId,
+    status: 200,
+    reply: z.object({
+      provider: z.string().nullable(),
+      server_id: z.string().nullable().describe("of the machine, as its cloud has it"),
+      place: z.string().describe("where the machine is, in words of its cloud"),
+    }),
+    handle: async ({ params, known }) => forgetNode(known.handles, params.id),
   }),
   route({
     id: "retire_node",

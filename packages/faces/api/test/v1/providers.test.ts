@@ -56,6 +56,7 @@ beforeAll(async () => {
   });
   site = await startApi(launcherConfig(clouds), { knobs: { quota: { instances: 5, cores: 100 } }, around });
   tokens.viewer = await site.token({ name: "viewer", role: "viewer" });
+  tokens.operator = await site.token({ name: "operator", role: "operator" });
   tokens.blue = await site.token({ name: "blue", role: "viewer", tenants: ["blue"] });
   const { rig } = site;
   const id = await rig.ask({});
@@ -67,8 +68,8 @@ beforeAll(async () => {
 });
 afterAll(() => site[Symbol.asyncDispose]());
 
-const call = (path: string, as = "viewer") =>
-  ask(site.url, path, { headers: { authorization: `Bearer ${tokens[as]}` } });
+const call = (path: string, as = "viewer", method = "GET") =>
+  ask(site.url, path, { method, headers: { authorization: `Bearer ${tokens[as]}` } });
 const list = async () =>
   new Map(
     (JSON.parse((await call("/v1/providers")).text) as { items: Provider[] }).items.map((one) => [
@@ -172,6 +173,28 @@ test("machines of slivers have guarantees, use and loans; unknown ones have the 
     items: [],
     unknown: [{ provider: "cloud", why: expect.stringContaining("no key") }],
   });
+});
+
+test("one that left with a node is listed; the node is not deleted by anybody, but can be given up", async () => {
+  const values = { state: "ready", provider: "left", externalId: "vm-7", region: "west" } as const;
+  const made = await site.rig.tree.create(`${paths.nodes}/`, encodeNode(newNode(values, 1_700_000_000)), {
+    sequential: true,
+  });
+  const at = `/v1/nodes/${made.path.slice(-10)}`;
+  const listed = await until("it is seen", async () => (await list()).get("left"));
+  expect(listed).toMatchObject({ launchers: [], standings: [], nodes: { ready: 1 } });
+  for (const query of ["", "?now=true"]) {
+    const refused = await call(`${at}${query}`, "operator", "DELETE");
+    expect(refused.status).toBe(409);
+    expect(JSON.parse(refused.text)).toMatchObject({
+      code: "operation.provider_not_served",
+      detail: expect.stringContaining("no launcher serves provider left"),
+    });
+  }
+  expect((await site.rig.tree.get(made.path)).stat.version).toBe(0);
+  const forgotten = JSON.parse((await call(`${at}/forget`, "operator", "POST")).text);
+  expect(forgotten).toEqual({ provider: "left", server_id: "vm-7", place: "region west" });
+  expect(await site.rig.tree.stat(made.path)).toBeUndefined();
 });
 
 test("a provider is hidden from clients that are limited to tenants, and an unknown one is not found", async () => {

@@ -1280,6 +1280,21 @@ export interface Operations {
     body: undefined;
     reply: undefined;
   };
+  /** Remove the record of a node whose provider no launcher serves; its machine may run on. */
+  forget_node: {
+    path: {
+      readonly id: string;
+    };
+    query: undefined;
+    body: undefined;
+    reply: {
+      readonly provider: string | null;
+      /** of the machine, as its cloud has it */
+      readonly server_id: string | null;
+      /** where the machine is, in words of its cloud */
+      readonly place: string;
+    };
+  };
   /** Retire the backing node that a node has its slot on, or the node itself: it gets no new slots. */
   retire_node: {
     path: {
@@ -1588,6 +1603,7 @@ export const ROUTES: Readonly<
   release_lease: { method: "POST", path: "/v1/leases/{id}/release", keyed: false },
   hold_node: { method: "POST", path: "/v1/nodes/{id}/hold", keyed: false },
   release_node: { method: "POST", path: "/v1/nodes/{id}/release", keyed: false },
+  forget_node: { method: "POST", path: "/v1/nodes/{id}/forget", keyed: false },
   retire_node: { method: "POST", path: "/v1/nodes/{id}/retire", keyed: false },
   revoke_token: { method: "DELETE", path: "/v1/tokens/{name}", keyed: false },
   delete_build: { method: "DELETE", path: "/v1/images/{image}/builds/{build}", keyed: false },

@@ -30,8 +30,8 @@ export function audited(
     request: (options) => noted("create_lease", "", backend.request(options)),
     release: (lease) => noted("release_lease", lease, backend.release(lease)),
     hold: (node, options) => noted("hold_node", node, backend.hold(node, options), options.comment),
-    deleteNode: (node) => noted("delete_node", node, backend.deleteNode(node)),
-    deleteNodeNow: (node) => noted("delete_node", node, backend.deleteNodeNow(node)),
+    deleteNode: (node, now) => noted("delete_node", node, backend.deleteNode(node, now)),
+    forgetNode: (node) => noted("forget_node", node, backend.forgetNode(node)),
     erase: (provider, force) => noted("erase_provider", provider, backend.erase(provider, force)),
     requestBuild: (image) => noted("build_image", image, backend.requestBuild(image)),
     pauseImage: (image, paused) =>

@@ -6,6 +6,7 @@ import type {
   Explained,
   Explanation,
   Following,
+  Forgotten,
   ImageWork,
   LeaseProgress,
   Listing,
@@ -157,10 +158,13 @@ export interface Backend {
    * has its lock.
    */
   hold(node: string, options: { readonly comment: string; readonly forSeconds: number }): Promise<void>;
-  /** Marks it for deletion. Rejects when another client has its lock for longer than five seconds. */
-  deleteNode(node: string): Promise<void>;
-  /** As `deleteNode`, also of a node that is being deleted; tries at once again what could not be deleted in many tries. */
-  deleteNodeNow(node: string): Promise<void>;
+  /**
+   * Marks it for deletion. Rejects when another client has its lock for longer than five seconds, or no launcher would delete it. `now`: also
+   * of a node that is being deleted; tries at once again what could not be deleted in many tries.
+   */
+  deleteNode(node: string, now: boolean): Promise<void>;
+  /** Removes the record of a node that no launcher would delete. */
+  forgetNode(node: string): Promise<Forgotten>;
   /** Follows a node until it is gone. */
   untilGone(node: string): Gone;
   /**

@@ -102,8 +102,8 @@ export function restBackend(client: Client, clock: Clock): Backend {
       const body = { why, ...(forSeconds > 0 ? { for_seconds: forSeconds } : {}) };
       await client.call("hold_node", { path: { id }, body });
     },
-    deleteNode: (id) => client.call("delete_node", { path: { id } }),
-    deleteNodeNow: (id) => client.call("delete_node", { path: { id }, query: { now: "true" } }),
+    deleteNode: (id, now) => client.call("delete_node", { path: { id }, query: { now: `${now}` } }),
+    forgetNode: (id) => client.call("forget_node", { path: { id } }),
     untilGone: (id) => goneByEvents(client, id),
     erase: (id, force) => client.call("erase_provider", { path: { id }, body: { force } }),
     async requestBuild(id) {

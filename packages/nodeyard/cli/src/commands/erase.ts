@@ -32,11 +32,11 @@ async function erase(
 ): Promise<void> {
   if (force !== true) {
     const { served_by: serving } = await backend.providerRecords(provider);
-    // Its launchers would write new records while the old ones go (docs/contract/operations.md, "Erase").
+    // Its launchers would write new records while the old ones go, or never delete the machines of these (docs/contract/operations.md, "Erase").
     if (serving.length > 0)
       throw new CommandError(
         "cli.provider_served",
-        `${serving.join(", ")} serves provider ${provider} and would create the records again; remove it from that configuration first, or use --force`,
+        `${serving.join(", ")} serves provider ${provider}, or still deletes its nodes; remove it from that configuration and wait until they are gone, or use --force`,
       );
     io.err("\nWARNING! This action is not reversible!\n");
     const answer = await io.ask(`Erase ZooKeeper data for provider ${plain(provider)}? [N/y] `);

@@ -1,9 +1,9 @@
-import { nodeColumns } from "@nodeyard/operations/listing";
+import { nodeColumns, plain } from "@nodeyard/operations/listing";
 import { inTime } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import { parseDuration, parseNodeId } from "../arguments.ts";
 import { type Backend, withBackend } from "../backend/index.ts";
-import { CommandError, TimedOut } from "../errors.ts";
+import { TimedOut } from "../errors.ts";
 import { printRows } from "../listing.ts";
 import { patiently } from "../patience.ts";
 import { personOf, type Session } from "../session.ts";
@@ -17,6 +17,7 @@ interface JsonOption {
 
 interface DeleteOptions extends JsonOption {
   readonly now?: boolean;
+  readonly forget?: boolean;
   /** Milliseconds. */
   readonly timeout: number;
 }
@@ -40,34 +41,40 @@ export function defineDelete(command: Command, session: Session): void {
         .argParser(parseDuration)
         .default(DELETED_MS, "10m"),
     )
+    .addOption(
+      new Option(
+        "--forget",
+        "remove only the record of a node whose provider no launcher serves; its machine may run on",
+      ).conflicts("now"),
+    )
     .option("--json", "an array on stdout with the node, empty when it is gone already")
     .action((id: string, options: DeleteOptions) =>
       withBackend(session, async (backend) => {
-        if (options.now === true) await deleteNow(session, backend, id, options.timeout);
-        else await backend.deleteNode(id);
+        if (options.forget === true) await forget(session, backend, id);
+        else if (options.now === true) await deleteNow(session, backend, id, options.timeout);
+        else await backend.deleteNode(id, false);
         await printNode(session, backend, id, options);
       }),
     );
 }
 
-/** Marks the node and waits until its record is gone. Rejects with TimedOut, or with CommandError where nobody would delete it. */
+/** Says what is nobody's from now on. */
+async function forget({ io }: Session, backend: Backend, id: string): Promise<void> {
+  const { provider, server_id: server, place } = await backend.forgetNode(id);
+  const machine = `Machine ${server ?? "(id unknown)"} of provider ${provider ?? "(unknown)"}, in ${place},`;
+  io.err(
+    `nodeyard: WARNING: the record of node ${id} is gone. ${plain(machine)} may run on and cost: delete it there\n`,
+  );
+}
+
+/** Marks the node and waits until its record is gone. Rejects with TimedOut. */
 async function deleteNow(
   { machine }: Session,
   backend: Backend,
   id: string,
   timeoutMs: number,
 ): Promise<void> {
-  // A record that cannot be read is removed. It is read before the change: afterwards the record may be gone before its provider
-  // is known.
-  const node = await backend.node(id, "seconds").catch(() => undefined);
-  await backend.deleteNodeNow(id);
-  const provider = node?.provider ?? null;
-  // The mark stays: a launcher that serves the provider later deletes it. But waiting for that would only end by --timeout.
-  if (provider !== null && !(await backend.pools()).some((pool) => pool.provider === provider))
-    throw new CommandError(
-      "cli.provider_not_served",
-      `node ${id} is marked for deletion, but no launcher serves provider ${provider}: start one that does, or remove the records with "nodeyard erase ${provider}"`,
-    );
+  await backend.deleteNode(id, true);
   const following = backend.untilGone(id);
   const late = () =>
     new TimedOut(

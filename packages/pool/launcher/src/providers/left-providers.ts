@@ -62,7 +62,7 @@ export class LeftProviders {
       this.#reported.add(provider);
       log.error(
         { provider, nodes },
-        `no launcher serves a provider that still has nodes, so that nobody deletes them: put it back into the configuration until they are gone, or "nodeyard erase" it`,
+        `no launcher serves a provider that still has nodes, so that nobody deletes them: put it back into the configuration until they are gone, or delete the machines by hand and give up the records: nodeyard delete NODE --forget, or all: nodeyard erase ${provider}`,
       );
     }
   }

@@ -426,7 +426,7 @@ export class Serving {
     if (nodes > 0)
       log.error(
         facts,
-        "a provider left the configuration with nodes: it is served no more, free nodes are deleted now and others when they are returned; until then do not remove its credentials",
+        "a provider left the configuration with nodes: it is served no more, free nodes are deleted now and others when they are returned; until then do not remove its credentials, and do not stop this launcher, which alone has its settings",
       );
     if (backings !== undefined) await backings.drain(() => this.#drained(served));
     // The sweep repeats it.

@@ -129,7 +129,7 @@ export function surveyLeft(
   return nodes.flatMap(({ id, record: { provider, externalId } }) => {
     if (provider === null || isServed(provider)) return [];
     const why =
-      "no launcher serves its provider: put that back into the configuration until its nodes are gone, or erase it";
+      "no launcher serves its provider: put that back into the configuration until its nodes are gone, or delete the machine by hand and give up the record: nodeyard delete NODE --forget";
     return [kept("left", provider, id, externalId, why)];
   });
 }
