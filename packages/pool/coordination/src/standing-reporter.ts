@@ -82,14 +82,18 @@ export class StandingReporter {
     await this.#handles.tree.delete(this.#written.path).catch(() => {});
   }
 
-  async #report(): Promise<undefined> {
+  /** Returns when to look again, milliseconds: the moment of the next try has come then. */
+  async #report(): Promise<number> {
     const { tree, clock } = this.#handles;
     const path = standingPath(this.#member.name());
-    const facts = this.#dated(this.#collect());
+    const now = Math.round(treeNow(this.#handles));
+    const facts = this.#dated(this.#collect(), now);
     const data = encodeStandings({ hostname: this.#member.hostname, facts, leftOut: 0 });
     const written = this.#written;
-    if (written?.path === path && Buffer.compare(written.data, data) === 0) return;
-    this.#notBefore = clock.monotonic() + data.length / BYTES_PER_MS;
+    const rest = data.length / BYTES_PER_MS;
+    const again = Math.max(GATHER_MS, rest, Math.min(...facts.flatMap(({ nextTry }) => nextTry ?? [])) - now);
+    if (written?.path === path && Buffer.compare(written.data, data) === 0) return again;
+    this.#notBefore = clock.monotonic() + rest;
     // The name changes with the session, with which the former record went.
     if (written?.path === path) await tree.set(path, data);
     else
@@ -98,19 +102,19 @@ export class StandingReporter {
         return tree.set(path, data);
       });
     this.#written = { path, data };
+    return again;
   }
 
-  /** The facts with the times of their states. */
-  #dated(facts: readonly StandingFact[]): readonly StandingFact[] {
-    const now = Math.round(treeNow(this.#handles));
+  /** The facts with the times of their states. What should have been tried by now is being tried, or waits for its turn: no time is known. */
+  #dated(facts: readonly StandingFact[], now: number): readonly StandingFact[] {
     const since = new Map<string, { state: StandingState; since: number }>();
     const dated = facts.map((fact) => {
-      const { kind, name, provider = "", state } = fact;
+      const { kind, name, provider = "", state, nextTry } = fact;
       const key = JSON.stringify([kind, name, provider]);
       const before = this.#since.get(key);
       const own = fact.since ?? (before?.state === state ? before.since : now);
       since.set(key, { state, since: own });
-      return { ...fact, since: own };
+      return { ...fact, since: own, nextTry: nextTry !== null && nextTry > now ? nextTry : null };
     });
     this.#since = since;
     return dated;

@@ -2,6 +2,7 @@ import { type Driver, DriverError } from "@nodeyard/driver";
 import { explain, queryMembers, type Story } from "@nodeyard/operations";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
+import { staticProvider } from "./rig.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 /** The complaint: "limits reached", while the cloud's API was down (karpenter-provider-aws#5937). */
@@ -98,6 +99,43 @@ test("down when the launcher starts: nothing is registered, and explain gives th
   expect(label).toMatchObject({ state: "unserved", waits_for: { code: "provider.failing" } });
   api.down = false;
   await world.fulfilled(waiting);
+});
+
+test("down for minutes: the next try of what stands badly is never in the past, and known again after each try", async () => {
+  const [world, api] = [new World(), new Api()];
+  const wrap = (driver: Driver): Driver => ({
+    ...driver,
+    async open(own, context) {
+      if (own.name === "shut") throw new DriverError("transient", ERROR);
+      const provider = await api.wrap(driver).open(own, context);
+      // Of one that has no quota to ask for, sweeps and launches alone meet the outage.
+      return own.name === "list" ? { ...provider, quota: async () => ({}) } : provider;
+    },
+  });
+  const hosts = staticProvider([{ name: "board", labels: ["small"] }]);
+  const scan = { scan: () => Promise.reject(new DriverError("timeout", "it does not answer")) };
+  const all = launcherConfig([...["cloud", "list", "shut"].map((name) => fakeProvider(name)), hosts]);
+  const { launcher } = await world.start("a", all, { wrap, scan });
+  await world.run(10_000);
+  api.down = true;
+  await world.run(300_000);
+  const known = new Set<string>();
+  for (let second = 0; second < 300; second++) {
+    await world.run(1_000);
+    for (const { id, nextTry } of launcher.view.standings.list()) {
+      if (nextTry === null) continue;
+      known.add(id);
+      // A report is a moment on its way.
+      expect(nextTry, id).toBeGreaterThan(world.clock.now() - 1_000);
+    }
+  }
+  expect([...known].filter((id) => !id.startsWith("label/")).sort()).toEqual([
+    "host/lab/zuul@board:22",
+    "provider/cloud",
+    "provider/lab",
+    "provider/list",
+    "provider/shut",
+  ]);
 });
 
 test("down while launching: explain gives the failures of the offering", async () => {

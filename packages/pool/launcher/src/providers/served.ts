@@ -54,7 +54,7 @@ export function failingOf({ failing, open }: Pick<Served, "failing" | "open">): 
   const trouble = open?.troubles.first;
   if (failing !== undefined || trouble === undefined) return failing;
   // The sweep asks again after a minute, if nothing does before.
-  return { ...trouble, nextTry: trouble.since + SWEEP_MS };
+  return { ...trouble, nextTry: trouble.tried + SWEEP_MS };
 }
 
 /** What keeps a provider from being opened: not every reason is its API. */

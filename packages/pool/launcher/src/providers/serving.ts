@@ -392,9 +392,9 @@ export class Serving {
     served.facts = learnt;
     served.failing = undefined;
     open.troubles.onDoubt = () => served.leaks?.wake(ASK_MS);
-    open.troubles.onChange = () => {
+    open.troubles.onChange = (isOther) => {
       context.onStanding();
-      this.#onChange();
+      if (isOther) this.#onChange();
     };
     const before = this.#served.get(config.name);
     this.#replacements.delete(config.name);

@@ -7,6 +7,8 @@ interface Trouble {
   readonly code: VerdictCode;
   /** Tree time, milliseconds, of the first failure in a row. */
   readonly since: number;
+  /** Of the last one. */
+  readonly tried: number;
   readonly error: string;
 }
 
@@ -25,8 +27,8 @@ export class Troubles {
   readonly #byCall = new Map<CallName, Trouble>();
   /** Parts that do not work while the provider serves: why, and since when (tree time, milliseconds). */
   readonly #impaired = new Map<string, { readonly since: number; readonly error: string }>();
-  /** Called when the first trouble came or the last one went. */
-  onChange: () => void = () => {};
+  /** Called when the trouble that is shown changed, also by another failure; `isOther`: the first one came, or the last one went. */
+  onChange: (isOther: boolean) => void = () => {};
   /** Called when a launch or deletion failed and the cloud may be the reason. */
   onDoubt: () => void = () => {};
 
@@ -53,7 +55,7 @@ export class Troubles {
         since: before?.since ?? Math.round(this.#now()),
         error: `${name}: ${why}`,
       });
-    if (before?.error !== this.#impaired.get(name)?.error) this.onChange();
+    if (before?.error !== this.#impaired.get(name)?.error) this.onChange(true);
   };
 
   readonly layer: Layer = async (call, work, signal) => {
@@ -77,15 +79,15 @@ export class Troubles {
     if (!isSilent && !(error instanceof DriverError && DOWN.has(kind))) return;
     if (!READS.has(call) && kind !== "access") return this.onDoubt();
     const known = this.#byCall.get(call);
-    const since = known?.since ?? Math.round(this.#now());
+    const tried = Math.round(this.#now());
     const why = kind === "access" ? "provider.configuration" : "provider.failing";
-    this.#set(call, { code: why, since, error: messageOf(error) });
+    this.#set(call, { code: why, since: known?.since ?? tried, tried, error: messageOf(error) });
   }
 
   #set(call: CallName, trouble: Trouble | undefined): void {
     const before = this.first;
     if (trouble === undefined) this.#byCall.delete(call);
     else this.#byCall.set(call, trouble);
-    if ((before === undefined) !== (this.first === undefined)) this.onChange();
+    if (before !== this.first) this.onChange((before === undefined) !== (this.first === undefined));
   }
 }
