@@ -1,26 +1,11 @@
+import type { HttpRequest, TlsOptions } from "@nodeyard/driver/http";
+
+export type { HttpRequest } from "@nodeyard/driver/http";
+
 /** Connection settings of one API server. Certificates are contents, not paths. */
-export interface Route {
-  /** False: the server's certificate is not checked (`insecure-skip-tls-verify`). */
-  readonly verify: boolean;
-  /** PEM of the authorities that may sign the server's certificate; null: the system's. */
-  readonly ca: string | null;
-  /** PEM of a client certificate; `key` is the PEM of its key. */
-  readonly cert: string | null;
-  readonly key: string | null;
-  /** Name in the server's certificate when it differs from the host of the address. */
-  readonly serverName: string | null;
+export interface Route extends TlsOptions {
   /** `http://`, `https://` or `socks5://`. */
   readonly proxy: string | null;
-}
-
-/** One HTTP exchange. */
-export interface HttpRequest {
-  readonly method: "GET" | "POST" | "DELETE";
-  readonly url: string;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly signal: AbortSignal;
 }
 
 /** HTTP with persistent connections. The client uses the network only through this interface, so tests can replace it. */
