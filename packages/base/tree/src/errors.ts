@@ -13,17 +13,26 @@ export class TreeError extends NodeyardError {
   }
 }
 
-/** Base class of refusals that concern one znode. */
+/** A refusal that concerns one znode. */
+class Refusal extends TreeError {
+  readonly path: string;
+
+  constructor(code: string, path: string, why: string, cause: unknown) {
+    super(code, why, { cause });
+    this.path = path;
+  }
+}
+
 function errorClass(
   code: string,
   why: (path: string) => string,
 ): new (
   path: string,
   cause?: unknown,
-) => TreeError {
-  return class extends TreeError {
+) => Refusal {
+  return class extends Refusal {
     constructor(path: string, cause?: unknown) {
-      super(code, why(path), { cause });
+      super(code, path, why(path), cause);
     }
   };
 }
@@ -128,4 +137,13 @@ export class CommitFailed extends TreeError {
     this.index = index;
     this.reason = reason;
   }
+}
+
+/**
+ * Whether a write, alone or in a commit, was refused with this code because of the znode at `path`: for a create without a parent that is the
+ * parent. A caller of several operations thus asks for what it checked, and not for its place in the commit.
+ */
+export function isRefused(error: unknown, code: string, path: string): boolean {
+  const reason = error instanceof CommitFailed ? error.reason : error;
+  return reason instanceof Refusal && reason.code === code && reason.path === path;
 }

@@ -1,8 +1,7 @@
 import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
 import {
-  CommitFailed,
+  isRefused,
   lineOf,
-  NodeExists,
   NoNode,
   type Op,
   type OpResult,
@@ -92,8 +91,7 @@ export class Fence {
 
   /**
    * Makes lock parent and contender in one commit with `more`: first in line by construction. "exists" when the parent
-   * is there already (then nothing was done). Other refusals reject with CommitFailed, whose index counts from the
-   * parent's creation.
+   * is there already (then nothing was done). Other refusals reject with CommitFailed.
    */
   async lockFresh(
     parent: string,
@@ -111,8 +109,7 @@ export class Fence {
       const held = { parent, contender: made.path, epoch: this.#tree.session().epoch };
       return { held, results: results.slice(2) };
     } catch (error) {
-      if (error instanceof CommitFailed && error.index === 0 && error.reason instanceof NodeExists)
-        return "exists";
+      if (isRefused(error, "tree.node_exists", parent)) return "exists";
       // What else the commit did is not known, so a contender of its is never believed in, and must not stay.
       if (error instanceof TreeError && error.outcome === "unknown")
         await withdraw(lineOf(this.#tree), { parent, prefix, data: NOTHING, doubtful: true }, undefined, {});

@@ -13,7 +13,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { logEvent } from "@nodeyard/telemetry";
-import { CommitFailed, type CreateOp, orUndefined, TreeError } from "@nodeyard/tree";
+import { type CreateOp, isRefused, orUndefined, TreeError } from "@nodeyard/tree";
 import type { BuilderContext } from "./context.ts";
 
 /** The record of a build under its image's build lock, written with a fence. */
@@ -99,9 +99,9 @@ export async function createUnder(
     const [, made] = await tree.commit([{ op: "check", path: held.contender }, record]);
     return made.path;
   } catch (error) {
-    if (error instanceof CommitFailed && error.index === 0)
-      throw new FenceLost(`lock ${held.contender}`, error);
-    throw error;
+    throw isRefused(error, "tree.no_node", held.contender)
+      ? new FenceLost(`lock ${held.contender}`, error)
+      : error;
   }
 }
 

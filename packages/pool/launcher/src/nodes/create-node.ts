@@ -2,7 +2,7 @@ import { FenceLost, withRoot } from "@nodeyard/coordination";
 import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
-import { CommitFailed, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
+import { isRefused, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
@@ -92,7 +92,7 @@ async function createRecord(
     );
     return path.slice(path.lastIndexOf("/") + 1);
   } catch (error) {
-    if (isRequestLost(error, 1)) throw new FenceLost(`lock ${request.held.contender}`, error);
+    if (isRequestLost(error, request)) throw new FenceLost(`lock ${request.held.contender}`, error);
     if (!(error instanceof TreeError) || error.outcome !== "unknown") throw error;
     // The view is asked instead of the tree: it has an index by request, while the tree would have to be read whole.
     for (let look = 0; look < LOOKS && context.tree.session().epoch === epoch; look++) {
@@ -119,12 +119,9 @@ function findByToken(context: NodeHandles, request: string, token: string): stri
   return undefined;
 }
 
-/**
- * Whether a commit was refused because the request's contender, which the operation at `index` checks, is gone. Nobody makes nodes for
- * a request that it does not hold.
- */
-function isRequestLost(error: unknown, index: number): boolean {
-  return error instanceof CommitFailed && error.index === index && error.reason.code === "tree.no_node";
+/** Whether a commit was refused because the request's contender is gone. Nobody makes nodes for a request that it does not hold. */
+function isRequestLost(error: unknown, request: HeldRequest): boolean {
+  return isRefused(error, "tree.no_node", request.held.contender);
 }
 
 /** Locks the new record and sets it to `building`, in one commit that also checks that we still hold the request. */
@@ -150,7 +147,7 @@ async function lockBuilding(
   const set = { op: "set", path: paths.node(id), data: encodeNode(building), version: 0 } as const;
   const check = { op: "check", path: request.held.contender } as const;
   const locked = await context.fence.lockFresh(paths.nodeLock(id), [set, check]).catch((error: unknown) => {
-    throw isRequestLost(error, 3) ? new FenceLost(`lock ${request.held.contender}`, error) : error;
+    throw isRequestLost(error, request) ? new FenceLost(`lock ${request.held.contender}`, error) : error;
   });
   // A lock parent that is there already means that another client was quicker, so ours would not be first by construction.
   if (locked === "exists") throw new FenceLost(`node ${id}: someone else locked it first`);

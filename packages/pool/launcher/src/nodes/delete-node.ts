@@ -3,7 +3,7 @@ import { changeNode, encodeNode, paths, placeOf } from "@nodeyard/model";
 import { deadline, errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { isElsewhere } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
-import { CommitFailed, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
+import { CommitFailed, isRefused, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { OpenProvider } from "../handles.ts";
 import type { HeldNode, RecordHandles } from "../held-records.ts";
 import { ANSWER_MS, silent } from "../providers/providers.ts";
@@ -171,7 +171,6 @@ async function clearAway(context: RecordHandles, { held }: HeldNode, path: strin
       { op: "delete", path },
     ]);
   } catch (error) {
-    const isGone = error instanceof CommitFailed && error.index === 1 && error.reason.code === "tree.no_node";
-    if (!isGone) throw error;
+    if (!isRefused(error, "tree.no_node", path)) throw error;
   }
 }

@@ -19,13 +19,14 @@ import {
   slotData,
   slotPlace,
   slotPriceOf,
+  slotsFolder,
   withoutPlace,
   withoutPrice,
   withPrice,
 } from "@nodeyard/model";
 import { backoff, sleep } from "@nodeyard/runtime";
 import type { Action, PlannedSlot, SchedulerEvent } from "@nodeyard/scheduler";
-import { CommitFailed } from "@nodeyard/tree";
+import { isRefused } from "@nodeyard/tree";
 import { agrees, type SlotClaim } from "@nodeyard/view";
 import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
@@ -205,15 +206,14 @@ export async function claimSlot(
     ]);
     return "claimed";
   } catch (error) {
-    // HeldRecord turns a refused commit into FenceLost. Index 1 is the backing node's version, 2 the claim: in both cases our lock is
-    // still good.
-    const refusal = (error as { cause?: unknown }).cause;
-    if (
-      error instanceof FenceLost &&
-      refusal instanceof CommitFailed &&
-      (refusal.index === 1 || refusal.index === 2)
-    )
-      return "moved";
+    // HeldRecord turns a refused commit into FenceLost. Where the backing node or its claim refused it, our lock is still good.
+    if (!(error instanceof FenceLost)) throw error;
+    const [backing, claims] = [paths.node(place.backing), slotsFolder(place.backing)];
+    const moved =
+      isRefused(error.cause, "tree.bad_version", backing) ||
+      [backing, claims].some((path) => isRefused(error.cause, "tree.no_node", path)) ||
+      isRefused(error.cause, "tree.node_exists", claimPath(place.backing, place.slot));
+    if (moved) return "moved";
     throw error;
   }
 }

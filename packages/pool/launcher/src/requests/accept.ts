@@ -1,6 +1,6 @@
 import { FenceLost, type Held, mayAct, withRoot } from "@nodeyard/coordination";
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
-import { CommitFailed, type OpResult, orUndefined, treeSeconds } from "@nodeyard/tree";
+import { isRefused, type OpResult, orUndefined, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import { type HeldRequest, heldRequest, type RecordHandles } from "../held-records.ts";
 import type { RequestHandles } from "../nodes/handles.ts";
@@ -108,9 +108,9 @@ async function lockFresh(
       mayAct(context) ? context.fence.lockFresh(paths.requestLock(id), more) : "busy",
     );
   } catch (error) {
-    // Index 0 is the lock parent, 1 the contender; what follows is the caller's check or write of the request.
-    if (!(error instanceof CommitFailed) || error.index < 2) throw error;
-    return error.reason.code === "tree.no_node" ? "gone" : "changed";
+    if (isRefused(error, "tree.no_node", paths.request(id))) return "gone";
+    if (isRefused(error, "tree.bad_version", paths.request(id))) return "changed";
+    throw error;
   }
 }
 
