@@ -1,4 +1,5 @@
 import type { Clock } from "@nodeyard/runtime";
+import { defined } from "@nodeyard/runtime";
 import type {
   CallOptions,
   CallUnderWay,
@@ -130,5 +131,5 @@ export abstract class TreeCalls implements Tree {
 }
 
 function versionOf(options: { readonly version?: number }): { version?: number } {
-  return options.version === undefined ? {} : { version: options.version };
+  return defined({ version: options.version });
 }

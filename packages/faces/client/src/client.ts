@@ -1,4 +1,4 @@
-import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import { backoff, type Clock, deadline, defined, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import type { Transport } from "./edge/transport.ts";
 import { CallRefused, ClientError } from "./errors.ts";
 import { type EventQuery, follow, type YardEvent } from "./events.ts";
@@ -86,7 +86,7 @@ export class Client {
   ): AsyncGenerator<RowOf<Id, Query>, void, undefined> {
     let cursor: string | undefined;
     do {
-      const given = { query: { limit: 1_000, ...query, ...(cursor === undefined ? {} : { cursor }) } };
+      const given = { query: { limit: 1_000, ...query, ...defined({ cursor }) } };
       const page = (await this.call(id, ...([given, options] as unknown as Arguments<Id>))) as {
         readonly items: readonly RowOf<Id, Query>[];
         readonly next: string | null;
@@ -112,7 +112,7 @@ export class Client {
         stop,
         last === undefined ? {} : { "last-event-id": last },
       );
-    return follow(open, { clock, random, ...(signal === undefined ? {} : { signal }) });
+    return follow(open, { clock, random, ...defined({ signal }) });
   }
 
   /**

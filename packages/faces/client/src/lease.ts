@@ -1,4 +1,4 @@
-import { type Clock, messageOf, type Timer } from "@nodeyard/runtime";
+import { type Clock, defined, messageOf, type Timer } from "@nodeyard/runtime";
 import type { Client } from "./client.ts";
 import { CallRefused, LeaseFailed, LeaseLost } from "./errors.ts";
 import type { Operations } from "./generated/operations.ts";
@@ -65,7 +65,7 @@ export class Lease implements AsyncDisposable {
 
   /** Keeps the nodes for `seconds` from now. */
   async extend(seconds: number, why?: string): Promise<void> {
-    const body = { for_seconds: seconds, ...(why === undefined ? {} : { why }) };
+    const body = { for_seconds: seconds, ...defined({ why }) };
     this.#take(await this.#client.call("extend_lease", { path: { id: this.id }, body }));
   }
 
@@ -86,7 +86,7 @@ export class Lease implements AsyncDisposable {
   async #release(verdict: Verdict, why: string | undefined): Promise<void> {
     this.#timer?.cancel();
     this.#ready.reject(new LeaseLost(`lease ${this.id} was given back`));
-    const body = { verdict, ...(why === undefined ? {} : { why }) };
+    const body = { verdict, ...defined({ why }) };
     await this.#client.call("release_lease", { path: { id: this.id }, body }).catch((error: unknown) => {
       if (!isGone(error)) throw error;
     });
@@ -201,7 +201,7 @@ export async function acquire(
 ): Promise<Lease> {
   const asked = clock.monotonic();
   const body = { heartbeat_seconds: HEARTBEAT_SECONDS, ...wish };
-  const given = { ...(signal === undefined ? {} : { signal }), ...(key === undefined ? {} : { key }) };
+  const given = { ...defined({ signal, key }) };
   const lease = new Lease(client, clock, await client.call("create_lease", { body }, given), asked);
   try {
     await lease.arrived(signal);

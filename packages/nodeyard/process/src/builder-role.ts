@@ -13,6 +13,7 @@ import {
   workGauges,
 } from "@nodeyard/metrics";
 import type { BuildLogPart, BuildLogRange } from "@nodeyard/operations";
+import { defined } from "@nodeyard/runtime";
 import type { LiveWork } from "@nodeyard/telemetry";
 import { VERSION } from "@nodeyard/telemetry/machine";
 import type { View } from "@nodeyard/view";
@@ -71,9 +72,7 @@ export class BuilderRole implements Role {
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),
         config: builderConfig(config),
-        ...(view === undefined ? {} : { view }),
-        ...(buildWorkers === undefined ? {} : { buildWorkers }),
-        ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+        ...defined({ view, buildWorkers, uploadWorkers }),
       });
       const role = new BuilderRole(parts, builder);
       role.#ends.push(() => folder.lock?.release());

@@ -1,6 +1,6 @@
 import type { ConfigFiles } from "@nodeyard/config";
 import { abortable } from "@nodeyard/driver";
-import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import { backoff, defined, messageOf, sleep } from "@nodeyard/runtime";
 import type { Log, ProcessLog } from "@nodeyard/telemetry";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import type { Tree } from "@nodeyard/tree";
@@ -64,8 +64,7 @@ export function startBuilder(
   stopping?: AbortSignal,
 ): Promise<Stoppable> {
   const workers = {
-    ...(buildWorkers === undefined ? {} : { buildWorkers }),
-    ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+    ...defined({ buildWorkers, uploadWorkers }),
   };
   const start = (parts: RoleParts) => BuilderRole.start({ ...parts, ...workers });
   return startDaemon(options, machine, log, stopping, start);

@@ -19,7 +19,7 @@ import {
   UdpSink,
 } from "@nodeyard/metrics";
 import type { ProviderMachines } from "@nodeyard/operations";
-import { messageOf } from "@nodeyard/runtime";
+import { defined, messageOf } from "@nodeyard/runtime";
 import { Counters, type ProcessLog } from "@nodeyard/telemetry";
 import { type Machine, VERSION } from "@nodeyard/telemetry/machine";
 import type { Drivers } from "./driver-registry.ts";
@@ -65,7 +65,7 @@ export function listenAddresses(
   return {
     ...(socket ? { socket: `${stateFolder}/${HTTP_SOCKET}` } : {}),
     ...(place === undefined ? {} : { tcp: { ...place, ...(tls && { tls }) } }),
-    ...(token === undefined ? {} : { token }),
+    ...defined({ token }),
   };
 }
 
@@ -231,7 +231,7 @@ export class Front {
       return;
     }
     this.#isGuarded = token !== undefined;
-    this.#tcp = await this.#open({ ...tcp, ...(token === undefined ? {} : { token }) });
+    this.#tcp = await this.#open({ ...tcp, ...defined({ token }) });
   }
 
   async #open(place: ListenAddress): Promise<string> {

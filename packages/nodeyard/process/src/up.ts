@@ -1,5 +1,5 @@
 import type { ConfigFiles, ConfigWatch } from "@nodeyard/config";
-import { messageOf } from "@nodeyard/runtime";
+import { defined, messageOf } from "@nodeyard/runtime";
 import type { Log, ProcessLog } from "@nodeyard/telemetry";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import {
@@ -175,7 +175,7 @@ function serve(
   tcp: TcpOptions | undefined,
 ): Promise<TreeServer> {
   const socket = socketPath(stateFolder);
-  return startTreeServer({ core: tree.core, clock, socket, ...(tcp === undefined ? {} : { tcp }) });
+  return startTreeServer({ core: tree.core, clock, socket, ...defined({ tcp }) });
 }
 
 /** The launcher first: while it ends, its clients can still see what becomes of their nodes. */

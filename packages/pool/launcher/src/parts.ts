@@ -1,4 +1,5 @@
 import { Fence, Registration } from "@nodeyard/coordination";
+import { defined } from "@nodeyard/runtime";
 import { failureRule, type Policy, type SchedulerEvent } from "@nodeyard/scheduler";
 import { Live } from "@nodeyard/telemetry";
 import { View } from "@nodeyard/view";
@@ -75,8 +76,7 @@ export function assemble(
       scan,
       installation,
       onStanding,
-      ...(evidence === undefined ? {} : { evidence }),
-      ...(stateFolder === undefined ? {} : { stateFolder }),
+      ...defined({ evidence, stateFolder }),
     },
     registration,
     identity,

@@ -1,4 +1,4 @@
-import { backoff, Gate, messageOf, settledWithin } from "@nodeyard/runtime";
+import { backoff, defined, Gate, messageOf, settledWithin } from "@nodeyard/runtime";
 import type { Action, SchedulerEvent } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
 import type { MinReady } from "./clients/min-ready.ts";
@@ -212,7 +212,7 @@ export class Tasks {
       live.at("deletes");
       return signal.aborted ? undefined : this.#deletions.delete(node, expected, signal, live);
     });
-    return { type: "deleted", node, ...(retryMs === undefined ? {} : { retryMs }) };
+    return { type: "deleted", node, ...defined({ retryMs }) };
   }
 
   /** One gate for each provider name that ever had a deletion; names come from records and configuration, so they are few. */

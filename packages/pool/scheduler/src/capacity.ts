@@ -1,5 +1,6 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { MIN_READY } from "@nodeyard/model";
+import { defined } from "@nodeyard/runtime";
 import { heldBy, quotaKey } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
 import type { Blocked, PoolState, Scope, State, Turn } from "./state.ts";
@@ -74,7 +75,7 @@ function asRead<T extends Exclude<NoRoom, { kind: "decline" }>>(state: State, po
   // Records of failed launches fill a pool while its cloud is down, so its limit is not the reason then.
   const hidden = room.code === "capacity.pool" && failing !== undefined;
   if (room.code !== "capacity.provider" && room.code !== "capacity.refused" && !hidden) return room;
-  const facts = { ...room.facts, ...(readAt === undefined ? {} : { quota_read_at: readAt }) };
+  const facts = { ...room.facts, ...defined({ quota_read_at: readAt }) };
   if (failing === undefined) return { ...room, facts };
   const { since, error } = failing;
   return { ...room, code: "provider.failing", facts: { error, failing_since: since, ...facts } };
@@ -114,7 +115,7 @@ function countRoom(
     if (min) return { kind: "decline", reason: `at capacity (${code})` };
     const { closed, trying } = refused!;
     const next = trying === undefined ? { nextTry: closed.until } : {};
-    const tried = trying === undefined ? {} : { tried_by: trying };
+    const tried = defined({ tried_by: trying });
     const facts = { provider: pool.provider, refusals: closed.failures, ...tried };
     return { kind: "blocked", code, facts, ...next, missing: launching.length, keeps, blocked };
   }
@@ -127,7 +128,7 @@ function countRoom(
     limit: check.limit[over],
     used: check.used[over] ?? 0,
     need: check.asked[over],
-    ...(behind === undefined ? {} : { kept_for: behind }),
+    ...defined({ kept_for: behind }),
     ...unreadableFacts(state),
   };
   return { kind: "blocked", code, facts, missing: missing(check, behind, launching.length), keeps, blocked };

@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import { z } from "zod";
 import { problemSchema, TITLES } from "./problems.ts";
 import type { Route } from "./route.ts";
@@ -116,7 +117,7 @@ function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined):
     name,
     in: place,
     required: place === "path" || required.includes(name),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     schema: rest,
   }));
 }

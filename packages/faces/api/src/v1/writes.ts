@@ -13,7 +13,7 @@ import {
   revokeToken,
 } from "@nodeyard/operations";
 import { accessRow } from "@nodeyard/operations/listing";
-import { hexId } from "@nodeyard/runtime";
+import { defined, hexId } from "@nodeyard/runtime";
 import { z } from "zod";
 import { mayChange, type Principal, seesLabel, seesTenant } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
@@ -71,7 +71,7 @@ const createLease = route({
       forMs: body.for_seconds * 1_000,
       priority: body.priority,
       ...(body.heartbeat_seconds === undefined ? {} : { heartbeatMs: body.heartbeat_seconds * 1_000 }),
-      ...(tenant === undefined ? {} : { tenant }),
+      ...defined({ tenant }),
     });
     return leaseRowOf(lease);
   },

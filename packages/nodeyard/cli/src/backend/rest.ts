@@ -3,6 +3,7 @@ import type { Canary } from "@nodeyard/model";
 import type { Explanation } from "@nodeyard/operations";
 import { imageRow } from "@nodeyard/operations/listing";
 import type { Clock } from "@nodeyard/runtime";
+import { defined } from "@nodeyard/runtime";
 import { leaseRow } from "../rows.ts";
 import type { Ages, Backend, ListName, Rows, ServedPool, Watched } from "./backend.ts";
 import { followByEvents, goneByEvents } from "./rest-follow.ts";
@@ -81,8 +82,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
       const body = {
         labels,
         for_seconds: Math.ceil(forMs / 1_000),
-        ...(priority === undefined ? {} : { priority }),
-        ...(tenant === undefined ? {} : { tenant }),
+        ...defined({ priority, tenant }),
       };
       const lease = leaseOf(await client.call("create_lease", { body }));
       return { lease, follow: (onChange) => followByEvents(client, lease, youngest, onChange) };

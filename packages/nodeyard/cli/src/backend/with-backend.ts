@@ -1,7 +1,7 @@
 import type { Client } from "@nodeyard/client";
 import type { CommandChange } from "@nodeyard/model";
 import { noteChange } from "@nodeyard/operations";
-import { messageOf } from "@nodeyard/runtime";
+import { defined, messageOf } from "@nodeyard/runtime";
 import { JOURNAL } from "@nodeyard/telemetry";
 import { addressOf, personOf, type Session, stateOf, withTree } from "../session.ts";
 import { audited } from "./audited.ts";
@@ -44,5 +44,5 @@ export async function clientOf(session: Session): Promise<Client | undefined> {
   const { connect } = await import("@nodeyard/client");
   const { clock, random } = session.machine;
   const { url, token } = address;
-  return connect(url, { clock, random, ...(token === undefined ? {} : { token }) });
+  return connect(url, { clock, random, ...defined({ token }) });
 }

@@ -1,5 +1,6 @@
 import type { Column, Row } from "@nodeyard/operations/listing";
 import { type Answers, Drivers, loadModule, openConfig, type SurveyOf, surveyRows } from "@nodeyard/process";
+import { defined } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import { clientOf } from "../backend/index.ts";
 import { printFailures, printRows } from "../listing.ts";
@@ -81,7 +82,7 @@ async function surveyByAddress(
 ): Promise<Answers<Row> | undefined> {
   const client = await clientOf(session);
   if (client === undefined) return undefined;
-  const query = only === undefined ? {} : { provider: only };
+  const query = defined({ provider: only });
   const { items, failures } = await client.call(what === "leaks" ? "list_cloud_leaks" : "list_cloud_images", {
     query,
   });

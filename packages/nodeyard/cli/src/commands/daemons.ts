@@ -8,6 +8,7 @@ import {
   type TcpOptions,
   untilStopped,
 } from "@nodeyard/process";
+import { defined } from "@nodeyard/runtime";
 import type { ProcessLog } from "@nodeyard/telemetry";
 import { type Command, InvalidArgumentError } from "commander";
 import { parseAddress } from "../arguments.ts";
@@ -204,7 +205,7 @@ function frontWish(
 ): FrontWish | undefined {
   if (webapp === false) return undefined;
   const token = webappToken === undefined ? {} : { token: tokenIn(webappToken) };
-  return { ...unless, ...(webapp === undefined ? {} : { tcp: webapp }), ...token };
+  return { ...unless, ...defined({ tcp: webapp }), ...token };
 }
 
 /** The token in a file: one word, so that a file with something else is not taken for one. Throws UsageError. */

@@ -1,6 +1,6 @@
 import { plain } from "@nodeyard/operations/listing";
 import { readText } from "@nodeyard/process";
-import { deadline } from "@nodeyard/runtime";
+import { deadline, defined } from "@nodeyard/runtime";
 import type { Bundle, Enrolled, EnrolWish, SshLogin } from "@nodeyard/sliver-installer";
 import { readSigningKeys, sliverPaths } from "@nodeyard/sliver-protocol";
 import { type Command, Option } from "commander";
@@ -206,7 +206,7 @@ async function settingsOf(
 ): Promise<string> {
   const places = sliverPaths(stateOf(session));
   const wish: EnrolWish = {
-    ...(node === undefined ? {} : { node }),
+    ...defined({ node }),
     backEnd,
     sliverd: sliverdConfig === undefined ? {} : jsonObject(sliverdConfig),
     ...more,
@@ -235,8 +235,7 @@ function loginOf(host: string, { port, identity, sshConfig }: LoginOptions): Ssh
   return {
     destination: host,
     ...(port === undefined ? {} : { port: Number(port) }),
-    ...(identity === undefined ? {} : { identity }),
-    ...(sshConfig === undefined ? {} : { configFile: sshConfig }),
+    ...defined({ identity, configFile: sshConfig }),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ImageSettings } from "@nodeyard/config";
 import { type Held, isInterrupted } from "@nodeyard/coordination";
 import { encodeImageBuild, type ImageBuildRecord, newImageBuild, paths } from "@nodeyard/model";
-import { hexId, messageOf } from "@nodeyard/runtime";
+import { defined, hexId, messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
 import { ensurePath, orUndefined, type Stat, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import { baseName, bytesNeeded } from "../core/files.ts";
@@ -61,7 +61,7 @@ export async function buildImage(
       return {
         ended: "not-now",
         why: choice.why,
-        ...(choice.at === undefined ? {} : { at: choice.at }),
+        ...defined({ at: choice.at }),
       } as const;
     const builds = [...context.view.images.builds(image.name).values()];
     const lacking = await roomLacking(context, image, builds);
@@ -142,7 +142,7 @@ async function begin(
     image: image.name,
     build,
     work: `${disk.folder}/.work/${baseName(image.name, build)}`,
-    ...(digest === undefined ? {} : { sources: digest }),
+    ...defined({ sources: digest }),
   };
   const page = progress.open({ kind: "build", image: image.name, build, provider: null });
   try {

@@ -10,7 +10,7 @@ import {
   type StepContext,
 } from "@nodeyard/driver";
 import { type NodePatch, withOwn, withPrice } from "@nodeyard/model";
-import { deadline, messageOf } from "@nodeyard/runtime";
+import { deadline, defined, messageOf } from "@nodeyard/runtime";
 import type { PlannedSlot } from "@nodeyard/scheduler";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
@@ -142,7 +142,7 @@ function orderFor(
     imageExternalId,
     attempt,
     request: requestFacts(request),
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...defined({ traceparent }),
   };
 }
 
@@ -214,6 +214,6 @@ function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
     ...(connection?.shellType === undefined ? {} : { shellType: connection.shellType }),
     ...(connection?.type === undefined ? {} : { connectionType: connection.type }),
     ...(connection?.port === undefined ? {} : { connectionPort: connection.port }),
-    ...(machine.access === undefined ? {} : { connectionPort: machine.access }),
+    ...defined({ connectionPort: machine.access }),
   };
 }

@@ -1,4 +1,5 @@
 import type { NodeRecord } from "@nodeyard/model";
+import { defined } from "@nodeyard/runtime";
 import type { LiveTask } from "@nodeyard/telemetry";
 import { treeNow } from "@nodeyard/tree";
 import type { NodeHandles } from "./handles.ts";
@@ -66,7 +67,7 @@ export class StepTrace {
   end(error?: string): void {
     this.#context.live.end(this.#live);
     this.#finish({
-      ...(error === undefined ? {} : { error }),
+      ...defined({ error }),
       ...(this.#unreported === 0 ? {} : { unreported: this.#unreported }),
     });
   }

@@ -11,7 +11,7 @@ import {
   type Scanner,
   timing,
 } from "@nodeyard/driver";
-import { inTime, NodeyardError } from "@nodeyard/runtime";
+import { defined, inTime, NodeyardError } from "@nodeyard/runtime";
 import type { Counters } from "@nodeyard/telemetry";
 import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../handles.ts";
@@ -81,8 +81,7 @@ export async function openProvider(
     remark: ({ installation, nodeId }, text, leaves = false) => {
       if (installation === handles.installation) void takeRemark(handles, nodeId, text, leaves);
     },
-    ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
-    ...(handles.stateFolder === undefined ? {} : { stateFolder: handles.stateFolder }),
+    ...defined({ evidence: handles.evidence, stateFolder: handles.stateFolder }),
     ...(driver.capabilities.backing && { backings: backingsOf(handles, config.name) }),
   });
   const late = () => silent(config.name, "open");

@@ -1,4 +1,5 @@
 import type { MemberAnswers } from "@nodeyard/asking";
+import { defined } from "@nodeyard/runtime";
 import type { PastEvent } from "@nodeyard/telemetry";
 import type { ImageParts } from "./image-parts.ts";
 import type { PoolLine } from "./pool-line.ts";
@@ -71,7 +72,7 @@ export function toExplanation({ history: { events, problem }, asked, image, ...s
     v: 1,
     // In the order in which a person reads them.
     ...{ kind, id, state, since, about, waits_for, next, estimate, pools, steps, events },
-    ...(image === undefined ? {} : { image }),
+    ...defined({ image }),
     journal: { file, problem },
     members: {
       answered: asked.answers.map(({ member, hostname, version, leftOut }) => ({

@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import {
   isResource,
   type Loan,
@@ -73,7 +74,7 @@ export function wireDialect(profile: WireProfile): Dialect {
       type: record.kind === "controller" ? "controller.Controller" : "sliver.VServer",
       instantiation: record.instantiation,
       ...(record.expiresAt === undefined ? {} : { expires: wireInt(record.expiresAt) }),
-      ...(record.sliceId === undefined ? {} : { slice_id: record.sliceId }),
+      ...defined({ slice_id: record.sliceId }),
       keys: record.keys.join("\n"),
       initscript: record.initscript,
       delegations: record.delegations.map(({ caller }) => caller),
@@ -131,8 +132,7 @@ function readLoan(value: unknown, minimums: Policy["minimums"]): Loan {
     to,
     resource,
     amount,
-    ...(until === undefined ? {} : { until }),
-    ...(generation === undefined ? {} : { generation }),
+    ...defined({ until, generation }),
   };
 }
 

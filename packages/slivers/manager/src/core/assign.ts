@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import { freeDevices, heldDevices } from "./devices.ts";
 import { type Observed, wanted } from "./plan.ts";
 import type { Local, SliverRecord, State } from "./record.ts";
@@ -87,7 +88,7 @@ function adopted(record: SliverRecord, free: readonly Observed[]): SliverRecord 
   const found = free.find(({ name, generation }) => name === record.name && generation === record.generation);
   if (found === undefined) return { ...record, local };
   const { index, incarnation, devices } = found;
-  const held = devices === undefined ? {} : { devices };
+  const held = defined({ devices });
   return { ...record, local: { ...local, index, incarnation, ...held } };
 }
 

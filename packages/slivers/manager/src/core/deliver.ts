@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import type { Malformed, Refusal } from "@nodeyard/sliver-protocol";
 import { ConflictingDocumentError, MassRemovalError, StaleDocumentError } from "../errors.ts";
 import { type Capacity, Promises, takesPart } from "./capacity.ts";
@@ -72,7 +73,7 @@ export function deliverFull(
   const again = compareVersions(version, state.minimum) === 0 && delivery.digest !== "";
   const report = again && delivery.digest === state.digest ? state.refused : refused;
   const { writer: _before, ...rest } = merged.state;
-  const written = delivery.writer === undefined ? {} : { writer: delivery.writer };
+  const written = defined({ writer: delivery.writer });
   // A complete document ends the safe mode: from now on it is known what may be removed.
   const next = { ...rest, ...written, minimum: version, digest: delivery.digest, safe: false, records };
   return { state: { ...next, refused: report }, refused: report };

@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import {
   IMAGE,
   INSTANTIATIONS,
@@ -91,7 +92,7 @@ function readSliver(
     generation: 0,
     kind,
     instantiation,
-    ...(expires === undefined ? {} : { expiresAt: expires }),
+    ...defined({ expiresAt: expires }),
     keys,
     ...(vref === undefined || vref === "default" ? {} : { image: vref }),
     initscript,

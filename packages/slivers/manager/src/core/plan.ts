@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { defined } from "@nodeyard/runtime";
 import type { Phase, Resource, Rspec, SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Limits } from "./limits.ts";
 import type { SliverRecord } from "./record.ts";
@@ -62,16 +63,15 @@ export function configOf(
     incarnation: record.local.incarnation,
     index,
     keys: record.keys,
-    ...(record.image === undefined ? {} : { image: record.image }),
+    ...defined({ image: record.image }),
     initscript: record.initscript,
     ...(record.nesting === true ? { nesting: true } : {}),
-    ...(record.local.devices === undefined ? {} : { devices: record.local.devices }),
-    ...(record.caches === undefined ? {} : { caches: record.caches }),
+    ...defined({ devices: record.local.devices, caches: record.caches }),
     enabled: effective.enabled > 0,
     ...(record.held === true ? { held: true } : {}),
     effective,
     limits,
-    ...(cores === undefined ? {} : { cores }),
+    ...defined({ cores }),
   };
   const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex");
   return { ...content, digest };

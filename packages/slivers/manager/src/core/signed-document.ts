@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { defined } from "@nodeyard/runtime";
 import {
   type KeySet,
   parseDocument,
@@ -57,10 +58,10 @@ export function readSignedDocument(
     version,
     // Of the payload without the signature, because a writer may sign the same document again with its next key.
     digest: createHash("sha256").update(text.split(".")[1]!).digest("hex"),
-    ...(document.writer === undefined ? {} : { writer: document.writer }),
+    ...defined({ writer: document.writer }),
     records: document.slivers.map((spec) => incoming(spec, version, filled)),
     malformed: document.malformed,
-    ...(document.removes === undefined ? {} : { removes: document.removes }),
+    ...defined({ removes: document.removes }),
   };
 }
 
@@ -96,7 +97,7 @@ function incoming(
     stamp,
     kind: spec.instantiation === "nm-controller" ? "controller" : "sliver",
     // A held sliver does not expire.
-    ...(held ? { held } : expiresAt === undefined ? {} : { expiresAt }),
+    ...(held ? { held } : defined({ expiresAt })),
     rspec: { ...defaults, ...rspec },
     ...(Object.keys(tags).length === 0 ? {} : { tags }),
   };

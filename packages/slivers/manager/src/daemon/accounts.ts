@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import { NAME, sshKey } from "@nodeyard/sliver-protocol";
 import type { SocketAccount } from "../api/edge/account-sockets.ts";
 import type { Caller } from "../core/permit.ts";
@@ -56,7 +57,7 @@ export function socketAccounts(
     const { index, incarnation } = local;
     const folder = backEnd.socketFolder?.({ index, incarnation });
     const caller = { account: name, role: "sliver", generation } as const;
-    return [{ caller, uid: backEnd.account(index).uid, ...(folder === undefined ? {} : { folder }) }];
+    return [{ caller, uid: backEnd.account(index).uid, ...defined({ folder }) }];
   });
   return [...fixed, ...named];
 }

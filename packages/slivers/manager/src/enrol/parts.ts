@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import { CONTROL_USER, type KeySet, NODE_ID } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../errors.ts";
 import { packagesOf } from "../isolation/edge/run.ts";
@@ -57,7 +58,7 @@ export function sliverdJson(
   if (node !== undefined && !NODE_ID.test(node))
     throw new EnrolError(`${JSON.stringify(node)} is not a node id; give one with --node`);
   const value = {
-    ...(node === undefined ? {} : { node }),
+    ...defined({ node }),
     backEnd: settings.backEnd,
     stateFolder: LAYOUT.state,
     runFolder: LAYOUT.run,

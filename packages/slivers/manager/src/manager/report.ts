@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import type {
   NodeDocument,
   NodeReport,
@@ -23,14 +24,14 @@ export function reportOf(manager: Manager): NodeReport {
     node: options.node,
     appliedEpoch: state.minimum.epoch,
     appliedVersion: state.minimum.number,
-    ...(state.writer === undefined ? {} : { writer: state.writer }),
+    ...defined({ writer: state.writer }),
     safeMode: state.safe,
     clockSuspect: manager.clockSuspect,
     keySet: state.keySet?.version ?? 0,
     capacity: { ...options.capacity, slivers: options.machine.highestIndex },
     refused: state.refused,
     slivers: slivers.map((record) => sliverReport(manager, record)),
-    ...(manager.trouble === undefined ? {} : { trouble: manager.trouble }),
+    ...defined({ trouble: manager.trouble }),
     ...(options.backEnd.counting?.() === true ? { counting: true as const } : {}),
     ...(manager.waitingThreads === 0 ? {} : { waitingThreads: manager.waitingThreads }),
     ...(manager.withheld === undefined ? {} : { withheld: manager.withheld.message }),
@@ -49,7 +50,7 @@ export function documentOf(manager: Manager): NodeDocument {
     node: options.node,
     epoch: state.minimum.epoch,
     version: state.minimum.number,
-    ...(state.writer === undefined ? {} : { writer: state.writer }),
+    ...defined({ writer: state.writer }),
     safeMode: state.safe,
     guarded: true,
     unlisted: unlisted(manager),
@@ -72,7 +73,7 @@ function spareReport(manager: Manager, { image, nesting, local }: SliverRecord):
   const found = manager.observed.find(({ incarnation }) => incarnation === local.incarnation);
   return {
     phase: found?.phase ?? "absent",
-    ...(image === undefined ? {} : { image }),
+    ...defined({ image }),
     ...(nesting === true ? { nesting } : {}),
   };
 }
@@ -86,9 +87,9 @@ function specOf(record: SliverRecord): SliverSpec {
     generation,
     instantiation,
     held: record.held === true,
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...defined({ expiresAt }),
     keys: [...keys],
-    ...(image === undefined ? {} : { image }),
+    ...defined({ image }),
     initscript,
     ...(record.nesting === true ? { nesting: true } : {}),
     ...(record.devices === undefined ? {} : { devices: [...record.devices] }),
@@ -110,17 +111,16 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     name: record.name,
     generation: record.generation,
     incarnation,
-    ...(index === undefined ? {} : { index }),
+    ...defined({ index }),
     // A spare runs before it has this sliver's keys and limits.
     phase: found === undefined ? "absent" : isSpare(found.name) ? "created" : found.phase,
     ...(record.held === true ? { held: true } : {}),
-    ...(doing === undefined ? {} : { doing }),
-    ...(error === undefined ? {} : { error }),
+    ...defined({ doing, error }),
     unenforced: [
       ...manager.unenforced(incarnation),
       ...(missing === undefined ? [] : [`cores: ${missing} of the requested ones are not free`]),
     ],
-    ...(record.devices === undefined ? {} : { devices: record.devices }),
+    ...defined({ devices: record.devices }),
     rspec: record.rspec,
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.loanStatuses.get(record.name) ?? [],
@@ -148,7 +148,7 @@ function loginOf(manager: Manager, index: number | undefined): Pick<SliverReport
   if (index === undefined) return {};
   const { user, address, published } = manager.options.backEnd.account(index);
   if (address === undefined) return {};
-  return { login: { user, address, port: 22, ...(published === undefined ? {} : { published }) } };
+  return { login: { user, address, port: 22, ...defined({ published }) } };
 }
 
 /** No task fails for a sliver without a place, so the reason is given here. `attempts` 0: nothing was tried. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { nodeHttp } from "@nodeyard/runtime";
+import { defined, nodeHttp } from "@nodeyard/runtime";
 import type { ApiResponse } from "../handler.ts";
 import { type ParsedRequest, parseRequest } from "../parse-request.ts";
 
@@ -80,7 +80,7 @@ async function converse(
   const refusal = await admit({
     length: Number.isSafeInteger(length) ? length : Number.MAX_SAFE_INTEGER,
     chunked: headers["transfer-encoding"] !== undefined,
-    ...(authorization === undefined ? {} : { authorization }),
+    ...defined({ authorization }),
   });
   if (refusal !== undefined) return refuse(response, refusal);
   const chunks: Buffer[] = [];

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
+import { defined } from "@nodeyard/runtime";
 import type { MachineFacts } from "../../core/capacity.ts";
 import { DaemonConfigError } from "../../errors.ts";
 import type { BackEnd } from "../../isolation/contract.ts";
@@ -41,7 +42,7 @@ export async function machineFacts(backEnd: BackEnd): Promise<MachineFacts> {
   return {
     cores: availableParallelism(),
     memory: totalMemory(),
-    ...(pool === undefined ? {} : { pool }),
+    ...defined({ pool }),
   };
 }
 

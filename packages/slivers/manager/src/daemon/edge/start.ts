@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { messageOf, type Span, systemClock, systemRandom } from "@nodeyard/runtime";
+import { defined, messageOf, type Span, systemClock, systemRandom } from "@nodeyard/runtime";
 import { CallBudget } from "../../api/call-budget.ts";
 import type { Audit } from "../../api/dispatch.ts";
 import { AccountSockets } from "../../api/edge/account-sockets.ts";
@@ -91,7 +91,7 @@ export async function startDaemon(
     clock: systemClock,
     random: systemRandom,
     log,
-    ...(trace === undefined ? {} : { trace }),
+    ...defined({ trace }),
     heartbeat: config.heartbeatSeconds * 1000,
     startSpacing: config.startSpacingSeconds * 1000,
     fileOperations,

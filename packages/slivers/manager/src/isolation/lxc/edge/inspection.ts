@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import type { Observed } from "../../../core/plan.ts";
 import { isSpare } from "../../../core/spares.ts";
@@ -92,7 +93,7 @@ export class Inspection {
     const memoryKills =
       kills === undefined && mark === undefined ? undefined : (kills ?? 0) + (mark?.memoryKills ?? 0);
     if (phase !== "running") this.#usages.delete(name);
-    const counted = memoryKills === undefined ? {} : { memoryKills };
+    const counted = defined({ memoryKills });
     if (phase !== "running") return counted;
     let last = this.#usages.get(name);
     const now = options.clock.monotonic();

@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import type { ImageTrial } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
 import {
@@ -104,7 +105,7 @@ export class LxcBackEnd implements BackEnd {
       lxcfs.binds(signal),
     );
     signal.throwIfAborted();
-    const made = { made: true, ...(image === undefined ? {} : { image }) };
+    const made = { made: true, ...defined({ image }) };
     await folders.draft(name, { ...(await this.#mark(config)), ...made });
   }
 
