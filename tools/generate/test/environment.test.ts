@@ -13,7 +13,7 @@ test("docs/reference/environment.md has every variable that a package reads, and
   const page = readFileSync(join(root, "docs/reference/environment.md"), "utf8");
   const read = new Set(
     readWorkspace(root)
-      .files.filter(({ path }) => /^packages\/[^/]+\/src\//.test(path))
+      .files.filter(({ path }) => /^packages\/[^/]+\/[^/]+\/src\//.test(path))
       .flatMap(({ path }) => [...readFileSync(join(root, path), "utf8").matchAll(READ)])
       .map(([, ofEnvironment, ours]) => (ofEnvironment ?? ours)!)
       .filter((name) => !EXEMPT.has(name)),

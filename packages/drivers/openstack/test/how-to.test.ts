@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const PAGE = readFileSync(at("../../../docs/how-to/connect-an-openstack.md"), "utf8");
+const PAGE = readFileSync(at("../../../../docs/how-to/connect-an-openstack.md"), "utf8");
 
 /** What stands in the page's table of errors: kind, and a pattern for each text in its second column. */
 const rows = PAGE.split("\n").flatMap((line) => {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
-const ROOT = new URL("../../", import.meta.url);
+const ROOT = new URL("../", import.meta.url);
 const { bin, engines } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
 const PROGRAM = fileURLToPath(new URL(bin.nodeyard, ROOT));
 const needed = Number(/\d+/.exec(engines.node)![0]);
