@@ -62,7 +62,7 @@ export const SUITES: readonly Suite[] = [
     name: "quick",
     command: vitest("quick"),
     covers: [
-      ...src("faces/{api,metrics}", "pool/{asking,config,operations,planning}", "base/telemetry"),
+      ...src("faces/{api,metrics,legacy}", "pool/{asking,config,operations,planning}", "base/telemetry"),
       ...whole("faces/client", "drivers/{kit,testkit,fake,static}", "base/{keyscan,runtime}"),
       ...CORE,
       "examples/**",
@@ -93,7 +93,7 @@ export const SUITES: readonly Suite[] = [
     covers: [
       ...testsOf("browser"),
       ...whole("faces/{dashboard,client}"),
-      ...src("faces/{api,metrics}"),
+      ...src("faces/{api,metrics,legacy}"),
       "testing/browser/**",
     ],
     always: true,

@@ -1,4 +1,5 @@
-import { gaugeNames, oldKeys, promName } from "@nodeyard/metrics";
+import { oldKeys } from "@nodeyard/legacy";
+import { gaugeNames, promName } from "@nodeyard/metrics";
 import { counterNames, durationNames, levelNames } from "@nodeyard/telemetry";
 
 interface Measure {

@@ -1,3 +1,5 @@
+import { fieldsOf, keyOf, type OldList, oldBody, oldLists, type Query } from "@nodeyard/legacy";
+import type { Row } from "@nodeyard/operations/listing";
 import { sleep } from "@nodeyard/runtime";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotReady } from "./errors.ts";
@@ -5,8 +7,7 @@ import { wantsJson } from "./http/accept.ts";
 import type { Visibility } from "./http/caller.ts";
 import { type Body, replyWith } from "./http/reply.ts";
 import { type AppParts, BACKUP_PATH, type Work } from "./known.ts";
-import { fieldsOf, keyOf, oldBody, type Query } from "./old-body.ts";
-import { type OldList, oldLists } from "./old-lists.ts";
+import { redacted } from "./redacted.ts";
 
 const JSON_TYPE = "application/json";
 const TEXT_TYPE = "text/plain; charset=UTF-8";
@@ -27,10 +28,13 @@ export function addRoutes(app: FastifyInstance, parts: AppParts): void {
 
 /** The read-only endpoints of the old web application (docs/contract/operations.md, "Old web lists"). */
 function addOldLists(app: FastifyInstance, { clock, sources, answers }: AppParts): void {
-  const compute = async (list: OldList, query: Query): Promise<Body> => {
+  const compute = async (list: OldList, query: Query, visibility: Visibility): Promise<Body> => {
     const known = sources.known();
     if (known === undefined) throw new NotReady("the tree has not been read yet; try again soon");
-    const text = await oldBody(list, known, query, () => sleep(clock, 0));
+    const { state } = known.handles.tree.session();
+    if (list.readsTree && state !== "connected") throw new NotReady(`the connection to the tree is ${state}`);
+    const shown = visibility === "all" ? (row: Row) => row : redacted;
+    const text = await oldBody(list, known, query, shown, () => sleep(clock, 0));
     return { type: query.json ? JSON_TYPE : TEXT_TYPE, bytes: Buffer.from(text), computed: clock.now() };
   };
   for (const [path, list] of Object.entries(oldLists))
@@ -40,10 +44,11 @@ function addOldLists(app: FastifyInstance, { clock, sources, answers }: AppParts
         json: wantsJson(request.headers.accept),
         fields: fieldsOf(search.get("fields")),
         nodeId: path === "/node-list" ? (search.get("node_id") ?? undefined) : undefined,
-        visibility: request.visibility,
       };
-      // Pages that refresh each second share one table, which may have thousands of rows.
-      const body = await answers.get(keyOf(path, list, query), () => compute(list, query));
+      const { visibility } = request;
+      // Pages that refresh each second share one table, which may have thousands of rows; callers with fewer rights have one of their own.
+      const key = `${visibility} ${keyOf(path, list, query)}`;
+      const body = await answers.get(key, () => compute(list, query, visibility));
       return sendBody(request, reply, body);
     });
 }

@@ -7,8 +7,7 @@ import {
   subjectOf,
 } from "@nodeyard/model";
 import type { View } from "@nodeyard/view";
-import { type Gauge, gaugeOf } from "./gauges.ts";
-import type { Figure } from "./statsd/samples.ts";
+import { type Figure, type Gauge, gaugeOf } from "./gauges.ts";
 
 /** The caches of the old launcher, and what part of the tree each covers. */
 const CACHES: Readonly<Record<string, string>> = {

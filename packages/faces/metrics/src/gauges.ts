@@ -132,6 +132,9 @@ export interface Gauge {
   readonly value: number;
 }
 
+/** A gauge, or a figure that only statsd has. */
+export type Figure = Omit<Gauge, "name"> & { readonly name: string };
+
 /** With the labels in the order of the name's; throws where their number is another, which is a fault of the code. */
 export function gaugeOf(name: GaugeName, value: number, ...labels: readonly string[]): Gauge {
   const keys: readonly string[] = gaugeNames[name].labels;

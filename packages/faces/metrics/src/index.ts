@@ -1,5 +1,4 @@
 export { PrometheusExporter, promName } from "./edge/prometheus.ts";
-export { statsdServer, UdpSink } from "./edge/udp-sink.ts";
 export {
   backlogGauges,
   builderFigures,
@@ -11,10 +10,7 @@ export {
   waitingGauges,
   workGauges,
 } from "./figures.ts";
-export { type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";
+export { type Figure, type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";
 export { CountHistory, HISTORY_STEP_MS, type HistoryPoint } from "./history.ts";
 export { Population } from "./population.ts";
 export { type SliverUses, sliverGauges } from "./slivers.ts";
-export type { StatsdSample } from "./statsd/lines.ts";
-export { type LineSink, StatsdReporter } from "./statsd/reporter.ts";
-export { gaugeSamples, oldKeys } from "./statsd/samples.ts";

@@ -3,15 +3,8 @@ import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } 
 import type { Config } from "@nodeyard/config";
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
-import {
-  builderFigures,
-  type Gauge,
-  gaugeOf,
-  gaugeSamples,
-  imageGauges,
-  type StatsdSample,
-  workGauges,
-} from "@nodeyard/metrics";
+import { gaugeSamples, type StatsdSample } from "@nodeyard/legacy";
+import { builderFigures, type Gauge, gaugeOf, imageGauges, workGauges } from "@nodeyard/metrics";
 import type { BuildLogPart, BuildLogRange } from "@nodeyard/operations";
 import { defined } from "@nodeyard/runtime";
 import type { LiveWork } from "@nodeyard/telemetry";

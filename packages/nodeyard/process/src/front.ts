@@ -8,16 +8,8 @@ import {
   type TlsFiles,
 } from "@nodeyard/api";
 import { type Config, type Finding, validateConfig, type WebappConfig } from "@nodeyard/config";
-import {
-  type Gauge,
-  gaugeOf,
-  PrometheusExporter,
-  StatsdReporter,
-  sliverGauges,
-  standingGauges,
-  statsdServer,
-  UdpSink,
-} from "@nodeyard/metrics";
+import { StatsdReporter, statsdServer, UdpSink } from "@nodeyard/legacy";
+import { type Gauge, gaugeOf, PrometheusExporter, sliverGauges, standingGauges } from "@nodeyard/metrics";
 import type { ProviderMachines } from "@nodeyard/operations";
 import { defined, messageOf } from "@nodeyard/runtime";
 import { Counters, type ProcessLog } from "@nodeyard/telemetry";

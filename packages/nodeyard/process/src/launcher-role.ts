@@ -4,18 +4,17 @@ import { Election } from "@nodeyard/coordination";
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { Launcher, type LauncherOptions, TIMING_EVENTS } from "@nodeyard/launcher";
+import { gaugeSamples, type StatsdSample } from "@nodeyard/legacy";
 import {
   backlogGauges,
   CountHistory,
   type Gauge,
   gaugeOf,
-  gaugeSamples,
   type HistoryPoint,
   imageGauges,
   limitGauges,
   Population,
   providerGauges,
-  type StatsdSample,
   waitingGauges,
 } from "@nodeyard/metrics";
 import { paths } from "@nodeyard/model";

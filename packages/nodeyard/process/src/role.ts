@@ -1,6 +1,7 @@
 import type { Audit, ConfigPlan, Known, Readiness, Work } from "@nodeyard/api";
 import type { Config, ConfigFiles } from "@nodeyard/config";
-import type { Gauge, HistoryPoint, StatsdSample } from "@nodeyard/metrics";
+import type { StatsdSample } from "@nodeyard/legacy";
+import type { Gauge, HistoryPoint } from "@nodeyard/metrics";
 import type { BuildLogPart, BuildLogRange, LauncherUse, ProviderMachines } from "@nodeyard/operations";
 import type { Row } from "@nodeyard/operations/listing";
 import type { ProcessLog } from "@nodeyard/telemetry";

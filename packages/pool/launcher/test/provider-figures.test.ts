@@ -1,5 +1,6 @@
 import { type Driver, DriverError, RateLimiter } from "@nodeyard/driver";
-import { gaugeSamples, providerGauges } from "@nodeyard/metrics";
+import { gaugeSamples } from "@nodeyard/legacy";
+import { providerGauges } from "@nodeyard/metrics";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { fakeProvider, launcherConfig, startRig } from "./rig.ts";

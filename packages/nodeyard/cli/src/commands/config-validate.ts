@@ -10,7 +10,7 @@ import {
   validateConfig,
   withProviders,
 } from "@nodeyard/config";
-import { type MoveSurvey, surveyMove } from "@nodeyard/operations";
+import { type MoveSurvey, migrationReport, surveyMove } from "@nodeyard/legacy";
 import { plain } from "@nodeyard/operations/listing";
 import {
   anyDriver,
@@ -24,7 +24,6 @@ import { counted, messageOf } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import { CommandError, CommandFailed } from "../errors.ts";
 import { printJson } from "../listing.ts";
-import { migrationReport } from "../migration-report.ts";
 import { type Session, withTree } from "../session.ts";
 
 /** The old command's logger: scripts look for it. */

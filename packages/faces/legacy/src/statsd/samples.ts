@@ -1,5 +1,5 @@
+import type { Figure } from "@nodeyard/metrics";
 import type { Sample } from "@nodeyard/telemetry";
-import type { Gauge } from "../gauges.ts";
 import { keyPart, type StatsdSample } from "./lines.ts";
 
 /** Labels of a figure by name; `samplesOf` and `gaugeSamples` add `result` and `host`. */
@@ -89,9 +89,6 @@ export function samplesOf({ kind, name, value, labels }: Sample): readonly Stats
 export function gaugeSamples(gauges: readonly Figure[], host: string): readonly StatsdSample[] {
   return gauges.flatMap(({ name, labels, value }) => samples(name, { ...labels, host }, value, value));
 }
-
-/** A gauge, or a figure that only statsd has. */
-export type Figure = Omit<Gauge, "name"> & { readonly name: string };
 
 /** One sample for each old key of a figure and each of its types. `count` is what a counter adds. */
 function samples(name: string, labels: Labels, value: number, count: number): readonly StatsdSample[] {

@@ -1,12 +1,17 @@
 import type { Config } from "@nodeyard/config";
 import { decodeComponent, paths } from "@nodeyard/model";
+import {
+  type ListedNode,
+  listBuilds,
+  listNodes,
+  listRequests,
+  listUploads,
+  type OperationHandles,
+  readEach,
+  treeNow,
+} from "@nodeyard/operations";
 import { compareText } from "@nodeyard/runtime";
 import { REAPED } from "@nodeyard/scheduler";
-import { treeNow } from "@nodeyard/tree";
-import { readEach } from "./explain/tree-facts.ts";
-import type { OperationHandles } from "./handles.ts";
-import { listBuilds, listUploads } from "./images/list.ts";
-import { type ListedNode, listNodes, listRequests } from "./listing.ts";
 
 /** Some things of one kind in the tree that are alike, and what becomes of them under a configuration. */
 export interface MoveLine {

@@ -1,6 +1,6 @@
 import type { ValidationResult } from "@nodeyard/config";
-import type { MoveSurvey } from "@nodeyard/operations";
 import { plain } from "@nodeyard/operations/listing";
+import type { MoveSurvey } from "./survey.ts";
 
 /**
  * The report for an operator who plans a move from Nodepool, in Markdown. `survey`: what the tree has, or why it was not read;

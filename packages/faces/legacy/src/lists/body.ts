@@ -1,8 +1,5 @@
 import { type Column, pick, type Row, Table } from "@nodeyard/operations/listing";
-import type { Visibility } from "./http/caller.ts";
-import type { Known } from "./known.ts";
-import type { OldList } from "./old-lists.ts";
-import { redacted } from "./redacted.ts";
+import type { Known, OldList } from "./lists.ts";
 
 /** The query of a request for a list, as it was understood. */
 export interface Query {
@@ -11,7 +8,6 @@ export interface Query {
   readonly fields: ReadonlySet<string> | undefined;
   /** Only this node; undefined: all. An id that does not exist gives an empty list. */
   readonly nodeId: string | undefined;
-  readonly visibility: Visibility;
 }
 
 /** `fields=a,b`: names that do not exist are ignored, an empty value means all (docs/contract/operations.md, "Old web lists"). */
@@ -21,12 +17,11 @@ export function fieldsOf(text: string | null): ReadonlySet<string> | undefined {
 }
 
 /**
- * The key of an answer in the cache: names in another order, twice, or of no column make no second answer. The visibility is part
- * of it: callers with fewer rights must not get the answer of others.
+ * The key of an answer in a cache: names in another order, twice, or of no column make no second answer.
  */
-export function keyOf(path: string, list: OldList, { json, fields, nodeId, visibility }: Query): string {
+export function keyOf(path: string, list: OldList, { json, fields, nodeId }: Query): string {
   const keys = columnsOf(list, json, fields).map(({ key }) => key);
-  return JSON.stringify([path, json, visibility, nodeId ?? null, keys]);
+  return JSON.stringify([path, json, nodeId ?? null, keys]);
 }
 
 /** Rows between two pauses: a long list must not keep the launcher from its work. */
@@ -34,17 +29,17 @@ const AT_ONCE = 100;
 
 /**
  * A table, or an array of objects, by the columns of `list`. `pause` is awaited between rows, so that other work of the process
- * continues. Rejects with NotReady where the list needs a tree that is away.
+ * continues; `shown` is a row as the caller may see it.
  */
 export async function oldBody(
   list: OldList,
   known: Known,
   query: Query,
+  shown: (row: Row) => Row,
   pause: () => Promise<void>,
 ): Promise<string> {
   const columns = columnsOf(list, query.json, query.fields);
-  const all = await list.rows(known, query);
-  const rows = query.visibility === "all" ? all : withoutSecrets(all);
+  const rows = mapped(await list.rows(known, query), shown);
   const gather = query.json ? gatherJson : gatherTable;
   return gather(rows, columns, pause);
 }
@@ -92,6 +87,6 @@ function columnsOf(
   return fields === undefined ? all : all.filter(({ key }) => fields.has(key));
 }
 
-function* withoutSecrets(rows: Iterable<Row>): Generator<Row> {
-  for (const row of rows) yield redacted(row);
+function* mapped(rows: Iterable<Row>, shown: (row: Row) => Row): Generator<Row> {
+  for (const row of rows) yield shown(row);
 }

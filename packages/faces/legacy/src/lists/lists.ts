@@ -1,5 +1,5 @@
 import { deadLetterPath } from "@nodeyard/model";
-import { listImages, treeNow } from "@nodeyard/operations";
+import { listImages, type OperationHandles, treeNow } from "@nodeyard/operations";
 import {
   type AgeFormat,
   buildColumns,
@@ -18,8 +18,12 @@ import {
 } from "@nodeyard/operations/listing";
 import { compareText } from "@nodeyard/runtime";
 import type { View } from "@nodeyard/view";
-import { NotReady } from "./errors.ts";
-import type { Known } from "./known.ts";
+
+/** What lists are made of. */
+export interface Known {
+  readonly view: View;
+  readonly handles: OperationHandles;
+}
 
 /**
  * A list of the old web application: its columns in their order, and its rows. Column order, names and ages are those of
@@ -29,6 +33,8 @@ export interface OldList {
   readonly columns: readonly Column[];
   /** Keys that only JSON has. */
   readonly jsonAlso?: readonly string[];
+  /** Read from the tree itself, so that it waits where the tree is away. */
+  readonly readsTree?: true;
   /** Rows are made one by one when they are read; deleted records are left out. */
   rows(
     known: Known,
@@ -62,10 +68,8 @@ export const oldLists: Readonly<Record<string, OldList>> = {
   },
   "/image-status": {
     columns: imageColumns,
+    readsTree: true,
     rows: async ({ handles }, { json }) => {
-      // Only this list is read from the tree itself. Without a connection it fails at once instead of waiting.
-      const { state } = handles.tree.session();
-      if (state !== "connected") throw new NotReady(`the connection to the tree is ${state}`);
       const { items } = await listImages(handles);
       return items.map((item) => imageRow(item, treeNow(handles), agesIn(json)));
     },

@@ -1,7 +1,7 @@
 import type { Sample } from "@nodeyard/telemetry";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { statsdServer } from "../src/edge/udp-sink.ts";
+import { statsdServer } from "../src/statsd/edge/udp-sink.ts";
 import { DATAGRAM_BYTES, datagramsOf, keyPart, linesOf, type StatsdSample } from "../src/statsd/lines.ts";
 import { samplesOf } from "../src/statsd/samples.ts";
 

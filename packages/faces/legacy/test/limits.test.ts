@@ -1,5 +1,6 @@
+import { limitGauges } from "@nodeyard/metrics";
 import { describe, expect, test } from "vitest";
-import { gaugeSamples, limitGauges } from "../src/index.ts";
+import { gaugeSamples } from "../src/index.ts";
 
 describe("limits of a configuration", () => {
   test("pools of a provider add up; an infinite limit is not reported", () => {

@@ -2,8 +2,8 @@ import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { backoff, type Clock, messageOf, type Random, type Timer } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
-import { datagramsOf } from "../statsd/lines.ts";
-import type { LineSink } from "../statsd/reporter.ts";
+import { datagramsOf } from "../lines.ts";
+import type { LineSink } from "../reporter.ts";
 
 /** Lines are gathered for as long, milliseconds. */
 const GATHER_MS = 100;
